@@ -1,0 +1,58 @@
+// What a server's sockets ask of the engine, and how answers come back: the seam between Asio and CAF.
+// This folder knows sockets and runtime/, not CAF; an actor implements the port by messages, a test by plain code.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/request.hpp"
+#include "runtime/result.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe::net {
+
+// One client's stream. Called from any thread, in order, never after an event with `end`; must not block.
+using stream_sink = std::function<void(stream_event)>;
+
+// Everything a gateway reports about the engine without asking an actor for it.
+struct engine_status {
+  bool live = true;    // steps progress
+  bool ready = false;  // warmed up, not draining
+  std::string reason;  // why not, in words: "warming up [3/8]", "draining"
+};
+
+struct model_card {
+  std::string id;  // --served-model-name
+  std::int32_t max_model_len = 0;
+  std::int32_t vocab_size = 0;
+  std::int64_t created = 0;  // unix seconds
+};
+
+struct tokenize_request {
+  std::variant<chat_prompt, text_prompt> prompt;
+  bool return_token_strs = false;
+};
+struct tokenize_reply {
+  std::vector<token_id> tokens;
+  std::vector<std::string> token_strs;
+};
+
+// All calls are safe from any thread and return at once; callbacks come on any thread, exactly once.
+class engine_port {
+ public:
+  virtual ~engine_port() = default;
+  // The request's only end is an event with `end`, also for a refusal: its `failure` holds the reason.
+  virtual request_id generate(generation_request_ptr request, stream_sink sink) = 0;
+  virtual void abort(request_id id) = 0;
+  virtual void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) = 0;
+  virtual void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) = 0;
+  virtual engine_status status() const = 0;
+  virtual model_card model() const = 0;
+  virtual std::string metrics_text() const = 0;  // Prometheus text format
+  virtual std::string token_text(token_id id) const = 0;  // for log-probabilities; raw bytes
+};
+
+}  // namespace troupe::net

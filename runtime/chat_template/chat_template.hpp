@@ -1,0 +1,38 @@
+// The model file's own chat template (a Jinja subset), rendered with limits on steps, depth and output.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+struct template_limits {
+  std::size_t max_steps = 1'000'000;      // evaluated nodes
+  std::size_t max_depth = 64;             // nesting of blocks and expressions, in the source and at run time
+  std::size_t max_output = 64U << 20U;    // bytes
+  std::size_t max_source = 1U << 20U;     // bytes of the template itself
+};
+
+// Compiled once, immutable, safe to share between threads.
+class chat_template {
+ public:
+  // Errors: unsupported (a construct outside the subset) or invalid_argument, with line and column.
+  static result<chat_template> compile(std::string_view source, template_limits limits = {});
+  // The template of a model that has none: ChatML.
+  static chat_template chatml();
+
+  // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token, tools, ...
+  // Errors: invalid_argument (raise_exception, a type error), resource limits by name.
+  result<std::string> render(const nlohmann::ordered_json& context) const;
+
+ private:
+  struct program;
+  std::shared_ptr<const program> program_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+// A decoder-only transformer as its GGUF metadata describes it: Llama, SmolLM2, Mistral, Qwen2, Qwen3.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/gguf/gguf.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+enum class rope_layout {
+  interleaved,  // pairs (2i, 2i+1): GGUF "llama" files, whose Q/K rows the converter permuted
+  halves,       // pairs (i, i + dim/2): "qwen2", "qwen3"
+};
+
+struct model_config {
+  std::string architecture;  // "llama", "qwen2", "qwen3"
+  std::string name;
+  std::int32_t vocab_size = 0;
+  std::int32_t hidden_size = 0;
+  std::int32_t num_layers = 0;
+  std::int32_t num_heads = 0;
+  std::int32_t num_kv_heads = 0;
+  std::int32_t head_dim = 0;
+  std::int32_t intermediate_size = 0;
+  std::int32_t context_length = 0;
+  float rms_norm_eps = 1e-5F;
+  rope_layout rope = rope_layout::interleaved;
+  std::int32_t rope_dim = 0;  // leading dimensions of each head that are rotated
+  // Inverse frequency of each rotated pair, scaling (linear, llama3 factors, yarn) already applied. [rope_dim / 2]
+  std::vector<float> rope_inverse_frequencies;
+  float rope_attention_scale = 1.0F;  // yarn's magnitude factor on rotated Q and K
+};
+
+// Weights as the file stores them; nullptr where the model has none. (out x in) means gguf shape {in, out}.
+struct layer_weights {
+  const gguf::tensor* attention_norm = nullptr;  // (hidden)
+  const gguf::tensor* query = nullptr;           // (heads * head_dim x hidden)
+  const gguf::tensor* key = nullptr;             // (kv_heads * head_dim x hidden)
+  const gguf::tensor* value = nullptr;           // (kv_heads * head_dim x hidden)
+  const gguf::tensor* query_bias = nullptr;      // (heads * head_dim), optional
+  const gguf::tensor* key_bias = nullptr;        // optional
+  const gguf::tensor* value_bias = nullptr;      // optional
+  const gguf::tensor* query_norm = nullptr;      // (head_dim), optional
+  const gguf::tensor* key_norm = nullptr;        // (head_dim), optional
+  const gguf::tensor* output = nullptr;          // (hidden x heads * head_dim)
+  const gguf::tensor* ffn_norm = nullptr;        // (hidden)
+  const gguf::tensor* gate = nullptr;            // (intermediate x hidden)
+  const gguf::tensor* up = nullptr;              // (intermediate x hidden)
+  const gguf::tensor* down = nullptr;            // (hidden x intermediate)
+};
+
+struct model {
+  gguf::file file;
+  model_config config;
+  const gguf::tensor* embedding = nullptr;    // (vocab x hidden)
+  std::vector<layer_weights> layers;          // [num_layers]
+  const gguf::tensor* output_norm = nullptr;  // (hidden)
+  const gguf::tensor* head = nullptr;         // (vocab x hidden); the embedding where tied
+};
+using model_ptr = std::shared_ptr<const model>;
+
+// Opens and checks a model: every weight present, of the shape that the metadata promises, of a known type.
+// Errors: those of gguf::file::open, and unsupported for an architecture that is not served; the message names the field.
+result<model_ptr> load_model(const std::string& path);
+
+}  // namespace troupe

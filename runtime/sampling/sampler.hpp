@@ -1,0 +1,40 @@
+// Draws one token from a row of logits. A draw depends only on the logits, the parameters, the history and
+// u(seed, position): never on the batch it stands in.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/step_batch.hpp"
+
+namespace troupe {
+
+// Uniform in [0, 1) from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
+// key = seed, counter = position.
+double uniform(std::uint64_t seed, std::uint64_t position);
+
+// Work space of one thread, reused between rows; no allocation once it has grown to the vocabulary.
+struct sampler_scratch {
+  std::vector<float> logits;
+  std::vector<float> probabilities;
+  std::vector<std::int32_t> counts;
+};
+
+// `logits` [vocab] are read, not changed. `end_tokens` are masked while row.num_generated < min_tokens (so are
+// stop_token_ids). Order, as vLLM: log-probabilities of the raw logits, logit bias, minimum length, penalties,
+// then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function in token-id order.
+sampled_token sample_token(std::span<const float> logits, const sample_row& row,
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch);
+
+// Log-probability and rank of `token` and the `top` best. No full sort.
+token_logprobs log_probabilities(std::span<const float> logits, token_id token, std::int32_t top);
+
+// Checks every field against its range, NaN and infinities included. Errors: invalid_argument with `param`.
+struct sampling_limits {
+  std::int32_t vocab_size = 0;
+  std::int32_t max_logprobs = 20;
+  std::size_t max_stop_strings = 16;
+};
+result<void> validate(const sampling_params& params, const sampling_limits& limits);
+
+}  // namespace troupe

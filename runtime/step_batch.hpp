@@ -1,0 +1,68 @@
+// One step of the engine as the device sees it: the flattened "super-sequence" of prefill chunks and decodes.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/request.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe {
+
+// The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length).
+struct sequence_rows {
+  request_id id = 0;
+  std::int32_t first_row = 0;
+  std::int32_t num_rows = 0;
+  std::int32_t table_offset = 0;
+  std::int32_t table_length = 0;
+};
+
+// A row whose logits are sampled. The sampled token stands at `position` (the row's own position + 1).
+struct sample_row {
+  std::int32_t sequence = 0;  // index into sequences
+  std::int32_t row = 0;
+  std::int32_t position = 0;
+  std::int32_t num_generated = 0;  // output tokens before this one
+  std::shared_ptr<const sampling_params> sampling;
+  std::int32_t prompt_length = 0;
+  std::vector<token_id> history;  // prompt + output so far; empty unless sampling->needs_history()
+};
+
+// A row whose logits are only read: the log-probability of the prompt token that follows it.
+struct prompt_logprob_row {
+  std::int32_t sequence = 0;
+  std::int32_t row = 0;
+  token_id next_token = 0;
+  std::int32_t top = 0;
+};
+
+struct step_batch {
+  std::uint64_t step = 0;
+  std::vector<token_id> tokens;          // [rows]
+  std::vector<std::int32_t> positions;   // [rows]
+  std::vector<std::int32_t> slots;       // [rows] block * block_size + offset: where the row's K and V are stored
+  std::vector<sequence_rows> sequences;  // rows of a sequence are contiguous, positions ascending
+  std::vector<std::int32_t> block_tables;
+  std::vector<sample_row> samples;  // at most one per sequence, ordered by row
+  std::vector<prompt_logprob_row> prompt_logprobs;
+
+  std::int32_t num_rows() const { return static_cast<std::int32_t>(tokens.size()); }
+};
+using step_batch_ptr = std::shared_ptr<const step_batch>;
+
+struct sampled_token {
+  request_id id = 0;
+  token_id token = 0;
+  std::optional<token_logprobs> logprobs;
+};
+
+struct step_result {
+  std::uint64_t step = 0;
+  std::vector<sampled_token> tokens;             // one per step_batch::samples, same order
+  std::vector<token_logprobs> prompt_logprobs;   // one per step_batch::prompt_logprobs, same order
+};
+using step_result_ptr = std::shared_ptr<const step_result>;
+
+}  // namespace troupe
