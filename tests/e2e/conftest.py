@@ -1,0 +1,108 @@
+"""A real service with the real model for the end-to-end tests."""
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ.get("TROUPE_BINARY", str(ROOT / "build" / "troupe"))
+MODEL = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Service:
+    """`troupe serve` as a child process. Use as a context manager; leaves nothing behind."""
+
+    def __init__(self, log_path, *flags):
+        self.port, self.tcp_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log_path = log_path
+        command = [BINARY, "serve", "--model", str(MODEL), "--port", str(self.port), "--tcp-port", str(self.tcp_port)]
+        with open(log_path, "wb") as log:
+            self.process = subprocess.Popen(command + list(flags), stdout=log, stderr=log)
+
+    def __enter__(self):
+        self.wait_until(lambda: self.status("/readyz") == 200, 120, "ready")
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
+
+    def status(self, path):
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return None
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return answer.read().decode()
+
+    def metric(self, name):
+        """The sum over the labels of one sample name."""
+        samples = [s for family in text_string_to_metric_families(self.get("/metrics")) for s in family.samples]
+        values = [s.value for s in samples if s.name == name]
+        assert values, f"/metrics has no {name}"
+        return sum(values)
+
+    def open_descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def wait_until(self, condition, seconds, what):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                pytest.fail(f"the service ended with {self.process.returncode} before it was {what}:\n{self.log()}")
+            if condition():
+                return
+            time.sleep(0.05)
+        pytest.fail(f"the service was not {what} within {seconds} s:\n{self.log()}")
+
+    def wait_idle(self):
+        """Until no request is left and every block is back."""
+        names = ["vllm:num_requests_running", "vllm:num_requests_waiting", "vllm:kv_cache_usage_perc"]
+        self.wait_until(lambda: all(self.metric(name) == 0 for name in names), 60, "idle")
+
+    def log(self):
+        return pathlib.Path(self.log_path).read_text(errors="replace")[-4000:]
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory):
+    with Service(tmp_path_factory.mktemp("service") / "log") as running:
+        yield running
+
+
+@pytest.fixture
+def start_service(tmp_path):
+    """Starts further services with flags of the test's choice."""
+    count = 0
+
+    def start(*flags):
+        nonlocal count
+        count += 1
+        return Service(tmp_path / f"log{count}", *flags)
+
+    return start

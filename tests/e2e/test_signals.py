@@ -1,0 +1,65 @@
+"""SIGTERM and what is promised of it."""
+import http.client
+import json
+import signal
+import time
+
+
+def begin_stream(service, max_tokens=2000):
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+    body = {"prompt": "Once upon a time", "max_tokens": max_tokens, "stream": True, "ignore_eos": True, "temperature": 0}
+    connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 200
+    answer.readline()
+    return connection, answer
+
+
+def test_sigterm_ends_an_idle_service_within_5_seconds(start_service):
+    with start_service() as service:
+        begin = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(10) == 0
+        assert time.monotonic() - begin < 5
+
+
+def test_sigterm_lets_a_running_request_finish(start_service):
+    with start_service("--shutdown-grace", "30") as service:
+        connection, answer = begin_stream(service, max_tokens=100)
+        service.process.send_signal(signal.SIGTERM)
+        rest = answer.read().decode()
+        assert service.process.wait(40) == 0
+        assert '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
+        connection.close()
+
+
+def test_sigterm_aborts_what_is_left_after_the_grace_time(start_service):
+    with start_service("--shutdown-grace", "1") as service:
+        connection, answer = begin_stream(service, max_tokens=8000)
+        begin = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        rest = answer.read().decode()
+        assert service.process.wait(20) == 0
+        assert time.monotonic() - begin < 10
+        assert '"finish_reason":"abort"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
+        connection.close()
+
+
+def test_no_new_request_is_taken_while_draining(start_service):
+    with start_service("--shutdown-grace", "20") as service:
+        connection, answer = begin_stream(service, max_tokens=300)
+        service.process.send_signal(signal.SIGTERM)
+        service.wait_until(lambda: service.status("/readyz") != 200, 10, "draining")
+        answer.read()
+        assert service.process.wait(40) == 0
+        connection.close()
+
+
+def test_a_second_sigterm_ends_it_at_once(start_service):
+    with start_service("--shutdown-grace", "60") as service:
+        connection, _ = begin_stream(service, max_tokens=8000)
+        service.process.send_signal(signal.SIGTERM)
+        service.wait_until(lambda: service.status("/readyz") != 200, 10, "draining")
+        service.process.send_signal(signal.SIGTERM)
+        service.process.wait(10)
+        connection.close()
