@@ -1,0 +1,45 @@
+#include "config/flags.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+namespace troupe::config {
+namespace {
+
+const char* heading(option_group group) {
+  switch (group) {
+    case option_group::model:
+      return "Model";
+    case option_group::engine:
+      return "Engine";
+    case option_group::server:
+      return "Server";
+    case option_group::logging:
+      return "Logging";
+  }
+  return "";
+}
+
+}  // namespace
+
+void add_flags(CLI::App& app, std::initializer_list<option_group> groups, setting_sources& sources) {
+  app.add_option("--config", sources.file, "TOML file with any of these options (also: TROUPE_CONFIG)")
+      ->type_name("FILE")
+      ->group("Configuration");
+  const settings defaults;
+  for (const option& which : options()) {
+    if (std::find(groups.begin(), groups.end(), which.group) == groups.end()) continue;
+    const std::string value = value_text(defaults, which);
+    app.add_option_function<std::string>(
+           which.flag(),
+           [&sources, name = std::string(which.name)](const std::string& text) {
+             sources.flags[name] = text;
+           },
+           std::string(which.help))
+        ->type_name(which.value_name())
+        ->default_str(value)
+        ->group(heading(which.group));
+  }
+}
+
+}  // namespace troupe::config

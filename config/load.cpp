@@ -1,0 +1,130 @@
+#include "config/load.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "config/options.hpp"
+#include "config/toml_file.hpp"
+#include "config/values.hpp"
+
+namespace troupe::config {
+namespace {
+
+using failure = tl::unexpected<std::string>;
+
+constexpr std::string_view prefix = "TROUPE_";
+constexpr std::string_view test_prefix = "TROUPE_TEST_";
+constexpr std::string_view file_variable = "TROUPE_CONFIG";
+constexpr std::size_t largest_file = 1U << 20U;
+
+tl::expected<std::string, std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  std::string content(largest_file + 1, '\0');
+  if (!in || !in.read(content.data(), static_cast<std::streamsize>(content.size())).eof()) {
+    if (in) return failure(path + ": a configuration file has at most 1MiB");
+    return failure(path + ": cannot be read: " + std::strerror(errno != 0 ? errno : EIO));
+  }
+  content.resize(static_cast<std::size_t>(in.gcount()));
+  return content;
+}
+
+tl::expected<void, std::string> store(loaded_settings& loaded, const option& which, const std::string& text,
+                                      const std::string& origin, const std::string& message_prefix) {
+  if (auto stored = assign(loaded.values, which, text); !stored)
+    return failure(message_prefix + stored.error());
+  loaded.origins[std::string(which.name)] = origin;
+  return {};
+}
+
+tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path) {
+  const auto content = read_file(path);
+  if (!content) return failure(content.error());
+  const auto entries = parse_toml(*content, path);
+  if (!entries) return failure(entries.error());
+  for (const file_entry& entry : *entries) {
+    const std::string origin = path + ":" + std::to_string(entry.line);
+    const auto stored =
+        store(loaded, *find_option(entry.name), entry.text, origin, origin + ": " + entry.name + ": ");
+    if (!stored) return stored;
+  }
+  return {};
+}
+
+const option* option_of_variable(std::string_view variable) {
+  for (const option& which : options()) {
+    if (which.variable() == variable) return &which;
+  }
+  return nullptr;
+}
+
+std::string unknown_variable(std::string_view variable) {
+  std::string key(variable.substr(prefix.size()));
+  for (char& c : key) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const option* nearest = find_option(nearest_option(key));
+  return shown(variable) + ": unknown variable, ignored" +
+         (nearest == nullptr ? std::string() : "; did you mean " + nearest->variable() + "?");
+}
+
+tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const setting_sources& sources) {
+  for (const auto& [variable, text] : sources.environment) {
+    if (!variable.starts_with(prefix) || variable.starts_with(test_prefix) || variable == file_variable)
+      continue;
+    const option* which = option_of_variable(variable);
+    if (which == nullptr) {
+      loaded.warnings.push_back(unknown_variable(variable));
+      continue;
+    }
+    if (text.empty()) continue;
+    if (auto stored = store(loaded, *which, text, variable, variable + ": "); !stored) return stored;
+  }
+  return {};
+}
+
+tl::expected<void, std::string> apply_flags(loaded_settings& loaded, const setting_sources& sources) {
+  for (const auto& [name, text] : sources.flags) {
+    const option* which = find_option(name);
+    if (which == nullptr) return failure("unknown option '" + shown(name) + "'");
+    if (auto stored = store(loaded, *which, text, which->flag(), which->flag() + ": "); !stored)
+      return stored;
+  }
+  return {};
+}
+
+tl::expected<void, std::string> check_together(const loaded_settings& loaded) {
+  const settings& s = loaded.values;
+  if (s.port > 0 && s.port == s.tcp_port) {
+    const auto origin = [&](const char* name) {
+      const auto found = loaded.origins.find(name);
+      return found == loaded.origins.end() ? std::string(name) + " (default)" : found->second;
+    };
+    return failure(origin("port") + ", " + origin("tcp_port") + ": HTTP and TCP cannot share port " +
+                   std::to_string(s.port));
+  }
+  return {};
+}
+
+std::string file_of(const setting_sources& sources) {
+  if (!sources.file.empty()) return sources.file;
+  for (const auto& [variable, text] : sources.environment) {
+    if (variable == file_variable) return text;
+  }
+  return {};
+}
+
+}  // namespace
+
+tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
+  loaded_settings loaded;
+  if (const std::string file = file_of(sources); !file.empty()) {
+    if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
+  }
+  if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
+  if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
+  if (auto checked = check_together(loaded); !checked) return failure(checked.error());
+  return loaded;
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,32 @@
+// Flags over environment over file over defaults, with the origin of every value.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
+#include <vector>
+
+#include "config/settings.hpp"
+
+namespace troupe::config {
+
+struct setting_sources {
+  std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string file;  // --config; empty: TROUPE_CONFIG, else none
+};
+
+struct loaded_settings {
+  settings values;
+  std::map<std::string, std::string, std::less<>>
+      origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
+  std::vector<std::string> warnings;  // unknown TROUPE_* variables
+};
+
+// The error is one line that begins with its origin: "troupe.toml:3: unknown key 'prot'; did you mean
+// 'port'?". Every source is checked whole, also values that a stronger source replaces. An empty variable
+// counts as unset.
+tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources);
+
+}  // namespace troupe::config

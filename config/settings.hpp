@@ -1,0 +1,46 @@
+// Every setting of the program as plain values with their defaults. Names, ranges and help: options.cpp.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace troupe::config {
+
+struct settings {
+  // model
+  std::string model;              // path of a GGUF file; empty: the default model's places
+  std::string served_model_name;  // empty: the file's name without its extension
+
+  // engine
+  std::int32_t max_model_len = 0;  // 0: what the model was trained for
+  std::int32_t max_num_seqs = 64;
+  std::int32_t max_num_batched_tokens = 512;
+  std::int32_t block_size = 16;
+  std::uint64_t kv_cache_memory_bytes = 1ULL << 30U;
+  std::int32_t threads = 0;  // 0: one per core that the process may use
+  std::string kernel_path = "auto";
+  std::int32_t tokenizer_workers = 2;
+  std::int32_t max_num_queued_requests = 1024;
+  std::int32_t max_logprobs = 20;
+  std::chrono::milliseconds request_timeout{0};  // 0: none
+
+  // server
+  std::string host = "127.0.0.1";
+  std::int32_t port = 8000;      // 0: any free one
+  std::int32_t tcp_port = 7777;  // 0: any free one, -1: no TCP gateway
+  std::chrono::milliseconds shutdown_grace{15'000};
+  std::int32_t max_connections = 1024;  // of each gateway
+  std::uint64_t max_header_bytes = 64ULL << 10U;
+  std::uint64_t max_body_bytes = 16ULL << 20U;
+  std::uint64_t max_frame_bytes = 16ULL << 20U;
+  std::uint64_t max_stream_buffer_bytes = 4ULL << 20U;
+  std::chrono::milliseconds read_timeout{30'000};
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{75'000};
+
+  // logging
+  std::string log_level = "info";
+  std::string log_format = "auto";
+};
+
+}  // namespace troupe::config

@@ -1,0 +1,99 @@
+#include "config/toml_file.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+
+#include "config/options.hpp"
+#include "config/values.hpp"
+
+namespace troupe::config {
+namespace {
+
+std::string at(const std::string& path, const toml::source_region& where) {
+  return path + ":" + std::to_string(where.begin.line) + ": ";
+}
+
+std::string number_text(double number) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  out << std::fixed << number;
+  return out.str();
+}
+
+// The node's text where its TOML type suits the option: integers are numbers, sizes and times may be strings
+// too.
+std::optional<std::string> node_text(const option& which, const toml::node& node) {
+  const bool is_text = std::holds_alternative<std::string settings::*>(which.member);
+  const bool is_integer = std::holds_alternative<std::int32_t settings::*>(which.member);
+  const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
+  if (const auto* text = node.as_string()) {
+    if (is_integer) return std::nullopt;
+    return text->get();
+  }
+  if (is_text) return std::nullopt;
+  if (const auto* number = node.as_integer()) return std::to_string(number->get());
+  if (const auto* number = node.as_floating_point(); number != nullptr && is_time)
+    return number_text(number->get());
+  return std::nullopt;
+}
+
+const char* expected_type(const option& which) {
+  if (std::holds_alternative<std::string settings::*>(which.member)) return "a string";
+  if (std::holds_alternative<std::int32_t settings::*>(which.member)) return "an integer";
+  if (std::holds_alternative<std::uint64_t settings::*>(which.member)) return "a size such as \"1GiB\"";
+  return "a time such as \"15s\"";
+}
+
+std::string kind_of(const toml::node& node) {
+  std::ostringstream out;
+  out << node.type();
+  return out.str();
+}
+
+std::string unknown_key(std::string_view key) {
+  const std::string_view nearest = nearest_option(key);
+  return "unknown key '" + shown(key) + "'" +
+         (nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?");
+}
+
+struct problem {
+  std::uint32_t line;
+  std::string message;
+};
+
+}  // namespace
+
+tl::expected<std::vector<file_entry>, std::string> parse_toml(std::string_view content,
+                                                              const std::string& path) {
+  toml::table table;
+  try {
+    table = toml::parse(content, path);
+  } catch (const toml::parse_error& failure) {
+    return tl::unexpected(at(path, failure.source()) + std::string(failure.description()));
+  }
+  std::vector<file_entry> entries;
+  std::optional<problem> first;
+  const auto report = [&](const toml::source_region& where, const std::string& what) {
+    if (!first || where.begin.line < first->line) first = problem{where.begin.line, at(path, where) + what};
+  };
+  for (const auto& [key, node] : table) {
+    const option* which = find_option(key.str());
+    if (which == nullptr) {
+      report(key.source(), unknown_key(key.str()));
+    } else if (auto text = node_text(*which, node)) {
+      entries.push_back({std::string(key.str()), std::move(*text), key.source().begin.line});
+    } else {
+      report(key.source(), which->name.data() + std::string(": expected ") + expected_type(*which) +
+                               ", got a TOML " + kind_of(node));
+    }
+  }
+  if (first) return tl::unexpected(first->message);
+  std::sort(entries.begin(), entries.end(),
+            [](const file_entry& a, const file_entry& b) { return a.line < b.line; });
+  return entries;
+}
+
+}  // namespace troupe::config
