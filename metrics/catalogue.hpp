@@ -1,0 +1,72 @@
+// Every metric's name, type, labels, buckets and help in one place. Names, labels and buckets of vllm:* are
+// vLLM's (vllm/v1/metrics/loggers.py), so that its dashboards work unchanged; the rest is under troupe_.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace troupe::metrics {
+
+enum class metric_type { counter, gauge, histogram };
+
+// Which bucket boundaries a histogram has.
+enum class bucket_set {
+  none,
+  first_token,
+  inter_token,
+  request_latency,
+  token_counts,
+  step_tokens,
+  step_time
+};
+
+enum class metric : std::uint8_t {
+  requests_running,
+  requests_waiting,
+  kv_cache_usage,
+  cache_config_info,
+  preemptions,
+  prompt_tokens,
+  generation_tokens,
+  request_success,
+  step_tokens,
+  time_to_first_token,
+  inter_token_latency,
+  time_per_output_token,
+  request_latency,
+  queue_time,
+  inference_time,
+  prefill_time,
+  decode_time,
+  request_prompt_tokens,
+  request_generation_tokens,
+  request_max_tokens,
+  step_time,
+  warmup_progress,
+  info,
+};
+
+struct metric_description {
+  metric id;
+  std::string_view name;  // as exposed, "_total" included
+  metric_type type;
+  std::vector<std::string_view> labels;  // besides model_name and engine, which every metric has
+  bucket_set buckets;
+  std::string_view help;
+};
+
+// In the order of the enumeration.
+std::span<const metric_description> catalogue();
+const metric_description& describe(metric id);
+
+// Upper bounds, ascending. `max_model_len` ends the ones that count tokens: 1, 2, 5, 10, 20, 50, ...
+std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len);
+
+// The values of request_success's label finished_reason.
+std::span<const std::string_view> finished_reasons();
+// The values of step_time's label phase.
+enum class step_phase : std::uint8_t { plan, reserve, execute, commit };
+std::span<const std::string_view> step_phases();
+
+}  // namespace troupe::metrics

@@ -1,0 +1,80 @@
+// The engine's metrics as small typed calls. Every call is safe from any thread and takes no lock that
+// outlives it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "metrics/catalogue.hpp"
+
+namespace troupe::metrics {
+
+using seconds = double;
+
+struct metrics_options {
+  std::string model_name;
+  std::string engine = "0";
+  std::int64_t max_model_len = 0;  // ends the buckets that count tokens
+};
+
+struct cache_config {
+  std::int64_t block_size = 0;
+  std::int64_t num_blocks = 0;
+  std::string dtype;  // "bf16", "f32", ...
+};
+
+struct program_info {
+  std::string version;
+  std::string cpu;
+  std::string kernel_path;
+  std::int64_t threads = 0;
+};
+
+// One ended request. Times are measured from its arrival; what never happened is absent.
+struct request_record {
+  std::string_view finished_reason;  // one of finished_reasons(); anything else counts as "error"
+  std::int64_t prompt_tokens = 0;
+  std::int64_t generation_tokens = 0;
+  std::optional<std::int64_t> max_tokens;  // as asked for
+  std::optional<seconds> scheduled;        // its first step began
+  std::optional<seconds> first_token;
+  std::optional<seconds> last_token;
+  seconds ended = 0;
+};
+
+class engine_metrics {
+ public:
+  explicit engine_metrics(const metrics_options& options);
+  ~engine_metrics();
+  engine_metrics(const engine_metrics&) = delete;
+  engine_metrics& operator=(const engine_metrics&) = delete;
+
+  // Once known; a later call replaces what was said before.
+  void set_cache_config(const cache_config& config);
+  void set_info(const program_info& info);
+  void set_warmup_progress(double share);
+
+  void set_requests(std::int64_t running, std::int64_t waiting);
+  void set_kv_cache_usage(double share);
+  void add_prompt_tokens(std::uint64_t count);
+  void add_generation_tokens(std::uint64_t count);
+  void add_preemptions(std::uint64_t count);
+  void observe_step_tokens(std::int64_t count);
+  void observe_step(step_phase phase, seconds duration);
+
+  void observe_first_token(seconds since_arrival);
+  void observe_inter_token(seconds since_previous);
+  // Counts the end and observes every histogram of whole requests.
+  void observe_request(const request_record& record);
+
+  // All of them in Prometheus' text format, version 0.0.4.
+  std::string text() const;
+
+ private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe::metrics
