@@ -1,4 +1,5 @@
-// Model files in GGUF v2 and v3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), memory-mapped, read-only.
+// Model files in GGUF v2 and v3 (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), memory-mapped,
+// read-only.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -15,21 +16,36 @@
 
 namespace troupe::gguf {
 
-// The file format's own numbers.
+// The file format's own numbers. A file may hold types beyond these: they are known by name and size (so that
+// a file can be listed), but is_served() is false for them and load_model refuses them.
 enum class tensor_type : std::uint32_t {
-  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q4_k = 12, q5_k = 13, q6_k = 14, bf16 = 30,
+  f32 = 0,
+  f16 = 1,
+  q4_0 = 2,
+  q4_1 = 3,
+  q5_0 = 6,
+  q5_1 = 7,
+  q8_0 = 8,
+  q4_k = 12,
+  q5_k = 13,
+  q6_k = 14,
+  bf16 = 30,
 };
 
-const char* to_string(tensor_type type);   // "Q4_1"
-std::size_t block_elements(tensor_type type);  // 1, 32 or 256
+const char* to_string(tensor_type type);  // "Q4_1"
+std::size_t block_elements(
+    tensor_type type);  // a served type's is 1, 32 or 256; 0 for a number that is no type
 std::size_t block_bytes(tensor_type type);
+bool is_served(tensor_type type);  // one of the enumerators: dequantize() knows it
 
-// Arrays are kept by element kind: integers widened, floats as double, bools as int64, strings as views into the file.
+// Arrays are kept by element kind: integers widened, floats as double, bools as int64, strings as views into
+// the file.
 using array = std::variant<std::vector<std::int64_t>, std::vector<std::uint64_t>, std::vector<double>,
                            std::vector<std::string_view>>;
 using value = std::variant<std::uint64_t, std::int64_t, double, bool, std::string_view, array>;
 
-// A tensor of the file. shape[0] is the fastest-running dimension: a weight of `out x in` has shape {in, out}.
+// A tensor of the file. shape[0] is the fastest-running dimension: a weight of `out x in` has shape {in,
+// out}.
 struct tensor {
   std::string_view name;
   std::uint32_t dimensions = 0;
@@ -43,14 +59,15 @@ struct tensor {
 // Views stay valid while the file object (or a copy of it: the mapping is shared) lives.
 class file {
  public:
-  // Maps and checks the whole header. Errors: io_error, corrupt_file, unsupported; the message names path and field.
+  // Maps and checks the whole header. Errors: io_error, corrupt_file, unsupported; the message names path and
+  // field.
   static result<file> open(const std::string& path);
 
   std::uint32_t version() const;
   const std::map<std::string_view, value>& metadata() const;
   const std::vector<tensor>& tensors() const;
-  const value* find(std::string_view key) const;             // nullptr: absent
-  const tensor* find_tensor(std::string_view name) const;    // nullptr: absent
+  const value* find(std::string_view key) const;           // nullptr: absent
+  const tensor* find_tensor(std::string_view name) const;  // nullptr: absent
 
   // Typed reads with numeric conversion where no information is lost. get: not_found when absent;
   // get_or: `fallback` when absent; corrupt_file when the kind or the range is wrong.
@@ -67,7 +84,8 @@ class file {
   std::shared_ptr<const contents> contents_;
 };
 
-// Dequantises `count` elements (a multiple of block_elements) from `source` into `out`. Formats: ggml's block layouts.
+// Dequantises `count` elements (a multiple of block_elements) from `source` into `out`. Formats: ggml's block
+// layouts (ggml/src/ggml-common.h). Throws std::invalid_argument for a type that is not served.
 void dequantize(tensor_type type, const std::byte* source, std::size_t count, float* out);
 
 }  // namespace troupe::gguf

@@ -29,7 +29,8 @@ struct model_config {
   float rms_norm_eps = 1e-5F;
   rope_layout rope = rope_layout::interleaved;
   std::int32_t rope_dim = 0;  // leading dimensions of each head that are rotated
-  // Inverse frequency of each rotated pair, scaling (linear, llama3 factors, yarn) already applied. [rope_dim / 2]
+  // Inverse frequency of each rotated pair, scaling (linear, llama3 factors, yarn) already applied. [rope_dim
+  // / 2]
   std::vector<float> rope_inverse_frequencies;
   float rope_attention_scale = 1.0F;  // yarn's magnitude factor on rotated Q and K
 };
@@ -62,8 +63,21 @@ struct model {
 };
 using model_ptr = std::shared_ptr<const model>;
 
-// Opens and checks a model: every weight present, of the shape that the metadata promises, of a known type.
-// Errors: those of gguf::file::open, and unsupported for an architecture that is not served; the message names the field.
+// What a served model may hold at most; metadata beyond that is refused before anything is allocated for it.
+inline constexpr std::int32_t max_layers = 1024;
+inline constexpr std::int32_t max_heads = 1024;
+inline constexpr std::int32_t max_head_dim = 1024;
+inline constexpr std::int32_t max_hidden_size = 1 << 20;
+inline constexpr std::int32_t max_intermediate_size = 1 << 22;
+inline constexpr std::int32_t max_vocab_size = 1 << 22;
+inline constexpr std::int32_t max_context_length = 1 << 24;
+
+// Opens and checks a model: every weight present, of the shape that the metadata promises, of a served type,
+// and no tensor that this program would have to ignore. hidden_size, intermediate_size and heads * head_dim
+// are multiples of 32, head_dim and rope_dim even, heads a multiple of KV heads. A sliding attention window
+// (Mistral) shorter than the context caps context_length at the window, where windowed and full attention are
+// the same. Errors: those of gguf::file::open, and unsupported for an architecture that is not served; the
+// message names the field.
 result<model_ptr> load_model(const std::string& path);
 
 }  // namespace troupe
