@@ -1,0 +1,59 @@
+#include "actors/client_calls.hpp"
+
+#include <utility>
+
+namespace troupe {
+namespace {
+
+const char* const lost = "the service ended before the request did";
+
+}  // namespace
+
+client_stream::client_stream(request_id id, net::stream_sink sink) : id_(id), sink_(std::move(sink)) {}
+
+client_stream::~client_stream() { fail(error{error_code::unavailable, lost}); }
+
+void client_stream::push(stream_event event) {
+  if (ended_) return;
+  ended_ = event.end.has_value();
+  if (!ended_) {
+    sink_(std::move(event));
+    return;
+  }
+  // The sink goes with the last event: it may hold a connection, which would otherwise live as long as this.
+  const net::stream_sink sink = std::exchange(sink_, nullptr);
+  sink(std::move(event));
+}
+
+void client_stream::fail(error failure) {
+  if (ended_) return;
+  stream_event event;
+  event.id = id_;
+  event.end.emplace();
+  event.end->reason = finish_reason::error;
+  event.end->failure = std::move(failure);
+  push(std::move(event));
+}
+
+text_call::text_call(net::tokenize_request request, tokenize_callback reply)
+    : input_(std::move(request)), tokenized_(std::move(reply)) {}
+
+text_call::text_call(std::vector<token_id> tokens, detokenize_callback reply)
+    : input_(std::move(tokens)), detokenized_(std::move(reply)) {}
+
+text_call::~text_call() { fail(error{error_code::unavailable, lost}); }
+
+void text_call::reply(result<net::tokenize_reply> answer) {
+  if (const auto callback = std::exchange(tokenized_, nullptr)) callback(std::move(answer));
+}
+
+void text_call::reply(result<std::string> answer) {
+  if (const auto callback = std::exchange(detokenized_, nullptr)) callback(std::move(answer));
+}
+
+void text_call::fail(const error& failure) {
+  reply(result<net::tokenize_reply>(tl::unexpected<error>(failure)));
+  reply(result<std::string>(tl::unexpected<error>(failure)));
+}
+
+}  // namespace troupe

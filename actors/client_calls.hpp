@@ -1,0 +1,66 @@
+// What a client waits for, wrapped so that it is answered exactly once whatever becomes of the actor that
+// holds it.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/net/engine_port.hpp"
+#include "runtime/request.hpp"
+#include "runtime/result.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe {
+
+// One client's stream at its gateway. One thread at a time, in any thread.
+class client_stream {
+ public:
+  client_stream(request_id id, net::stream_sink sink);
+  // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
+  ~client_stream();
+  client_stream(const client_stream&) = delete;
+  client_stream& operator=(const client_stream&) = delete;
+
+  // Drops what comes after the end.
+  void push(stream_event event);
+  void fail(error failure);
+  bool ended() const { return ended_; }
+
+ private:
+  request_id id_;
+  net::stream_sink sink_;
+  bool ended_ = false;
+};
+using client_stream_ptr = std::shared_ptr<client_stream>;
+
+// A call of /tokenize or /detokenize. The last owner answers `unavailable` where nobody did.
+class text_call {
+ public:
+  using tokenize_callback = std::function<void(result<net::tokenize_reply>)>;
+  using detokenize_callback = std::function<void(result<std::string>)>;
+
+  text_call(net::tokenize_request request, tokenize_callback reply);
+  text_call(std::vector<token_id> tokens, detokenize_callback reply);
+  ~text_call();
+  text_call(const text_call&) = delete;
+  text_call& operator=(const text_call&) = delete;
+
+  // nullptr where this is a call of the other kind.
+  const net::tokenize_request* to_tokenize() const { return std::get_if<net::tokenize_request>(&input_); }
+  const std::vector<token_id>* to_detokenize() const { return std::get_if<std::vector<token_id>>(&input_); }
+
+  // The first answer counts; an answer of the wrong kind counts as none.
+  void reply(result<net::tokenize_reply> answer);
+  void reply(result<std::string> answer);
+  void fail(const error& failure);
+
+ private:
+  std::variant<net::tokenize_request, std::vector<token_id>> input_;
+  tokenize_callback tokenized_;
+  detokenize_callback detokenized_;
+};
+using text_call_ptr = std::shared_ptr<text_call>;
+
+}  // namespace troupe

@@ -1,0 +1,112 @@
+// The company's actors: one typed interface per role, one sentence per message.
+#pragma once
+#include <caf/all.hpp>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "actors/messages.hpp"
+
+namespace troupe {
+
+// gateway: one stream per client, between a server's sockets (or the embedding program) and the tokenizers.
+using gateway_actor = caf::typed_actor<
+    // Opens a stream for a client's request and sends it on to the tokenizer of its shard.
+    caf::reacts_to<msg::open_stream, client_stream_ptr, generation_request_ptr>,
+    // The client has left: passes that on to the request's tokenizer.
+    caf::reacts_to<msg::abort>,
+    // Hands each event to its client.
+    caf::reacts_to<msg::stream_output, stream_batch_ptr>,
+    // Ends the streams of a tokenizer that is gone.
+    caf::reacts_to<msg::tokenizer_lost>,
+    // Answers when no stream is open any more.
+    caf::replies_to<msg::drain>::with<caf::unit_t>,
+    // Answers how many streams are open.
+    caf::replies_to<msg::count>::with<msg::gateway_counts>>;
+
+// tokenizer: one shard of the streams; text to tokens on the way in, tokens to text on the way out.
+using tokenizer_actor = caf::typed_actor<
+    // Renders, encodes and validates a request, opens its stream and submits it to the scheduler.
+    caf::reacts_to<msg::generate, generation_request_ptr, gateway_actor>,
+    // Passes the wish of a gateway on to the scheduler, where the request is still open.
+    caf::reacts_to<msg::abort>,
+    // Turns a step's tokens into text, one stream_output per gateway; tells the scheduler which streams
+    // stopped.
+    caf::reacts_to<msg::token_output, token_batch_ptr>,
+    // Answers a /tokenize or /detokenize call.
+    caf::reacts_to<msg::convert_text, text_call_ptr>,
+    // Ends every stream with an error and refuses new ones.
+    caf::reacts_to<msg::company_failed>,
+    // Asks the scheduler to end every open stream.
+    caf::reacts_to<msg::abort_all>,
+    // Refuses new requests; answers when no stream is open any more.
+    caf::replies_to<msg::drain>::with<caf::unit_t>,
+    // Answers how many streams are open.
+    caf::replies_to<msg::count>::with<msg::tokenizer_counts>>;
+using tokenizer_pool = std::vector<tokenizer_actor>;
+
+// scheduler: the request table and the step loop.
+using scheduler_actor = caf::typed_actor<
+    // Learns where tokens go: a request's shard is its id modulo their number.
+    caf::reacts_to<msg::connect_tokenizers, tokenizer_pool>,
+    // Puts a request into the waiting queue; a refusal comes back as the request's end.
+    caf::reacts_to<msg::submit, engine_request_ptr>,
+    // Ends a request in any state; unknown ids are ignored.
+    caf::reacts_to<msg::abort>,
+    // Takes requests out that a stop string has ended; unknown ids are ignored.
+    caf::reacts_to<msg::stopped>,
+    // Ends the requests whose deadline has passed.
+    caf::reacts_to<msg::expire>,
+    // Answers how many requests run and wait.
+    caf::replies_to<msg::count>::with<msg::request_counts>>;
+
+// kv_cache: who holds which block; the only writer of block tables.
+using kv_cache_actor = caf::typed_actor<
+    // Grants or refuses, per sequence and in order, the blocks of a whole step.
+    caf::replies_to<msg::reserve_step, step_demand_ptr>::with<step_reservation_ptr>,
+    // Takes note that a step is over and takes back the blocks of sequences that are done.
+    caf::reacts_to<msg::commit_step>,
+    // Takes back the blocks of sequences that are done, between steps.
+    caf::reacts_to<msg::release_blocks>,
+    // Answers how many blocks are free.
+    caf::replies_to<msg::count>::with<msg::kv_cache_counts>>;
+
+// model_runner: the executor; the only one that touches the device and the only one that blocks.
+using model_runner_actor = caf::typed_actor<
+    // Executes a scratch step and forgets what it sampled.
+    caf::replies_to<msg::warm_up, step_batch_ptr>::with<msg::warmed_up>,
+    // Executes one step; answers an error where the step threw, and goes on.
+    caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>>;
+
+// Everybody that the supervisor has started.
+struct company_roster {
+  kv_cache_actor kv_cache;
+  model_runner_actor model_runner;
+  scheduler_actor scheduler;
+  tokenizer_pool tokenizers;    // the shards of the streams
+  tokenizer_actor text_worker;  // /tokenize and /detokenize, so that long texts delay no stream
+  gateway_actor gateway;        // the embedding program's own
+};
+using company_roster_ptr = std::shared_ptr<const company_roster>;
+
+// supervisor: starts, warms up, watches, drains.
+using supervisor_actor = caf::typed_actor<
+    // Starts the actors in order and answers with their handles, then warms up; readiness shows on the board.
+    caf::replies_to<msg::start_company>::with<company_roster_ptr>,
+    // Watches, drains and ends this gateway with the others.
+    caf::reacts_to<msg::add_gateway, gateway_actor>,
+    // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
+    // ended.
+    caf::replies_to<msg::drain_company>::with<caf::unit_t>>;
+
+// How a company wants its actor system: the scheduling policy ("sharing", "stealing", or "testing" for one
+// that runs only when a test asks it to) and the number of worker threads.
+inline void configure(caf::actor_system_config& config, const std::string& policy, std::size_t threads) {
+  config.set("scheduler.policy", caf::atom_from_string(policy));
+  config.set("scheduler.max-threads", threads);
+}
+
+}  // namespace troupe
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tokenizer_pool)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_roster_ptr)

@@ -1,0 +1,305 @@
+// Every message of the company. A message is a small named struct; what is large travels beside it as
+// shared_ptr<const T>, by pointer and never serialised, since one company lives in one process.
+//
+// This file and interfaces.hpp hold everything that depends on the version of CAF (here 0.17).
+#pragma once
+#include <caf/all.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/client_calls.hpp"
+#include "runtime/kv_cache/kv_cache_manager.hpp"
+#include "runtime/request.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+#include "runtime/step_batch.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe {
+
+using engine_request_ptr = std::shared_ptr<const engine_request>;
+using step_demand_ptr = std::shared_ptr<const step_demand>;
+using step_reservation_ptr = std::shared_ptr<const step_reservation>;
+
+template <class Inspector>
+auto inspect(Inspector& f, block_release& x) {
+  return f(caf::meta::type_name("block_release"), x.id, x.last_step);
+}
+
+namespace msg {
+
+// ---- a request on its way in ----
+
+// A client's request. Beside it: client_stream_ptr, generation_request_ptr.
+struct open_stream {
+  request_id id = 0;
+};
+// The same request, numbered and timed. Beside it: generation_request_ptr, gateway_actor.
+struct generate {
+  request_id id = 0;
+  steady_time arrival{};
+};
+// The same request in tokens. Beside it: engine_request_ptr.
+struct submit {
+  request_id id = 0;
+};
+// Nobody waits for this request any more.
+struct abort {
+  request_id id = 0;
+};
+// Text to tokens or back, outside any request. Beside it: text_call_ptr.
+struct convert_text {};
+
+// ---- one step ----
+
+// Room for a whole step, all of it or a refusal per sequence. Beside it: step_demand_ptr.
+struct reserve_step {
+  std::uint64_t step = 0;
+};
+// The step has been executed or will never be; these sequences are done with their blocks.
+struct commit_step {
+  std::uint64_t step = 0;
+  std::vector<block_release> releases;
+};
+// These sequences are done with their blocks. No step has ended.
+struct release_blocks {
+  std::vector<block_release> releases;
+};
+// Execute one step. Beside it: step_batch_ptr.
+struct run_step {
+  std::uint64_t step = 0;
+};
+// A step's sampled tokens and how long it took. Beside it: step_result_ptr.
+struct step_done {
+  std::uint64_t step = 0;
+  std::int64_t nanoseconds = 0;
+};
+// A shard's tokens of one step. Beside it: token_batch_ptr.
+struct token_output {
+  std::uint64_t step = 0;
+};
+// A gateway's text of one step. Beside it: stream_batch_ptr.
+struct stream_output {
+  std::uint64_t step = 0;
+};
+// These streams were ended by a stop string: no more tokens for them.
+struct stopped {
+  std::vector<request_id> ids;
+};
+// The scheduler's timer: some request's deadline has come.
+struct expire {};
+
+// ---- starting, watching, ending ----
+
+// The tokenizers, in the order of their shards. Beside it: tokenizer_pool.
+struct connect_tokenizers {};
+// Execute one scratch step and forget it. Beside it: step_batch_ptr.
+struct warm_up {
+  std::int32_t item = 0;
+};
+struct warmed_up {
+  std::int32_t item = 0;
+  std::int64_t nanoseconds = 0;
+};
+// To the supervisor: start everybody, answer with their handles, then warm up.
+struct start_company {};
+// To the supervisor: watch this gateway too. Beside it: gateway_actor.
+struct add_gateway {};
+// The company cannot go on: end every stream with an error, take no more.
+struct company_failed {};
+// A tokenizer is gone and so are the ends of its streams.
+struct tokenizer_lost {
+  std::uint64_t shard = 0;
+};
+// Take no more requests; the answer comes when the last open one has ended.
+struct drain {};
+// The grace is over: end what is still open.
+struct abort_all {};
+// To the supervisor: drain everybody, at most so long.
+struct drain_company {
+  caf::timespan grace{};
+};
+// What an actor has open at the moment.
+struct count {};
+struct gateway_counts {
+  std::uint64_t streams = 0;
+};
+struct tokenizer_counts {
+  std::uint64_t streams = 0;
+};
+struct kv_cache_counts {
+  std::int32_t blocks = 0;
+  std::int32_t free_blocks = 0;
+  bool consistent = true;
+};
+struct request_counts {
+  std::int32_t running = 0;
+  std::int32_t waiting = 0;
+  std::uint64_t preemptions = 0;
+};
+
+// What CAF asks of a message type: its fields, for logs and for the wire.
+template <class Inspector>
+auto inspect(Inspector& f, open_stream& x) {
+  return f(caf::meta::type_name("open_stream"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, generate& x) {
+  return f(caf::meta::type_name("generate"), x.id, x.arrival);
+}
+template <class Inspector>
+auto inspect(Inspector& f, submit& x) {
+  return f(caf::meta::type_name("submit"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, abort& x) {
+  return f(caf::meta::type_name("abort"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, convert_text&) {
+  return f(caf::meta::type_name("convert_text"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, reserve_step& x) {
+  return f(caf::meta::type_name("reserve_step"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, commit_step& x) {
+  return f(caf::meta::type_name("commit_step"), x.step, x.releases);
+}
+template <class Inspector>
+auto inspect(Inspector& f, release_blocks& x) {
+  return f(caf::meta::type_name("release_blocks"), x.releases);
+}
+template <class Inspector>
+auto inspect(Inspector& f, run_step& x) {
+  return f(caf::meta::type_name("run_step"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, step_done& x) {
+  return f(caf::meta::type_name("step_done"), x.step, x.nanoseconds);
+}
+template <class Inspector>
+auto inspect(Inspector& f, token_output& x) {
+  return f(caf::meta::type_name("token_output"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, stream_output& x) {
+  return f(caf::meta::type_name("stream_output"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, stopped& x) {
+  return f(caf::meta::type_name("stopped"), x.ids);
+}
+template <class Inspector>
+auto inspect(Inspector& f, expire&) {
+  return f(caf::meta::type_name("expire"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, connect_tokenizers&) {
+  return f(caf::meta::type_name("connect_tokenizers"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, warm_up& x) {
+  return f(caf::meta::type_name("warm_up"), x.item);
+}
+template <class Inspector>
+auto inspect(Inspector& f, warmed_up& x) {
+  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds);
+}
+template <class Inspector>
+auto inspect(Inspector& f, start_company&) {
+  return f(caf::meta::type_name("start_company"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, add_gateway&) {
+  return f(caf::meta::type_name("add_gateway"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, company_failed&) {
+  return f(caf::meta::type_name("company_failed"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, tokenizer_lost& x) {
+  return f(caf::meta::type_name("tokenizer_lost"), x.shard);
+}
+template <class Inspector>
+auto inspect(Inspector& f, drain&) {
+  return f(caf::meta::type_name("drain"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, abort_all&) {
+  return f(caf::meta::type_name("abort_all"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, drain_company& x) {
+  return f(caf::meta::type_name("drain_company"), x.grace);
+}
+template <class Inspector>
+auto inspect(Inspector& f, count&) {
+  return f(caf::meta::type_name("count"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, gateway_counts& x) {
+  return f(caf::meta::type_name("gateway_counts"), x.streams);
+}
+template <class Inspector>
+auto inspect(Inspector& f, tokenizer_counts& x) {
+  return f(caf::meta::type_name("tokenizer_counts"), x.streams);
+}
+template <class Inspector>
+auto inspect(Inspector& f, kv_cache_counts& x) {
+  return f(caf::meta::type_name("kv_cache_counts"), x.blocks, x.free_blocks, x.consistent);
+}
+template <class Inspector>
+auto inspect(Inspector& f, request_counts& x) {
+  return f(caf::meta::type_name("request_counts"), x.running, x.waiting, x.preemptions);
+}
+
+}  // namespace msg
+}  // namespace troupe
+
+// Far behind CAF's first free number, so that a foreign system's own types keep theirs.
+CAF_BEGIN_TYPE_ID_BLOCK(troupe, 4200)
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_stream))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::generate))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::submit))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::convert_text))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::reserve_step))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::commit_step))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::release_blocks))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::run_step))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_done))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::token_output))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::stream_output))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::stopped))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::expire))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::connect_tokenizers))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_lost))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::count))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::gateway_counts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_counts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::kv_cache_counts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::request_counts))
+CAF_END_TYPE_ID_BLOCK(troupe)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_request_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::engine_request_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_demand_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_reservation_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_batch_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_result_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::token_batch_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stream_batch_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::client_stream_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::text_call_ptr)
