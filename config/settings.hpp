@@ -9,14 +9,14 @@ namespace troupe::config {
 struct settings {
   // model
   std::string model;              // path of a GGUF file; empty: the default model's places
-  std::string served_model_name;  // empty: the file's name without its extension
+  std::string served_model_name;  // empty: the file's name without quantisation and extension
 
   // engine
   std::int32_t max_model_len = 0;  // 0: what the model was trained for
   std::int32_t max_num_seqs = 64;
   std::int32_t max_num_batched_tokens = 512;
   std::int32_t block_size = 16;
-  std::uint64_t kv_cache_memory_bytes = 1ULL << 30U;
+  std::uint64_t kv_cache_memory = 1ULL << 30U;
   std::int32_t threads = 0;  // 0: one per core that the process may use
   std::string kernel_path = "auto";
   std::int32_t tokenizer_workers = 2;
