@@ -23,7 +23,7 @@ const char* to_string(finish_reason reason);
 
 // vLLM's names and meanings. Ranges are checked by validate() in sampling/validate.hpp.
 struct sampling_params {
-  std::optional<std::int32_t> max_tokens;  // unset: as many as the context holds
+  std::optional<std::int32_t> max_tokens = {};  // unset: as many as the context holds
   std::int32_t min_tokens = 0;             // no stop token or stop string is obeyed before this many
   float temperature = 1.0F;                // 0 is greedy
   float top_p = 1.0F;
@@ -33,14 +33,14 @@ struct sampling_params {
   float frequency_penalty = 0.0F;
   float repetition_penalty = 1.0F;
   std::uint64_t seed = 0;  // the gateway draws one where the client gave none
-  std::vector<std::string> stop;
-  std::vector<token_id> stop_token_ids;
+  std::vector<std::string> stop = {};
+  std::vector<token_id> stop_token_ids = {};
   bool include_stop_str_in_output = false;
   bool ignore_eos = false;
   bool skip_special_tokens = true;
-  std::optional<std::int32_t> logprobs;         // top-k log-probabilities beside the sampled token's own
-  std::optional<std::int32_t> prompt_logprobs;  // the same for each prompt token after the first
-  std::vector<std::pair<token_id, float>> logit_bias;
+  std::optional<std::int32_t> logprobs = {};         // top-k log-probabilities beside the sampled token's own
+  std::optional<std::int32_t> prompt_logprobs = {};  // the same for each prompt token after the first
+  std::vector<std::pair<token_id, float>> logit_bias = {};
 
   // Penalties look at what the sequence holds so far; most requests need no such history.
   bool needs_history() const {
@@ -49,31 +49,31 @@ struct sampling_params {
 };
 
 struct chat_prompt {
-  nlohmann::ordered_json messages;  // an array of {"role", "content", ...}
+  nlohmann::ordered_json messages = {};  // an array of {"role", "content", ...}
   bool add_generation_prompt = true;
 };
 struct text_prompt {
-  std::string text;
+  std::string text = {};
   bool add_special_tokens = true;
 };
 struct token_prompt {
-  std::vector<token_id> ids;
+  std::vector<token_id> ids = {};
 };
 
 struct generation_request {
-  std::variant<chat_prompt, text_prompt, token_prompt> prompt;
+  std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
   sampling_params sampling;
-  std::string user;  // the tenant, as the client names it
+  std::string user = {};  // the tenant, as the client names it
 };
 using generation_request_ptr = std::shared_ptr<const generation_request>;
 
 // A tokenized request as the scheduler holds it.
 struct engine_request {
   request_id id = 0;
-  std::vector<token_id> prompt;
-  std::shared_ptr<const sampling_params> sampling;
+  std::vector<token_id> prompt = {};
+  std::shared_ptr<const sampling_params> sampling = {};
   steady_time arrival{};
-  std::optional<steady_time> deadline;
+  std::optional<steady_time> deadline = {};
 };
 
 }  // namespace troupe

@@ -25,9 +25,9 @@ struct sample_row {
   std::int32_t row = 0;
   std::int32_t position = 0;
   std::int32_t num_generated = 0;  // output tokens before this one
-  std::shared_ptr<const sampling_params> sampling;
+  std::shared_ptr<const sampling_params> sampling = {};
   std::int32_t prompt_length = 0;
-  std::vector<token_id> history;  // prompt + output so far; empty unless sampling->needs_history()
+  std::vector<token_id> history = {};  // prompt + output so far; empty unless sampling->needs_history()
 };
 
 // A row whose logits are only read: the log-probability of the prompt token that follows it.
@@ -55,7 +55,7 @@ using step_batch_ptr = std::shared_ptr<const step_batch>;
 struct sampled_token {
   request_id id = 0;
   token_id token = 0;
-  std::optional<token_logprobs> logprobs;
+  std::optional<token_logprobs> logprobs = {};
 };
 
 struct step_result {

@@ -18,7 +18,7 @@ struct token_logprobs {
   token_id token = 0;
   float logprob = 0.0F;
   std::int32_t rank = 0;  // 1: the most probable of all
-  std::vector<std::pair<token_id, float>> top;
+  std::vector<std::pair<token_id, float>> top = {};
 };
 
 struct usage {
@@ -29,19 +29,19 @@ struct usage {
 // Exactly one per request. `failure` is set when reason is error.
 struct finished {
   finish_reason reason = finish_reason::stop;
-  std::optional<std::string> stop_string;  // which stop string ended it
-  std::optional<token_id> stop_token;      // which stop token id ended it (not the end-of-text token)
-  std::optional<error> failure;
-  usage tokens;
+  std::optional<std::string> stop_string = {};  // which stop string ended it
+  std::optional<token_id> stop_token = {};      // which stop token id ended it (not the end-of-text token)
+  std::optional<error> failure = {};
+  usage tokens = {};
 };
 
 // One sampled token as the scheduler hands it to the tokenizer.
 struct token_event {
   request_id id = 0;
-  std::vector<token_id> tokens;          // may be empty where only `end` is told
-  std::vector<token_logprobs> logprobs;  // one per token where asked for, else empty
-  std::vector<token_logprobs> prompt_logprobs;  // [prompt - 1], once, with the first token, where asked for
-  std::optional<finished> end;
+  std::vector<token_id> tokens = {};          // may be empty where only `end` is told
+  std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
+  std::vector<token_logprobs> prompt_logprobs = {};  // [prompt - 1], once, with the first token, where asked for
+  std::optional<finished> end = {};
 };
 using token_batch = std::vector<token_event>;
 using token_batch_ptr = std::shared_ptr<const token_batch>;
@@ -49,12 +49,12 @@ using token_batch_ptr = std::shared_ptr<const token_batch>;
 // One piece of a stream as a client sees it. `text` is whole UTF-8 characters, never a part of a stop string.
 struct stream_event {
   request_id id = 0;
-  std::string text;
-  std::vector<token_id> tokens;
-  std::vector<token_logprobs> logprobs;
-  std::vector<token_id> prompt_tokens;          // on the first event only
-  std::vector<token_logprobs> prompt_logprobs;  // on the first event only, where asked for
-  std::optional<finished> end;
+  std::string text = {};
+  std::vector<token_id> tokens = {};
+  std::vector<token_logprobs> logprobs = {};
+  std::vector<token_id> prompt_tokens = {};          // on the first event only
+  std::vector<token_logprobs> prompt_logprobs = {};  // on the first event only, where asked for
+  std::optional<finished> end = {};
 };
 using stream_batch = std::vector<stream_event>;
 using stream_batch_ptr = std::shared_ptr<const stream_batch>;

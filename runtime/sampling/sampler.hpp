@@ -9,25 +9,38 @@
 
 namespace troupe {
 
-// Uniform in [0, 1) from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011),
-// key = seed, counter = position.
+// Uniform in [0, 1) from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
+// 2011), key = seed, counter = position.
 double uniform(std::uint64_t seed, std::uint64_t position);
 
 // Work space of one thread, reused between rows; no allocation once it has grown to the vocabulary.
 struct sampler_scratch {
   std::vector<float> logits;
   std::vector<float> probabilities;
-  std::vector<std::int32_t> counts;
+  std::vector<std::int32_t> counts;  // all 0 between rows
+  std::vector<token_id> ids;
+  std::vector<float> kept;
+  std::vector<std::uint32_t> keys;
 };
 
-// `logits` [vocab] are read, not changed. `end_tokens` are masked while row.num_generated < min_tokens (so are
-// stop_token_ids). Order, as vLLM: log-probabilities of the raw logits, logit bias, minimum length, penalties,
-// then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function in token-id order.
+// `logits` [vocab] are read, not changed. `end_tokens` are masked while row.num_generated < min_tokens (so
+// are stop_token_ids). Order, as vLLM: log-probabilities of the raw logits, logit bias, minimum length,
+// penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function in
+// token-id order.
+// - Greedy (a temperature below 1e-5) takes the lowest id among the greatest logits.
+// - min-p keeps what has at least min_p times the greatest probability; top-k the k greatest, equal ones by
+//   ascending id; top-p, of what is left, the shortest prefix of the order (probability descending, id
+//   ascending) whose mass reaches top_p. Probabilities are multiples of 2^-33 of the greatest.
+// - A NaN counts as minus infinity; a row that is all NaN or minus infinity gives token 0.
 sampled_token sample_token(std::span<const float> logits, const sample_row& row,
                            std::span<const token_id> end_tokens, sampler_scratch& scratch);
 
-// Log-probability and rank of `token` and the `top` best. No full sort.
+// Log-probability and rank of `token` and the `top` best, equal ones by ascending id. No full sort. Every
+// value is finite: what would be below -9999, or not a number, is -9999.
 token_logprobs log_probabilities(std::span<const float> logits, token_id token, std::int32_t top);
+
+// Whether `temperature` draws nothing: the most probable token is taken.
+inline bool is_greedy(const sampling_params& params) { return params.temperature < 1e-5F; }
 
 // Checks every field against its range, NaN and infinities included. Errors: invalid_argument with `param`.
 struct sampling_limits {

@@ -23,7 +23,7 @@ struct scheduler_limits {
   std::int32_t block_size = 16;
   std::int32_t num_blocks = 0;
   std::size_t max_num_queued_requests = 1024;
-  std::vector<token_id> end_tokens;  // end of generation, unless ignore_eos
+  std::vector<token_id> end_tokens = {};  // end of generation, unless ignore_eos
 };
 
 // Blocks to give back: `last_step` is the last step that may still write them.
@@ -35,15 +35,15 @@ struct block_release {
 // What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after preemption,
 // or nothing to do. Releases come first in every case.
 struct resolved_step {
-  std::vector<block_release> releases;
-  step_batch_ptr batch;
-  std::optional<step_demand> demand;
+  std::vector<block_release> releases = {};
+  step_batch_ptr batch = {};
+  std::optional<step_demand> demand = {};
 };
 
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer, blocks to give back.
 struct scheduler_output {
-  token_batch events;
-  std::vector<block_release> releases;
+  token_batch events = {};
+  std::vector<block_release> releases = {};
 };
 
 struct scheduler_counts {

@@ -1,0 +1,130 @@
+#include "runtime/sampling/row_math.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace troupe {
+
+namespace {
+
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr std::size_t lanes = 16;
+constexpr std::size_t block = 256;
+
+// exp(x) for x <= 0, 0 below -87 and for NaN. Range reduction and polynomial of Cephes' expf (Moshier), error
+// about 1 unit in the last place.
+inline float exp_non_positive(float x) {
+  constexpr float lowest = -87.0F;
+  constexpr float shifter =
+      12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer in the low mantissa bits
+  const float clamped = x > lowest ? x : lowest;
+  const float shifted = clamped * 1.44269504F + shifter;
+  const float whole = shifted - shifter;
+  const float r = (clamped - whole * 0.693359375F) + whole * 2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  p = p * (r * r) + r + 1.0F;
+  const std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(shifter);
+  const float scale = std::bit_cast<float>((exponent + 127) << 23);
+  return x > lowest ? p * scale : 0.0F;
+}
+
+inline float round_to_step(float weight) {
+  constexpr float turning = 0x1.0p-10F;  // below it, the spacing of turning + weight is weight_step
+  static_assert(turning * std::numeric_limits<float>::epsilon() == weight_step);
+  return weight < turning ? (weight + turning) - turning : weight;
+}
+
+float block_max(const float* row, std::size_t count) {
+  std::array<float, lanes> best;
+  best.fill(minus_infinity);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) best[j] = best[j] < row[i + j] ? row[i + j] : best[j];
+  }
+  for (; i < count; ++i) best[0] = best[0] < row[i] ? row[i] : best[0];
+  return *std::max_element(best.begin(), best.end());
+}
+
+double block_sum(const float* weights, std::size_t count) {
+  std::array<double, lanes> sums{};
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    for (std::size_t j = 0; j < lanes; ++j) sums[j] += static_cast<double>(weights[i + j]);
+  }
+  for (; i < count; ++i) sums[0] += static_cast<double>(weights[i]);
+  double total = 0.0;
+  for (const double sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace
+
+float row_max(std::span<const float> row) { return block_max(row.data(), row.size()); }
+
+token_id arg_max(std::span<const float> row) {
+  float best = minus_infinity;
+  std::size_t best_begin = 0;
+  for (std::size_t begin = 0; begin < row.size(); begin += block) {
+    const float max = block_max(row.data() + begin, std::min(block, row.size() - begin));
+    if (max > best) {
+      best = max;
+      best_begin = begin;
+    }
+  }
+  if (best == minus_infinity) return 0;
+  return static_cast<token_id>(
+      std::find(row.begin() + static_cast<std::ptrdiff_t>(best_begin), row.end(), best) - row.begin());
+}
+
+void weigh(std::span<const float> logits, float max, float inverse_temperature, float* weights) {
+  const float* row = logits.data();
+  const std::size_t count = logits.size();
+  if (max == std::numeric_limits<float>::infinity()) {
+    for (std::size_t i = 0; i < count; ++i) weights[i] = row[i] == max ? 1.0F : 0.0F;
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    weights[i] = round_to_step(exp_non_positive((row[i] - max) * inverse_temperature));
+  }
+}
+
+double sum_weights(std::span<const float> weights) { return block_sum(weights.data(), weights.size()); }
+
+double log_sum_exp(std::span<const float> logits, float max) {
+  double total = 0.0;
+  std::array<float, block> exponentials;
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    const std::size_t count = std::min(block, logits.size() - begin);
+    for (std::size_t i = 0; i < count; ++i) exponentials[i] = exp_non_positive(logits[begin + i] - max);
+    total += block_sum(exponentials.data(), count);
+  }
+  return std::log(total);
+}
+
+std::size_t invert_distribution(std::span<const float> weights, double u) {
+  const double target = u * sum_weights(weights);
+  double below = 0.0;
+  for (std::size_t begin = 0; begin < weights.size(); begin += block) {
+    const std::size_t count = std::min(block, weights.size() - begin);
+    const double sum = block_sum(weights.data() + begin, count);
+    if (below + sum <= target) {
+      below += sum;
+      continue;
+    }
+    std::size_t i = begin;
+    while (below + static_cast<double>(weights[i]) <= target) below += static_cast<double>(weights[i++]);
+    return i;
+  }
+  return 0;
+}
+
+}  // namespace troupe

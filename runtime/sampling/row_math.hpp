@@ -1,0 +1,34 @@
+// Passes over one row of logits, written so that the compiler makes vector code of them and every machine
+// gets the same bits: own exponential, fixed order of additions. NaN is read as minus infinity.
+#pragma once
+#include <cstdint>
+#include <span>
+
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+// Weights are multiples of 2^-33 and at most 1: a double holds the sum of up to 2^20 of them exactly, so that
+// sums of the same weights are equal in any order.
+inline constexpr float weight_step = 0x1.0p-33F;
+
+// The greatest value; minus infinity for a row without any.
+float row_max(std::span<const float> row);
+
+// Index of the greatest value, the lowest of equal ones; 0 for a row without any.
+token_id arg_max(std::span<const float> row);
+
+// weights[i] = exp((logits[i] - max) * inverse_temperature), rounded to a multiple of weight_step.
+// Where max is plus infinity, its bearers share all the weight.
+void weigh(std::span<const float> logits, float max, float inverse_temperature, float* weights);
+
+// Exact for what weigh() gives.
+double sum_weights(std::span<const float> weights);
+
+// The natural logarithm of the sum of exp(logits[i] - max), for a finite max.
+double log_sum_exp(std::span<const float> logits, float max);
+
+// The first index whose cumulated weight passes u * total, for u in [0, 1); the weights must not all be 0.
+std::size_t invert_distribution(std::span<const float> weights, double u);
+
+}  // namespace troupe

@@ -1,0 +1,69 @@
+#include "runtime/sampling/sampler.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t vocab_size = 49152;
+
+// Logits of about a model's spread: normal numbers (Box-Muller over the counter-based generator) times
+// `scale`.
+std::vector<float> random_logits(float scale) {
+  std::vector<float> logits(vocab_size);
+  for (std::size_t i = 0; i < vocab_size; ++i) {
+    const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(1, i)));
+    logits[i] = scale * static_cast<float>(radius * std::cos(6.283185307179586 * uniform(2, i)));
+  }
+  return logits;
+}
+
+void run(benchmark::State& state, const sampling_params& params, float scale = 3.0F) {
+  const auto logits = random_logits(scale);
+  sample_row row;
+  row.sampling = std::make_shared<const sampling_params>(params);
+  for (token_id id = 0; params.needs_history() && id < 1000; ++id) row.history.push_back(id);
+  row.prompt_length = 500;
+  sampler_scratch scratch;
+  for (auto _ : state) {
+    ++row.position;
+    benchmark::DoNotOptimize(sample_token(logits, row, {}, scratch));
+  }
+}
+
+void greedy(benchmark::State& state) { run(state, {.temperature = 0.0F}); }
+void temperature(benchmark::State& state) { run(state, {}); }
+void top_k_50(benchmark::State& state) { run(state, {.top_k = 50}); }
+void top_k_20000(benchmark::State& state) { run(state, {.top_k = 20000}); }
+void top_p(benchmark::State& state) { run(state, {.top_p = 0.9F}); }
+void top_p_flat(benchmark::State& state) { run(state, {.top_p = 0.9F}, 0.01F); }
+void top_p_equal(benchmark::State& state) { run(state, {.top_p = 0.9F}, 0.0F); }
+void top_k_and_top_p(benchmark::State& state) {
+  run(state, {.temperature = 0.7F, .top_p = 0.9F, .top_k = 50});
+}
+void top_k_large_and_top_p(benchmark::State& state) { run(state, {.top_p = 0.9F, .top_k = 20000}); }
+void min_p(benchmark::State& state) { run(state, {.min_p = 0.05F}); }
+void penalties(benchmark::State& state) {
+  run(state, {.temperature = 0.0F, .frequency_penalty = 0.5F, .repetition_penalty = 1.2F});
+}
+void greedy_with_20_logprobs(benchmark::State& state) { run(state, {.temperature = 0.0F, .logprobs = 20}); }
+
+BENCHMARK(greedy);
+BENCHMARK(temperature);
+BENCHMARK(top_k_50);
+BENCHMARK(top_k_20000);
+BENCHMARK(top_p);
+BENCHMARK(top_p_flat);
+BENCHMARK(top_p_equal);
+BENCHMARK(top_k_and_top_p);
+BENCHMARK(top_k_large_and_top_p);
+BENCHMARK(min_p);
+BENCHMARK(penalties);
+BENCHMARK(greedy_with_20_logprobs);
+
+}  // namespace
+}  // namespace troupe
+
+BENCHMARK_MAIN();

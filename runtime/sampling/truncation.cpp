@@ -1,0 +1,119 @@
+#include "runtime/sampling/truncation.hpp"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "runtime/sampling/row_math.hpp"
+
+namespace troupe {
+
+namespace {
+
+// Unsigned integers in the order of the floats; NaN lowest.
+inline std::uint32_t ordered_key(float value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(value + 0.0F);  // -0 becomes 0
+  const std::uint32_t key = (bits & 0x80000000U) != 0 ? ~bits : bits | 0x80000000U;
+  return value == value ? key : 0U;
+}
+
+// The greatest key such that the amounts of all keys >= it reach the target, and the amount of the keys above
+// it.
+template <class Amount>
+struct threshold {
+  std::uint32_t key = 0;
+  Amount above{};
+};
+
+template <class Amount>
+class histogram {
+ public:
+  static constexpr std::size_t num_bins = 2048;
+
+  // Four copies, so that neighbours that fall into one bin do not wait for each other.
+  void add(std::size_t i, std::uint32_t bin, Amount amount) { amounts_[i & 3U][bin] += amount; }
+
+  // The highest bin where `above` plus the amounts from the top down reach the target; moves `above` up to
+  // it.
+  std::uint32_t find(Amount target, Amount& above) const {
+    std::uint32_t bin = num_bins - 1;
+    for (; bin > 0; --bin) {
+      const Amount amount = amounts_[0][bin] + amounts_[1][bin] + amounts_[2][bin] + amounts_[3][bin];
+      if (above + amount >= target) break;
+      above += amount;
+    }
+    return bin;
+  }
+
+ private:
+  std::array<std::array<Amount, num_bins>, 4> amounts_{};
+};
+
+template <class Amount, class KeyOf, class AmountOf>
+threshold<Amount> find_threshold(std::span<const float> values, Amount target, KeyOf key_of,
+                                 AmountOf amount_of, std::vector<std::uint32_t>& keys) {
+  threshold<Amount> found;
+  histogram<Amount> high;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint32_t key = key_of(values[i]);
+    high.add(i, key >> 21U, amount_of(key));
+  }
+  const std::uint32_t high_bin = high.find(target, found.above);
+
+  keys.clear();
+  histogram<Amount> middle;
+  for (const float value : values) {
+    const std::uint32_t key = key_of(value);
+    if (key >> 21U != high_bin) continue;
+    middle.add(keys.size(), (key >> 10U) & 0x7FFU, amount_of(key));
+    keys.push_back(key);
+  }
+  const std::uint32_t middle_bin = middle.find(target, found.above);
+
+  histogram<Amount> low;
+  const std::uint32_t prefix = (high_bin << 11U) | middle_bin;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i] >> 10U == prefix) low.add(i, keys[i] & 0x3FFU, amount_of(keys[i]));
+  }
+  found.key = (prefix << 10U) | low.find(target, found.above);
+  return found;
+}
+
+}  // namespace
+
+void select_top_k(std::span<const float> logits, std::size_t k, std::vector<token_id>& ids,
+                  std::vector<float>& kept, std::vector<std::uint32_t>& keys) {
+  const auto one = [](std::uint32_t) { return 1U; };
+  const auto limit = find_threshold(logits, static_cast<std::uint32_t>(k), ordered_key, one, keys);
+  std::size_t equals = k - limit.above;
+  ids.clear();
+  kept.clear();
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const std::uint32_t key = ordered_key(logits[i]);
+    if (key < limit.key) continue;
+    if (key == limit.key && equals == 0) continue;
+    if (key == limit.key) --equals;
+    ids.push_back(static_cast<token_id>(i));
+    kept.push_back(logits[i]);
+  }
+}
+
+void keep_top_p(std::span<float> weights, double top_p, std::vector<std::uint32_t>& keys) {
+  const double target = top_p * sum_weights(weights);
+  // Weights are never negative: their bits are in their order.
+  const auto bits = [](float weight) { return std::bit_cast<std::uint32_t>(weight); };
+  const auto weight = [](std::uint32_t key) { return static_cast<double>(std::bit_cast<float>(key)); };
+  const auto limit = find_threshold<double>(weights, target, bits, weight, keys);
+  const float least = std::bit_cast<float>(limit.key);
+  double mass = limit.above;
+  for (float& w : weights) {
+    if (w > least) continue;
+    if (w == least && mass < target) {
+      mass += static_cast<double>(w);
+    } else {
+      w = 0.0F;
+    }
+  }
+}
+
+}  // namespace troupe
