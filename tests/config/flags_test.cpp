@@ -1,0 +1,58 @@
+#include "config/flags.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+
+#include "config/options.hpp"
+
+namespace troupe::config {
+namespace {
+
+TEST(Flags, EveryOptionHasAFlagThatKeepsTheTextAsGiven) {
+  for (const option& which : options()) {
+    CLI::App app;
+    setting_sources sources;
+    add_flags(app, {option_group::model, option_group::engine, option_group::server, option_group::logging},
+              sources);
+    app.parse(which.flag() + " 15");
+    EXPECT_EQ(sources.flags.at(std::string(which.name)), "15") << which.name;
+    EXPECT_EQ(sources.flags.size(), 1U);
+  }
+}
+
+TEST(Flags, AreOnlyThoseOfTheGroupsAskedFor) {
+  CLI::App app;
+  setting_sources sources;
+  add_flags(app, {option_group::model}, sources);
+  EXPECT_NO_THROW(app.parse("--model a.gguf"));
+  EXPECT_THROW(app.parse("--port 80"), CLI::ParseError);
+}
+
+TEST(Flags, TakeNegativeNumbersAndTextWithSpaces) {
+  CLI::App app;
+  setting_sources sources;
+  add_flags(app, {option_group::model, option_group::server}, sources);
+  app.parse("--tcp-port -1 --model \"a b.gguf\" --config c.toml");
+  EXPECT_EQ(sources.flags.at("tcp_port"), "-1");
+  EXPECT_EQ(sources.flags.at("model"), "a b.gguf");
+  EXPECT_EQ(sources.file, "c.toml");
+}
+
+TEST(Flags, HelpShowsEveryOptionWithItsDefaultAndMeaning) {
+  CLI::App app;
+  setting_sources sources;
+  add_flags(app, {option_group::model, option_group::engine, option_group::server, option_group::logging},
+            sources);
+  const std::string help = app.help();
+  const settings defaults;
+  for (const option& which : options()) {
+    EXPECT_NE(help.find(which.flag() + " "), std::string::npos) << which.name;
+    const std::string value = value_text(defaults, which);
+    EXPECT_TRUE(value.empty() || help.find("=" + value) != std::string::npos) << which.name;
+  }
+  EXPECT_NE(help.find("TROUPE_CONFIG"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::config

@@ -1,0 +1,208 @@
+#include "config/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include "config/options.hpp"
+#include "config/reference.hpp"
+#include "tests/config/config_fixture.hpp"
+
+namespace troupe::config {
+namespace {
+
+// Two values of an option that differ from each other and from its default.
+std::pair<std::string, std::string> two_values(const option& which) {
+  if (which.name == "port") return {"81", "82"};
+  if (!which.choices.empty()) return {std::string(which.choices[1]), std::string(which.choices[2])};
+  if (std::holds_alternative<std::string settings::*>(which.member)) return {"first", "second"};
+  const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
+  const bool is_size = std::holds_alternative<std::uint64_t settings::*>(which.member);
+  const std::int64_t step = which.multiple_of;
+  const std::string unit = is_time ? "ms" : is_size ? "B" : "";
+  return {std::to_string(which.low + 3 * step) + unit, std::to_string(which.low + 4 * step) + unit};
+}
+
+std::string as_toml(const option& which, const std::string& text) {
+  const bool bare = std::holds_alternative<std::int32_t settings::*>(which.member);
+  return std::string(which.name) + " = " + (bare ? text : "\"" + text + "\"") + "\n";
+}
+
+TEST(Load, GivesTheDefaultsWhereNothingIsSaid) {
+  const auto loaded = load_settings({});
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.port, 8000);
+  EXPECT_EQ(loaded->values.tcp_port, 7777);
+  EXPECT_EQ(loaded->values.host, "127.0.0.1");
+  EXPECT_EQ(loaded->values.kv_cache_memory, 1ULL << 30U);
+  EXPECT_EQ(loaded->values.shutdown_grace, std::chrono::seconds(15));
+  EXPECT_TRUE(loaded->origins.empty());
+  EXPECT_TRUE(loaded->warnings.empty());
+}
+
+TEST(Load, EveryOptionComesFromTheFileUnlessTheEnvironmentOrAFlagSaysOtherwise) {
+  for (const option& which : options()) {
+    SCOPED_TRACE(which.name);
+    const auto [first, second] = two_values(which);
+    const temporary_file file("# a comment\n" + as_toml(which, first));
+    const std::string name(which.name);
+
+    setting_sources sources{.flags = {}, .environment = {{"TROUPE_CONFIG", file.path()}}, .file = {}};
+    auto loaded = load_settings(sources);
+    ASSERT_TRUE(loaded) << loaded.error();
+    EXPECT_EQ(loaded->origins.at(name), file.path() + ":2");
+    const std::string from_file = value_text(loaded->values, which);
+    EXPECT_NE(from_file, value_text(settings{}, which));
+
+    sources.environment.emplace_back(which.variable(), second);
+    loaded = load_settings(sources);
+    ASSERT_TRUE(loaded) << loaded.error();
+    EXPECT_EQ(loaded->origins.at(name), which.variable());
+    const std::string from_environment = value_text(loaded->values, which);
+    EXPECT_NE(from_environment, from_file);
+
+    sources.flags[name] = first;
+    loaded = load_settings(sources);
+    ASSERT_TRUE(loaded) << loaded.error();
+    EXPECT_EQ(loaded->origins.at(name), which.flag());
+    EXPECT_EQ(value_text(loaded->values, which), from_file);
+  }
+}
+
+TEST(Load, ReadsNumbersAsSizesAndTimes) {
+  const temporary_file file("kv_cache_memory = 1048576\nshutdown_grace = 3\nread_timeout = 1.5\n");
+  const auto loaded = load_settings({.flags = {}, .environment = {}, .file = file.path()});
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.kv_cache_memory, 1ULL << 20U);
+  EXPECT_EQ(loaded->values.shutdown_grace, std::chrono::seconds(3));
+  EXPECT_EQ(loaded->values.read_timeout, std::chrono::milliseconds(1500));
+}
+
+TEST(Load, TheFlagForTheFileWinsOverItsVariable) {
+  const temporary_file wanted("port = 1\n");
+  const temporary_file other("port = 2\n");
+  const auto loaded =
+      load_settings({.flags = {}, .environment = {{"TROUPE_CONFIG", other.path()}}, .file = wanted.path()});
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.port, 1);
+}
+
+TEST(Load, AnUnknownKeyIsAnErrorThatNamesFileAndLine) {
+  EXPECT_EQ(file_error("# one\nhost = \"0.0.0.0\"\nprot = 80\n"),
+            ":3: unknown key 'prot'; did you mean 'port'?");
+  EXPECT_EQ(file_error("zebra_crossing = 1\n"), ":1: unknown key 'zebra_crossing'");
+  EXPECT_EQ(file_error("\n[server]\nport = 80\n"), ":2: unknown key 'server'");
+}
+
+TEST(Load, OfSeveralErrorsTheFirstLineIsNamed) {
+  EXPECT_EQ(file_error("\nzzz = 1\naaa = 2\n"), ":2: unknown key 'zzz'");
+}
+
+TEST(Load, AWrongTypeNamesFileLineAndKey) {
+  EXPECT_EQ(file_error("port = \"80\"\n"), ":1: port: expected an integer, got a TOML string");
+  EXPECT_EQ(file_error("\nport = 1.5\n"), ":2: port: expected an integer, got a TOML floating-point");
+  EXPECT_EQ(file_error("model = 1\n"), ":1: model: expected a string, got a TOML integer");
+  EXPECT_EQ(file_error("host = [\"a\"]\n"), ":1: host: expected a string, got a TOML array");
+  EXPECT_EQ(file_error("kv_cache_memory = true\n"),
+            ":1: kv_cache_memory: expected a size such as \"1GiB\", got a TOML boolean");
+}
+
+TEST(Load, AWrongValueNamesFileLineAndKey) {
+  EXPECT_EQ(file_error("host = \"::\"\n\nmax_num_seqs = 0\n"),
+            ":3: max_num_seqs: must be 1 to 4096, got '0'");
+  EXPECT_EQ(file_error("shutdown_grace = \"soon\"\n"),
+            ":1: shutdown_grace: expected a time such as 15s, 500ms or 2m, got 'soon'");
+  EXPECT_EQ(file_error("port = 9223372036854775807\n"),
+            ":1: port: must be 0 to 65535, got '9223372036854775807'");
+  EXPECT_NE(file_error("shutdown_grace = nan\n"), "");
+  EXPECT_NE(file_error("shutdown_grace = -inf\n"), "");
+}
+
+TEST(Load, AFileThatIsNoTomlNamesItsLine) {
+  EXPECT_TRUE(file_error("port = 80\nhost = \n").starts_with(":2: ")) << file_error("port = 80\nhost = \n");
+  EXPECT_TRUE(file_error("port = 80\nport = 81\n").starts_with(":2: "));
+  EXPECT_FALSE(file_error(std::string("\0\xff\xfe", 3)).empty());
+  EXPECT_FALSE(file_error(std::string(100'000, '[')).empty());
+}
+
+TEST(Load, AFileErrorIsToldAlsoWhereAFlagReplacesTheValue) {
+  const temporary_file file("port = 70000\n");
+  EXPECT_FALSE(load_settings({.flags = {{"port", "80"}}, .environment = {}, .file = file.path()}));
+}
+
+TEST(Load, AMissingFileAndAFolderAreErrorsThatNameThem) {
+  for (const char* path : {"/nonexistent/troupe.toml", "/tmp"}) {
+    const auto loaded = load_settings({.flags = {}, .environment = {}, .file = path});
+    ASSERT_FALSE(loaded);
+    EXPECT_TRUE(loaded.error().starts_with(std::string(path) + ": cannot be read: ")) << loaded.error();
+  }
+}
+
+TEST(Load, AHugeFileIsRefused) {
+  const std::string message = file_error(std::string((1U << 20U) + 1, '#'));
+  EXPECT_EQ(message, ": a configuration file has at most 1MiB");
+}
+
+TEST(Load, AWrongVariableIsNamed) {
+  const auto loaded =
+      load_settings({.flags = {}, .environment = {{"TROUPE_PORT", "tcp://10.0.0.1:80"}}, .file = {}});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error(), "TROUPE_PORT: expected an integer, got 'tcp://10.0.0.1:80'");
+}
+
+TEST(Load, AWrongFlagIsNamed) {
+  const auto loaded = load_settings({.flags = {{"max_num_seqs", "-1"}}, .environment = {}, .file = {}});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error(), "--max-num-seqs: must be 1 to 4096, got '-1'");
+}
+
+TEST(Load, AnUnknownVariableIsAWarningThatSuggestsAName) {
+  const auto loaded = load_settings({.flags = {},
+                                     .environment = {{"TROUPE_PROT", "80"},
+                                                     {"TROUPE_TEST_LONG", "1"},
+                                                     {"PATH", "/bin"},
+                                                     {"TROUPE_CONFIG", ""},
+                                                     {"TROUPE_SERVICE_HOST", "10.0.0.1"}},
+                                     .file = {}});
+  ASSERT_TRUE(loaded) << loaded.error();
+  ASSERT_EQ(loaded->warnings.size(), 2U);
+  EXPECT_EQ(loaded->warnings[0], "TROUPE_PROT: unknown variable, ignored; did you mean TROUPE_PORT?");
+  EXPECT_TRUE(loaded->warnings[1].starts_with("TROUPE_SERVICE_HOST: unknown variable, ignored"));
+}
+
+TEST(Load, AnEmptyVariableCountsAsUnset) {
+  const auto loaded = load_settings({.flags = {}, .environment = {{"TROUPE_PORT", ""}}, .file = {}});
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.port, 8000);
+}
+
+TEST(Load, TwoGatewaysCannotShareAPort) {
+  const temporary_file file("\ntcp_port = 9000\n");
+  const auto loaded = load_settings({.flags = {{"port", "9000"}}, .environment = {}, .file = file.path()});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error(), "--port, " + file.path() + ":2: HTTP and TCP cannot share port 9000");
+  EXPECT_TRUE(load_settings({.flags = {{"port", "0"}, {"tcp_port", "0"}}, .environment = {}, .file = {}}));
+}
+
+TEST(Reference, PrintedSettingsReadBackAsTheSame) {
+  auto loaded = load_settings({.flags = {{"model", "a \"quoted\" \\ name"}, {"port", "81"}},
+                               .environment = {{"TROUPE_SHUTDOWN_GRACE", "1500ms"}},
+                               .file = {}});
+  ASSERT_TRUE(loaded) << loaded.error();
+  const temporary_file file(settings_toml(*loaded));
+  const auto again = load_settings({.flags = {}, .environment = {}, .file = file.path()});
+  ASSERT_TRUE(again) << again.error();
+  for (const option& which : options()) {
+    EXPECT_EQ(value_text(again->values, which), value_text(loaded->values, which)) << which.name;
+  }
+}
+
+TEST(Reference, TheMarkdownTableHasEveryOptionWithItsDefault) {
+  const std::string table = options_markdown();
+  for (const option& which : options()) {
+    EXPECT_NE(table.find("| `" + which.flag() + "` | `" + which.variable() + "` |"), std::string::npos);
+  }
+  EXPECT_NE(table.find("| `1GiB` | 1MiB to 16TiB |"), std::string::npos);
+  EXPECT_NE(table.find("auto\\|text\\|json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace troupe::config

@@ -1,0 +1,279 @@
+#include "metrics/engine_metrics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe::metrics {
+namespace {
+
+// The text format, read back: types and help by family, values by "name{labels}".
+struct exposition {
+  std::map<std::string, std::string> types;
+  std::map<std::string, std::string> help;
+  std::map<std::string, double> samples;
+
+  double at(const std::string& sample) const {
+    const auto found = samples.find(sample);
+    return found == samples.end() ? std::nan("") : found->second;
+  }
+};
+
+exposition parse(const std::string& text) {
+  exposition out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string mark, kind, name, rest;
+    if (line.starts_with("# ")) {
+      words >> mark >> kind >> name;
+      std::getline(words >> std::ws, rest);
+      (kind == "TYPE" ? out.types : out.help)[name] = rest;
+    } else {
+      const std::size_t space = line.rfind(' ');
+      EXPECT_TRUE(out.samples.emplace(line.substr(0, space), std::stod(line.substr(space + 1))).second)
+          << line;
+    }
+  }
+  return out;
+}
+
+// "name{engine="0",model_name="m",more}": prometheus-cpp sorts the constant labels and appends the others.
+std::string sample(const std::string& name, const std::string& more = "") {
+  return name + "{engine=\"0\",model_name=\"m\"" + (more.empty() ? "" : "," + more) + "}";
+}
+
+const metrics_options options{.model_name = "m", .engine = "0", .max_model_len = 2048};
+
+exposition read(const engine_metrics& metrics) { return parse(metrics.text()); }
+
+TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
+  engine_metrics metrics(options);
+  metrics.set_cache_config({.block_size = 16, .num_blocks = 100, .dtype = "bf16"});
+  metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
+  const std::map<std::string, std::string> expected{
+      {"vllm:num_requests_running", "gauge"},
+      {"vllm:num_requests_waiting", "gauge"},
+      {"vllm:kv_cache_usage_perc", "gauge"},
+      {"vllm:cache_config_info", "gauge"},
+      {"vllm:num_preemptions_total", "counter"},
+      {"vllm:prompt_tokens_total", "counter"},
+      {"vllm:generation_tokens_total", "counter"},
+      {"vllm:request_success_total", "counter"},
+      {"vllm:iteration_tokens_total", "histogram"},
+      {"vllm:time_to_first_token_seconds", "histogram"},
+      {"vllm:inter_token_latency_seconds", "histogram"},
+      {"vllm:request_time_per_output_token_seconds", "histogram"},
+      {"vllm:e2e_request_latency_seconds", "histogram"},
+      {"vllm:request_queue_time_seconds", "histogram"},
+      {"vllm:request_inference_time_seconds", "histogram"},
+      {"vllm:request_prefill_time_seconds", "histogram"},
+      {"vllm:request_decode_time_seconds", "histogram"},
+      {"vllm:request_prompt_tokens", "histogram"},
+      {"vllm:request_generation_tokens", "histogram"},
+      {"vllm:request_params_max_tokens", "histogram"},
+      {"troupe_step_seconds", "histogram"},
+      {"troupe_warmup_progress", "gauge"},
+      {"troupe_info", "gauge"}};
+  EXPECT_EQ(read(metrics).types, expected);
+}
+
+TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
+  engine_metrics metrics(options);
+  metrics.set_cache_config({});
+  metrics.set_info({});
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.help.size(), catalogue().size());
+  for (const metric_description& what : catalogue()) {
+    EXPECT_EQ(text.help.at(std::string(what.name)), what.help);
+  }
+}
+
+TEST(EngineMetrics, EverySampleNamesModelAndEngine) {
+  engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0", .max_model_len = 100});
+  metrics.set_info({.version = "1", .cpu = "X", .kernel_path = "avx2", .threads = 1});
+  for (const auto& [name, value] : read(metrics).samples) {
+    EXPECT_NE(name.find("engine=\"0\""), std::string::npos) << name;
+    EXPECT_NE(name.find(R"(model_name="a \"b\" \\ c")"), std::string::npos) << name;
+  }
+}
+
+TEST(EngineMetrics, AreAllThereFromTheStart) {
+  const exposition text = read(engine_metrics(options));
+  EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 0);
+  EXPECT_EQ(text.at(sample("vllm:prompt_tokens_total")), 0);
+  for (const char* reason : {"stop", "length", "abort", "timeout", "error"}) {
+    EXPECT_EQ(
+        text.at(sample("vllm:request_success_total", "finished_reason=\"" + std::string(reason) + "\"")), 0);
+  }
+  for (const char* phase : {"plan", "reserve", "execute", "commit"}) {
+    EXPECT_EQ(text.at(sample("troupe_step_seconds_count", "phase=\"" + std::string(phase) + "\"")), 0);
+  }
+}
+
+TEST(EngineMetrics, GaugesShowTheLastValue) {
+  engine_metrics metrics(options);
+  metrics.set_requests(3, 5);
+  metrics.set_requests(2, 0);
+  metrics.set_kv_cache_usage(0.25);
+  metrics.set_warmup_progress(0.5);
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 2);
+  EXPECT_EQ(text.at(sample("vllm:num_requests_waiting")), 0);
+  EXPECT_EQ(text.at(sample("vllm:kv_cache_usage_perc")), 0.25);
+  EXPECT_EQ(text.at(sample("troupe_warmup_progress")), 0.5);
+}
+
+TEST(EngineMetrics, CountersAddUp) {
+  engine_metrics metrics(options);
+  metrics.add_prompt_tokens(10);
+  metrics.add_prompt_tokens(0);
+  metrics.add_prompt_tokens(7);
+  metrics.add_generation_tokens(3);
+  metrics.add_preemptions(1);
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:prompt_tokens_total")), 17);
+  EXPECT_EQ(text.at(sample("vllm:generation_tokens_total")), 3);
+  EXPECT_EQ(text.at(sample("vllm:num_preemptions_total")), 1);
+}
+
+TEST(EngineMetrics, InformationIsOneSampleOfOneThatALaterCallReplaces) {
+  engine_metrics metrics(options);
+  metrics.set_cache_config({.block_size = 16, .num_blocks = 1, .dtype = "bf16"});
+  metrics.set_cache_config({.block_size = 32, .num_blocks = 9, .dtype = "bf16"});
+  metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
+  const exposition text = read(metrics);
+  std::vector<std::string> found;
+  for (const auto& [name, value] : text.samples) {
+    if (name.starts_with("vllm:cache_config_info") || name.starts_with("troupe_info")) {
+      found.push_back(name);
+      EXPECT_EQ(value, 1);
+    }
+  }
+  ASSERT_EQ(found.size(), 2U);
+  for (const char* label : {"version=\"0.1.0\"", "cpu=\"A CPU\"", "kernel_path=\"avx2\"", "threads=\"2\""}) {
+    EXPECT_NE(found[0].find(label), std::string::npos) << found[0];
+  }
+  for (const char* label : {"block_size=\"32\"", "num_gpu_blocks=\"9\"", "cache_dtype=\"bf16\""}) {
+    EXPECT_NE(found[1].find(label), std::string::npos) << found[1];
+  }
+}
+
+TEST(EngineMetrics, ARequestIsCountedUnderItsReasonAndItsTimesAreSplit) {
+  engine_metrics metrics(options);
+  metrics.observe_first_token(1.5);
+  metrics.observe_inter_token(0.5);
+  metrics.observe_request({.finished_reason = "length",
+                           .prompt_tokens = 100,
+                           .generation_tokens = 5,
+                           .max_tokens = 5,
+                           .scheduled = 1.0,
+                           .first_token = 1.5,
+                           .last_token = 3.5,
+                           .ended = 3.75});
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"length\"")), 1);
+  EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"stop\"")), 0);
+  const std::map<std::string, double> sums{
+      {"vllm:e2e_request_latency_seconds", 3.75},   {"vllm:request_queue_time_seconds", 1.0},
+      {"vllm:request_inference_time_seconds", 2.5}, {"vllm:request_prefill_time_seconds", 0.5},
+      {"vllm:request_decode_time_seconds", 2.0},    {"vllm:request_time_per_output_token_seconds", 0.5},
+      {"vllm:time_to_first_token_seconds", 1.5},    {"vllm:inter_token_latency_seconds", 0.5},
+      {"vllm:request_prompt_tokens", 100},          {"vllm:request_generation_tokens", 5},
+      {"vllm:request_params_max_tokens", 5}};
+  for (const auto& [name, sum] : sums) {
+    EXPECT_DOUBLE_EQ(text.at(sample(name + "_sum")), sum) << name;
+    EXPECT_EQ(text.at(sample(name + "_count")), 1) << name;
+  }
+}
+
+TEST(EngineMetrics, ARequestThatNeverRanHasNoTimesInside) {
+  engine_metrics metrics(options);
+  metrics.observe_request({.finished_reason = "no such reason",
+                           .prompt_tokens = 3,
+                           .generation_tokens = 0,
+                           .max_tokens = {},
+                           .scheduled = {},
+                           .first_token = {},
+                           .last_token = {},
+                           .ended = 0.1});
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"error\"")), 1);
+  EXPECT_EQ(text.at(sample("vllm:e2e_request_latency_seconds_count")), 1);
+  for (const char* name : {"vllm:request_queue_time_seconds", "vllm:request_decode_time_seconds",
+                           "vllm:request_time_per_output_token_seconds", "vllm:request_params_max_tokens"}) {
+    EXPECT_EQ(text.at(sample(std::string(name) + "_count")), 0) << name;
+  }
+}
+
+TEST(EngineMetrics, StepsAreObservedByPhase) {
+  engine_metrics metrics(options);
+  metrics.observe_step(step_phase::execute, 0.25);
+  metrics.observe_step(step_phase::plan, 0.5);
+  metrics.observe_step_tokens(33);
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("troupe_step_seconds_sum", "phase=\"execute\"")), 0.25);
+  EXPECT_EQ(text.at(sample("troupe_step_seconds_sum", "phase=\"plan\"")), 0.5);
+  EXPECT_EQ(text.at(sample("troupe_step_seconds_count", "phase=\"commit\"")), 0);
+  EXPECT_EQ(text.at(sample("vllm:iteration_tokens_total_sum")), 33);
+}
+
+TEST(EngineMetrics, BucketsAreCumulativeAndEndWithInfinity) {
+  engine_metrics metrics(options);
+  for (const double seconds : {0.0005, 0.03, 0.03, 5000.0}) metrics.observe_first_token(seconds);
+  const exposition text = read(metrics);
+  const auto bucket = [&](const std::string& bound) {
+    return text.at(sample("vllm:time_to_first_token_seconds_bucket", "le=\"" + bound + "\""));
+  };
+  EXPECT_EQ(bucket("0.001"), 1);
+  EXPECT_EQ(bucket("0.02"), 1);
+  EXPECT_EQ(bucket("0.04"), 3);
+  EXPECT_EQ(bucket("2560"), 3);
+  EXPECT_EQ(bucket("+Inf"), 4);
+}
+
+TEST(EngineMetrics, ConcurrentUpdatesLoseNothingAndCountersOnlyGrow) {
+  constexpr int threads = 4;
+  constexpr int rounds = 2000;
+  engine_metrics metrics(options);
+  std::vector<std::thread> writers;
+  for (int t = 0; t < threads; ++t) {
+    writers.emplace_back([&metrics] {
+      for (int i = 0; i < rounds; ++i) {
+        metrics.add_generation_tokens(1);
+        metrics.observe_inter_token(0.125);
+        metrics.set_requests(i, i);
+        metrics.set_cache_config({.block_size = 16, .num_blocks = i % 3, .dtype = "bf16"});
+        metrics.observe_request({.finished_reason = "stop",
+                                 .prompt_tokens = 1,
+                                 .generation_tokens = 1,
+                                 .max_tokens = {},
+                                 .scheduled = {},
+                                 .first_token = {},
+                                 .last_token = {},
+                                 .ended = 1});
+      }
+    });
+  }
+  double last = 0;
+  for (int i = 0; i < 20; ++i) {
+    const double now = read(metrics).at(sample("vllm:generation_tokens_total"));
+    EXPECT_GE(now, last);
+    last = now;
+  }
+  for (std::thread& writer : writers) writer.join();
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:generation_tokens_total")), threads * rounds);
+  EXPECT_EQ(text.at(sample("vllm:inter_token_latency_seconds_count")), threads * rounds);
+  EXPECT_EQ(text.at(sample("vllm:inter_token_latency_seconds_sum")), threads * rounds * 0.125);
+  EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"stop\"")), threads * rounds);
+}
+
+}  // namespace
+}  // namespace troupe::metrics
