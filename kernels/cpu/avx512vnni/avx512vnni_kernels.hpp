@@ -1,0 +1,8 @@
+#pragma once
+#include "kernels/kernel_table.hpp"
+
+namespace troupe::kernels {
+
+extern const kernel_table avx512vnni_kernels;
+
+}  // namespace troupe::kernels

@@ -1,0 +1,108 @@
+// The arithmetic of one decoder step as a table of functions, one table per instruction set. All tables give
+// the same bits: every sum has one order, written here, and every fused multiply-add is meant as one.
+//
+// A row's result never depends on the rows beside it: tiles of several rows share the loads of weights, keys
+// and values, not the sums.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/packed_weights.hpp"
+
+namespace troupe::kernels {
+
+// Rows of activations as the matrix products read them. Float weights read `values`, quantised ones the rest.
+// The stride of codes is a multiple of 4 bytes; scales, sums and offsets share group_stride.
+struct activation_rows {
+  const float* values;  // [rows][value_stride]
+  std::size_t value_stride;
+  const std::int8_t* codes;  // [rows][code_stride]
+  std::size_t code_stride;
+  const float* scales;               // [rows][group_stride]: amax / 127 of each group of 32
+  const float* sums;                 // scale * sum of the group's codes
+  const std::int32_t* offsets;       // -128 * sum of the group's codes
+  const std::int32_t* half_offsets;  // [rows][2 * group_stride]: the same for each half of 16
+  std::size_t group_stride;
+};
+
+// Where quantize_row writes; the planes of one row of activation_rows.
+struct quantized_row {
+  std::int8_t* codes;
+  float* scales;
+  float* sums;
+  std::int32_t* offsets;
+  std::int32_t* half_offsets;
+};
+
+enum class rotation : std::int32_t { interleaved, halves };
+
+// Tokens of a KV tile, and of a fixed stretch of context whose softmax is computed as one.
+inline constexpr std::int32_t tile_tokens = 16;
+inline constexpr std::int32_t stretch_tiles = 16;
+inline constexpr std::int32_t stretch_tokens = tile_tokens * stretch_tiles;
+
+// The most queries that attend() takes at once.
+inline constexpr std::int32_t max_attend_queries = 6;
+
+// Queries of one KV head against one stretch of context. A tile of a KV head is K [head_dim][16 tokens], then
+// V [16 tokens][head_dim], in f16. head_dim is a multiple of 16.
+struct attend_arguments {
+  const float* queries[max_attend_queries];  // each [head_dim], scaled by 1/sqrt(head_dim)
+  std::int32_t limits[max_attend_queries];   // tokens of this stretch that each query sees, 1..stretch_tokens
+  float* outputs[max_attend_queries];        // each [head_dim]: sum of exp(score - maximum) * V
+  float maxima[max_attend_queries];          // out: the largest score
+  float sums[max_attend_queries];            // out: sum of exp(score - maximum)
+  const std::uint16_t* const* tiles;         // [ceil(largest limit / 16)]
+  std::int32_t num_queries;
+  std::int32_t head_dim;
+  float* scores;  // work space [num_queries][stretch_tokens], 64-byte aligned
+};
+
+// The state of a softmax over the stretches seen so far.
+struct attention_state {
+  float* output;  // [head_dim]
+  float maximum;
+  float sum;
+};
+
+struct kernel_table {
+  const char* name;
+  std::int32_t queries_at_once;  // how many queries attend() is best given
+
+  // out[r * out_stride + 16 p ..] = (accumulate: +=) weights of panels [first, last) times row r, padding
+  // included. Quantised: per output, over groups g in order, acc = fma(float(dot), scale_w * scale_x, acc),
+  // then with a minimum acc = fma(minimum, sum_x, acc). Float: acc = fma(w[k], x[k], acc) over k in order.
+  void (*matmul)(const packed_matrix& weights, std::int32_t first, std::int32_t last,
+                 const activation_rows& input, std::int32_t rows, float* out, std::size_t out_stride,
+                 bool accumulate);
+
+  // Groups of 32 to int8: code = round(x * (127 / amax)), to even. A group whose amax is below 1e-30 is all
+  // zero. `count` is a multiple of 32.
+  void (*quantize_row)(const float* values, std::int32_t count, const quantized_row& out);
+
+  // out[i] = values[i] * (1 / sqrt(mean square + epsilon)) * weight[i]. The sum runs in 16 lanes, folded in
+  // halves.
+  void (*rms_norm)(const float* values, const float* weight, std::int32_t count, float epsilon, float* out);
+
+  // out[i] = gate[i] / (1 + exp(-gate[i])) * up[i].
+  void (*silu_multiply)(const float* gate, const float* up, std::int32_t count, float* out);
+
+  // Rotates the first 2 * pairs values of a head in place by cosines and sines [pairs].
+  void (*rotate)(float* head, const float* cosines, const float* sines, std::int32_t pairs, rotation layout);
+
+  // Stores one token's K and V, clamped to finite f16, at place `token` of a KV head's tile.
+  void (*store_kv)(const float* key, const float* value, std::int32_t head_dim, std::int32_t token,
+                   std::uint16_t* tile);
+
+  void (*attend)(attend_arguments& arguments);
+  // state = state merged with a later stretch's (maximum, sum, output).
+  void (*merge)(attention_state& state, float maximum, float sum, const float* output, std::int32_t head_dim);
+  // out = output / sum.
+  void (*finish)(const attention_state& state, std::int32_t head_dim, float* out);
+
+  // The index of the largest value, the first of equals. NaN is never chosen; 0 where nothing exceeds
+  // -infinity.
+  std::int32_t (*arg_max)(const float* values, std::int32_t count);
+};
+
+}  // namespace troupe::kernels
