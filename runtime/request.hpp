@@ -51,6 +51,7 @@ struct sampling_params {
 struct chat_prompt {
   nlohmann::ordered_json messages = {};  // an array of {"role", "content", ...}
   bool add_generation_prompt = true;
+  bool add_special_tokens = false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
 };
 struct text_prompt {
   std::string text = {};

@@ -1,0 +1,38 @@
+#include "runtime/openai/answer_parts.hpp"
+
+namespace troupe::openai {
+
+void write_identity(json_writer& out, const answer_identity& identity, std::string_view object) {
+  out.key("id").string(identity.id).key("object").string(object).key("created").integer(identity.created);
+  out.key("model").string(identity.model);
+}
+
+void write_usage(json_writer& out, const usage& tokens) {
+  out.begin_object().key("prompt_tokens").integer(tokens.prompt_tokens);
+  out.key("completion_tokens").integer(tokens.completion_tokens);
+  out.key("total_tokens").integer(std::int64_t{tokens.prompt_tokens} + tokens.completion_tokens).end_object();
+}
+
+void write_finish(json_writer& out, const finished* end) {
+  out.key("finish_reason");
+  if (end == nullptr) {
+    out.null().key("stop_reason").null();
+    return;
+  }
+  out.string(to_string(end->reason)).key("stop_reason");
+  if (end->stop_string) {
+    out.string(*end->stop_string);
+  } else if (end->stop_token) {
+    out.integer(*end->stop_token);
+  } else {
+    out.null();
+  }
+}
+
+void write_ids(json_writer& out, std::span<const token_id> ids) {
+  out.begin_array();
+  for (const token_id id : ids) out.integer(id);
+  out.end_array();
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,31 @@
+// Members that whole answers, chunks and frames have in common.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "runtime/openai/json_writer.hpp"
+#include "runtime/openai/logprobs.hpp"
+#include "runtime/openai/request.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe::openai {
+
+// What every answer to one request repeats.
+struct answer_identity {
+  std::string id;  // "chatcmpl-..." or "cmpl-..."
+  std::string model;
+  std::int64_t created = 0;  // unix seconds
+};
+
+// "id", "object", "created", "model".
+void write_identity(json_writer& out, const answer_identity& identity, std::string_view object);
+// {"prompt_tokens", "completion_tokens", "total_tokens"}
+void write_usage(json_writer& out, const usage& tokens);
+// "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
+// nullptr writes both as null.
+void write_finish(json_writer& out, const finished* end);
+void write_ids(json_writer& out, std::span<const token_id> ids);
+
+}  // namespace troupe::openai

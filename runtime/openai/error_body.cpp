@@ -1,0 +1,62 @@
+#include "runtime/openai/error_body.hpp"
+
+namespace troupe::openai {
+namespace {
+
+struct wire_error {
+  int status;
+  const char* type;
+  const char* code;
+};
+
+wire_error describe(error_code code) {
+  switch (code) {
+    case error_code::invalid_argument:
+    case error_code::unsupported:
+      return {400, "invalid_request_error", "invalid_value"};
+    case error_code::not_found:
+      return {404, "invalid_request_error", "not_found"};
+    case error_code::too_large:
+      return {413, "invalid_request_error", "too_large"};
+    case error_code::resource_exhausted:
+      return {429, "rate_limit_error", "rate_limit_exceeded"};
+    case error_code::unavailable:
+      return {503, "service_unavailable_error", "unavailable"};
+    case error_code::corrupt_file:
+    case error_code::io_error:
+    case error_code::internal:
+      break;
+  }
+  return {500, "internal_error", "internal_error"};
+}
+
+}  // namespace
+
+int http_status(error_code code) { return describe(code).status; }
+
+bool is_transient(error_code code) {
+  return code == error_code::resource_exhausted || code == error_code::unavailable;
+}
+
+void write_error(json_writer& out, const error& failure) {
+  const wire_error words = describe(failure.code);
+  out.begin_object().key("message").string(failure.message).key("type").string(words.type).key("param");
+  if (failure.param.empty()) {
+    out.null();
+  } else {
+    out.string(failure.param);
+  }
+  const bool unknown_model = failure.code == error_code::not_found && failure.param == "model";
+  out.key("code").string(unknown_model ? "model_not_found" : words.code).end_object();
+}
+
+std::string error_body(const error& failure) {
+  std::string body;
+  json_writer out(body);
+  out.begin_object().key("error");
+  write_error(out, failure);
+  out.end_object();
+  return body;
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,141 @@
+#include "runtime/openai/json_reader.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::openai {
+namespace {
+
+// Of members with the same name only the last is kept, at the place of the first. O(n log n).
+void keep_last_duplicates(json::object_t& object) {
+  json::object_t::Container& members = object;
+  if (members.size() < 2) return;
+  std::vector<std::uint32_t> order(members.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return members[a].first < members[b].first; });
+  std::vector<bool> superseded(members.size(), false);
+  bool any = false;
+  for (std::size_t run = 0; run < order.size();) {
+    std::size_t last = run;
+    while (last + 1 < order.size() && members[order[last + 1]].first == members[order[run]].first) ++last;
+    if (last > run) {
+      members[order[run]].second = std::move(members[order[last]].second);
+      for (std::size_t i = run + 1; i <= last; ++i) superseded[order[i]] = true;
+      any = true;
+    }
+    run = last + 1;
+  }
+  if (!any) return;
+  json::object_t kept;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (!superseded[i]) kept.emplace_back(members[i].first, std::move(members[i].second));
+  }
+  object = std::move(kept);
+}
+
+// Builds the document from the parser's events and stops it, with a reason, where a limit is passed.
+// Members are appended, not looked up: nlohmann's ordered_map would search all earlier ones for each.
+class document_builder : public nlohmann::json_sax<json> {
+ public:
+  explicit document_builder(const json_limits& limits) : limits_(limits) {}
+
+  bool null() override { return place(nullptr); }
+  bool boolean(bool value) override { return place(value); }
+  bool number_integer(number_integer_t value) override { return place(value); }
+  bool number_unsigned(number_unsigned_t value) override { return place(value); }
+  bool number_float(number_float_t value, const string_t&) override {
+    if (!std::isfinite(value)) return stop("a number is out of range");
+    return place(value);
+  }
+  bool string(string_t& value) override { return large() && place(std::move(value)); }
+  bool binary(binary_t&) override { return stop("binary values are not JSON"); }
+  bool key(string_t& name) override {
+    if (!large()) return false;
+    auto& members = open_.back()->get_ref<json::object_t&>();
+    if (members.size() >= limits_.max_members) return stop("an object has too many members");
+    members.emplace_back(std::move(name), nullptr);
+    return true;
+  }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override {
+    keep_last_duplicates(open_.back()->get_ref<json::object_t&>());
+    open_.pop_back();
+    return true;
+  }
+  bool end_array() override {
+    open_.pop_back();
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::detail::exception& why) override {
+    // 406 is a number too large for a double; every other error is one of syntax or encoding.
+    const std::string at = " at byte " + std::to_string(position);
+    return stop((why.id == 406 ? "a number is out of range" : "the body is not valid JSON") + at);
+  }
+
+  json take() { return std::move(root_); }
+  const std::string& reason() const { return reason_; }
+
+ private:
+  template <class Value>
+  bool place(Value&& value) {
+    return put(json(std::forward<Value>(value))) != nullptr;
+  }
+  bool open(json container) {
+    if (open_.size() >= limits_.max_depth) return stop("the JSON is nested too deeply");
+    if (!large()) return false;
+    json* const placed = put(std::move(container));
+    if (placed == nullptr) return false;
+    open_.push_back(placed);
+    return true;
+  }
+  json* put(json value) {
+    if (++values_ > limits_.max_values) {
+      stop("the JSON has too many values");
+      return nullptr;
+    }
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    json& parent = *open_.back();
+    if (parent.is_array()) {
+      auto& elements = parent.get_ref<json::array_t&>();
+      elements.push_back(std::move(value));
+      return &elements.back();
+    }
+    json& member = parent.get_ref<json::object_t&>().back().second;
+    member = std::move(value);
+    return &member;
+  }
+  bool large() { return ++large_values_ <= limits_.max_large_values || stop("the JSON has too many values"); }
+  bool stop(std::string reason) {
+    if (reason_.empty()) reason_ = std::move(reason);
+    return false;
+  }
+
+  const json_limits& limits_;
+  json root_;
+  std::vector<json*> open_;
+  std::size_t values_ = 0;
+  std::size_t large_values_ = 0;
+  std::string reason_;
+};
+
+}  // namespace
+
+result<json> read_json(std::string_view text, const json_limits& limits) {
+  document_builder builder(limits);
+  if (!json::sax_parse(text.begin(), text.end(), &builder)) {
+    return fail(error_code::invalid_argument, builder.reason());
+  }
+  return builder.take();
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,27 @@
+// JSON from strangers: parsed with limits on depth, number of values and members, so that a small body cannot
+// become a large or slow document.
+#pragma once
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "runtime/result.hpp"
+
+namespace troupe::openai {
+
+using json = nlohmann::ordered_json;
+
+struct json_limits {
+  std::size_t max_depth = 64;
+  std::size_t max_values = 8U << 20U;  // numbers, literals, strings, arrays and objects together
+  std::size_t max_large_values =
+      1U << 20U;                        // strings, arrays, objects and member names: each is an allocation
+  std::size_t max_members = 1U << 16U;  // of one object
+};
+
+// The document, members in the order written; of members with the same name the last counts.
+// Errors: invalid_argument for anything that is not strict JSON in UTF-8 (NaN, infinities and numbers beyond
+// a double included) and for a passed limit. Never recursive.
+result<json> read_json(std::string_view text, const json_limits& limits = {});
+
+}  // namespace troupe::openai

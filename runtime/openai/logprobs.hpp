@@ -1,0 +1,36 @@
+// Log-probabilities in the three shapes that clients know: chat, completions, and vLLM's for prompts.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "runtime/openai/json_writer.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe::openai {
+
+using token_namer = std::function<std::string(token_id)>;  // the raw bytes of a token
+
+// How tokens are written where JSON wants text.
+struct token_style {
+  const token_namer& name;
+  bool as_ids = false;  // "token_id:42"
+
+  std::string text(token_id id) const;
+};
+
+// {"content": [{"token", "logprob", "bytes", "top_logprobs": [...]}]}
+void write_chat_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                         const token_style& style);
+
+// {"text_offset", "token_logprobs", "tokens", "top_logprobs"}. `text_offset` counts characters of the answer
+// and is moved past these tokens. With no alternatives asked for, top_logprobs holds the sampled token alone.
+void write_completion_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                               const token_style& style, std::int64_t& text_offset);
+
+// [null, {"<id>": {"logprob", "rank", "decoded_token"}}, ...]: the first prompt token has no probability.
+void write_prompt_logprobs(json_writer& out, std::span<const token_logprobs> positions,
+                           const token_style& style);
+
+}  // namespace troupe::openai

@@ -1,0 +1,73 @@
+#include "runtime/openai/messages.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+namespace troupe::openai {
+namespace {
+
+constexpr std::size_t max_message_members = 64;
+
+tl::unexpected<error> wrong(std::size_t index, const char* what) {
+  return fail(error_code::invalid_argument, fmt::format("messages[{}]{}", index, what), "messages");
+}
+
+result<std::string> join_parts(const json& parts, std::size_t index) {
+  std::string text;
+  bool first = true;
+  for (const json& part : parts) {
+    if (!part.is_object()) return wrong(index, ".content must hold objects with a \"type\"");
+    const auto type = part.find("type");
+    if (type == part.end() || !type->is_string())
+      return wrong(index, ".content has a part without a \"type\"");
+    if (*type != "text") return wrong(index, ".content has a part that is not text: not supported yet");
+    const auto piece = part.find("text");
+    if (piece == part.end() || !piece->is_string()) {
+      return wrong(index, ".content has a text part without a string \"text\"");
+    }
+    if (!std::exchange(first, false)) text += '\n';
+    text += piece->get_ref<const std::string&>();
+  }
+  return text;
+}
+
+result<json> read_message(const json& message, std::size_t index) {
+  if (!message.is_object()) return wrong(index, " must be an object");
+  if (message.size() > max_message_members) return wrong(index, " has too many members");
+  const auto role = message.find("role");
+  if (role == message.end() || !role->is_string() || role->get_ref<const std::string&>().empty()) {
+    return wrong(index, ".role must be a string");
+  }
+  json copy = message;
+  const auto content = copy.find("content");
+  if (content == copy.end() || content->is_null()) {
+    if (*role != "assistant") return wrong(index, ".content is missing");
+    copy["content"] = nullptr;
+    return copy;
+  }
+  if (content->is_string()) return copy;
+  if (!content->is_array()) return wrong(index, ".content must be a string or an array of parts");
+  auto text = join_parts(*content, index);
+  if (!text) return tl::unexpected<error>(text.error());
+  *content = std::move(*text);
+  return copy;
+}
+
+}  // namespace
+
+result<json> read_messages(const json& messages) {
+  if (!messages.is_array())
+    return fail(error_code::invalid_argument, "messages must be an array", "messages");
+  if (messages.empty()) return fail(error_code::invalid_argument, "messages must not be empty", "messages");
+  json checked = json::array();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    auto message = read_message(messages[i], i);
+    if (!message) return tl::unexpected<error>(message.error());
+    checked.push_back(std::move(*message));
+  }
+  return checked;
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,13 @@
+// The "messages" of a chat, checked and brought into the one form that chat templates expect.
+#pragma once
+#include "runtime/openai/json_reader.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::openai {
+
+// A non-empty array of objects with a string "role". "content" may be a string, null or an array of text
+// parts, which are joined by line breaks as vLLM does for templates that take strings. Other members are
+// kept.
+result<json> read_messages(const json& messages);
+
+}  // namespace troupe::openai

@@ -1,0 +1,49 @@
+// Bodies of /v1/chat/completions and /v1/completions as plain values: what to generate and how to answer.
+// Field names and meanings: OpenAI's API reference; extensions: vLLM's OpenAI-compatible server.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+#include "runtime/openai/json_reader.hpp"
+#include "runtime/request.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::openai {
+
+// What a body is checked against.
+struct request_context {
+  std::string_view model;  // the one name that is served
+  std::int32_t vocab_size = 0;
+  std::int32_t max_logprobs = 20;
+  std::uint64_t default_seed = 0;  // used where the client gives no seed
+};
+
+enum class answer_kind { chat, completion };
+
+// How the client wants its answer.
+struct answer_options {
+  answer_kind kind = answer_kind::chat;
+  bool stream = false;
+  bool include_usage = false;     // a last chunk that tells the usage
+  bool continuous_usage = false;  // and the usage so far on every chunk
+  bool return_token_ids = false;
+  bool return_tokens_as_token_ids = false;  // "token_id:42" in place of a token's text in log-probabilities
+};
+
+struct parsed_request {
+  generation_request generation;
+  answer_options answer;
+};
+
+// `body` is the document of a POST. Errors: invalid_argument naming the field; not_found for another model's
+// name; fields of the APIs that would change the answer and are not served are refused, unknown ones ignored.
+result<parsed_request> parse_chat(const json& body, const request_context& context);
+result<parsed_request> parse_completion(const json& body, const request_context& context);
+// By its members: "messages" makes it a chat.
+result<parsed_request> parse_generation(const json& body, const request_context& context);
+
+// Errors unless `body` is an object whose "model" is absent or served. Shared by every body that names a
+// model.
+result<void> check_model(const json& body, std::string_view model);
+
+}  // namespace troupe::openai

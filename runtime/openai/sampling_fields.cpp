@@ -1,0 +1,142 @@
+#include "runtime/openai/sampling_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace troupe::openai {
+namespace {
+
+constexpr std::size_t max_stop_strings = 16;
+constexpr std::size_t max_stop_bytes = 4096;
+constexpr std::size_t max_stop_token_ids = 4096;
+
+void read_stop(field_reader& fields, std::vector<std::string>& stop) {
+  const json* const value = fields.find("stop");
+  if (value == nullptr) return;
+  const auto add = [&](const json& text) {
+    if (!text.is_string()) return fields.reject("stop", "stop must be a string or an array of strings");
+    const auto& bytes = text.get_ref<const std::string&>();
+    if (bytes.empty()) return fields.reject("stop", "a stop string must not be empty");
+    if (bytes.size() > max_stop_bytes) {
+      return fields.reject("stop", fmt::format("a stop string is longer than {} bytes", max_stop_bytes));
+    }
+    stop.push_back(bytes);
+  };
+  if (!value->is_array()) return add(*value);
+  if (value->size() > max_stop_strings) {
+    return fields.reject("stop", fmt::format("at most {} stop strings are served", max_stop_strings));
+  }
+  for (const json& text : *value) add(text);
+}
+
+void read_logit_bias(field_reader& fields, std::int32_t vocab_size,
+                     std::vector<std::pair<token_id, float>>& bias) {
+  const json* const value = fields.find("logit_bias");
+  if (value == nullptr) return;
+  if (!value->is_object()) {
+    return fields.reject("logit_bias", "logit_bias must be an object of token ids and numbers");
+  }
+  bias.reserve(value->size());
+  for (const auto& [name, amount] : value->items()) {
+    token_id id = -1;
+    const auto [end, code] = std::from_chars(name.data(), name.data() + name.size(), id);
+    if (code != std::errc{} || end != name.data() + name.size() || id < 0 || id >= vocab_size) {
+      return fields.reject("logit_bias", "a key of logit_bias is not a token id of the vocabulary");
+    }
+    if (!amount.is_number()) return fields.reject("logit_bias", "a value of logit_bias is not a number");
+    const auto number = amount.get<double>();
+    if (!(number >= -100.0 && number <= 100.0)) {
+      return fields.reject("logit_bias", "a value of logit_bias is outside -100 to 100");
+    }
+    bias.emplace_back(id, static_cast<float>(number));
+  }
+}
+
+bool is_empty(const json& value) {
+  return (value.is_structured() && value.empty()) || (value.is_boolean() && !value.get<bool>());
+}
+
+void refuse(field_reader& fields, std::string_view name) {
+  fields.reject(name, fmt::format("{} is not supported yet", name));
+}
+
+void allow_only_one(field_reader& fields, std::string_view name) {
+  std::int32_t count = 1;
+  fields.read(name, count);
+  if (count != 1) fields.reject(name, fmt::format("{} other than 1 is not supported yet", name));
+}
+
+}  // namespace
+
+sampling_params read_sampling(field_reader& fields, const request_context& context) {
+  sampling_params sampling;
+  fields.read("max_tokens", sampling.max_tokens);
+  fields.read("max_completion_tokens", sampling.max_tokens);
+  fields.read("min_tokens", sampling.min_tokens);
+  fields.read("temperature", sampling.temperature);
+  fields.read("top_p", sampling.top_p);
+  fields.read("top_k", sampling.top_k);
+  if (sampling.top_k == -1) sampling.top_k = 0;
+  fields.read("min_p", sampling.min_p);
+  fields.read("presence_penalty", sampling.presence_penalty);
+  fields.read("frequency_penalty", sampling.frequency_penalty);
+  fields.read("repetition_penalty", sampling.repetition_penalty);
+  sampling.seed = context.default_seed;
+  if (fields.has("seed")) {
+    std::int64_t seed = 0;
+    fields.read("seed", seed);
+    sampling.seed = static_cast<std::uint64_t>(seed);
+  }
+  read_stop(fields, sampling.stop);
+  fields.read("stop_token_ids", sampling.stop_token_ids, max_stop_token_ids);
+  fields.read("include_stop_str_in_output", sampling.include_stop_str_in_output);
+  fields.read("ignore_eos", sampling.ignore_eos);
+  fields.read("skip_special_tokens", sampling.skip_special_tokens);
+  fields.read("prompt_logprobs", sampling.prompt_logprobs);
+  read_logit_bias(fields, context.vocab_size, sampling.logit_bias);
+  return sampling;
+}
+
+void refuse_unsupported(field_reader& fields) {
+  allow_only_one(fields, "n");
+  allow_only_one(fields, "best_of");
+  if (const json* const format = fields.find("response_format")) {
+    const auto type = format->is_object() ? format->find("type") : format->end();
+    if (!format->is_object() || type == format->end() || *type != "text") refuse(fields, "response_format");
+  }
+  if (const json* const choice = fields.find("tool_choice"); choice != nullptr && *choice != "none") {
+    if (*choice != "auto") refuse(fields, "tool_choice");
+  }
+  for (const char* name : {"tools",
+                           "functions",
+                           "function_call",
+                           "guided_json",
+                           "guided_regex",
+                           "guided_choice",
+                           "guided_grammar",
+                           "guided_whitespace_pattern",
+                           "structural_tag",
+                           "structured_outputs",
+                           "use_beam_search",
+                           "allowed_token_ids",
+                           "bad_words",
+                           "truncate_prompt_tokens",
+                           "prompt_embeds",
+                           "logits_processors",
+                           "chat_template",
+                           "chat_template_kwargs",
+                           "continue_final_message",
+                           "audio",
+                           "cache_salt"}) {
+    const json* const value = fields.find(name);
+    if (value == nullptr || is_empty(*value)) continue;
+    if (std::string_view(name) == "function_call" && *value == "none") continue;
+    refuse(fields, name);
+  }
+}
+
+}  // namespace troupe::openai

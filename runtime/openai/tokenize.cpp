@@ -1,0 +1,77 @@
+#include "runtime/openai/tokenize.hpp"
+
+#include <utility>
+
+#include "runtime/openai/answer_parts.hpp"
+#include "runtime/openai/field_reader.hpp"
+#include "runtime/openai/messages.hpp"
+
+namespace troupe::openai {
+namespace {
+
+result<std::variant<chat_prompt, text_prompt>> read_source(field_reader& fields) {
+  if (const json* const messages = fields.find("messages")) {
+    auto conversation = read_messages(*messages);
+    if (!conversation) return tl::unexpected<error>(conversation.error());
+    chat_prompt chat{std::move(*conversation)};
+    fields.read("add_generation_prompt", chat.add_generation_prompt);
+    fields.read("add_special_tokens", chat.add_special_tokens);
+    return chat;
+  }
+  const json* const prompt = fields.find("prompt");
+  if (prompt == nullptr) return fail(error_code::invalid_argument, "prompt or messages is missing", "prompt");
+  if (!prompt->is_string()) return fail(error_code::invalid_argument, "prompt must be a string", "prompt");
+  text_prompt text{prompt->get<std::string>()};
+  fields.read("add_special_tokens", text.add_special_tokens);
+  return text;
+}
+
+}  // namespace
+
+result<tokenize_body> parse_tokenize(const json& body, const request_context& context) {
+  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  field_reader fields(body);
+  auto source = read_source(fields);
+  if (!source) return tl::unexpected<error>(source.error());
+  tokenize_body parsed{std::move(*source)};
+  fields.read("return_token_strs", parsed.return_token_strs);
+  if (auto status = fields.status(); !status) return tl::unexpected<error>(status.error());
+  return parsed;
+}
+
+result<std::vector<token_id>> parse_detokenize(const json& body, const request_context& context) {
+  if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
+  const json* const tokens = field_reader(body).find("tokens");
+  if (tokens == nullptr) return fail(error_code::invalid_argument, "tokens is missing", "tokens");
+  if (!tokens->is_array()) {
+    return fail(error_code::invalid_argument, "tokens must be an array of token ids", "tokens");
+  }
+  return read_token_ids(*tokens, context.vocab_size, "tokens");
+}
+
+std::string tokenize_answer(std::span<const token_id> tokens, const std::vector<std::string>* token_strs,
+                            std::int32_t max_model_len) {
+  std::string body;
+  json_writer out(body);
+  out.begin_object().key("count").integer(static_cast<std::int64_t>(tokens.size()));
+  out.key("max_model_len").integer(max_model_len).key("tokens");
+  write_ids(out, tokens);
+  out.key("token_strs");
+  if (token_strs == nullptr) {
+    out.null();
+  } else {
+    out.begin_array();
+    for (const std::string& text : *token_strs) out.string(text);
+    out.end_array();
+  }
+  out.end_object();
+  return body;
+}
+
+std::string detokenize_answer(std::string_view text) {
+  std::string body;
+  json_writer(body).begin_object().key("prompt").string(text).end_object();
+  return body;
+}
+
+}  // namespace troupe::openai

@@ -1,0 +1,30 @@
+// Bodies of /tokenize and /detokenize in vLLM's shape.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/openai/json_reader.hpp"
+#include "runtime/openai/request.hpp"
+
+namespace troupe::openai {
+
+struct tokenize_body {
+  std::variant<chat_prompt, text_prompt> prompt;
+  bool return_token_strs = false;
+};
+
+// {"prompt" or "messages", "add_special_tokens", "add_generation_prompt", "return_token_strs"}
+result<tokenize_body> parse_tokenize(const json& body, const request_context& context);
+// {"tokens": [...]}
+result<std::vector<token_id>> parse_detokenize(const json& body, const request_context& context);
+
+// {"count", "max_model_len", "tokens", "token_strs"}; without `token_strs` that member is null.
+std::string tokenize_answer(std::span<const token_id> tokens, const std::vector<std::string>* token_strs,
+                            std::int32_t max_model_len);
+// {"prompt"}
+std::string detokenize_answer(std::string_view text);
+
+}  // namespace troupe::openai
