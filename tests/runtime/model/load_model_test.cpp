@@ -23,7 +23,8 @@ TEST(load_model, reads_every_served_kind_in_every_served_type) {
   for (const auto kind : test::all_tiny_kinds) {
     for (const auto type : {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k}) {
       const auto loaded = load({.kind = kind, .weights = type, .embedding = type});
-      ASSERT_TRUE(loaded) << test::to_string(kind) << " " << to_string(type) << ": " << loaded.error().message;
+      ASSERT_TRUE(loaded) << test::to_string(kind) << " " << to_string(type) << ": "
+                          << loaded.error().message;
       EXPECT_EQ((*loaded)->layers.size(), 2U);
       EXPECT_EQ((*loaded)->layers[1].down->type, type);
     }
