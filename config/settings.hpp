@@ -30,10 +30,12 @@ struct settings {
   std::int32_t tcp_port = 7777;  // 0: any free one, -1: no TCP gateway
   std::chrono::milliseconds shutdown_grace{15'000};
   std::int32_t max_connections = 1024;  // of each gateway
-  std::uint64_t max_header_bytes = 64ULL << 10U;
-  std::uint64_t max_body_bytes = 16ULL << 20U;
-  std::uint64_t max_frame_bytes = 16ULL << 20U;
+  std::uint64_t max_header_bytes = 16ULL << 10U;
+  std::uint64_t max_body_bytes = 32ULL << 20U;
+  std::uint64_t max_frame_bytes = 32ULL << 20U;
+  std::uint64_t max_buffered_bytes = 256ULL << 20U;  // of each gateway
   std::uint64_t max_stream_buffer_bytes = 4ULL << 20U;
+  std::chrono::milliseconds header_timeout{10'000};
   std::chrono::milliseconds read_timeout{30'000};
   std::chrono::milliseconds write_timeout{30'000};
   std::chrono::milliseconds idle_timeout{75'000};
