@@ -22,8 +22,8 @@ class output_processor {
   void open(request_id id, std::vector<token_id> prompt, std::shared_ptr<const sampling_params> sampling);
 
   struct step_output {
-    stream_batch events;                // in the order of the batch; every stream ends with exactly one `end`
-    std::vector<request_id> stopped;    // ended here by a stop string: the scheduler must be told
+    stream_batch events;              // in the order of the batch; every stream ends with exactly one `end`
+    std::vector<request_id> stopped;  // ended here by a stop string: the scheduler must be told
   };
   // Tokens for unknown (ended) streams are dropped.
   step_output process(const token_batch& batch);

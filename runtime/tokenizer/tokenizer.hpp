@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,15 +24,17 @@ class tokenizer {
  public:
   virtual ~tokenizer() = default;
 
-  // Any bytes are accepted; invalid UTF-8 is encoded byte by byte. O(n log n).
+  // Any bytes are accepted; invalid UTF-8 is encoded byte by byte. What the vocabulary cannot spell is
+  // dropped, or becomes the unknown token where SentencePiece has one. O(n log n).
   virtual std::vector<token_id> encode(std::string_view text, const encode_options& options) const = 0;
-  // The bytes of one token, possibly a part of a UTF-8 character; special tokens give their text.
+  // The bytes of one token, possibly a part of a UTF-8 character; special tokens give their text, ids outside
+  // the vocabulary nothing.
   virtual std::string_view piece(token_id id) const = 0;
-  // The bytes of a token inside a stream: as piece(), with the SentencePiece space rules resolved.
+  // The bytes of all of them: the pieces, without the space that SentencePiece puts before a text.
   virtual std::string decode(std::span<const token_id> ids, bool skip_special_tokens) const = 0;
 
   virtual std::int32_t vocab_size() const = 0;
-  virtual bool is_special(token_id id) const = 0;  // control and unknown tokens: not text
+  virtual bool is_special(token_id id) const = 0;            // control and unknown tokens: not text
   virtual bool is_end_of_generation(token_id id) const = 0;  // end-of-text, end-of-turn
   virtual std::optional<token_id> bos() const = 0;
   virtual std::optional<token_id> eos() const = 0;
@@ -39,14 +42,16 @@ class tokenizer {
 };
 using tokenizer_ptr = std::shared_ptr<const tokenizer>;
 
-// Builds the tokenizer that the file's metadata names: tokenizer.ggml.model "gpt2" (byte-level BPE; pre-tokenizers
-// smollm, gpt-2, llama-bpe, qwen2) or "llama" (SentencePiece). Errors: unsupported, corrupt_file.
+// Builds the tokenizer that the file's metadata names: tokenizer.ggml.model "gpt2" (byte-level BPE;
+// pre-tokenizers smollm, gpt-2, llama-bpe, qwen2) or "llama" (SentencePiece). Errors: unsupported,
+// corrupt_file.
 result<tokenizer_ptr> load_tokenizer(const gguf::file& file);
 
 // Turns a stream of token ids into a stream of whole UTF-8 characters. One per request.
 class incremental_detokenizer {
  public:
-  incremental_detokenizer(tokenizer_ptr tokenizer, bool skip_special_tokens);
+  // at_start: false where text stands before the stream, whose first SentencePiece space is then a real one.
+  incremental_detokenizer(tokenizer_ptr tokenizer, bool skip_special_tokens, bool at_start = true);
   // The text that `id` completes; bytes of an unfinished character are kept. Bytes that can never become a
   // character come out as U+FFFD.
   std::string push(token_id id);
@@ -56,7 +61,7 @@ class incremental_detokenizer {
  private:
   tokenizer_ptr tokenizer_;
   bool skip_special_tokens_;
-  bool at_start_ = true;
+  bool at_start_;
   std::string pending_;
 };
 

@@ -1,0 +1,76 @@
+#include "runtime/tokenizer/utf8.hpp"
+
+namespace troupe {
+namespace {
+
+struct lead_byte {
+  std::size_t length = 0;                 // of the whole character; 0: no character begins so
+  unsigned char low = 0x80, high = 0xBF;  // what the second byte may be
+};
+
+lead_byte classify(unsigned char byte) {
+  if (byte < 0x80) return {1};
+  if (byte < 0xC2) return {};
+  if (byte < 0xE0) return {2};
+  if (byte == 0xE0) return {3, 0xA0, 0xBF};
+  if (byte == 0xED) return {3, 0x80, 0x9F};
+  if (byte < 0xF0) return {3};
+  if (byte == 0xF0) return {4, 0x90, 0xBF};
+  if (byte < 0xF4) return {4};
+  if (byte == 0xF4) return {4, 0x80, 0x8F};
+  return {};
+}
+
+}  // namespace
+
+utf8_unit first_utf8_unit(std::string_view bytes) {
+  const auto at = [bytes](std::size_t index) { return static_cast<unsigned char>(bytes[index]); };
+  const auto lead = classify(at(0));
+  if (lead.length == 0) return {utf8_unit::kind::invalid, 1};
+  for (std::size_t index = 1; index < lead.length; ++index) {
+    if (index == bytes.size()) return {utf8_unit::kind::incomplete, index};
+    const unsigned char low = index == 1 ? lead.low : 0x80;
+    const unsigned char high = index == 1 ? lead.high : 0xBF;
+    if (at(index) < low || at(index) > high) return {utf8_unit::kind::invalid, index};
+  }
+  return {utf8_unit::kind::character, lead.length};
+}
+
+std::size_t valid_utf8_prefix(std::string_view bytes) {
+  std::size_t position = 0;
+  while (position < bytes.size()) {
+    if (static_cast<unsigned char>(bytes[position]) < 0x80) {
+      ++position;
+      continue;
+    }
+    const auto unit = first_utf8_unit(bytes.substr(position));
+    if (unit.what != utf8_unit::kind::character) break;
+    position += unit.size;
+  }
+  return position;
+}
+
+void drain_utf8(std::string& pending, std::string& out) {
+  std::string_view rest = pending;
+  while (!rest.empty()) {
+    const auto valid = valid_utf8_prefix(rest);
+    out += rest.substr(0, valid);
+    rest.remove_prefix(valid);
+    if (rest.empty()) break;
+    const auto unit = first_utf8_unit(rest);
+    if (unit.what == utf8_unit::kind::incomplete) break;
+    out += replacement_character;
+    rest.remove_prefix(unit.size);
+  }
+  pending.erase(0, pending.size() - rest.size());
+}
+
+std::string replace_invalid_utf8(std::string_view bytes) {
+  std::string pending(bytes);
+  std::string out;
+  drain_utf8(pending, out);
+  if (!pending.empty()) out += replacement_character;
+  return out;
+}
+
+}  // namespace troupe
