@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <utf8proc.h>
 
-#include <iterator>
-
 namespace troupe::gguf {
 namespace {
 
@@ -20,16 +18,12 @@ bool is_control(utf8proc_int32_t code_point) {
   }
 }
 
-void append_bytes(std::string_view bytes, std::string& out) {
-  for (const char byte : bytes) {
-    if (byte == '\n') {
-      out += "\\n";
-    } else if (byte == '\t') {
-      out += "\\t";
-    } else {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
-    }
-  }
+std::string escaped(std::string_view bytes) {
+  if (bytes == "\n") return "\\n";
+  if (bytes == "\t") return "\\t";
+  std::string out;
+  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return out;
 }
 
 }  // namespace
@@ -42,13 +36,10 @@ std::string printable(std::string_view text, std::size_t limit) {
     const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data()) + at;
     const auto length = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
     const std::size_t step = length > 0 ? static_cast<std::size_t>(length) : 1;
-    if (at + step > limit) return out + "...";
     const auto piece = text.substr(at, step);
-    if (length > 0 && !is_control(code_point)) {
-      out += piece;
-    } else {
-      append_bytes(piece, out);
-    }
+    const auto shown = length > 0 && !is_control(code_point) ? std::string(piece) : escaped(piece);
+    if (out.size() + shown.size() > limit) return out + "...";
+    out += shown;
     at += step;
   }
   return out;

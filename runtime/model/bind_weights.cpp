@@ -14,8 +14,8 @@ namespace troupe {
 namespace {
 
 tl::unexpected<error> bad_tensor(error_code code, std::string_view name, std::string_view what) {
-  std::string field = "tensor '" + gguf::printable(name) + "'";
-  return fail(code, fmt::format("{}: {}", field, what), std::move(field));
+  const std::string field = "tensor '" + gguf::printable(name) + "'";
+  return fail(code, fmt::format("{}: {}", field, what), field);
 }
 
 class binder {

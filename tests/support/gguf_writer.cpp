@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <utility>
 
@@ -123,11 +122,15 @@ temporary_file::temporary_file(std::string_view content) {
   std::string pattern = (std::filesystem::temp_directory_path() / "troupe-test-XXXXXX").string();
   const int descriptor = ::mkstemp(pattern.data());
   if (descriptor < 0) throw std::runtime_error("cannot make a temporary file");
-  ::close(descriptor);
   path_ = pattern;
-  std::ofstream out(path_, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!out.flush()) throw std::runtime_error("cannot write " + path_);
+  bool written = true;
+  while (written && !content.empty()) {
+    const auto count = ::write(descriptor, content.data(), content.size());
+    written = count > 0;
+    if (written) content.remove_prefix(static_cast<std::size_t>(count));
+  }
+  ::close(descriptor);
+  if (!written) throw std::runtime_error("cannot write " + path_);
 }
 
 temporary_file::temporary_file(temporary_file&& other) noexcept : path_(std::exchange(other.path_, {})) {}
