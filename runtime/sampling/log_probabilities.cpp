@@ -38,12 +38,17 @@ std::vector<std::pair<token_id, float>> greatest(std::span<const float> logits, 
   return best;
 }
 
+std::int32_t count_if_greater(std::span<const float> logits, float own) {
+  std::int32_t count = 0;
+  for (const float logit : logits) count += logit > own ? 1 : 0;
+  return count;
+}
+
 std::int32_t rank_of(std::span<const float> logits, std::size_t token) {
   const float own = or_minus_infinity(logits[token]);
-  std::int32_t rank = 1;
-  for (std::size_t i = 0; i < token; ++i) rank += or_minus_infinity(logits[i]) >= own ? 1 : 0;
-  for (std::size_t i = token + 1; i < logits.size(); ++i) rank += or_minus_infinity(logits[i]) > own ? 1 : 0;
-  return rank;
+  std::int32_t equal_before = 0;
+  for (const float logit : logits.first(token)) equal_before += or_minus_infinity(logit) == own ? 1 : 0;
+  return 1 + count_if_greater(logits, own) + equal_before;
 }
 
 }  // namespace
