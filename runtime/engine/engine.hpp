@@ -1,5 +1,5 @@
-// The whole engine on the caller's thread: scheduler, KV cache, executor. No actors, no text. For embedding without
-// actors, offline measurement and tests; the actors drive the same parts by messages.
+// The whole engine on the caller's thread: scheduler, KV cache, executor. No actors, no text. For embedding
+// without actors, offline measurement and tests; the actors drive the same parts by messages.
 #pragma once
 #include <memory>
 
@@ -16,7 +16,8 @@ class engine {
 
   result<void> submit(engine_request request);
   token_batch abort(request_id id);
-  // Plans, reserves, runs and commits one step. Empty where nothing is left to do.
+  // Plans, reserves, runs and commits one step: its tokens and ends. May be empty, also while there is more
+  // to do: a chunk of a prompt gives no token. A step that the executor failed ends its requests with error.
   token_batch step();
   bool idle() const;  // nothing running, nothing waiting
 
@@ -25,6 +26,7 @@ class engine {
   executor& device() { return *device_; }
 
  private:
+  token_batch run(const step_batch& batch);
   void release(const std::vector<block_release>& releases);
   std::unique_ptr<executor> device_;
   class scheduler scheduler_;

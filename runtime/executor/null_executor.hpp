@@ -10,6 +10,7 @@ namespace troupe {
 // The token for a sample row; a pure function of the row so that company cannot change it.
 using token_script = std::function<token_id(const sample_row&)>;
 
+// Log-probabilities asked for are told as those of a certain event: 0, rank 1, nothing beside it.
 std::unique_ptr<executor> make_null_executor(kv_layout layout, token_script script);
 
 }  // namespace troupe

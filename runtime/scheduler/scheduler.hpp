@@ -32,8 +32,8 @@ struct block_release {
   std::uint64_t last_step = 0;
 };
 
-// What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after preemption,
-// or nothing to do. Releases come first in every case.
+// What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after
+// preemption, or nothing to do. Releases come first in every case.
 struct resolved_step {
   std::vector<block_release> releases = {};
   step_batch_ptr batch = {};
@@ -54,6 +54,7 @@ struct scheduler_counts {
   std::uint64_t generation_tokens = 0;
 };
 
+// One caller at a time; releases and demands go to the KV cache in the order in which they are given here.
 class scheduler {
  public:
   explicit scheduler(scheduler_limits limits);
@@ -63,7 +64,8 @@ class scheduler {
 
   // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted).
   result<void> submit(engine_request request);
-  // Ends a request in any state, also while its step runs. Gives its one end event; nothing for an unknown id.
+  // Ends a request in any state, also while its step runs. Gives its one end event; nothing for an unknown
+  // id.
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure = {});
   // The tokenizer found a stop string: the request leaves without an event (the tokenizer emits it).
   scheduler_output stopped(request_id id);
@@ -75,7 +77,8 @@ class scheduler {
   std::optional<step_demand> plan();
   resolved_step resolve(const step_reservation& reservation);
   scheduler_output commit(const step_result& result);
-  // The step in flight failed: its requests end with error. (Replay on a restarted runner comes with supervision.)
+  // The step in flight failed: its requests end with error. (Replay on a restarted runner comes with
+  // supervision.)
   scheduler_output fail_step(std::uint64_t step, const error& failure);
 
   bool step_in_flight() const;

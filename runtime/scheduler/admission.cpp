@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <utility>
+
+#include "runtime/scheduler/scheduler_state.hpp"
+
+namespace troupe {
+
+namespace {
+
+tl::unexpected<error> refuse(std::string message, const char* param) {
+  return fail(error_code::invalid_argument, std::move(message), param);
+}
+
+}  // namespace
+
+// How many output tokens the request may have, or why it can never run. The last output token is never
+// computed, so that a sequence needs room for prompt + max_tokens - 1.
+result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& request) const {
+  const auto prompt = static_cast<std::int64_t>(request.prompt.size());
+  const std::int64_t context = limits.max_model_len;
+  const std::int64_t pool = static_cast<std::int64_t>(limits.num_blocks) * limits.block_size;
+  if (prompt == 0) return refuse("the prompt must hold at least one token", "prompt");
+  if (prompt + 1 > context) {
+    return refuse(
+        fmt::format("the model's context holds {} tokens, one of them generated at least, but the prompt "
+                    "alone has {}",
+                    context, prompt),
+        "prompt");
+  }
+  if (prompt > pool) {
+    return refuse(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})", prompt,
+                              pool, limits.num_blocks, limits.block_size),
+                  "prompt");
+  }
+  const std::optional<std::int32_t> wanted = request.sampling->max_tokens;
+  if (!wanted) return static_cast<std::int32_t>(std::min(context - prompt, pool - prompt + 1));
+  if (*wanted < 1) return refuse(fmt::format("max_tokens must be at least 1, got {}", *wanted), "max_tokens");
+  if (prompt + *wanted > context) {
+    return refuse(
+        fmt::format("max_tokens is too large: {}. The model's context holds {} tokens and the prompt has {}, "
+                    "which leaves {}",
+                    *wanted, context, prompt, context - prompt),
+        "max_tokens");
+  }
+  if (prompt + *wanted - 1 > pool) {
+    return refuse(
+        fmt::format("max_tokens is too large: {}. The KV cache holds {} tokens ({} blocks of {}) and the "
+                    "prompt has {}, which leaves {}",
+                    *wanted, pool, limits.num_blocks, limits.block_size, prompt, pool - prompt + 1),
+        "max_tokens");
+  }
+  return *wanted;
+}
+
+result<void> scheduler::state::submit(engine_request request) {
+  if (!request.sampling) return fail(error_code::internal, "a request came without sampling parameters");
+  if (requests.contains(request.id))
+    return fail(error_code::internal, fmt::format("request {} is known", request.id));
+  const result<std::int32_t> max_tokens = admissible_tokens(request);
+  if (!max_tokens) return tl::unexpected(max_tokens.error());
+  if (waiting.size() >= limits.max_num_queued_requests) {
+    return fail(
+        error_code::resource_exhausted,
+        fmt::format("{} requests are waiting, which is the most allowed; try again later", waiting.size()));
+  }
+
+  auto added = std::make_unique<sequence>();
+  added->id = request.id;
+  added->prompt_length = static_cast<std::int32_t>(request.prompt.size());
+  added->tokens = std::move(request.prompt);
+  added->max_tokens = *max_tokens;
+  added->sampling = std::move(request.sampling);
+  added->deadline = request.deadline;
+  if (added->deadline) deadlines.emplace(*added->deadline, added->id);
+  waiting.push_back(added.get());
+  requests.emplace(request.id, std::move(added));
+  return {};
+}
+
+}  // namespace troupe

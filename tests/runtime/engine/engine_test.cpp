@@ -1,0 +1,88 @@
+#include "runtime/engine/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "runtime/executor/null_executor.hpp"
+
+namespace troupe {
+namespace {
+
+scheduler_limits small_limits() {
+  scheduler_limits limits;
+  limits.max_num_seqs = 4;
+  limits.max_num_batched_tokens = 16;
+  limits.max_model_len = 64;
+  limits.end_tokens = {0};
+  return limits;
+}
+
+// The sampled token is its own position.
+std::unique_ptr<executor> counting_executor(std::int32_t num_blocks) {
+  return make_null_executor({.block_size = 4, .num_blocks = num_blocks},
+                            [](const sample_row& row) { return row.position; });
+}
+
+engine_request request(request_id id, std::size_t prompt_length, std::int32_t max_tokens) {
+  sampling_params params;
+  params.max_tokens = max_tokens;
+  return {.id = id,
+          .prompt = std::vector<token_id>(prompt_length, 7),
+          .sampling = std::make_shared<const sampling_params>(params)};
+}
+
+std::map<request_id, std::vector<token_id>> run_to_the_end(engine& engine) {
+  std::map<request_id, std::vector<token_id>> tokens;
+  while (!engine.idle()) {
+    for (const token_event& event : engine.step()) {
+      auto& own = tokens[event.id];
+      own.insert(own.end(), event.tokens.begin(), event.tokens.end());
+    }
+  }
+  return tokens;
+}
+
+TEST(engine, runs_requests_of_mixed_length_to_their_max_tokens) {
+  engine engine(counting_executor(32), small_limits());
+  ASSERT_TRUE(engine.submit(request(1, 3, 4)));
+  ASSERT_TRUE(engine.submit(request(2, 40, 2)));
+  const auto tokens = run_to_the_end(engine);
+  EXPECT_EQ(tokens.at(1), (std::vector<token_id>{3, 4, 5, 6}));
+  EXPECT_EQ(tokens.at(2), (std::vector<token_id>{40, 41}));
+  EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
+  EXPECT_TRUE(engine.kv_cache().consistent());
+}
+
+TEST(engine, abort_ends_a_running_request_and_frees_its_blocks) {
+  engine engine(counting_executor(32), small_limits());
+  ASSERT_TRUE(engine.submit(request(1, 3, 40)));
+  engine.step();
+  const token_batch events = engine.abort(1);
+  ASSERT_EQ(events.size(), 1U);
+  EXPECT_EQ(events[0].end->reason, finish_reason::abort);
+  EXPECT_EQ(events[0].end->tokens.completion_tokens, 1);
+  EXPECT_TRUE(engine.idle());
+  EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
+  EXPECT_TRUE(engine.abort(1).empty());
+}
+
+TEST(engine, a_step_that_throws_ends_its_requests_with_error_and_others_go_on) {
+  auto fails_once = [failed = false](const sample_row&) mutable {
+    if (!std::exchange(failed, true)) throw std::runtime_error("lost");
+    return 9;
+  };
+  engine engine(make_null_executor({.block_size = 4, .num_blocks = 8}, fails_once), small_limits());
+  ASSERT_TRUE(engine.submit(request(1, 3, 2)));
+  const token_batch failed = engine.step();
+  ASSERT_EQ(failed.size(), 1U);
+  EXPECT_EQ(failed[0].end->reason, finish_reason::error);
+  EXPECT_EQ(failed[0].end->failure->code, error_code::internal);
+  ASSERT_TRUE(engine.submit(request(2, 3, 2)));
+  EXPECT_EQ(run_to_the_end(engine).at(2), (std::vector<token_id>{9, 9}));
+  EXPECT_EQ(engine.kv_cache().free_blocks(), 8);
+}
+
+}  // namespace
+}  // namespace troupe
