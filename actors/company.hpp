@@ -9,45 +9,29 @@
 #include <optional>
 #include <string>
 
+#include "actors/company_board.hpp"
+#include "actors/load_engine.hpp"
 #include "actors/net/engine_port.hpp"
-#include "metrics/engine_metrics.hpp"
-#include "runtime/chat_template/chat_template.hpp"
-#include "runtime/executor/executor.hpp"
 #include "runtime/result.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace caf {
 class actor_system;
 }
 
 namespace troupe {
-
-// A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
-struct loaded_engine {
-  std::shared_ptr<executor> device;
-  tokenizer_ptr vocabulary;
-  std::shared_ptr<const chat_template> chat;
-  std::string name;                // the file's name without its extension
-  std::int32_t max_model_len = 0;  // longest context in tokens
-};
+namespace net {
+struct http_options;
+struct tcp_options;
+}  // namespace net
 
 struct company_options {
-  // Either a file, or an engine that is ready.
-  std::string model_path;
-  std::optional<loaded_engine> engine;
+  engine_options engine;                // the model file, and how large a step and the cache may be
+  std::optional<loaded_engine> loaded;  // in place of the file
 
   std::string served_model_name;  // empty: the engine's name
   std::string version;            // of the program, for metrics
-
-  std::int32_t max_model_len = 0;  // 0: what the model was trained for
-  std::int32_t max_num_seqs = 64;
-  std::int32_t max_num_batched_tokens = 512;
-  std::int32_t block_size = 16;
-  std::size_t kv_cache_bytes = std::size_t{1} << 30U;
   std::size_t max_num_queued_requests = 1024;
   std::int32_t max_logprobs = 20;
-  std::int32_t threads = 0;  // of the executor; 0: one per core that the process may use
-  std::string kernel_path = "auto";
   std::chrono::nanoseconds request_timeout{0};                         // from arrival; 0: none
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
 
@@ -58,18 +42,8 @@ struct company_options {
   std::string actor_policy = "sharing";
 };
 
-// Repacks the file's weights and takes all memory. Errors: those of load_model, load_tokenizer,
-// make_cpu_executor.
-result<loaded_engine> load_engine(const company_options& options);
-
 // One item of the way to readiness: "[3/12] decode, batch 4".
-struct start_progress {
-  std::int32_t done = 0;
-  std::int32_t total = 0;
-  std::string what;
-  std::chrono::nanoseconds took{0};
-};
-using progress_callback = std::function<void(const start_progress&)>;
+using progress_callback = std::function<void(const warm_up_progress&)>;
 
 // All calls from one thread at a time, except where a comment says otherwise.
 class company {
@@ -84,8 +58,12 @@ class company {
   // Waits until the warm-up is done; `progress` is called on this thread, once per item.
   // Errors: unavailable, naming the actor that failed; or that the wait was interrupted.
   result<void> wait_ready(const progress_callback& progress = {});
-  // Makes wait_ready() and drain() return early. Any thread.
+  // wait_ready() returns at once; the grace of a drain is over. Any thread, until stop().
   void interrupt();
+
+  // Opens a gateway; gives the port it listens on. Errors: those of the listening socket.
+  result<std::uint16_t> serve_http(const net::http_options& options);
+  result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 
   // The engine as the embedding program uses it. Any thread; valid until stop().
   net::engine_port& port();
@@ -108,15 +86,15 @@ class company {
   };
   result<counts> count() const;
 
-  // Refuses new requests with `unavailable`, lets running ones finish within the grace, ends the rest with
-  // `abort`. True where all have ended.
+  // Takes no more connections, refuses new requests with `unavailable`, lets running ones finish within the
+  // grace, ends the rest with `abort`. True where all have ended.
   bool drain(std::chrono::nanoseconds grace);
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
   void stop();
 
  private:
   struct state;
-  explicit company(std::unique_ptr<state> state);
+  explicit company(std::unique_ptr<state> parts);
   std::unique_ptr<state> state_;
 };
 

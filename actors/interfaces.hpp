@@ -20,7 +20,7 @@ using gateway_actor = caf::typed_actor<
     // Ends the streams of a tokenizer that is gone.
     caf::reacts_to<msg::tokenizer_lost>,
     // Answers when no stream is open any more.
-    caf::replies_to<msg::drain>::with<caf::unit_t>,
+    caf::replies_to<msg::drain>::with<msg::drained>,
     // Answers how many streams are open.
     caf::replies_to<msg::count>::with<msg::gateway_counts>>;
 
@@ -40,7 +40,7 @@ using tokenizer_actor = caf::typed_actor<
     // Asks the scheduler to end every open stream.
     caf::reacts_to<msg::abort_all>,
     // Refuses new requests; answers when no stream is open any more.
-    caf::replies_to<msg::drain>::with<caf::unit_t>,
+    caf::replies_to<msg::drain>::with<msg::drained>,
     // Answers how many streams are open.
     caf::replies_to<msg::count>::with<msg::tokenizer_counts>>;
 using tokenizer_pool = std::vector<tokenizer_actor>;
@@ -97,7 +97,9 @@ using supervisor_actor = caf::typed_actor<
     caf::reacts_to<msg::add_gateway, gateway_actor>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
-    caf::replies_to<msg::drain_company>::with<caf::unit_t>>;
+    caf::replies_to<msg::drain_company>::with<msg::drained>,
+    // The grace of a drain is over: aborts what is still open.
+    caf::reacts_to<msg::abort_all>>;
 
 // How a company wants its actor system: the scheduling policy ("sharing", "stealing", or "testing" for one
 // that runs only when a test asks it to) and the number of worker threads.

@@ -75,9 +75,11 @@ struct step_done {
   std::uint64_t step = 0;
   std::int64_t nanoseconds = 0;
 };
-// A shard's tokens of one step. Beside it: token_batch_ptr.
+// A shard's tokens and ends, of one step or between steps. Beside it: token_batch_ptr.
 struct token_output {
   std::uint64_t step = 0;
+  steady_time step_began{};           // of the step
+  std::vector<request_id> scheduled;  // whose first step this was
 };
 // A gateway's text of one step. Beside it: stream_batch_ptr.
 struct stream_output {
@@ -105,7 +107,9 @@ struct warmed_up {
 // To the supervisor: start everybody, answer with their handles, then warm up.
 struct start_company {};
 // To the supervisor: watch this gateway too. Beside it: gateway_actor.
-struct add_gateway {};
+struct add_gateway {
+  std::string name;
+};
 // The company cannot go on: end every stream with an error, take no more.
 struct company_failed {};
 // A tokenizer is gone and so are the ends of its streams.
@@ -114,6 +118,7 @@ struct tokenizer_lost {
 };
 // Take no more requests; the answer comes when the last open one has ended.
 struct drain {};
+struct drained {};
 // The grace is over: end what is still open.
 struct abort_all {};
 // To the supervisor: drain everybody, at most so long.
@@ -182,7 +187,7 @@ auto inspect(Inspector& f, step_done& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, token_output& x) {
-  return f(caf::meta::type_name("token_output"), x.step);
+  return f(caf::meta::type_name("token_output"), x.step, x.step_began, x.scheduled);
 }
 template <class Inspector>
 auto inspect(Inspector& f, stream_output& x) {
@@ -213,8 +218,8 @@ auto inspect(Inspector& f, start_company&) {
   return f(caf::meta::type_name("start_company"));
 }
 template <class Inspector>
-auto inspect(Inspector& f, add_gateway&) {
-  return f(caf::meta::type_name("add_gateway"));
+auto inspect(Inspector& f, add_gateway& x) {
+  return f(caf::meta::type_name("add_gateway"), x.name);
 }
 template <class Inspector>
 auto inspect(Inspector& f, company_failed&) {
@@ -227,6 +232,10 @@ auto inspect(Inspector& f, tokenizer_lost& x) {
 template <class Inspector>
 auto inspect(Inspector& f, drain&) {
   return f(caf::meta::type_name("drain"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, drained&) {
+  return f(caf::meta::type_name("drained"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, abort_all&) {
@@ -284,6 +293,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_lost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::drained))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::count))

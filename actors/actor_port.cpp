@@ -1,0 +1,40 @@
+#include "actors/actor_port.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace troupe {
+
+actor_port::actor_port(gateway_actor gateway, port_parts parts)
+    : gateway_(std::move(gateway)), parts_(std::move(parts)) {}
+
+request_id actor_port::generate(generation_request_ptr request, net::stream_sink sink) {
+  const request_id id = parts_.next_id->fetch_add(1, std::memory_order_relaxed);
+  auto stream = std::make_shared<client_stream>(id, std::move(sink));
+  caf::anon_send(gateway_, msg::open_stream{id}, client_stream_ptr(std::move(stream)), std::move(request));
+  return id;
+}
+
+void actor_port::abort(request_id id) { caf::anon_send(gateway_, msg::abort{id}); }
+
+void actor_port::tokenize(net::tokenize_request request,
+                          std::function<void(result<net::tokenize_reply>)> reply) {
+  auto call = std::make_shared<text_call>(std::move(request), std::move(reply));
+  caf::anon_send(parts_.text_worker, msg::convert_text{}, text_call_ptr(std::move(call)));
+}
+
+void actor_port::detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) {
+  auto call = std::make_shared<text_call>(std::move(tokens), std::move(reply));
+  caf::anon_send(parts_.text_worker, msg::convert_text{}, text_call_ptr(std::move(call)));
+}
+
+net::engine_status actor_port::status() const {
+  return parts_.board->status(std::chrono::steady_clock::now());
+}
+
+std::string actor_port::token_text(token_id id) const {
+  if (id < 0 || id >= parts_.vocabulary->vocab_size()) return {};
+  return std::string(parts_.vocabulary->piece(id));
+}
+
+}  // namespace troupe

@@ -1,0 +1,46 @@
+// A gateway's way to the company: each call becomes a message.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/company_board.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/net/engine_port.hpp"
+#include "metrics/engine_metrics.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+// What the ports of one company share.
+struct port_parts {
+  tokenizer_actor text_worker;
+  std::shared_ptr<company_board> board;
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  tokenizer_ptr vocabulary;
+  net::model_card card;
+  std::shared_ptr<std::atomic<request_id>> next_id = std::make_shared<std::atomic<request_id>>(1);
+};
+
+class actor_port final : public net::engine_port {
+ public:
+  actor_port(gateway_actor gateway, port_parts parts);
+
+  request_id generate(generation_request_ptr request, net::stream_sink sink) override;
+  void abort(request_id id) override;
+  void tokenize(net::tokenize_request request,
+                std::function<void(result<net::tokenize_reply>)> reply) override;
+  void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;
+  net::engine_status status() const override;
+  net::model_card model() const override { return parts_.card; }
+  std::string metrics_text() const override { return parts_.metrics->text(); }
+  std::string token_text(token_id id) const override;
+
+ private:
+  gateway_actor gateway_;
+  port_parts parts_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,232 @@
+#include "actors/company.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+#include <vector>
+
+#include "actors/actor_port.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/supervisor.hpp"
+
+namespace troupe {
+
+struct company::state {
+  std::unique_ptr<caf::actor_system_config> config;
+  std::unique_ptr<caf::actor_system> own_system;  // none where the actors live in the embedding program's
+  caf::actor_system* system = nullptr;
+  std::shared_ptr<company_board> board;
+  supervisor_actor supervisor;
+  company_roster_ptr roster;
+  port_parts ports;
+  std::unique_ptr<actor_port> port;
+  std::vector<gateway_actor> gateways;  // besides the roster's
+  bool stopped = false;
+
+  void open_system(const company_options& options);
+  result<void> hire(const company_options& options, loaded_engine engine);
+  // Sends a request and waits for its answer; nothing where the receiver is gone.
+  template <class Answer, class Handle, class... Message>
+  std::optional<Answer> ask(const Handle& actor, Message... message) const;
+};
+
+namespace {
+
+result<void> check(const company_options& options) {
+  if (options.tokenizer_workers < 1 || options.tokenizer_workers > 64)
+    return fail(error_code::invalid_argument, "tokenizer_workers must be between 1 and 64",
+                "tokenizer_workers");
+  if (options.actor_threads < 1 || options.actor_threads > 64)
+    return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
+  return {};
+}
+
+std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
+  std::vector<token_id> ids;
+  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
+    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
+  return ids;
+}
+
+scheduler_limits limits_of(const company_options& options, const loaded_engine& engine) {
+  scheduler_limits limits;
+  limits.max_num_seqs = options.engine.max_num_seqs;
+  limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
+  limits.max_model_len = engine.max_model_len;
+  limits.max_num_queued_requests = options.max_num_queued_requests;
+  limits.end_tokens = end_tokens(*engine.vocabulary);
+  return limits;
+}
+
+net::model_card card_of(const company_options& options, const loaded_engine& engine) {
+  net::model_card card;
+  card.id = options.served_model_name.empty() ? engine.name : options.served_model_name;
+  card.max_model_len = engine.max_model_len;
+  card.vocab_size = engine.vocabulary->vocab_size();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  card.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return card;
+}
+
+std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card, const loaded_engine& engine,
+                                                    const company_options& options) {
+  metrics::metrics_options named;
+  named.model_name = card.id;
+  named.max_model_len = engine.max_model_len;
+  auto metrics = std::make_shared<metrics::engine_metrics>(named);
+  const kv_layout layout = engine.device->layout();
+  metrics::cache_config cache;
+  cache.block_size = layout.block_size;
+  cache.num_blocks = layout.num_blocks;
+  metrics->set_cache_config(cache);
+  metrics::program_info info;
+  info.version = options.version;
+  info.kernel_path = engine.device->kernel_path();
+  metrics->set_info(info);
+  return metrics;
+}
+
+}  // namespace
+
+template <class Answer, class Handle, class... Message>
+std::optional<Answer> company::state::ask(const Handle& actor, Message... message) const {
+  caf::scoped_actor self{*system};
+  std::optional<Answer> answer;
+  self->request(actor, caf::infinite, std::move(message)...)
+      .receive([&](const Answer& given) { answer = given; }, [](const caf::error&) {});
+  return answer;
+}
+
+void company::state::open_system(const company_options& options) {
+  system = options.system;
+  if (system != nullptr) return;
+  config = std::make_unique<caf::actor_system_config>();
+  configure(*config, options.actor_policy, static_cast<std::size_t>(options.actor_threads));
+  own_system = std::make_unique<caf::actor_system>(*config);
+  system = own_system.get();
+}
+
+result<void> company::state::hire(const company_options& options, loaded_engine engine) {
+  board = std::make_shared<company_board>(options.step_deadline);
+  ports.card = card_of(options, engine);
+  ports.board = board;
+  ports.metrics = metrics_of(ports.card, engine, options);
+  ports.vocabulary = engine.vocabulary;
+
+  supervisor_parts parts;
+  parts.limits = limits_of(options, engine);
+  parts.tokenizer.vocabulary = engine.vocabulary;
+  parts.tokenizer.chat = engine.chat;
+  parts.tokenizer.limits.vocab_size = ports.card.vocab_size;
+  parts.tokenizer.limits.max_logprobs = options.max_logprobs;
+  parts.tokenizer.max_model_len = engine.max_model_len;
+  parts.tokenizer.request_timeout = options.request_timeout;
+  parts.tokenizer.metrics = ports.metrics;
+  parts.tokenizer_workers = options.tokenizer_workers;
+  parts.board = board;
+  parts.device = std::move(engine.device);
+  supervisor = system->spawn(supervisor_behavior, std::move(parts));
+  supervisor->attach_functor([board = board](const caf::error& reason) {
+    if (reason != caf::exit_reason::user_shutdown) board->failed("supervisor");
+  });
+  const auto answer = ask<company_roster_ptr>(supervisor, msg::start_company{});
+  if (!answer) return fail(error_code::internal, "the supervisor could not start the company");
+  roster = *answer;
+  ports.text_worker = roster->text_worker;
+  port = std::make_unique<actor_port>(roster->gateway, ports);
+  return {};
+}
+
+company::company(std::unique_ptr<state> parts) : state_(std::move(parts)) {}
+
+company::~company() { stop(); }
+
+result<std::unique_ptr<company>> company::start(company_options options) {
+  if (const auto checked = check(options); !checked) return tl::unexpected<error>(checked.error());
+  result<loaded_engine> engine =
+      options.loaded ? result<loaded_engine>(std::move(*options.loaded)) : load_engine(options.engine);
+  if (!engine) return tl::unexpected<error>(engine.error());
+  std::unique_ptr<company> started(new company(std::make_unique<state>()));
+  started->state_->open_system(options);
+  if (auto hired = started->state_->hire(options, std::move(*engine)); !hired)
+    return tl::unexpected<error>(hired.error());
+  return started;
+}
+
+result<void> company::wait_ready(const progress_callback& progress) {
+  std::size_t seen = 0;
+  while (true) {
+    const company_board::news news = state_->board->wait_news(seen);
+    for (const warm_up_progress& item : news.progress)
+      if (progress) progress(item);
+    seen += news.progress.size();
+    if (news.failure) return fail(error_code::unavailable, fmt::format("{} has ended", *news.failure));
+    if (news.ready) return {};
+    if (news.interrupted) return fail(error_code::unavailable, "interrupted");
+  }
+}
+
+void company::interrupt() {
+  state_->board->interrupt();
+  caf::anon_send(state_->supervisor, msg::abort_all{});
+}
+
+net::engine_port& company::port() { return *state_->port; }
+
+net::engine_status company::status() const { return state_->board->status(std::chrono::steady_clock::now()); }
+
+std::optional<std::string> company::failure() const { return state_->board->failure(); }
+
+void company::on_failure(std::function<void(const std::string& actor)> callback) {
+  state_->board->on_failure(std::move(callback));
+}
+
+result<company::counts> company::count() const {
+  counts all;
+  const auto requests = state_->ask<msg::request_counts>(state_->roster->scheduler, msg::count{});
+  const auto blocks = state_->ask<msg::kv_cache_counts>(state_->roster->kv_cache, msg::count{});
+  if (!requests || !blocks) return fail(error_code::unavailable, "an actor has ended");
+  all.running = requests->running;
+  all.waiting = requests->waiting;
+  all.blocks = blocks->blocks;
+  all.free_blocks = blocks->free_blocks;
+  all.blocks_consistent = blocks->consistent;
+  for (const tokenizer_actor& tokenizer : state_->roster->tokenizers)
+    if (const auto streams = state_->ask<msg::tokenizer_counts>(tokenizer, msg::count{}))
+      all.tokenizer_streams += streams->streams;
+  std::vector<gateway_actor> gateways = state_->gateways;
+  gateways.push_back(state_->roster->gateway);
+  for (const gateway_actor& gateway : gateways)
+    if (const auto streams = state_->ask<msg::gateway_counts>(gateway, msg::count{}))
+      all.client_streams += streams->streams;
+  return all;
+}
+
+bool company::drain(std::chrono::nanoseconds grace) {
+  if (state_->stopped) return true;
+  return state_->ask<msg::drained>(state_->supervisor, msg::drain_company{grace}).has_value();
+}
+
+void company::stop() {
+  if (std::exchange(state_->stopped, true) || !state_->supervisor) return;
+  caf::anon_send_exit(state_->supervisor, caf::exit_reason::user_shutdown);
+  {
+    caf::scoped_actor self{*state_->system};
+    self->wait_for(state_->supervisor);
+    if (const company_roster_ptr& roster = state_->roster) {
+      self->wait_for(roster->kv_cache, roster->model_runner, roster->scheduler, roster->text_worker,
+                     roster->gateway);
+      for (const tokenizer_actor& tokenizer : roster->tokenizers) self->wait_for(tokenizer);
+    }
+    for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);
+  }
+  state_->port.reset();
+  state_->ports = {};
+  state_->gateways.clear();
+  state_->roster.reset();
+  state_->supervisor = nullptr;
+  state_->own_system.reset();
+}
+
+}  // namespace troupe

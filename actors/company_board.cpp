@@ -1,0 +1,85 @@
+#include "actors/company_board.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace troupe {
+
+void company_board::warming_up(warm_up_progress progress) {
+  const std::lock_guard lock(mutex_);
+  progress_.push_back(std::move(progress));
+  changed_.notify_all();
+}
+
+void company_board::ready() {
+  const std::lock_guard lock(mutex_);
+  ready_ = true;
+  changed_.notify_all();
+}
+
+void company_board::draining() {
+  const std::lock_guard lock(mutex_);
+  draining_ = true;
+}
+
+void company_board::failed(const std::string& actor) {
+  std::function<void(const std::string&)> callback;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = actor;
+    callback = std::exchange(on_failure_, nullptr);
+    changed_.notify_all();
+  }
+  if (callback) callback(actor);
+}
+
+net::engine_status company_board::status(steady_time now) const {
+  const std::lock_guard lock(mutex_);
+  if (failure_) return {false, false, *failure_ + " has ended"};
+  const std::int64_t started = step_started_.load(relaxed);
+  const bool stuck = started != none && now.time_since_epoch().count() - started > step_deadline_.count();
+  if (stuck) return {false, ready_ && !draining_, "a step does not end"};
+  if (draining_) return {true, false, "draining"};
+  if (ready_) return {true, true, ""};
+  if (progress_.empty()) return {true, false, "starting"};
+  return {true, false, fmt::format("warming up [{}/{}]", progress_.back().done, progress_.back().total)};
+}
+
+std::optional<std::string> company_board::failure() const {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void company_board::on_failure(std::function<void(const std::string& actor)> callback) {
+  std::string actor;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) {
+      on_failure_ = std::move(callback);
+      return;
+    }
+    actor = *failure_;
+  }
+  if (callback) callback(actor);
+}
+
+company_board::news company_board::wait_news(std::size_t seen) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return progress_.size() > seen || ready_ || interrupted_ || failure_; });
+  news out;
+  for (std::size_t i = seen; i < progress_.size(); ++i) out.progress.push_back(progress_[i]);
+  out.ready = ready_;
+  out.interrupted = interrupted_;
+  out.failure = failure_;
+  return out;
+}
+
+void company_board::interrupt() {
+  const std::lock_guard lock(mutex_);
+  interrupted_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace troupe

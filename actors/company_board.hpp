@@ -1,0 +1,76 @@
+// Where the company stands, for those who must not wait for an actor's answer: health routes, the starting
+// program. Written by the supervisor and the scheduler, read by any thread.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/net/engine_port.hpp"
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+// One item of the warm-up, done.
+struct warm_up_progress {
+  std::int32_t done = 0;
+  std::int32_t total = 0;
+  std::string what;
+  std::chrono::nanoseconds took{0};
+};
+
+class company_board {
+ public:
+  explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline) {}
+
+  // Supervisor.
+  void warming_up(warm_up_progress progress);
+  void ready();
+  void draining();
+  // The first actor to fail is the one that is remembered.
+  void failed(const std::string& actor);
+
+  // Scheduler: a step is with the runner; it has answered.
+  void step_started(steady_time now) { step_started_.store(now.time_since_epoch().count(), relaxed); }
+  void step_ended() { step_started_.store(none, relaxed); }
+
+  // Live: no actor has failed and the step in flight, if any, is younger than the deadline.
+  net::engine_status status(steady_time now) const;
+  std::optional<std::string> failure() const;
+  // Once, when an actor has failed; at once where one has.
+  void on_failure(std::function<void(const std::string& actor)> callback);
+
+  // The progress that came after the first `seen` items; waits for news while there is none and nothing is
+  // decided.
+  struct news {
+    std::vector<warm_up_progress> progress;
+    bool ready = false;
+    bool interrupted = false;
+    std::optional<std::string> failure;
+  };
+  news wait_news(std::size_t seen);
+  // wait_news() returns at once from now on.
+  void interrupt();
+
+ private:
+  static constexpr auto relaxed = std::memory_order_relaxed;
+  static constexpr std::int64_t none = -1;
+
+  const std::chrono::nanoseconds step_deadline_;
+  std::atomic<std::int64_t> step_started_{none};
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<warm_up_progress> progress_;
+  bool ready_ = false;
+  bool draining_ = false;
+  bool interrupted_ = false;
+  std::optional<std::string> failure_;
+  std::function<void(const std::string&)> on_failure_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,74 @@
+#include "actors/gateway.hpp"
+
+#include <utility>
+
+namespace troupe {
+namespace {
+
+error lost_tokenizer() { return {error_code::internal, "a part of the service has ended"}; }
+
+}  // namespace
+
+void gateway_state::start(tokenizer_pool tokenizers) {
+  tokenizers_ = std::move(tokenizers);
+  lost_.resize(tokenizers_.size());
+}
+
+void gateway_state::open(request_id id, client_stream_ptr stream, const generation_request_ptr& request) {
+  const std::uint64_t shard = shard_of(id);
+  if (lost_[shard]) {
+    stream->fail(lost_tokenizer());
+    return;
+  }
+  streams_.emplace(id, std::move(stream));
+  self_->send(tokenizers_[shard], msg::generate{id, self_->clock().now()}, request, gateway_actor(self_));
+}
+
+void gateway_state::abort(request_id id) {
+  if (streams_.contains(id)) self_->send(tokenizers_[shard_of(id)], msg::abort{id});
+}
+
+void gateway_state::output(const stream_batch& events) {
+  for (const stream_event& event : events) {
+    const auto found = streams_.find(event.id);
+    if (found == streams_.end()) continue;
+    const client_stream_ptr stream = found->second;
+    if (event.end) streams_.erase(found);
+    stream->push(event);
+  }
+  answer_drain();
+}
+
+void gateway_state::tokenizer_lost(std::uint64_t shard) {
+  if (shard >= lost_.size()) return;
+  lost_[shard] = true;
+  for (auto each = streams_.begin(); each != streams_.end();) {
+    if (shard_of(each->first) == shard) {
+      each->second->fail(lost_tokenizer());
+      each = streams_.erase(each);
+    } else {
+      ++each;
+    }
+  }
+  answer_drain();
+}
+
+caf::result<msg::drained> gateway_state::drain() {
+  auto promise = self_->make_response_promise<msg::drained>();
+  drains_.push_back(promise);
+  answer_drain();
+  return promise;
+}
+
+void gateway_state::answer_drain() {
+  if (!streams_.empty()) return;
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
+}
+
+gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
+                                              tokenizer_pool tokenizers) {
+  self->state.start(std::move(tokenizers));
+  return gateway_handlers<gateway_state>(self);
+}
+
+}  // namespace troupe

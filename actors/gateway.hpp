@@ -1,0 +1,54 @@
+// The streams of one gateway: what an actor with sockets, and the one without, have in common.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+
+namespace troupe {
+
+class gateway_state {
+ public:
+  static inline const char* name = "gateway";
+  explicit gateway_state(gateway_actor::base* self) : self_(self) {}
+
+  void start(tokenizer_pool tokenizers);
+  void open(request_id id, client_stream_ptr stream, const generation_request_ptr& request);
+  void abort(request_id id);
+  void output(const stream_batch& events);
+  void tokenizer_lost(std::uint64_t shard);
+  caf::result<msg::drained> drain();
+  msg::gateway_counts count() const { return {streams_.size()}; }
+
+ private:
+  std::uint64_t shard_of(request_id id) const { return id % tokenizers_.size(); }
+  void answer_drain();
+
+  gateway_actor::base* self_;
+  tokenizer_pool tokenizers_;
+  std::vector<bool> lost_;  // per tokenizer
+  std::unordered_map<request_id, client_stream_ptr> streams_;
+  std::vector<caf::typed_response_promise<msg::drained>> drains_;
+};
+
+// The handlers of a gateway, for a state derived from gateway_state.
+template <class State>
+gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<State> self) {
+  return {
+      [self](const msg::open_stream& message, const client_stream_ptr& stream,
+             const generation_request_ptr& request) { self->state.open(message.id, stream, request); },
+      [self](const msg::abort& message) { self->state.abort(message.id); },
+      [self](const msg::stream_output&, const stream_batch_ptr& events) { self->state.output(*events); },
+      [self](const msg::tokenizer_lost& message) { self->state.tokenizer_lost(message.shard); },
+      [self](const msg::drain&) { return self->state.drain(); },
+      [self](const msg::count&) { return self->state.count(); },
+  };
+}
+
+// A gateway without sockets, for the embedding program.
+gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
+                                              tokenizer_pool tokenizers);
+
+}  // namespace troupe

@@ -1,0 +1,40 @@
+// From a model file to an engine that can be served.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "runtime/chat_template/chat_template.hpp"
+#include "runtime/executor/executor.hpp"
+#include "runtime/result.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+struct engine_options {
+  std::string model_path;
+  std::int32_t max_model_len = 0;  // 0: what the model was trained for
+  std::int32_t max_num_seqs = 64;
+  std::int32_t max_num_batched_tokens = 512;
+  std::int32_t block_size = 16;
+  std::size_t kv_cache_bytes = std::size_t{1} << 30U;
+  std::int32_t threads = 0;  // of the executor; 0: one per core that the process may use
+  std::string kernel_path = "auto";
+};
+
+// A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
+struct loaded_engine {
+  std::shared_ptr<executor> device;
+  tokenizer_ptr vocabulary;
+  std::shared_ptr<const chat_template> chat;
+  std::string name;                // the file's name without its extension
+  std::int32_t max_model_len = 0;  // longest context in tokens
+};
+
+// Repacks the weights and takes all memory; says in the log what it does. Errors: those of load_model,
+// load_tokenizer, chat_template::compile and make_cpu_executor; invalid_argument for a context beyond the
+// model's.
+result<loaded_engine> load_engine(const engine_options& options);
+
+}  // namespace troupe

@@ -1,0 +1,204 @@
+#include "actors/scheduler.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void scheduler_state::start(scheduler_parts parts) {
+  scheduler_ = std::make_unique<scheduler>(std::move(parts.limits));
+  kv_cache_ = std::move(parts.kv_cache);
+  model_runner_ = std::move(parts.model_runner);
+  board_ = std::move(parts.board);
+  metrics_ = std::move(parts.metrics);
+}
+
+void scheduler_state::submit(const engine_request& request) {
+  if (auto accepted = scheduler_->submit(request); !accepted) {
+    token_event refusal;
+    refusal.id = request.id;
+    refusal.end.emplace();
+    refusal.end->reason = finish_reason::error;
+    refusal.end->failure = std::move(accepted.error());
+    refusal.end->tokens.prompt_tokens = static_cast<std::int32_t>(request.prompt.size());
+    deliver(0, {std::move(refusal)});
+    return;
+  }
+  unscheduled_.insert(request.id);
+  changed_ = true;
+  arm_timer();
+  plan();
+  report();
+}
+
+void scheduler_state::abort(request_id id) { settle(scheduler_->end(id, finish_reason::abort)); }
+
+void scheduler_state::stopped(const std::vector<request_id>& ids) {
+  scheduler_output all;
+  for (const request_id id : ids) {
+    unscheduled_.erase(id);
+    scheduler_output one = scheduler_->stopped(id);
+    std::move(one.events.begin(), one.events.end(), std::back_inserter(all.events));
+    std::move(one.releases.begin(), one.releases.end(), std::back_inserter(all.releases));
+  }
+  settle(std::move(all));
+}
+
+void scheduler_state::expire() {
+  timer_.reset();
+  settle(scheduler_->expire(now()));
+  arm_timer();
+}
+
+msg::request_counts scheduler_state::count() const {
+  const scheduler_counts counts = scheduler_->counts();
+  return {counts.running, counts.waiting, counts.preemptions};
+}
+
+void scheduler_state::plan() {
+  if (phase_ != phase::idle) return;
+  planned_at_ = now();
+  std::optional<step_demand> demand = scheduler_->plan();
+  if (!demand) return;
+  metrics_->observe_step(metrics::step_phase::plan, in_seconds(now() - planned_at_));
+  reserve(std::move(*demand));
+}
+
+void scheduler_state::reserve(step_demand demand) {
+  phase_ = phase::reserving;
+  changed_ = false;
+  const std::uint64_t step = demand.step;
+  auto payload = std::make_shared<const step_demand>(std::move(demand));
+  self_->request(kv_cache_, caf::infinite, msg::reserve_step{step}, step_demand_ptr(std::move(payload)))
+      .then([this](const step_reservation_ptr& reservation) { on_reservation(*reservation); },
+            [this](const caf::error&) { phase_ = phase::halted; });
+}
+
+void scheduler_state::on_reservation(const step_reservation& reservation) {
+  resolved_step resolved = scheduler_->resolve(reservation);
+  if (!resolved.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(resolved.releases)});
+  if (resolved.demand) {
+    reserve(std::move(*resolved.demand));
+  } else if (resolved.batch) {
+    metrics_->observe_step(metrics::step_phase::reserve, in_seconds(now() - planned_at_));
+    run(std::move(resolved.batch));
+  } else {
+    phase_ = phase::idle;
+    if (changed_) plan();
+  }
+}
+
+void scheduler_state::run(step_batch_ptr batch) {
+  phase_ = phase::running;
+  step_began_ = now();
+  board_->step_started(step_began_);
+  started_ = first_scheduled(*batch);
+  metrics_->observe_step_tokens(batch->num_rows());
+  const std::uint64_t step = batch->step;
+  self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
+      .then(
+          [this](const msg::step_done& done, const step_result_ptr& result) { on_step_done(done, *result); },
+          [this, step](const caf::error&) { on_step_failed(step); });
+}
+
+void scheduler_state::on_step_done(const msg::step_done& done, const step_result& result) {
+  const steady_time began = now();
+  phase_ = phase::idle;
+  board_->step_ended();
+  scheduler_output output = scheduler_->commit(result);
+  self_->send(kv_cache_, msg::commit_step{done.step, std::move(output.releases)});
+  // The next step first, then this one's text: the runner need not wait for the tokenizers.
+  plan();
+  deliver(done.step, std::move(output.events));
+  metrics_->observe_step(metrics::step_phase::execute,
+                         in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
+  metrics_->observe_step(metrics::step_phase::commit, in_seconds(now() - began));
+  report();
+}
+
+void scheduler_state::on_step_failed(std::uint64_t step) {
+  phase_ = phase::idle;
+  board_->step_ended();
+  scheduler_output output = scheduler_->fail_step(step, error{error_code::internal, "the step failed"});
+  self_->send(kv_cache_, msg::commit_step{step, std::move(output.releases)});
+  deliver(step, std::move(output.events));
+  plan();
+  report();
+}
+
+void scheduler_state::settle(scheduler_output output) {
+  if (!output.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(output.releases)});
+  deliver(0, std::move(output.events));
+  changed_ = true;
+  plan();
+  report();
+}
+
+void scheduler_state::deliver(std::uint64_t step, token_batch events) {
+  for (const token_event& event : events)
+    if (event.end && !unscheduled_.empty()) unscheduled_.erase(event.id);
+  const std::size_t shards = tokenizers_.size();
+  std::vector<token_batch> batches(shards);
+  std::vector<std::vector<request_id>> scheduled(shards);
+  for (token_event& event : events) batches[event.id % shards].push_back(std::move(event));
+  if (step != 0)
+    for (const request_id id : std::exchange(started_, {})) scheduled[id % shards].push_back(id);
+  for (std::size_t shard = 0; shard < shards; ++shard) {
+    if (batches[shard].empty() && scheduled[shard].empty()) continue;
+    auto payload = std::make_shared<const token_batch>(std::move(batches[shard]));
+    self_->send(tokenizers_[shard], msg::token_output{step, step_began_, std::move(scheduled[shard])},
+                token_batch_ptr(std::move(payload)));
+  }
+}
+
+std::vector<request_id> scheduler_state::first_scheduled(const step_batch& batch) {
+  std::vector<request_id> ids;
+  if (unscheduled_.empty()) return ids;
+  for (const sequence_rows& sequence : batch.sequences)
+    if (unscheduled_.erase(sequence.id) != 0) ids.push_back(sequence.id);
+  return ids;
+}
+
+void scheduler_state::arm_timer() {
+  const std::optional<steady_time> next = scheduler_->next_deadline();
+  if (!next || (timer_ && *timer_ <= *next)) return;
+  timer_ = next;
+  const auto wait = std::max(*next - now(), steady_time::duration::zero());
+  self_->delayed_send(scheduler_actor(self_), wait, msg::expire{});
+}
+
+void scheduler_state::report() {
+  const scheduler_counts counts = scheduler_->counts();
+  metrics_->set_requests(counts.running, counts.waiting);
+  metrics_->add_preemptions(counts.preemptions - reported_.preemptions);
+  metrics_->add_prompt_tokens(counts.prompt_tokens - reported_.prompt_tokens);
+  metrics_->add_generation_tokens(counts.generation_tokens - reported_.generation_tokens);
+  reported_ = counts;
+}
+
+scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,
+                                                  scheduler_parts parts) {
+  self->state.start(std::move(parts));
+  return {
+      [self](const msg::connect_tokenizers&, const tokenizer_pool& tokenizers) {
+        self->state.connect(tokenizers);
+      },
+      [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(*request); },
+      [self](const msg::abort& request) { self->state.abort(request.id); },
+      [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
+      [self](const msg::expire&) { self->state.expire(); },
+      [self](const msg::count&) { return self->state.count(); },
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,78 @@
+// The actor that owns the request table and drives the step loop:
+//   plan -> reserve_step -> resolve (again after a preemption) -> run_step -> commit -> plan.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "actors/company_board.hpp"
+#include "actors/interfaces.hpp"
+#include "metrics/engine_metrics.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace troupe {
+
+struct scheduler_parts {
+  scheduler_limits limits;
+  kv_cache_actor kv_cache;
+  model_runner_actor model_runner;
+  std::shared_ptr<company_board> board;
+  std::shared_ptr<metrics::engine_metrics> metrics;
+};
+
+class scheduler_state {
+ public:
+  static inline const char* name = "scheduler";
+  explicit scheduler_state(scheduler_actor::base* self) : self_(self) {}
+
+  void start(scheduler_parts parts);
+  void connect(tokenizer_pool tokenizers) { tokenizers_ = std::move(tokenizers); }
+  void submit(const engine_request& request);
+  void abort(request_id id);
+  void stopped(const std::vector<request_id>& ids);
+  void expire();
+  msg::request_counts count() const;
+
+ private:
+  // What the loop waits for. `halted`: kv_cache is gone, nothing can be planned any more.
+  enum class phase { idle, reserving, running, halted };
+
+  void plan();
+  void reserve(step_demand demand);
+  void on_reservation(const step_reservation& reservation);
+  void run(step_batch_ptr batch);
+  void on_step_done(const msg::step_done& done, const step_result& result);
+  void on_step_failed(std::uint64_t step);
+
+  // Ends and releases between steps; what changed may make room for a plan.
+  void settle(scheduler_output output);
+  void deliver(std::uint64_t step, token_batch events);
+  std::vector<request_id> first_scheduled(const step_batch& batch);
+  void arm_timer();
+  void report();
+  steady_time now() const { return self_->clock().now(); }
+
+  scheduler_actor::base* self_;
+  std::unique_ptr<scheduler> scheduler_;
+  kv_cache_actor kv_cache_;
+  model_runner_actor model_runner_;
+  tokenizer_pool tokenizers_;
+  std::shared_ptr<company_board> board_;
+  std::shared_ptr<metrics::engine_metrics> metrics_;
+
+  phase phase_ = phase::idle;
+  bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
+  std::optional<steady_time> timer_;  // the earliest one armed
+  std::unordered_set<request_id> unscheduled_;
+  std::vector<request_id> started_;  // first scheduled in the step in flight
+  steady_time planned_at_{};
+  steady_time step_began_{};
+  scheduler_counts reported_;
+};
+
+scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,
+                                                  scheduler_parts parts);
+
+}  // namespace troupe

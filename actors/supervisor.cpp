@@ -1,0 +1,191 @@
+#include "actors/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/gateway.hpp"
+#include "actors/kv_cache.hpp"
+#include "actors/model_runner.hpp"
+#include "actors/scheduler.hpp"
+
+namespace troupe {
+
+void supervisor_state::prepare(supervisor_parts parts) {
+  parts_ = std::move(parts);
+  self_->set_exit_handler([this](caf::exit_msg& message) { on_exit(message.source, message.reason); });
+}
+
+company_roster_ptr supervisor_state::start() {
+  if (roster_) return roster_;
+  const kv_layout layout = parts_.device->layout();
+  parts_.limits.num_blocks = layout.num_blocks;
+  parts_.limits.block_size = layout.block_size;
+  roster_ = std::make_shared<company_roster>();
+  roster_->kv_cache = self_->spawn<caf::linked>(kv_cache_behavior, layout, parts_.tokenizer.metrics);
+  watch(roster_->kv_cache.address(), "kv_cache");
+  roster_->model_runner = spawn_model_runner();
+  watch(roster_->model_runner.address(), "model_runner");
+  roster_->scheduler = self_->spawn<caf::linked>(
+      scheduler_behavior, scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
+                                          parts_.board, parts_.tokenizer.metrics});
+  watch(roster_->scheduler.address(), "scheduler");
+
+  tokenizer_parts parts = parts_.tokenizer;
+  parts.scheduler = roster_->scheduler;
+  for (std::int32_t shard = 0; shard < parts_.tokenizer_workers; ++shard) {
+    roster_->tokenizers.push_back(self_->spawn<caf::linked>(tokenizer_behavior, parts));
+    watch(roster_->tokenizers.back().address(), fmt::format("tokenizer {}", shard));
+  }
+  roster_->text_worker = spawn_text_worker(parts);
+  watch(roster_->text_worker.address(), "text worker");
+  self_->send(roster_->scheduler, msg::connect_tokenizers{}, roster_->tokenizers);
+
+  roster_->gateway = self_->spawn<caf::linked>(gateway_behavior, roster_->tokenizers);
+  watch(roster_->gateway.address(), "gateway");
+  gateways_.push_back(roster_->gateway);
+
+  const executor_limits limits{.max_rows = parts_.limits.max_num_batched_tokens,
+                               .max_sequences = parts_.limits.max_num_seqs,
+                               .max_model_len = parts_.limits.max_model_len};
+  items_ = warm_up_items(layout, limits, parts_.tokenizer.vocabulary->vocab_size());
+  warm_up(0);
+  return roster_;
+}
+
+model_runner_actor supervisor_state::spawn_model_runner() {
+  std::shared_ptr<executor> device = std::exchange(parts_.device, nullptr);
+  if (parts_.detach)
+    return self_->spawn<caf::linked + caf::detached>(model_runner_behavior, std::move(device));
+  return self_->spawn<caf::linked>(model_runner_behavior, std::move(device));
+}
+
+tokenizer_actor supervisor_state::spawn_text_worker(const tokenizer_parts& parts) {
+  if (parts_.detach) return self_->spawn<caf::linked + caf::detached>(tokenizer_behavior, parts);
+  return self_->spawn<caf::linked>(tokenizer_behavior, parts);
+}
+
+void supervisor_state::watch(const caf::actor_addr& address, std::string role) {
+  spdlog::debug("actor {} started", role);
+  members_.push_back({address, std::move(role)});
+}
+
+void supervisor_state::warm_up(std::size_t item) {
+  if (item == items_.size()) {
+    if (failed_) return;
+    parts_.tokenizer.metrics->set_warmup_progress(1.0);
+    parts_.board->ready();
+    spdlog::info("ready");
+    return;
+  }
+  self_
+      ->request(roster_->model_runner, caf::infinite, msg::warm_up{static_cast<std::int32_t>(item)},
+                items_[item].batch)
+      .then(
+          [this, item](const msg::warmed_up& done) {
+            on_warmed_up(item, std::chrono::nanoseconds(done.nanoseconds));
+          },
+          [this](const caf::error&) { fail("model_runner", "a warm-up step failed"); });
+}
+
+void supervisor_state::on_warmed_up(std::size_t item, std::chrono::nanoseconds took) {
+  const std::size_t done = item + 1;
+  const std::size_t total = items_.size();
+  spdlog::info("[{}/{}] warm-up: {} ({:.1f} ms)", done, total, items_[item].name,
+               std::chrono::duration<double, std::milli>(took).count());
+  parts_.tokenizer.metrics->set_warmup_progress(static_cast<double>(done) / static_cast<double>(total));
+  parts_.board->warming_up(
+      {static_cast<std::int32_t>(done), static_cast<std::int32_t>(total), items_[item].name, took});
+  warm_up(done);
+}
+
+void supervisor_state::add_gateway(const gateway_actor& gateway, std::string role) {
+  self_->link_to(gateway);
+  watch(gateway.address(), std::move(role));
+  gateways_.push_back(gateway);
+}
+
+void supervisor_state::on_exit(const caf::actor_addr& source, const caf::error& reason) {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const member& each) { return each.address == source; });
+  if (found == members_.end()) {
+    self_->quit(reason);
+    return;
+  }
+  const member gone = *found;
+  members_.erase(found);
+  std::erase_if(gateways_, [&](const gateway_actor& each) { return each.address() == source; });
+  const tokenizer_pool& tokenizers = roster_->tokenizers;
+  for (std::uint64_t shard = 0; shard < tokenizers.size(); ++shard)
+    if (tokenizers[shard].address() == source)
+      for (const gateway_actor& gateway : gateways_) self_->send(gateway, msg::tokenizer_lost{shard});
+  fail(gone.role, self_->system().render(reason));
+}
+
+void supervisor_state::fail(const std::string& role, const std::string& reason) {
+  spdlog::error("actor {} has ended: {}", role, reason);
+  if (std::exchange(failed_, true)) return;
+  parts_.board->failed(role);
+  for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::company_failed{});
+}
+
+caf::result<msg::drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
+  auto promise = self_->make_response_promise<msg::drained>();
+  if (!roster_ || draining_ == drain_phase::done) {
+    promise.deliver(msg::drained{});
+    return promise;
+  }
+  drains_.push_back(promise);
+  self_->delayed_send(supervisor_actor(self_), grace, msg::abort_all{});
+  if (draining_ == drain_phase::none) drain_tokenizers();
+  return promise;
+}
+
+void supervisor_state::grace_over() {
+  for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::abort_all{});
+}
+
+void supervisor_state::drain_tokenizers() {
+  draining_ = drain_phase::tokenizers;
+  parts_.board->draining();
+  undrained_ = roster_->tokenizers.size();
+  for (const tokenizer_actor& tokenizer : roster_->tokenizers) ask_to_drain(tokenizer);
+}
+
+// After the tokenizers: their last words are then already in the gateways' mailboxes.
+void supervisor_state::drain_gateways() {
+  draining_ = drain_phase::gateways;
+  undrained_ = gateways_.size() + 1;  // one more, so that an empty list ends too
+  for (const gateway_actor& gateway : gateways_) ask_to_drain(gateway);
+  one_drained();
+}
+
+template <class Handle>
+void supervisor_state::ask_to_drain(const Handle& actor) {
+  self_->request(actor, caf::infinite, msg::drain{})
+      .then([this](const msg::drained&) { one_drained(); }, [this](const caf::error&) { one_drained(); });
+}
+
+void supervisor_state::one_drained() {
+  if (--undrained_ > 0) return;
+  if (draining_ == drain_phase::tokenizers) return drain_gateways();
+  draining_ = drain_phase::done;
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
+}
+
+supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,
+                                                    supervisor_parts parts) {
+  self->state.prepare(std::move(parts));
+  return {
+      [self](const msg::start_company&) { return self->state.start(); },
+      [self](const msg::add_gateway& message, const gateway_actor& gateway) {
+        self->state.add_gateway(gateway, message.name);
+      },
+      [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
+      [self](const msg::abort_all&) { self->state.grace_over(); },
+  };
+}
+
+}  // namespace troupe

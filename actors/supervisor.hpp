@@ -1,0 +1,75 @@
+// Starts the company in order, warms it up, watches every actor, drains it.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/company_board.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/tokenizer.hpp"
+#include "runtime/executor/executor.hpp"
+#include "runtime/executor/warm_up.hpp"
+
+namespace troupe {
+
+struct supervisor_parts {
+  std::shared_ptr<executor> device;
+  scheduler_limits limits;    // num_blocks and block_size are the device's
+  tokenizer_parts tokenizer;  // without its scheduler
+  std::int32_t tokenizer_workers = 2;
+  // The runner and the text worker get threads of their own; false: everybody runs where the system says.
+  bool detach = true;
+  std::shared_ptr<company_board> board;
+};
+
+class supervisor_state {
+ public:
+  static inline const char* name = "supervisor";
+  explicit supervisor_state(supervisor_actor::base* self) : self_(self) {}
+
+  void prepare(supervisor_parts parts);
+  company_roster_ptr start();
+  void add_gateway(const gateway_actor& gateway, std::string role);
+  caf::result<msg::drained> drain(std::chrono::nanoseconds grace);
+  void grace_over();
+
+ private:
+  struct member {
+    caf::actor_addr address;
+    std::string role;  // its name in the log
+  };
+
+  void watch(const caf::actor_addr& address, std::string role);
+  model_runner_actor spawn_model_runner();
+  tokenizer_actor spawn_text_worker(const tokenizer_parts& parts);
+  void warm_up(std::size_t item);
+  void on_warmed_up(std::size_t item, std::chrono::nanoseconds took);
+  // Somebody has ended: a member, or whoever asks this actor to end too.
+  void on_exit(const caf::actor_addr& source, const caf::error& reason);
+  void fail(const std::string& role, const std::string& reason);
+  void drain_tokenizers();
+  void drain_gateways();
+  // One of those asked has answered, or will never.
+  void one_drained();
+  template <class Handle>
+  void ask_to_drain(const Handle& actor);
+
+  supervisor_actor::base* self_;
+  supervisor_parts parts_;
+  std::shared_ptr<company_roster> roster_;
+  std::vector<member> members_;
+  std::vector<gateway_actor> gateways_;
+  std::vector<warm_up_item> items_;
+  bool failed_ = false;
+  enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
+  std::size_t undrained_ = 0;  // answers to drain that are still to come
+  std::vector<caf::typed_response_promise<msg::drained>> drains_;
+};
+
+supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,
+                                                    supervisor_parts parts);
+
+}  // namespace troupe

@@ -1,0 +1,164 @@
+#include "actors/tokenizer.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::optional<metrics::seconds> since(steady_time arrival, const std::optional<steady_time>& moment) {
+  if (!moment) return std::nullopt;
+  return in_seconds(*moment - arrival);
+}
+
+}  // namespace
+
+void tokenizer_state::start(tokenizer_parts parts) {
+  parts_ = std::move(parts);
+  processor_ = std::make_unique<output_processor>(parts_.vocabulary);
+}
+
+// One request's fault, even one nobody thought of, must not end the others of its shard.
+void tokenizer_state::generate(const msg::generate& message, const generation_request& request,
+                               const gateway_actor& gateway) try {
+  if (closed_) return refuse(message.id, gateway, *closed_);
+  result<std::vector<token_id>> prompt = encode(request);
+  if (!prompt) return refuse(message.id, gateway, std::move(prompt.error()));
+  open(message, request, gateway, std::move(*prompt));
+} catch (const std::exception& fault) {
+  spdlog::error("request {} could not be tokenized: {}", message.id, fault.what());
+  refuse(message.id, gateway, {error_code::internal, "the request could not be tokenized"});
+}
+
+void tokenizer_state::open(const msg::generate& message, const generation_request& request,
+                           const gateway_actor& gateway, std::vector<token_id> prompt) {
+  auto submission = std::make_shared<engine_request>();
+  submission->id = message.id;
+  submission->prompt = std::move(prompt);
+  submission->sampling = std::make_shared<const sampling_params>(request.sampling);
+  submission->arrival = message.arrival;
+  if (parts_.request_timeout.count() > 0) submission->deadline = message.arrival + parts_.request_timeout;
+
+  processor_->open(message.id, submission->prompt, submission->sampling);
+  stream entry;
+  entry.gateway = gateway;
+  entry.arrival = message.arrival;
+  entry.max_tokens = request.sampling.max_tokens;
+  streams_.emplace(message.id, std::move(entry));
+  self_->send(parts_.scheduler, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
+}
+
+void tokenizer_state::refuse(request_id id, const gateway_actor& gateway, error failure) {
+  stream_event event;
+  event.id = id;
+  event.end.emplace();
+  event.end->reason = finish_reason::error;
+  event.end->failure = std::move(failure);
+  auto events = std::make_shared<const stream_batch>(1, std::move(event));
+  self_->send(gateway, msg::stream_output{0}, stream_batch_ptr(std::move(events)));
+}
+
+void tokenizer_state::abort(request_id id) {
+  if (streams_.contains(id)) self_->send(parts_.scheduler, msg::abort{id});
+}
+
+void tokenizer_state::output(const msg::token_output& message, const token_batch& batch) {
+  for (const request_id id : message.scheduled)
+    if (const auto found = streams_.find(id); found != streams_.end())
+      found->second.scheduled = message.step_began;
+  output_processor::step_output out = processor_->process(batch);
+  if (!out.stopped.empty()) self_->send(parts_.scheduler, msg::stopped{std::move(out.stopped)});
+  deliver(message.step, std::move(out.events));
+}
+
+void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
+  // A company has two or three gateways: a linear search finds one soonest.
+  std::vector<std::pair<gateway_actor, stream_batch>> batches;
+  for (stream_event& event : events) {
+    const auto found = streams_.find(event.id);
+    if (found == streams_.end()) continue;
+    observe(event, found->second);
+    auto batch = batches.begin();
+    while (batch != batches.end() && batch->first != found->second.gateway) ++batch;
+    if (batch == batches.end()) batch = batches.insert(batch, {found->second.gateway, {}});
+    if (event.end) streams_.erase(found);
+    batch->second.push_back(std::move(event));
+  }
+  for (auto& [gateway, batch] : batches) {
+    auto payload = std::make_shared<const stream_batch>(std::move(batch));
+    self_->send(gateway, msg::stream_output{step}, stream_batch_ptr(std::move(payload)));
+  }
+  answer_drain();
+}
+
+void tokenizer_state::observe(const stream_event& event, stream& from) {
+  const steady_time now = self_->clock().now();
+  if (!event.tokens.empty()) {
+    if (from.last_token)
+      parts_.metrics->observe_inter_token(in_seconds(now - *from.last_token));
+    else
+      parts_.metrics->observe_first_token(in_seconds(now - from.arrival));
+    if (!from.first_token) from.first_token = now;
+    from.last_token = now;
+  }
+  if (!event.end) return;
+  metrics::request_record record;
+  record.finished_reason = to_string(event.end->reason);
+  record.prompt_tokens = event.end->tokens.prompt_tokens;
+  record.generation_tokens = event.end->tokens.completion_tokens;
+  if (from.max_tokens) record.max_tokens = *from.max_tokens;
+  record.scheduled = since(from.arrival, from.scheduled);
+  record.first_token = since(from.arrival, from.first_token);
+  record.last_token = since(from.arrival, from.last_token);
+  record.ended = in_seconds(now - from.arrival);
+  parts_.metrics->observe_request(record);
+}
+
+void tokenizer_state::company_failed() {
+  closed_ = error{error_code::unavailable, "a part of the service has ended"};
+  abort_all();
+  deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
+}
+
+void tokenizer_state::abort_all() {
+  for (const auto& [id, entry] : streams_) self_->send(parts_.scheduler, msg::abort{id});
+}
+
+caf::result<msg::drained> tokenizer_state::drain() {
+  if (!closed_) closed_ = error{error_code::unavailable, "the service is shutting down"};
+  auto promise = self_->make_response_promise<msg::drained>();
+  drains_.push_back(promise);
+  answer_drain();
+  return promise;
+}
+
+void tokenizer_state::answer_drain() {
+  if (!streams_.empty()) return;
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
+}
+
+tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_pointer<tokenizer_state> self,
+                                                  tokenizer_parts parts) {
+  self->state.start(std::move(parts));
+  return {
+      [self](const msg::generate& message, const generation_request_ptr& request,
+             const gateway_actor& gateway) { self->state.generate(message, *request, gateway); },
+      [self](const msg::abort& message) { self->state.abort(message.id); },
+      [self](const msg::token_output& message, const token_batch_ptr& batch) {
+        self->state.output(message, *batch);
+      },
+      [self](const msg::convert_text&, const text_call_ptr& call) { self->state.convert(*call); },
+      [self](const msg::company_failed&) { self->state.company_failed(); },
+      [self](const msg::abort_all&) { self->state.abort_all(); },
+      [self](const msg::drain&) { return self->state.drain(); },
+      [self](const msg::count&) { return self->state.count(); },
+  };
+}
+
+}  // namespace troupe

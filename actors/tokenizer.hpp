@@ -1,0 +1,77 @@
+// One shard of the streams: text to tokens on the way in, tokens to text on the way out. The only one that
+// ends them.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "metrics/engine_metrics.hpp"
+#include "runtime/chat_template/chat_template.hpp"
+#include "runtime/output/output_processor.hpp"
+#include "runtime/sampling/sampler.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+// What every tokenizer shares, all of it immutable or safe to share.
+struct tokenizer_parts {
+  tokenizer_ptr vocabulary;
+  std::shared_ptr<const chat_template> chat;
+  sampling_limits limits;
+  std::int32_t max_model_len = 0;
+  std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
+  scheduler_actor scheduler;
+  std::shared_ptr<metrics::engine_metrics> metrics;
+};
+
+class tokenizer_state {
+ public:
+  static inline const char* name = "tokenizer";
+  explicit tokenizer_state(tokenizer_actor::base* self) : self_(self) {}
+
+  void start(tokenizer_parts parts);
+  void generate(const msg::generate& message, const generation_request& request,
+                const gateway_actor& gateway);
+  void abort(request_id id);
+  void output(const msg::token_output& message, const token_batch& batch);
+  void convert(text_call& call) const;
+  void company_failed();
+  void abort_all();
+  caf::result<msg::drained> drain();
+  msg::tokenizer_counts count() const { return {streams_.size()}; }
+
+ private:
+  struct stream {
+    gateway_actor gateway;
+    steady_time arrival{};
+    std::optional<steady_time> scheduled;
+    std::optional<steady_time> first_token;
+    std::optional<steady_time> last_token;
+    std::optional<std::int32_t> max_tokens;
+  };
+
+  result<std::vector<token_id>> encode(const generation_request& request) const;
+  void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
+            std::vector<token_id> prompt);
+  void refuse(request_id id, const gateway_actor& gateway, error failure);
+  // Sends each gateway its events, takes ended streams out.
+  void deliver(std::uint64_t step, stream_batch events);
+  void observe(const stream_event& event, stream& from);
+  void answer_drain();
+
+  tokenizer_actor::base* self_;
+  tokenizer_parts parts_;
+  std::unique_ptr<output_processor> processor_;
+  std::unordered_map<request_id, stream> streams_;
+  std::optional<error> closed_;  // why new requests are refused
+  std::vector<caf::typed_response_promise<msg::drained>> drains_;
+};
+
+tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_pointer<tokenizer_state> self,
+                                                  tokenizer_parts parts);
+
+}  // namespace troupe
