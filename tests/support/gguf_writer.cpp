@@ -28,9 +28,7 @@ constexpr std::uint32_t number(gguf_kind kind) { return static_cast<std::uint32_
 std::string raw_string(std::string_view text) { return raw<std::uint64_t>(text.size()) + std::string(text); }
 
 gguf_writer& gguf_writer::add_raw(std::string_view key, std::uint32_t kind, std::string_view payload) {
-  metadata_ += raw_string(key) + raw(kind);
-  metadata_ += payload;
-  ++keys_;
+  metadata_.push_back({std::string(key), raw_string(key) + raw(kind) + std::string(payload)});
   return *this;
 }
 
@@ -92,19 +90,27 @@ gguf_writer& gguf_writer::add_tensor(std::string_view name, std::vector<std::uin
 
 gguf_writer& gguf_writer::add_tensor_entry(std::string_view name, const std::vector<std::uint64_t>& shape,
                                            std::uint32_t type, std::uint64_t offset) {
-  table_ += raw_string(name) + raw(static_cast<std::uint32_t>(shape.size()));
-  for (const auto length : shape) table_ += raw(length);
-  table_ += raw(type) + raw(offset);
-  ++tensors_;
+  std::string bytes = raw_string(name) + raw(static_cast<std::uint32_t>(shape.size()));
+  for (const auto length : shape) bytes += raw(length);
+  table_.push_back({std::string(name), bytes + raw(type) + raw(offset)});
+  return *this;
+}
+
+gguf_writer& gguf_writer::drop(std::string_view key) {
+  std::erase_if(metadata_, [&](const entry& each) { return each.name == key; });
+  return *this;
+}
+gguf_writer& gguf_writer::drop_tensor(std::string_view name) {
+  std::erase_if(table_, [&](const entry& each) { return each.name == name; });
   return *this;
 }
 
 gguf_writer& gguf_writer::claim_tensors(std::uint64_t count) {
-  tensors_ = count;
+  claimed_tensors_ = count;
   return *this;
 }
 gguf_writer& gguf_writer::claim_keys(std::uint64_t count) {
-  keys_ = count;
+  claimed_keys_ = count;
   return *this;
 }
 gguf_writer& gguf_writer::align(std::uint32_t alignment) {
@@ -113,7 +119,11 @@ gguf_writer& gguf_writer::align(std::uint32_t alignment) {
 }
 
 std::string gguf_writer::bytes() const {
-  std::string out = "GGUF" + raw(version_) + raw(tensors_) + raw(keys_) + metadata_ + table_;
+  std::string out = "GGUF" + raw(version_);
+  out += raw<std::uint64_t>(claimed_tensors_.value_or(table_.size()));
+  out += raw<std::uint64_t>(claimed_keys_.value_or(metadata_.size()));
+  for (const auto& each : metadata_) out += each.bytes;
+  for (const auto& each : table_) out += each.bytes;
   pad(out, alignment_);
   return out + data_;
 }

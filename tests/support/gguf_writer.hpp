@@ -2,7 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +58,10 @@ class gguf_writer {
   gguf_writer& add_tensor_entry(std::string_view name, const std::vector<std::uint64_t>& shape,
                                 std::uint32_t type, std::uint64_t offset);
 
+  // Takes out what was added under that name. A dropped tensor's data stay as a gap.
+  gguf_writer& drop(std::string_view key);
+  gguf_writer& drop_tensor(std::string_view name);
+
   // The whole file. Counts may be overruled to disagree with what was added.
   std::string bytes() const;
   gguf_writer& claim_tensors(std::uint64_t count);
@@ -65,12 +69,17 @@ class gguf_writer {
   gguf_writer& align(std::uint32_t alignment);  // also writes general.alignment
 
  private:
+  struct entry {
+    std::string name;
+    std::string bytes;  // name included
+  };
+
   std::uint32_t version_;
-  std::uint64_t keys_ = 0;
-  std::uint64_t tensors_ = 0;
   std::uint64_t alignment_ = 32;
-  std::string metadata_;
-  std::string table_;
+  std::vector<entry> metadata_;
+  std::vector<entry> table_;
+  std::optional<std::uint64_t> claimed_keys_;
+  std::optional<std::uint64_t> claimed_tensors_;
   std::string data_;
 };
 

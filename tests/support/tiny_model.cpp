@@ -150,7 +150,6 @@ std::string tiny_model(const tiny_model_options& asked) {
   gguf_writer writer;
   add_metadata(writer, options);
   add_vocabulary(writer, vocabulary, pre_tokenizer(options.kind));
-  if (options.extra_metadata) options.extra_metadata(writer);
 
   weights_writer weights(writer, options);
   const std::uint64_t tokens = vocabulary.tokens.size();
@@ -160,6 +159,7 @@ std::string tiny_model(const tiny_model_options& asked) {
   if (has_own_head(options.kind))
     weights.matrix("output.weight", options.hidden, tokens, options.embedding, 4.0F);
   if (options.llama3_rope_factors) weights.rope_factors();
+  if (options.edit) options.edit(writer);
   return writer.bytes();
 }
 

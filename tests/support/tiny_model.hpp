@@ -37,8 +37,8 @@ struct tiny_model_options {
   std::uint32_t hidden = 0;        // 0: 64; 256 where a K-quant needs it
   std::uint32_t intermediate = 0;  // 0: 96; 256 where a K-quant needs it
   std::uint32_t context_length = 512;
-  bool llama3_rope_factors = false;                    // adds the tensor rope_freqs.weight
-  std::function<void(gguf_writer&)> extra_metadata{};  // more keys, after all others
+  bool llama3_rope_factors = false;          // adds the tensor rope_freqs.weight
+  std::function<void(gguf_writer&)> edit{};  // a last hand on keys and tensors
 };
 
 // The bytes of the file. Vocabulary: about 300 tokens, chatml specials, eos <|im_end|>, and a ChatML chat

@@ -192,7 +192,7 @@ TEST(damaged_model, random_edits_of_small_files_load_or_are_refused) {
                                           .llama3_rope_factors = kind == test::tiny_kind::llama_untied}));
   }
   std::size_t loaded = 0;
-  for (std::size_t i = 0; i < 2000; ++i) {
+  for (std::size_t i = 0; i < 4000; ++i) {
     const test::temporary_file file(mutated(originals[i % 5], random));
     SCOPED_TRACE("edit " + std::to_string(i));
     loaded += loads_or_says_why(file.path()) ? 1 : 0;
