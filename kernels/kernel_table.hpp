@@ -55,7 +55,7 @@ struct attend_arguments {
   const std::uint16_t* const* tiles;         // [ceil(largest limit / 16)]
   std::int32_t num_queries;
   std::int32_t head_dim;
-  float* scores;  // work space [num_queries][stretch_tokens], 64-byte aligned
+  float* scores;  // work space [num_queries][stretch_tokens]
 };
 
 // The state of a softmax over the stretches seen so far.

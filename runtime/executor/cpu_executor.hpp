@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/executor/executor.hpp"
 #include "runtime/model/model.hpp"
@@ -13,10 +14,14 @@ struct cpu_executor_options {
   executor_limits limits;
   std::int32_t threads = 0;          // 0: one per core that this process may use
   std::string kernel_path = "auto";  // auto | avx512vnni | avx2 | reference
+  std::vector<token_id> end_tokens;  // masked while a sequence is below its min_tokens
 };
 
-// Repacks the weights once (the file's pages are not touched again) and takes all memory that a step needs.
-// Errors: unsupported (a kernel path that this CPU lacks), invalid_argument, resource_exhausted.
-result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model, const cpu_executor_options& options);
+// Repacks the weights once (of the file, only rows of the embedding are read again) and takes all memory that
+// a step needs. A max_model_len of 0 or beyond the model's own becomes the model's. Errors: unsupported (a
+// kernel path that this CPU lacks, a head size that is no multiple of 16), invalid_argument,
+// resource_exhausted.
+result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
+                                                    const cpu_executor_options& options);
 
 }  // namespace troupe

@@ -1,4 +1,5 @@
-// The one seam to a device. Behind it: the CPU executor and the null executor (scripted tokens, no arithmetic).
+// The one seam to a device. Behind it: the CPU executor and the null executor (scripted tokens, no
+// arithmetic).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +17,11 @@ struct kv_layout {
 };
 
 struct executor_limits {
-  std::int32_t max_rows = 512;       // rows of one step: max_num_batched_tokens
-  std::int32_t max_sequences = 64;   // sequences of one step: max_num_seqs
-  std::int32_t max_model_len = 0;    // longest context in tokens
+  std::int32_t max_rows = 512;      // rows of one step: max_num_batched_tokens
+  std::int32_t max_sequences = 64;  // sequences of one step: max_num_seqs
+  std::int32_t max_model_len = 0;   // longest context in tokens
   std::int32_t block_size = 16;
-  std::size_t kv_cache_bytes = 0;    // the pool's size; num_blocks follows from it
+  std::size_t kv_cache_bytes = 0;  // the pool's size; num_blocks follows from it
 };
 
 // One thread at a time. A step is forward() then sample(). Throws std::exception only for faults of its own:
@@ -29,9 +30,11 @@ class executor {
  public:
   virtual ~executor() = default;
   virtual kv_layout layout() const = 0;
-  // Runs the step's rows through the model: writes their K and V, keeps the hidden states of the rows to sample.
+  // Runs the step's rows through the model: writes their K and V, keeps the hidden states of the rows to
+  // sample.
   virtual void forward(const step_batch& batch) = 0;
-  // Draws one token per sample row of the step that forward() ran last. `result` is reused: cleared, not freed.
+  // Draws one token per sample row of the step that forward() ran last. `result` is reused: cleared, not
+  // freed.
   virtual void sample(const step_batch& batch, step_result& result) = 0;
   // The arithmetic in use, for logs and measurements: "avx512vnni", "avx2", "reference", "null".
   virtual std::string kernel_path() const = 0;

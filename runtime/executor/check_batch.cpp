@@ -1,0 +1,64 @@
+#include "runtime/executor/check_batch.hpp"
+
+#include <stdexcept>
+
+namespace troupe {
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+bool within(std::int64_t value, std::int64_t limit) { return value >= 0 && value < limit; }
+
+void check_sequence(const step_batch& batch, const sequence_rows& sequence, const kv_layout& layout) {
+  const auto rows = static_cast<std::int64_t>(batch.tokens.size());
+  const auto tables = static_cast<std::int64_t>(batch.block_tables.size());
+  require(sequence.first_row >= 0 && sequence.num_rows > 0 &&
+              sequence.first_row + std::int64_t{sequence.num_rows} <= rows,
+          "step: a sequence's rows are not in the batch");
+  require(sequence.table_offset >= 0 && sequence.table_length >= 0 &&
+              sequence.table_offset + std::int64_t{sequence.table_length} <= tables,
+          "step: a sequence's block table is not in the batch");
+  for (std::int32_t i = 0; i < sequence.num_rows; ++i) {
+    const auto row = static_cast<std::size_t>(sequence.first_row + i);
+    require(i == 0 || batch.positions[row] > batch.positions[row - 1],
+            "step: a sequence's positions do not ascend");
+    require(batch.positions[row] / layout.block_size < sequence.table_length,
+            "step: a block table is too short");
+  }
+}
+
+}  // namespace
+
+void check_batch(const step_batch& batch, const model_config& config, const executor_limits& limits,
+                 const kv_layout& layout) {
+  const auto rows = static_cast<std::int64_t>(batch.tokens.size());
+  require(rows <= limits.max_rows, "step: too many rows");
+  require(static_cast<std::int64_t>(batch.sequences.size()) <= limits.max_sequences,
+          "step: too many sequences");
+  require(batch.positions.size() == batch.tokens.size() && batch.slots.size() == batch.tokens.size(),
+          "step: tokens, positions and slots differ in number");
+  const std::int64_t slots = std::int64_t{layout.num_blocks} * layout.block_size;
+  for (std::size_t row = 0; row < batch.tokens.size(); ++row) {
+    require(within(batch.tokens[row], config.vocab_size), "step: a token is not in the vocabulary");
+    require(within(batch.positions[row], limits.max_model_len),
+            "step: a position is beyond the longest context");
+    require(within(batch.slots[row], slots), "step: a slot is outside the KV memory");
+  }
+  for (const std::int32_t block : batch.block_tables) {
+    require(within(block, layout.num_blocks), "step: a block is outside the KV memory");
+  }
+  for (const sequence_rows& sequence : batch.sequences) check_sequence(batch, sequence, layout);
+  const auto sequences = static_cast<std::int64_t>(batch.sequences.size());
+  for (const sample_row& sample : batch.samples) {
+    require(within(sample.row, rows) && within(sample.sequence, sequences) && sample.sampling != nullptr,
+            "step: a sample row is not in the batch");
+  }
+  for (const prompt_logprob_row& prompt : batch.prompt_logprobs) {
+    require(within(prompt.row, rows) && within(prompt.next_token, config.vocab_size),
+            "step: a prompt row is not in the batch");
+  }
+}
+
+}  // namespace troupe

@@ -1,0 +1,143 @@
+#include "runtime/executor/cpu_executor.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "kernels/dispatch.hpp"
+#include "runtime/executor/check_batch.hpp"
+#include "runtime/executor/decoder.hpp"
+#include "runtime/sampling/sampler.hpp"
+
+namespace troupe {
+namespace {
+
+// No log-probabilities and nothing that changes a logit: the arg-max of the row is the answer.
+bool is_plain_greedy(const sample_row& row) {
+  const sampling_params& params = *row.sampling;
+  return is_greedy(params) && !params.logprobs && params.logit_bias.empty() && !params.needs_history() &&
+         row.num_generated >= params.min_tokens;
+}
+
+class cpu_executor final : public executor {
+ public:
+  cpu_executor(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
+               const executor_limits& limits, const cpu_executor_options& options, std::int32_t threads)
+      : config_(source->config),
+        limits_(limits),
+        kernels_(kernels),
+        end_tokens_(options.end_tokens),
+        team_(threads),
+        decoder_(std::move(source), std::move(weights), std::move(pool), kernels, team_, limits),
+        scratch_(static_cast<std::size_t>(threads)) {
+    rows_.reserve(static_cast<std::size_t>(limits.max_rows) + static_cast<std::size_t>(limits.max_sequences));
+  }
+
+  kv_layout layout() const override { return decoder_.layout(); }
+  std::string kernel_path() const override { return kernels_.name; }
+
+  void forward(const step_batch& batch) override {
+    check_batch(batch, config_, limits_, decoder_.layout());
+    if (batch.num_rows() > 0) decoder_.forward(batch);
+  }
+
+  void sample(const step_batch& batch, step_result& result) override {
+    result.step = batch.step;
+    result.tokens.clear();
+    result.tokens.resize(batch.samples.size());
+    result.prompt_logprobs.clear();
+    result.prompt_logprobs.resize(batch.prompt_logprobs.size());
+    rows_.clear();
+    for (const sample_row& sample : batch.samples) rows_.push_back(sample.row);
+    for (const prompt_logprob_row& prompt : batch.prompt_logprobs) rows_.push_back(prompt.row);
+    if (rows_.empty()) return;
+    team_.run([&](std::int32_t member) { sample_member(member, batch, result); });
+  }
+
+ private:
+  // The head runs for a bounded number of rows at a time; each row's logits are reduced at once.
+  void sample_member(std::int32_t member, const step_batch& batch, step_result& result) {
+    const auto total = static_cast<std::int32_t>(rows_.size());
+    for (std::int32_t first = 0; first < total; first += decoder::head_rows) {
+      const std::int32_t count = std::min(decoder::head_rows, total - first);
+      decoder_.compute_logits(member, rows_.data() + first, count);
+      for (std::int64_t i = team_.claim(1); i < count; i = team_.claim(1)) {
+        const auto index = static_cast<std::int32_t>(i);
+        reduce(member, batch, first + index, decoder_.logits(index), result);
+      }
+      team_.barrier();
+    }
+  }
+
+  void reduce(std::int32_t member, const step_batch& batch, std::int32_t index, const float* logits,
+              step_result& result) {
+    const std::span<const float> row(logits, static_cast<std::size_t>(config_.vocab_size));
+    const auto i = static_cast<std::size_t>(index);
+    if (i >= batch.samples.size()) {
+      const prompt_logprob_row& prompt = batch.prompt_logprobs[i - batch.samples.size()];
+      result.prompt_logprobs[i - batch.samples.size()] =
+          log_probabilities(row, prompt.next_token, prompt.top);
+      return;
+    }
+    const sample_row& sample = batch.samples[i];
+    if (is_plain_greedy(sample)) {
+      result.tokens[i].token = kernels_.arg_max(logits, config_.vocab_size);
+    } else {
+      result.tokens[i] = sample_token(row, sample, end_tokens_, scratch_[static_cast<std::size_t>(member)]);
+    }
+    result.tokens[i].id = batch.sequences[static_cast<std::size_t>(sample.sequence)].id;
+  }
+
+  const model_config& config_;
+  executor_limits limits_;
+  const kernels::kernel_table& kernels_;
+  std::vector<token_id> end_tokens_;
+  thread_team team_;
+  decoder decoder_;
+  std::vector<sampler_scratch> scratch_;  // [threads]
+  std::vector<std::int32_t> rows_;        // the rows whose logits are wanted
+};
+
+result<void> check_options(const model_config& config, const cpu_executor_options& options) {
+  const executor_limits& limits = options.limits;
+  if (limits.max_rows < 1 || limits.max_rows > 1 << 20) {
+    return fail(error_code::invalid_argument, "max_num_batched_tokens must be 1 to 1048576",
+                "max_num_batched_tokens");
+  }
+  if (limits.max_sequences < 1 || limits.max_sequences > 1 << 20) {
+    return fail(error_code::invalid_argument, "max_num_seqs must be 1 to 1048576", "max_num_seqs");
+  }
+  if (options.threads < 0 || options.threads > 1024) {
+    return fail(error_code::invalid_argument, "threads must be 0 to 1024", "threads");
+  }
+  if (config.head_dim % kernels::panel_outputs != 0) {
+    return fail(error_code::unsupported, "attention heads of a size that is no multiple of 16");
+  }
+  return {};
+}
+
+}  // namespace
+
+result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
+                                                    const cpu_executor_options& options) {
+  const model_config& config = model->config;
+  if (auto checked = check_options(config, options); !checked) return tl::unexpected(checked.error());
+  const kernels::kernel_table* kernels = kernels::find_kernels(options.kernel_path);
+  if (kernels == nullptr) {
+    return fail(error_code::unsupported,
+                "kernel path '" + options.kernel_path + "' is not one that this CPU can run", "kernel_path");
+  }
+  executor_limits limits = options.limits;
+  if (limits.max_model_len <= 0 || limits.max_model_len > config.context_length) {
+    limits.max_model_len = config.context_length;
+  }
+  auto pool = kv_pool::create(config, limits.block_size, limits.kv_cache_bytes);
+  if (!pool) return tl::unexpected(pool.error());
+  auto weights = pack_model(*model);
+  if (!weights) return tl::unexpected(weights.error());
+  const std::int32_t threads = options.threads > 0 ? options.threads : usable_cores();
+  return std::make_unique<cpu_executor>(model, std::move(*weights), std::move(*pool), *kernels, limits,
+                                        options, threads);
+}
+
+}  // namespace troupe

@@ -1,0 +1,79 @@
+// The forward pass on the CPU as a static sequence of phases, each run by all members of the team between
+// barriers: norm + QKV | rotation + KV write | attention | output + residual | norm + gate + up + SiLU | down
+// + residual.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel_table.hpp"
+#include "runtime/executor/activation_buffer.hpp"
+#include "runtime/executor/executor.hpp"
+#include "runtime/executor/kv_pool.hpp"
+#include "runtime/executor/packed_model.hpp"
+#include "runtime/executor/paged_attention.hpp"
+#include "runtime/executor/thread_team.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/step_batch.hpp"
+
+namespace troupe {
+
+class decoder {
+ public:
+  // Takes all memory that a step needs. `kernels` and `team` outlive it.
+  decoder(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
+          thread_team& team, const executor_limits& limits);
+
+  const kv_layout& layout() const { return pool_.layout(); }
+
+  // Runs the batch's rows through all layers; hidden states stay until the next call.
+  void forward(const step_batch& batch);
+
+  // Inside a task of the team, by every member: logits of `count` rows of the last forward pass, named by
+  // `rows`, into logits(0 .. count). Ends with a barrier. count <= head_rows.
+  void compute_logits(std::int32_t member, const std::int32_t* rows, std::int32_t count);
+  const float* logits(std::int32_t index) const {
+    return logits_.data() + static_cast<std::size_t>(index) * logits_width_;
+  }
+
+  static constexpr std::int32_t head_rows = 32;  // rows of logits held at once
+
+ private:
+  void run_member(std::int32_t member, const step_batch& batch);
+  void embed(const step_batch& batch);
+  void run_layer(std::int32_t member, const step_batch& batch, std::int32_t layer);
+  void rotate_and_store(const step_batch& batch, const packed_layer& weights, std::int32_t layer);
+  void place_heads(std::int32_t row, const packed_layer& weights);
+  void gate_and_up(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows);
+  void multiply(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows,
+                float* out, std::size_t out_stride, bool accumulate);
+  const kernels::activation_rows& prepare(std::int32_t member, const fused_linear& linear, std::int32_t rows,
+                                          const float* values, std::size_t stride,
+                                          const std::vector<float>* norm,
+                                          const std::int32_t* indices = nullptr);
+  std::int32_t panels_at_once(std::int32_t panels) const;
+
+  model_ptr source_;
+  const model_config& config_;
+  packed_model weights_;
+  kv_pool pool_;
+  const kernels::kernel_table& kernels_;
+  thread_team& team_;
+  paged_attention attention_;
+
+  std::size_t hidden_width_;
+  std::size_t qkv_width_;
+  std::size_t attention_width_;
+  std::size_t gate_width_;
+  std::size_t logits_width_;
+  std::vector<float> hidden_;           // [rows][hidden_width_]: the residual stream
+  std::vector<float> qkv_;              // [rows][qkv_width_]
+  std::vector<float> attended_;         // [rows][attention_width_]
+  std::vector<float> gate_;             // [rows][gate_width_]: gate, then up; SiLU(gate) * up replaces gate
+  std::vector<float> cosines_;          // [rows][rope_dim / 2]
+  std::vector<float> sines_;            // [rows][rope_dim / 2]
+  std::vector<float> logits_;           // [head_rows][logits_width_]
+  activation_buffer shared_;            // [max_rows]
+  std::vector<activation_buffer> own_;  // [members]: a few rows, computed by each member for itself
+};
+
+}  // namespace troupe

@@ -1,0 +1,44 @@
+#include "runtime/executor/kv_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "kernels/kernel_table.hpp"
+
+namespace troupe {
+
+result<kv_pool> kv_pool::create(const model_config& config, std::int32_t block_size, std::size_t bytes) {
+  if (block_size < kernels::tile_tokens || block_size % kernels::tile_tokens != 0 || block_size > 4096) {
+    return fail(error_code::invalid_argument, "block size must be a multiple of 16, at most 4096",
+                "block_size");
+  }
+  kv_pool pool;
+  const auto tiles = static_cast<std::size_t>(block_size / kernels::tile_tokens);
+  pool.head_bytes_ =
+      static_cast<std::size_t>(config.head_dim) * 2 * kernels::tile_tokens * sizeof(std::uint16_t);
+  pool.tile_bytes_ = pool.head_bytes_ * static_cast<std::size_t>(config.num_kv_heads);
+  pool.layer_bytes_ = pool.tile_bytes_ * tiles;
+  if (__builtin_mul_overflow(pool.layer_bytes_, static_cast<std::size_t>(config.num_layers),
+                             &pool.layout_.bytes_per_block)) {
+    return fail(error_code::resource_exhausted, "a KV block is larger than the address space");
+  }
+  const std::size_t blocks = bytes / pool.layout_.bytes_per_block;
+  if (blocks == 0) {
+    return fail(error_code::resource_exhausted,
+                fmt::format("the KV memory holds no block: {} bytes given, {} bytes a block", bytes,
+                            pool.layout_.bytes_per_block));
+  }
+  // Slots are 32-bit numbers.
+  const auto most = static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / block_size);
+  pool.layout_.block_size = block_size;
+  pool.layout_.num_blocks = static_cast<std::int32_t>(std::min(blocks, most));
+  auto memory = page_memory::allocate(
+      static_cast<std::size_t>(pool.layout_.num_blocks) * pool.layout_.bytes_per_block, false);
+  if (!memory) return tl::unexpected(memory.error());
+  pool.memory_ = std::move(*memory);
+  return pool;
+}
+
+}  // namespace troupe

@@ -1,0 +1,119 @@
+#include "runtime/executor/paged_attention.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+using kernels::max_attend_queries;
+using kernels::stretch_tokens;
+using kernels::tile_tokens;
+
+paged_attention::paged_attention(const kernels::kernel_table& kernels, const model_config& config,
+                                 const executor_limits& limits, std::int32_t threads)
+    : kernels_(kernels),
+      num_kv_heads_(config.num_kv_heads),
+      group_(config.num_heads / config.num_kv_heads),
+      head_dim_(config.head_dim) {
+  item_begin_.reserve(static_cast<std::size_t>(limits.max_sequences) + 1);
+  scratch_.resize(static_cast<std::size_t>(threads));
+  for (scratch& space : scratch_) {
+    space.scores.resize(static_cast<std::size_t>(max_attend_queries) * stretch_tokens);
+    space.outputs.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
+    space.partial.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
+  }
+}
+
+void paged_attention::plan(const step_batch& batch) {
+  item_begin_.clear();
+  std::int64_t items = 0;
+  for (const sequence_rows& sequence : batch.sequences) {
+    item_begin_.push_back(items);
+    items +=
+        static_cast<std::int64_t>((sequence.num_rows + rows_per_item_ - 1) / rows_per_item_) * num_kv_heads_;
+  }
+  item_begin_.push_back(items);
+}
+
+void paged_attention::run(thread_team& team, std::int32_t member, const step_batch& batch,
+                          const kv_pool& pool, std::int32_t layer, const float* queries,
+                          std::size_t query_stride, float* out, std::size_t out_stride) {
+  const context in{batch, pool, layer, queries, query_stride, out, out_stride};
+  scratch& space = scratch_[static_cast<std::size_t>(member)];
+  for (std::int64_t item = team.claim(1); item < item_begin_.back(); item = team.claim(1)) {
+    attend_item(space, in, item);
+  }
+}
+
+void paged_attention::attend_item(scratch& space, const context& in, std::int64_t item) {
+  const auto next = std::upper_bound(item_begin_.begin(), item_begin_.end(), item);
+  const auto index = static_cast<std::size_t>(next - item_begin_.begin()) - 1;
+  const sequence_rows& sequence = in.batch.sequences[index];
+  const auto within = static_cast<std::int32_t>(item - item_begin_[index]);
+  const std::int32_t kv_head = within % num_kv_heads_;
+  const std::int32_t begin = within / num_kv_heads_ * rows_per_item_;
+  const std::int32_t end = std::min(begin + rows_per_item_, sequence.num_rows);
+  query queries[max_attend_queries];
+  std::int32_t count = 0;
+  for (std::int32_t row = begin; row < end; ++row) {
+    for (std::int32_t head = 0; head < group_; ++head) {
+      queries[count++] = {sequence.first_row + row, kv_head * group_ + head};
+      if (count < kernels_.queries_at_once && !(row + 1 == end && head + 1 == group_)) continue;
+      attend_queries(space, in, sequence, kv_head, queries, count);
+      count = 0;
+    }
+  }
+}
+
+void paged_attention::attend_queries(scratch& space, const context& in, const sequence_rows& sequence,
+                                     std::int32_t kv_head, const query* queries, std::int32_t count) {
+  kernels::attention_state states[max_attend_queries];
+  for (std::int32_t i = 0; i < count; ++i) states[i] = {space.outputs.data() + i * head_dim_, 0, 0};
+  const std::int32_t last = in.batch.positions[static_cast<std::size_t>(queries[count - 1].row)];
+  for (std::int32_t first = 0; first <= last; first += stretch_tokens) {
+    // Rows ascend in position, so those that see this stretch are the last ones.
+    std::int32_t blind = 0;
+    while (in.batch.positions[static_cast<std::size_t>(queries[blind].row)] < first) ++blind;
+    attend_stretch(space, in, sequence, kv_head, queries + blind, count - blind, first, states + blind);
+  }
+  for (std::int32_t i = 0; i < count; ++i) {
+    float* out =
+        in.out + static_cast<std::size_t>(queries[i].row) * in.out_stride + queries[i].head * head_dim_;
+    kernels_.finish(states[i], head_dim_, out);
+  }
+}
+
+void paged_attention::attend_stretch(scratch& space, const context& in, const sequence_rows& sequence,
+                                     std::int32_t kv_head, const query* queries, std::int32_t count,
+                                     std::int32_t first_token, kernels::attention_state* states) {
+  kernels::attend_arguments arguments{};
+  std::int32_t longest = 0;
+  for (std::int32_t i = 0; i < count; ++i) {
+    const auto row = static_cast<std::size_t>(queries[i].row);
+    arguments.queries[i] = in.queries + row * in.query_stride + queries[i].head * head_dim_;
+    arguments.limits[i] = std::min(in.batch.positions[row] + 1 - first_token, stretch_tokens);
+    arguments.outputs[i] = first_token == 0 ? states[i].output : space.partial.data() + i * head_dim_;
+    longest = std::max(longest, arguments.limits[i]);
+  }
+  const std::uint16_t* tiles[kernels::stretch_tiles];
+  const std::int32_t block_size = in.pool.layout().block_size;
+  for (std::int32_t t = 0; t * tile_tokens < longest; ++t) {
+    const std::int32_t token = first_token + t * tile_tokens;
+    const auto entry = static_cast<std::size_t>(sequence.table_offset + token / block_size);
+    tiles[t] = in.pool.tile(in.batch.block_tables[entry], token % block_size, in.layer, kv_head);
+  }
+  arguments.tiles = tiles;
+  arguments.num_queries = count;
+  arguments.head_dim = head_dim_;
+  arguments.scores = space.scores.data();
+  kernels_.attend(arguments);
+  for (std::int32_t i = 0; i < count; ++i) {
+    if (first_token == 0) {
+      states[i].maximum = arguments.maxima[i];
+      states[i].sum = arguments.sums[i];
+    } else {
+      kernels_.merge(states[i], arguments.maxima[i], arguments.sums[i], arguments.outputs[i], head_dim_);
+    }
+  }
+}
+
+}  // namespace troupe

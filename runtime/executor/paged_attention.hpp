@@ -1,0 +1,66 @@
+// Causal attention of a step's rows over the paged KV memory: which thread computes which rows, and in what
+// order the stretches of a context are combined. The order is fixed by position alone.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "kernels/kernel_table.hpp"
+#include "runtime/executor/kv_pool.hpp"
+#include "runtime/executor/thread_team.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/step_batch.hpp"
+
+namespace troupe {
+
+class paged_attention {
+ public:
+  // max_context: the longest context in tokens.
+  paged_attention(const kernels::kernel_table& kernels, const model_config& config,
+                  const executor_limits& limits, std::int32_t threads);
+
+  // Divides the batch into work items; call once a step, before the team starts.
+  void plan(const step_batch& batch);
+
+  // Inside a team's task, by every member: `queries` and `out` are [rows] of heads * head_dim floats at their
+  // strides; queries are rotated and scaled. Ends before a barrier: the caller places one after it.
+  void run(thread_team& team, std::int32_t member, const step_batch& batch, const kv_pool& pool,
+           std::int32_t layer, const float* queries, std::size_t query_stride, float* out,
+           std::size_t out_stride);
+
+ private:
+  struct query {
+    std::int32_t row;
+    std::int32_t head;
+  };
+  // One thread's work space for up to max_attend_queries queries.
+  struct scratch {
+    std::vector<float> scores;   // [queries][stretch_tokens]
+    std::vector<float> outputs;  // [queries][head_dim]: running
+    std::vector<float> partial;  // [queries][head_dim]: of one stretch
+  };
+  struct context {
+    const step_batch& batch;
+    const kv_pool& pool;
+    std::int32_t layer;
+    const float* queries;
+    std::size_t query_stride;
+    float* out;
+    std::size_t out_stride;
+  };
+  void attend_item(scratch& space, const context& in, std::int64_t item);
+  void attend_queries(scratch& space, const context& in, const sequence_rows& sequence, std::int32_t kv_head,
+                      const query* queries, std::int32_t count);
+  void attend_stretch(scratch& space, const context& in, const sequence_rows& sequence, std::int32_t kv_head,
+                      const query* queries, std::int32_t count, std::int32_t first_token,
+                      kernels::attention_state* states);
+
+  const kernels::kernel_table& kernels_;
+  std::int32_t num_kv_heads_;
+  std::int32_t group_;  // query heads of one KV head
+  std::int32_t head_dim_;
+  std::int32_t rows_per_item_ = 8;
+  std::vector<std::int64_t> item_begin_;  // [sequences + 1]
+  std::vector<scratch> scratch_;          // [threads]
+};
+
+}  // namespace troupe

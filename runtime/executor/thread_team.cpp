@@ -1,0 +1,108 @@
+#include "runtime/executor/thread_team.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+// Some 30 us of pauses: longer than the gap between two phases, shorter than what sleeping would cost.
+constexpr std::int32_t spins_before_sleep = 1000;
+
+// Unwinds the members of a task that another member has failed.
+struct task_interrupted {};
+
+void pause() { __builtin_ia32_pause(); }
+
+}  // namespace
+
+std::int32_t usable_cores() {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) return std::max(1, CPU_COUNT(&cores));
+  return static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+thread_team::thread_team(std::int32_t members)
+    : size_(std::max(1, members)), spins_(size_ <= usable_cores() ? spins_before_sleep : 0) {
+  threads_.reserve(static_cast<std::size_t>(size_ - 1));
+  for (std::int32_t member = 1; member < size_; ++member)
+    threads_.emplace_back([this, member] { work(member); });
+}
+
+thread_team::~thread_team() {
+  stopping_.store(true, std::memory_order_relaxed);
+  job_.fetch_add(1, std::memory_order_release);
+  job_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+template <class T>
+void thread_team::wait_while(const std::atomic<T>& value, T old) const {
+  for (std::int32_t i = 0; i < spins_; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    pause();
+  }
+  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+}
+
+void thread_team::run_task(entry call, void* task) {
+  call_ = call;
+  task_ = task;
+  failed_.store(false, std::memory_order_relaxed);
+  failure_ = nullptr;
+  cursor_.store(0, std::memory_order_relaxed);
+  arrived_.store(0, std::memory_order_relaxed);
+  busy_.store(size_ - 1, std::memory_order_relaxed);
+  job_.fetch_add(1, std::memory_order_release);
+  job_.notify_all();
+  execute(0);
+  for (std::int32_t left = busy_.load(std::memory_order_acquire); left != 0;
+       left = busy_.load(std::memory_order_acquire)) {
+    wait_while(busy_, left);
+  }
+  if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void thread_team::work(std::int32_t member) {
+  for (std::uint32_t seen = 0;;) {
+    wait_while(job_, seen);
+    seen = job_.load(std::memory_order_acquire);
+    if (stopping_.load(std::memory_order_relaxed)) return;
+    execute(member);
+    busy_.fetch_sub(1, std::memory_order_acq_rel);
+    busy_.notify_one();
+  }
+}
+
+void thread_team::execute(std::int32_t member) {
+  try {
+    call_(task_, member);
+    return;
+  } catch (const task_interrupted&) {
+  } catch (...) {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_ == nullptr) failure_ = std::current_exception();
+  }
+  failed_.store(true, std::memory_order_relaxed);
+  phase_.fetch_add(1, std::memory_order_release);
+  phase_.notify_all();
+}
+
+void thread_team::barrier() {
+  const std::uint32_t phase = phase_.load(std::memory_order_acquire);
+  if (failed_.load(std::memory_order_relaxed)) throw task_interrupted{};
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    cursor_.store(0, std::memory_order_relaxed);
+    phase_.store(phase + 1, std::memory_order_release);
+    phase_.notify_all();
+    return;
+  }
+  wait_while(phase_, phase);
+  if (failed_.load(std::memory_order_relaxed)) throw task_interrupted{};
+}
+
+}  // namespace troupe
