@@ -1,5 +1,6 @@
 // What a server's sockets ask of the engine, and how answers come back: the seam between Asio and CAF.
-// This folder knows sockets and runtime/, not CAF; an actor implements the port by messages, a test by plain code.
+// This folder knows sockets and runtime/, not CAF; an actor implements the port by messages, a test by plain
+// code.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -51,7 +52,7 @@ class engine_port {
   virtual void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) = 0;
   virtual engine_status status() const = 0;
   virtual model_card model() const = 0;
-  virtual std::string metrics_text() const = 0;  // Prometheus text format
+  virtual std::string metrics_text() const = 0;           // Prometheus text format
   virtual std::string token_text(token_id id) const = 0;  // for log-probabilities; raw bytes
 };
 

@@ -1,0 +1,27 @@
+// What a server needs of each of its connections.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "actors/net/asio.hpp"
+
+namespace troupe::net {
+
+// Lives on the io_context thread; its coroutine keeps it alive.
+class connection {
+ public:
+  virtual ~connection() = default;
+  // Serves the client to its end. Throws nothing but what allocation throws.
+  virtual asio::awaitable<void> run() = 0;
+  // End as soon as nothing is in flight.
+  virtual void finish() = 0;
+  // End now: run() returns soon.
+  virtual void close() = 0;
+};
+
+// Lets a client that still sends read the last words: closes our direction, then reads and drops until the
+// client closes too. The caller bounds the time by closing the socket.
+asio::awaitable<void> linger(tcp::socket& socket);
+
+}  // namespace troupe::net

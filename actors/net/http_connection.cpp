@@ -1,0 +1,229 @@
+#include "actors/net/http_connection.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <utility>
+
+namespace troupe::net {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr std::size_t read_ahead_bytes = 64U << 10U;
+
+request_line describe(const http::request<http::string_body>& header) {
+  request_line line;
+  line.version = header.version();
+  line.keep_alive = header.keep_alive();
+  line.path = target_path({header.target().data(), header.target().size()});
+  switch (header.method()) {
+    case http::verb::get:
+      line.method = http_method::get;
+      break;
+    case http::verb::head:
+      line.method = http_method::head;
+      break;
+    case http::verb::post:
+      line.method = http_method::post;
+      break;
+    default:
+      break;
+  }
+  return line;
+}
+
+// A browser sends JSON to another origin only as JSON, and only after asking: other types are not taken for
+// it.
+bool is_json(boost::beast::string_view type) {
+  return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
+}
+
+std::optional<http_response> refuse_fields(const http::request<http::string_body>& header) {
+  if (!is_json(header[http::field::content_type])) {
+    return error_response(415, "the body must be sent as Content-Type: application/json");
+  }
+  if (!header[http::field::content_encoding].empty()) {
+    return error_response(415, "an encoded body is not supported");
+  }
+  const auto expectation = header[http::field::expect];
+  if (!expectation.empty() && !boost::beast::iequals(expectation, "100-continue")) {
+    return error_response(417, "only 100-continue can be expected");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+http_connection::http_connection(asio::io_context& context, tcp::socket socket,
+                                 std::shared_ptr<http_shared> shared)
+    : context_(context),
+      socket_(std::move(socket)),
+      shared_(std::move(shared)),
+      buffer_(shared_->options.max_header_bytes + read_ahead_bytes),
+      deadline_(context,
+                [this] {
+                  asio_error ignored;
+                  socket_.cancel(ignored);
+                }),
+      wake_(context) {}
+
+asio::awaitable<void> http_connection::run() {
+  bool going_on = true;
+  while (going_on && !gone_) going_on = co_await serve_request();
+}
+
+void http_connection::finish() {
+  finishing_ = true;
+  if (idle_) close();
+}
+
+void http_connection::close() {
+  leave();
+  asio_error ignored;
+  socket_.close(ignored);
+}
+
+void http_connection::leave() {
+  gone_ = true;
+  wake_.notify();
+}
+
+asio::awaitable<bool> http_connection::serve_request() {
+  const bool came = co_await wait_for_request();
+  if (!came) co_return false;
+  request_ = {};
+  request_parser parser;
+  parser.header_limit(static_cast<std::uint32_t>(shared_->options.max_header_bytes));
+  parser.body_limit(shared_->options.max_body_bytes);
+  const bool header_read = co_await read_header(parser);
+  if (!header_read) co_return false;
+  request_ = describe(parser.get());
+  const auto found = find_route(request_.path);
+  auto refusal = refuse_route(found, request_.method);
+  if (!refusal && takes_post(found->target)) refusal = refuse_fields(parser.get());
+  if (refusal) {
+    if (parser.is_done()) co_return co_await respond(std::move(*refusal));
+    co_return co_await refuse(std::move(*refusal));
+  }
+  byte_budget::share held(shared_->bodies);
+  const bool body_read = co_await read_body(parser, held);
+  if (!body_read) co_return false;
+  if (!takes_post(found->target)) {
+    co_return co_await respond(answer_get(*found, shared_->port, shared_->options.version));
+  }
+  co_return co_await answer_post(found->target, std::move(parser.get().body()));
+}
+
+asio::awaitable<bool> http_connection::wait_for_request() {
+  if (finishing_) co_return false;
+  if (buffer_.size() > 0) co_return true;
+  idle_ = true;
+  deadline_.arm(shared_->options.idle_timeout);
+  const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(4096), no_throw);
+  buffer_.commit(size);
+  deadline_.disarm();
+  idle_ = false;
+  co_return !failure;
+}
+
+asio::awaitable<bool> http_connection::read_header(request_parser& parser) {
+  deadline_.arm(shared_->options.header_timeout);
+  const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
+  deadline_.disarm();
+  if (!failure) co_return true;
+  co_return co_await refuse_unreadable(failure);
+}
+
+asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_budget::share& held) {
+  if (parser.is_done()) co_return true;
+  const auto length = parser.content_length();
+  bool room = held.hold(length ? static_cast<std::size_t>(*length) : 0);
+  if (room && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+    if (!written) co_return false;
+  }
+  deadline_.arm(shared_->options.body_timeout);
+  while (room && !parser.is_done()) {
+    const auto [failure, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
+    if (failure) {
+      deadline_.disarm();
+      co_return co_await refuse_unreadable(failure);
+    }
+    room = held.hold(parser.get().body().size());
+  }
+  deadline_.disarm();
+  if (room) co_return true;
+  co_return co_await refuse(error_response({error_code::unavailable, "too many large bodies at the moment"}));
+}
+
+asio::awaitable<bool> http_connection::refuse_unreadable(asio_error why) {
+  if (deadline_.expired())
+    co_return co_await refuse(error_response(408, "the request took too long to arrive"));
+  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
+    co_return co_await refuse(error_response(
+        431, fmt::format("the header is larger than {} bytes", shared_->options.max_header_bytes)));
+  }
+  if (why == http::error::body_limit) {
+    co_return co_await refuse(
+        error_response({error_code::too_large,
+                        fmt::format("the body is larger than {} bytes", shared_->options.max_body_bytes)}));
+  }
+  if (why == http::error::bad_version)
+    co_return co_await refuse(error_response(505, "only HTTP/1.0 and 1.1 are served"));
+  const bool left = why == http::error::end_of_stream || why == http::error::partial_message ||
+                    why.category() != make_error_code(http::error::bad_method).category();
+  if (left) co_return false;
+  co_return co_await refuse(error_response(400, "this is not an HTTP request: " + why.message()));
+}
+
+asio::awaitable<bool> http_connection::respond(http_response response) {
+  if (finishing_) request_.keep_alive = false;
+  const bool written = co_await write(serialize(response, request_));
+  co_return written&& request_.keep_alive;
+}
+
+asio::awaitable<bool> http_connection::refuse(http_response response) {
+  request_.keep_alive = false;
+  const bool written = co_await write(serialize(response, request_));
+  if (!written) co_return false;
+  deadline_.arm(shared_->options.linger_timeout);
+  co_await linger(socket_);
+  deadline_.disarm();
+  co_return false;
+}
+
+asio::awaitable<bool> http_connection::write(std::string text) {
+  deadline_.arm(shared_->options.write_timeout);
+  const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(text), no_throw);
+  deadline_.disarm();
+  if (failure) close();
+  co_return !failure;
+}
+
+void http_connection::watch_client() {
+  want_watch_ = true;
+  if (watching_ || gone_ || buffer_.size() >= read_ahead_bytes) return;
+  watching_ = true;
+  socket_.async_read_some(
+      buffer_.prepare(4096),
+      asio::bind_cancellation_slot(stop_watch_.slot(),
+                                   [self = shared_from_this()](asio_error failure, std::size_t size) {
+                                     self->watching_ = false;
+                                     self->buffer_.commit(size);
+                                     if (failure && self->want_watch_) self->close();
+                                     if (!failure && self->want_watch_) self->watch_client();
+                                     self->wake_.notify();
+                                   }));
+}
+
+asio::awaitable<void> http_connection::stop_watching() {
+  want_watch_ = false;
+  if (watching_) stop_watch_.emit(asio::cancellation_type::terminal);
+  while (watching_) co_await wake_.wait();
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,49 @@
+// Requests and answers of HTTP/1.x as this server uses them (RFC 9110, RFC 9112).
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+enum class http_method { get, head, post, other };
+
+// What the header of a request says, reduced to what is needed to answer it.
+struct request_line {
+  http_method method = http_method::other;
+  std::string path;       // without query, percent-decoded
+  unsigned version = 11;  // 10 or 11
+  bool keep_alive = true;
+};
+
+struct http_response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body = {};
+  std::vector<std::pair<std::string_view, std::string>> headers = {};
+};
+
+// An error as its JSON body, with Retry-After where trying again helps.
+http_response error_response(const error& failure);
+// The same for what HTTP itself refuses: 405, 408, 415, 417, 431, 505, ...
+http_response error_response(int status, std::string message);
+
+// Status line and header fields, up to and with the empty line. `length_field` is "Content-Length: 12" or
+// "Transfer-Encoding: chunked", or empty where the end of the connection ends the body.
+std::string response_head(const http_response& response, std::string_view length_field, bool keep_alive,
+                          unsigned version);
+// Head and body; the body is left out for HEAD.
+std::string serialize(const http_response& response, const request_line& request);
+
+// The path of a request target: query and fragment cut, scheme and host of the absolute form too,
+// percent-decoded.
+std::string target_path(std::string_view target);
+
+// Appends `data` as one chunk of a chunked body.
+void append_chunk(std::string& out, std::string_view data);
+inline constexpr std::string_view last_chunk = "0\r\n\r\n";
+
+}  // namespace troupe::net

@@ -1,0 +1,92 @@
+#include "actors/net/http_routes.hpp"
+
+#include <array>
+#include <utility>
+
+#include "runtime/openai/json_writer.hpp"
+#include "runtime/openai/models.hpp"
+
+namespace troupe::net {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, resource>, 10> routes{{
+    {"/v1/models", resource::model_list},
+    {"/v1/chat/completions", resource::chat},
+    {"/v1/completions", resource::completion},
+    {"/tokenize", resource::tokenize},
+    {"/detokenize", resource::detokenize},
+    {"/health", resource::health},
+    {"/livez", resource::livez},
+    {"/readyz", resource::readyz},
+    {"/version", resource::version},
+    {"/metrics", resource::metrics},
+}};
+constexpr std::string_view model_prefix = "/v1/models/";
+
+http_response answer_member(std::string_view name, std::string_view value) {
+  http_response response;
+  openai::json_writer(response.body).begin_object().key(name).string(value).end_object();
+  return response;
+}
+
+http_response answer_status(bool good, const std::string& reason) {
+  if (good) return answer_member("status", "ok");
+  return error_response({error_code::unavailable, reason.empty() ? "not ready" : reason});
+}
+
+http_response answer_model(std::string_view name, const openai::model_description& model) {
+  if (name == model.id) return {.body = openai::model_answer(model)};
+  return error_response({error_code::not_found, "there is no such model", "model"});
+}
+
+}  // namespace
+
+std::optional<route> find_route(std::string_view path) {
+  for (const auto& [name, target] : routes) {
+    if (path == name) return route{target};
+  }
+  if (path.starts_with(model_prefix) && path.size() > model_prefix.size()) {
+    return route{resource::model, path.substr(model_prefix.size())};
+  }
+  return std::nullopt;
+}
+
+bool takes_post(resource target) {
+  return target == resource::chat || target == resource::completion || target == resource::tokenize ||
+         target == resource::detokenize;
+}
+
+std::optional<http_response> refuse_route(const std::optional<route>& found, http_method method) {
+  if (!found) return error_response({error_code::not_found, "there is no such route"});
+  const bool post = takes_post(found->target);
+  const bool allowed =
+      post ? method == http_method::post : method == http_method::get || method == http_method::head;
+  if (allowed) return std::nullopt;
+  http_response response =
+      error_response(405, post ? "this route takes only POST" : "this route takes only GET");
+  response.headers.emplace_back("Allow", post ? "POST" : "GET, HEAD");
+  return response;
+}
+
+http_response answer_get(const route& found, const engine_port& port, std::string_view version) {
+  switch (found.target) {
+    case resource::version:
+      return answer_member("version", version);
+    case resource::metrics:
+      return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = port.metrics_text()};
+    case resource::model_list:
+    case resource::model: {
+      const model_card card = port.model();
+      const openai::model_description model{card.id, card.created, card.max_model_len};
+      if (found.target == resource::model) return answer_model(found.rest, model);
+      return {.body = openai::model_list_answer(model)};
+    }
+    default:
+      break;
+  }
+  const engine_status status = port.status();
+  if (found.target == resource::livez) return answer_status(status.live, status.reason);
+  return answer_status(status.live && status.ready, status.reason);
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,43 @@
+// Which resource a path names, and the answers that need no waiting.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "actors/net/engine_port.hpp"
+#include "actors/net/http_message.hpp"
+
+namespace troupe::net {
+
+enum class resource {
+  model_list,
+  model,
+  chat,
+  completion,
+  tokenize,
+  detokenize,
+  health,
+  livez,
+  readyz,
+  version,
+  metrics
+};
+
+struct route {
+  resource target;
+  std::string_view rest = {};  // the model's name, for resource::model
+};
+
+// Nothing for a path that is not served. `rest` points into `path`.
+std::optional<route> find_route(std::string_view path);
+
+// True for the resources that are POSTed to; all others are read by GET and HEAD.
+bool takes_post(resource target);
+
+// An error where there is no such route or it has no such method.
+std::optional<http_response> refuse_route(const std::optional<route>& found, http_method method);
+
+// The answer to a GET.
+http_response answer_get(const route& found, const engine_port& port, std::string_view version);
+
+}  // namespace troupe::net

@@ -1,0 +1,37 @@
+#include "actors/net/http_server.hpp"
+
+#include <utility>
+
+#include "actors/net/http_connection.hpp"
+#include "actors/net/http_message.hpp"
+#include "actors/net/socket_server.hpp"
+
+namespace troupe::net {
+
+result<http_server> http_server::start(http_options options, engine_port& port) {
+  request_line any;
+  any.keep_alive = false;
+  const std::string refusal =
+      serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
+  const listen_options listen = options.listen;
+  auto shared = std::make_shared<http_shared>(std::move(options), port);
+  auto server =
+      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+        return std::make_shared<http_connection>(context, std::move(socket), shared);
+      });
+  if (!server) return tl::unexpected<error>(server.error());
+  return http_server(std::move(*server));
+}
+
+http_server::http_server(std::unique_ptr<socket_server> server) : server_(std::move(server)) {}
+http_server::~http_server() = default;
+http_server::http_server(http_server&&) noexcept = default;
+http_server& http_server::operator=(http_server&&) noexcept = default;
+
+std::uint16_t http_server::port() const { return server_->port(); }
+std::size_t http_server::connections() const { return server_->connections(); }
+void http_server::stop_accepting() { server_->stop_accepting(); }
+void http_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
+void http_server::close() { server_->close(); }
+
+}  // namespace troupe::net

@@ -1,0 +1,39 @@
+// The HTTP gateway: OpenAI's API, health, models and metrics over HTTP/1.1.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "actors/net/engine_port.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+class socket_server;
+
+// Calls from any thread but the server's own.
+class http_server {
+ public:
+  // Listens and serves at once, on its own thread. `port` must outlive the server.
+  // Errors: io_error (a port in use), invalid_argument (an unknown host), naming port and host.
+  static result<http_server> start(http_options options, engine_port& port);
+  ~http_server();  // close()
+  http_server(http_server&&) noexcept;
+  http_server& operator=(http_server&&) noexcept;
+
+  std::uint16_t port() const;       // the one that is listened on
+  std::size_t connections() const;  // open at the moment
+  void stop_accepting();            // new clients find the port closed; open connections go on
+  // Idle connections end now, the others after the answer under way; `done` is called once, on the server's
+  // thread, when none is left.
+  void drain(std::function<void()> done);
+  // Aborts what is under way, ends every connection, joins the thread. Twice is once.
+  void close();
+
+ private:
+  explicit http_server(std::unique_ptr<socket_server> server);
+  std::unique_ptr<socket_server> server_;
+};
+
+}  // namespace troupe::net

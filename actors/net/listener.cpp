@@ -1,0 +1,62 @@
+#include "actors/net/listener.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/asio/ip/v6_only.hpp>
+#include <chrono>
+#include <string>
+#include <utility>
+
+namespace troupe::net {
+namespace {
+
+constexpr int backlog = 1024;
+constexpr std::chrono::milliseconds pause_after_failure{50};
+
+tl::unexpected<error> cannot_listen(const listen_options& options, const asio_error& why) {
+  const std::string where = fmt::format("port {} on {}", options.port, options.host);
+  if (why == asio::error::address_in_use) {
+    return fail(error_code::io_error, where + " is in use by another program", "port");
+  }
+  if (why == asio::error::access_denied) {
+    return fail(error_code::io_error, where + " may not be opened by this user", "port");
+  }
+  return fail(error_code::io_error, where + " cannot be opened: " + why.message(), "host");
+}
+
+}  // namespace
+
+result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
+  asio_error why;
+  tcp::resolver resolver(context);
+  const auto places = resolver.resolve(options.host, std::to_string(options.port),
+                                       tcp::resolver::passive | tcp::resolver::numeric_service, why);
+  if (why || places.empty()) {
+    return fail(error_code::invalid_argument,
+                fmt::format("host \"{}\" is not an address of this machine", options.host), "host");
+  }
+  const tcp::endpoint endpoint = places.begin()->endpoint();
+  tcp::acceptor acceptor(context);
+  acceptor.open(endpoint.protocol(), why);
+  if (!why) acceptor.set_option(tcp::acceptor::reuse_address(true), why);
+  if (!why && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), why);
+  if (!why) acceptor.bind(endpoint, why);
+  if (!why) acceptor.listen(backlog, why);
+  if (why) return cannot_listen(options, why);
+  return acceptor;
+}
+
+asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void(tcp::socket)> on_client) {
+  asio::steady_timer pause(acceptor.get_executor());
+  while (acceptor.is_open()) {
+    auto [failure, socket] = co_await acceptor.async_accept(no_throw);
+    if (!failure) {
+      on_client(std::move(socket));
+    } else if (acceptor.is_open() && failure != asio::error::connection_aborted) {
+      pause.expires_after(pause_after_failure);
+      co_await pause.async_wait(no_throw);
+    }
+  }
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,18 @@
+// A listening socket and the loop that takes clients from it.
+#pragma once
+#include <functional>
+
+#include "actors/net/asio.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+// Opens, binds and listens. Errors: io_error or invalid_argument, naming port and host.
+result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options);
+
+// Hands every client to `on_client` until the acceptor is closed. When descriptors or memory run out it waits
+// and goes on.
+asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void(tcp::socket)> on_client);
+
+}  // namespace troupe::net

@@ -1,0 +1,47 @@
+// What a gateway is told at its start. Every limit stands between a stranger and memory, time or descriptors.
+#pragma once
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace troupe::net {
+
+struct listen_options {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;  // 0: any free one
+  std::size_t max_connections = 1024;
+  int send_buffer_bytes = 0;  // of the socket; 0: the system's own choice
+};
+
+struct http_options {
+  listen_options listen;
+  std::string version;  // of the program
+  std::int32_t max_logprobs = 20;
+  std::size_t max_header_bytes = 16U << 10U;
+  std::size_t max_body_bytes = 32U << 20U;
+  std::size_t max_buffered_bytes = 256U << 20U;      // bodies of all connections together
+  std::size_t max_stream_buffer_bytes = 1U << 20U;   // unsent output of one stream
+  std::chrono::milliseconds header_timeout{10'000};  // from its first byte to its last
+  std::chrono::milliseconds body_timeout{30'000};
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{75'000};   // between two requests
+  std::chrono::milliseconds linger_timeout{2'000};  // for a refused client to read why
+};
+
+struct tcp_options {
+  listen_options listen;
+  std::string version;
+  std::int32_t max_logprobs = 20;
+  std::size_t max_frame_bytes = 32U << 20U;
+  std::size_t max_buffered_bytes = 256U << 20U;     // frames of all connections together
+  std::size_t max_stream_buffer_bytes = 4U << 20U;  // unsent output of one connection
+  std::size_t max_streams = 256;                    // at once on one connection
+  std::chrono::milliseconds hello_timeout{10'000};
+  std::chrono::milliseconds frame_timeout{30'000};  // from its first byte to its last
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{300'000};  // without a frame and without a stream
+  std::chrono::milliseconds linger_timeout{2'000};
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,27 @@
+#include "actors/net/refused_connection.hpp"
+
+#include <utility>
+
+namespace troupe::net {
+
+refused_connection::refused_connection(asio::io_context& context, tcp::socket socket, std::string words,
+                                       std::chrono::milliseconds timeout)
+    : socket_(std::move(socket)),
+      words_(std::move(words)),
+      timeout_(timeout),
+      deadline_(context, [this] { close(); }) {}
+
+asio::awaitable<void> refused_connection::run() {
+  deadline_.arm(timeout_);
+  co_await asio::async_write(socket_, asio::buffer(words_), no_throw);
+  co_await linger(socket_);
+  deadline_.disarm();
+  close();
+}
+
+void refused_connection::close() {
+  asio_error ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace troupe::net

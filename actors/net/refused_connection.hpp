@@ -1,0 +1,26 @@
+// A client beyond the limit of connections: told so, then closed.
+#pragma once
+#include <chrono>
+#include <string>
+
+#include "actors/net/connection.hpp"
+#include "actors/net/deadline.hpp"
+
+namespace troupe::net {
+
+class refused_connection final : public connection {
+ public:
+  refused_connection(asio::io_context& context, tcp::socket socket, std::string words,
+                     std::chrono::milliseconds timeout);
+  asio::awaitable<void> run() override;
+  void finish() override { close(); }
+  void close() override;
+
+ private:
+  tcp::socket socket_;
+  std::string words_;
+  std::chrono::milliseconds timeout_;
+  deadline deadline_;
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,114 @@
+#include "actors/net/socket_server.hpp"
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "actors/net/refused_connection.hpp"
+
+namespace troupe::net {
+namespace {
+
+constexpr std::size_t max_refused = 64;  // told why; more are closed without a word
+constexpr std::chrono::milliseconds refusal_timeout{1'000};
+
+}  // namespace
+
+result<std::unique_ptr<socket_server>> socket_server::start(listen_options options, std::string refusal,
+                                                            connection_factory make) {
+  std::unique_ptr<socket_server> server(
+      new socket_server(std::move(options), std::move(refusal), std::move(make)));
+  auto acceptor = open_listener(server->context_, server->options_);
+  if (!acceptor) return tl::unexpected<error>(acceptor.error());
+  server->acceptor_ = std::move(*acceptor);
+  asio_error ignored;
+  server->port_ = server->acceptor_.local_endpoint(ignored).port();
+  asio::co_spawn(
+      server->context_,
+      accept_clients(server->acceptor_, [raw = server.get()](tcp::socket s) { raw->admit(std::move(s)); }),
+      [](std::exception_ptr) {});
+  server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
+  return server;
+}
+
+socket_server::socket_server(listen_options options, std::string refusal, connection_factory make)
+    : options_(std::move(options)), refusal_(std::move(refusal)), make_(std::move(make)) {}
+
+socket_server::~socket_server() { close(); }
+
+// Returns after close(), when the last connection has ended.
+void socket_server::serve() {
+  for (;;) {
+    try {
+      context_.run();
+      return;
+    } catch (const std::exception&) {
+      // Out of memory in one handler: what it served is gone, the others go on.
+    }
+  }
+}
+
+void socket_server::admit(tcp::socket socket) {
+  asio_error ignored;
+  socket.set_option(tcp::no_delay(true), ignored);
+  socket.set_option(tcp::socket::keep_alive(true), ignored);
+  if (options_.send_buffer_bytes > 0) {
+    socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
+  }
+  const bool refused = clients_.size() - refused_ >= options_.max_connections;
+  if (refused && refused_ >= max_refused) return;
+  try {
+    serve_client(
+        refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_, refusal_timeout)
+                : make_(context_, std::move(socket)),
+        refused);
+  } catch (const std::bad_alloc&) {
+    // This client is lost; the next may find room.
+  }
+}
+
+void socket_server::serve_client(std::shared_ptr<connection> client, bool refused) {
+  clients_.insert(client);
+  if (refused) ++refused_;
+  open_ = clients_.size();
+  if (draining_) client->finish();
+  asio::co_spawn(context_, client->run(),
+                 [this, client, refused](std::exception_ptr) { on_end(client, refused); });
+}
+
+void socket_server::on_end(const std::shared_ptr<connection>& client, bool refused) {
+  client->close();
+  clients_.erase(client);
+  if (refused) --refused_;
+  open_ = clients_.size();
+  if (clients_.empty() && drained_) std::exchange(drained_, nullptr)();
+}
+
+void socket_server::stop_accepting() {
+  asio::post(context_, [this] {
+    asio_error ignored;
+    acceptor_.close(ignored);
+  });
+}
+
+void socket_server::drain(std::function<void()> done) {
+  asio::post(context_, [this, done = std::move(done)]() mutable {
+    draining_ = true;
+    if (clients_.empty()) return done();
+    drained_ = std::move(done);
+    for (const auto& client : clients_) client->finish();
+  });
+}
+
+void socket_server::close() {
+  if (!thread_.joinable()) return;
+  asio::post(context_, [this] {
+    open_for_calls_.reset();
+    asio_error ignored;
+    acceptor_.close(ignored);
+    for (const auto& client : clients_) client->close();
+  });
+  thread_.join();
+}
+
+}  // namespace troupe::net

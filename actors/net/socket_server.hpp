@@ -1,0 +1,61 @@
+// An io_context on its own thread, one listening socket, and the connections that came from it.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_set>
+
+#include "actors/net/connection.hpp"
+#include "actors/net/listener.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+class socket_server {
+ public:
+  using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
+
+  // `refusal` is what a client beyond max_connections reads. Errors: those of open_listener.
+  static result<std::unique_ptr<socket_server>> start(listen_options options, std::string refusal,
+                                                      connection_factory make);
+  ~socket_server();  // close()
+  socket_server(const socket_server&) = delete;
+  socket_server& operator=(const socket_server&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  std::size_t connections() const { return open_.load(); }  // any thread
+
+  // Any thread but the server's own.
+  void stop_accepting();
+  // Ends idle connections now and the others after their answer; `done` is called once, when none is left.
+  void drain(std::function<void()> done);
+  // Ends everything and joins the thread. Twice is once.
+  void close();
+
+ private:
+  socket_server(listen_options options, std::string refusal, connection_factory make);
+  void serve();
+  void admit(tcp::socket socket);
+  void serve_client(std::shared_ptr<connection> client, bool refused);
+  void on_end(const std::shared_ptr<connection>& client, bool refused);
+
+  listen_options options_;
+  std::string refusal_;
+  connection_factory make_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> open_for_calls_{context_.get_executor()};
+  tcp::acceptor acceptor_{context_};
+  std::uint16_t port_ = 0;
+  std::unordered_set<std::shared_ptr<connection>> clients_;
+  std::size_t refused_ = 0;  // of clients_, those that are only told to go
+  std::function<void()> drained_;
+  bool draining_ = false;
+  std::atomic<std::size_t> open_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace troupe::net

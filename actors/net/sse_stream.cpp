@@ -1,0 +1,44 @@
+#include "actors/net/sse_stream.hpp"
+
+namespace troupe::net {
+namespace {
+
+bool shows_something(const stream_event& event) {
+  return event.end || !event.text.empty() || !event.tokens.empty();
+}
+
+}  // namespace
+
+sse_stream::sse_stream(const answer_plan& plan, const request_line& request)
+    : request_(request), chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name) {}
+
+std::string sse_stream::encode(const std::vector<tagged_event>& events) {
+  std::string data;
+  for (const tagged_event& entry : events) {
+    if (!started_ && data.empty() && !shows_something(entry.event)) continue;
+    ended_ = entry.event.end.has_value();
+    if (ended_ && !started_ && data.empty() && entry.event.end->failure) {
+      refusal_ = entry.event.end->failure;
+      return {};
+    }
+    chunks_.append(entry.event, data);
+  }
+  if (data.empty()) return {};
+  std::string out;
+  if (!started_) out = head();
+  started_ = true;
+  if (request_.version == 10) return out + data;
+  append_chunk(out, data);
+  if (ended_) out += last_chunk;
+  return out;
+}
+
+std::string sse_stream::head() const {
+  http_response response;
+  response.content_type = "text/event-stream; charset=utf-8";
+  response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
+  return response_head(response, request_.version == 10 ? "" : "Transfer-Encoding: chunked",
+                       request_.keep_alive, request_.version);
+}
+
+}  // namespace troupe::net
