@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "kernels/half.hpp"
 #include "runtime/gguf/gguf.hpp"
-#include "runtime/gguf/half.hpp"
 
 namespace troupe::gguf {
 namespace {
@@ -26,14 +26,14 @@ T load(const std::byte* source) {
   std::memcpy(&value, source, sizeof(T));
   return value;
 }
-float half_at(const std::byte* source) { return half_to_float(load<std::uint16_t>(source)); }
+float half_at(const std::byte* source) { return kernels::f16_to_f32(load<std::uint16_t>(source)); }
 
 int low_nibble(std::uint8_t byte) { return byte & 0xF; }
 int high_nibble(std::uint8_t byte) { return byte >> 4; }
 
 void f32_element(const std::byte* in, float* out) { *out = load<float>(in); }
 void f16_element(const std::byte* in, float* out) { *out = half_at(in); }
-void bf16_element(const std::byte* in, float* out) { *out = bfloat16_to_float(load<std::uint16_t>(in)); }
+void bf16_element(const std::byte* in, float* out) { *out = kernels::bf16_to_f32(load<std::uint16_t>(in)); }
 
 // half d, 16 bytes of nibbles: the low ones are elements 0..15, the high ones 16..31.
 void q4_0_block(const std::byte* in, float* out) {

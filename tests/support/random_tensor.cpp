@@ -1,9 +1,8 @@
-#include <array>
 #include <bit>
-#include <cmath>
 #include <random>
 #include <stdexcept>
 
+#include "kernels/half.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -28,14 +27,7 @@ class random_source {
   std::mt19937_64 engine_;
 };
 
-// Nearest-even binary16 of a normal number; block scales here are neither tiny nor large.
-std::string raw_half(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const std::uint32_t sign = bits >> 16U & 0x8000U;
-  const std::uint32_t rounded = (bits & 0x7FFFFFFFU) + 0xFFFU + (bits >> 13U & 1U);
-  if (rounded < 113U << 23U) return raw(static_cast<std::uint16_t>(sign));
-  return raw(static_cast<std::uint16_t>(sign | (rounded - (112U << 23U)) >> 13U));
-}
+std::string raw_half(float value) { return raw(kernels::f32_to_f16(value)); }
 std::string raw_bfloat16(float value) {
   return raw(static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(value) >> 16U));
 }

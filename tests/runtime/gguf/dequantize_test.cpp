@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "runtime/gguf/gguf.hpp"
-#include "runtime/gguf/half.hpp"
 
 namespace troupe::gguf {
 namespace {
@@ -71,24 +70,6 @@ TEST(dequantize, refuses_a_type_that_is_not_served) {
   std::vector<float> out(256);
   EXPECT_THROW(dequantize(static_cast<tensor_type>(10), block.data(), 256, out.data()),
                std::invalid_argument);
-}
-
-TEST(half, is_exact_for_all_65536_patterns) {
-  for (std::uint32_t pattern = 0; pattern < 0x10000U; ++pattern) {
-    const auto half = static_cast<std::uint16_t>(pattern);
-    const int exponent = static_cast<int>(half >> 10U & 0x1FU);
-    const float mantissa = static_cast<float>(half & 0x3FFU);
-    const float sign = (half & 0x8000U) != 0 ? -1.0F : 1.0F;
-    const float value = half_to_float(half);
-    if (exponent == 0x1F) {
-      EXPECT_TRUE(mantissa == 0.0F ? std::isinf(value) && value * sign > 0 : std::isnan(value)) << pattern;
-    } else {
-      const float expected =
-          exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024.0F + mantissa, exponent - 25);
-      ASSERT_EQ(std::bit_cast<std::uint32_t>(value), std::bit_cast<std::uint32_t>(sign * expected))
-          << pattern;
-    }
-  }
 }
 
 }  // namespace
