@@ -16,7 +16,7 @@ struct vector16 {
   static type load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, type x) { _mm512_storeu_ps(p, x); }
   static __mmask16 first_lanes(std::int32_t count) {
-    return count >= 16 ? 0xFFFF : count <= 0 ? 0 : static_cast<__mmask16>((1U << count) - 1U);
+    return static_cast<__mmask16>(count >= 16 ? 0xFFFFU : count <= 0 ? 0U : (1U << count) - 1U);
   }
   static type load_first(const float* p, std::int32_t count) {
     return _mm512_maskz_loadu_ps(first_lanes(count), p);
