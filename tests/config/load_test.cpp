@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "config/options.hpp"
 #include "config/reference.hpp"
 #include "tests/config/config_fixture.hpp"
@@ -193,6 +196,13 @@ TEST(Reference, PrintedSettingsReadBackAsTheSame) {
   for (const option& which : options()) {
     EXPECT_EQ(value_text(again->values, which), value_text(loaded->values, which)) << which.name;
   }
+}
+
+TEST(Reference, TheReadmeHoldsTheMarkdownTable) {
+  std::ifstream in(TROUPE_SOURCE_DIR "/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_NE(readme.find(options_markdown()), std::string::npos)
+      << "README.md: replace its table by what `troupe config --markdown` prints";
 }
 
 TEST(Reference, TheMarkdownTableHasEveryOptionWithItsDefault) {
