@@ -13,6 +13,7 @@
 
 #include "runtime/model/describe.hpp"
 #include "runtime/model/model.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -86,14 +87,34 @@ bool starts_field(const std::string& message, const std::string& path) {
       [&](const std::string& field) { return rest.rfind(field, 0) == 0; });
 }
 
+// Touches the last byte of every tensor.
+void use(const model& loaded) {
+  unsigned sum = 0;
+  for (const auto& tensor : loaded.file.tensors()) sum += std::to_integer<unsigned>(tensor.data.back());
+  EXPECT_LE(sum, 255U * loaded.file.tensors().size());
+}
+
+// Its vocabulary may be damaged although its tensors are whole.
+void use_vocabulary(const gguf::file& file) {
+  const auto text = load_tokenizer(file);
+  if (text) {
+    const auto ids = (*text)->encode("<|im_start|>Hello, world! 1234\xf0\x9f\x98\x80\xff", {});
+    EXPECT_FALSE(ids.empty());
+    for (const auto id : ids) EXPECT_TRUE(id >= 0 && id < (*text)->vocab_size());
+    EXPECT_FALSE((*text)->decode(ids, true).empty());
+  } else {
+    EXPECT_FALSE(text.error().message.empty());
+    EXPECT_EQ(text.error().message.find('\n'), std::string::npos) << text.error().message;
+  }
+}
+
 // Loads the file at `path`. A model is used a little; an error must be one line that names the path and a
 // field.
-bool loads_or_says_why(const std::string& path) {
+bool loads_or_says_why(const std::string& path, bool with_vocabulary = false) {
   const auto loaded = load_model(path);
   if (loaded) {
-    unsigned sum = 0;
-    for (const auto& tensor : (*loaded)->file.tensors()) sum += std::to_integer<unsigned>(tensor.data.back());
-    EXPECT_LE(sum, 255U * (*loaded)->file.tensors().size());
+    use(**loaded);
+    if (with_vocabulary) use_vocabulary((*loaded)->file);
     return true;
   }
   const auto& message = loaded.error().message;
@@ -138,7 +159,8 @@ TEST(damaged_model, the_real_file_with_1000_flipped_bytes_loads_or_is_refused) {
     const char flipped = static_cast<char>(original ^ static_cast<char>(1 + random() % 255));
     copy.write(offset, {&flipped, 1});
     SCOPED_TRACE("byte " + std::to_string(offset));
-    loaded += loads_or_says_why(copy.path()) ? 1 : 0;
+    // Building the vocabulary of the real file takes a while; every fourth time is often enough.
+    loaded += loads_or_says_why(copy.path(), i % 4 == 0) ? 1 : 0;
     copy.write(offset, {&original, 1});
   }
   // Text of tokens may change; counts, lengths, names and offsets may not.
@@ -195,7 +217,7 @@ TEST(damaged_model, random_edits_of_small_files_load_or_are_refused) {
   for (std::size_t i = 0; i < 4000; ++i) {
     const test::temporary_file file(mutated(originals[i % 5], random));
     SCOPED_TRACE("edit " + std::to_string(i));
-    loaded += loads_or_says_why(file.path()) ? 1 : 0;
+    loaded += loads_or_says_why(file.path(), true) ? 1 : 0;
     const auto opened = gguf::file::open(file.path());
     EXPECT_TRUE(!opened || !describe(*opened).empty());
   }
