@@ -1,0 +1,139 @@
+#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+// The finalizer of SplitMix64 (Steele, Lea, Flood, 2014).
+std::uint64_t mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31U);
+}
+
+std::uint64_t stored(token_id token, std::int32_t position) {
+  return mix((static_cast<std::uint64_t>(token) << 32U) | static_cast<std::uint64_t>(position));
+}
+
+std::uint64_t fold(std::uint64_t hash, std::uint64_t entry) { return mix(hash ^ entry); }
+
+float to_logprob(std::uint64_t hash) { return -static_cast<float>(hash % 1000) / 100.0F; }
+
+token_id to_token(std::uint64_t hash, const sampling_params& params, const std::vector<token_id>& history,
+                  std::int32_t vocab) {
+  hash = fold(hash, params.seed);
+  for (const token_id token : history) hash = fold(hash, static_cast<std::uint64_t>(token));
+  return static_cast<token_id>(hash % static_cast<std::uint64_t>(vocab));
+}
+
+token_logprobs logprobs_of(token_id token, std::uint64_t hash) {
+  token_logprobs logprobs;
+  logprobs.token = token;
+  logprobs.logprob = to_logprob(hash);
+  logprobs.rank = 1;
+  return logprobs;
+}
+
+}  // namespace
+
+expected_row expect_row(const std::vector<token_id>& tokens, const sampling_params& params,
+                        std::int32_t vocab) {
+  std::uint64_t hash = 0;
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    hash = fold(hash, stored(tokens[i], static_cast<std::int32_t>(i)));
+  const std::vector<token_id> none;
+  return {to_token(hash, params, params.needs_history() ? tokens : none, vocab), to_logprob(hash)};
+}
+
+paged_executor::paged_executor(kv_layout layout, std::int32_t vocab)
+    : layout_(layout),
+      vocab_(vocab),
+      memory_(static_cast<std::size_t>(layout.num_blocks) * static_cast<std::size_t>(layout.block_size)) {}
+
+void paged_executor::forward(const step_batch& batch) {
+  for (std::size_t row = 0; row < batch.tokens.size(); ++row) {
+    memory_[static_cast<std::size_t>(batch.slots[row])] = stored(batch.tokens[row], batch.positions[row]);
+  }
+}
+
+std::uint64_t paged_executor::read(const step_batch& batch, const sequence_rows& rows,
+                                   std::int32_t last_position) const {
+  std::uint64_t hash = 0;
+  for (std::int32_t position = 0; position <= last_position; ++position) {
+    const auto entry = static_cast<std::size_t>(rows.table_offset + position / layout_.block_size);
+    const std::int32_t slot = batch.block_tables[entry] * layout_.block_size + position % layout_.block_size;
+    hash = fold(hash, memory_[static_cast<std::size_t>(slot)]);
+  }
+  return hash;
+}
+
+void paged_executor::sample(const step_batch& batch, step_result& result) {
+  result.step = batch.step;
+  result.tokens.clear();
+  result.prompt_logprobs.clear();
+  for (const sample_row& row : batch.samples) {
+    const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(row.sequence)];
+    const std::uint64_t hash = read(batch, rows, row.position - 1);
+    sampled_token& sampled = result.tokens.emplace_back();
+    sampled.id = rows.id;
+    sampled.token = to_token(hash, *row.sampling, row.history, vocab_);
+    if (row.sampling->logprobs) sampled.logprobs = logprobs_of(sampled.token, hash);
+  }
+  for (const prompt_logprob_row& row : batch.prompt_logprobs) {
+    const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(row.sequence)];
+    const std::int32_t position = batch.positions[static_cast<std::size_t>(row.row)];
+    result.prompt_logprobs.push_back(logprobs_of(row.next_token, read(batch, rows, position)));
+  }
+}
+
+std::string batch_fault(const step_batch& batch, std::int32_t block_size, std::int32_t num_blocks,
+                        std::int32_t max_rows, std::int32_t max_sequences) {
+  const std::int32_t num_rows = batch.num_rows();
+  if (num_rows == 0) return "no rows";
+  if (num_rows > max_rows) return fmt::format("{} rows, {} allowed", num_rows, max_rows);
+  if (batch.sequences.size() > static_cast<std::size_t>(max_sequences)) return "too many sequences";
+  if (batch.positions.size() != batch.tokens.size() || batch.slots.size() != batch.tokens.size())
+    return "ragged rows";
+
+  std::int32_t next_row = 0;
+  std::set<request_id> ids;
+  for (const sequence_rows& rows : batch.sequences) {
+    if (!ids.insert(rows.id).second) return "a sequence stands there twice";
+    if (rows.first_row != next_row || rows.num_rows < 1) return "rows are not contiguous";
+    next_row += rows.num_rows;
+    for (std::int32_t i = 0; i < rows.num_rows; ++i) {
+      const auto row = static_cast<std::size_t>(rows.first_row + i);
+      if (i > 0 && batch.positions[row] != batch.positions[row - 1] + 1) return "positions are not ascending";
+      const std::int32_t entry = batch.positions[row] / block_size;
+      if (entry >= rows.table_length) return "the block table is too short";
+      const std::int32_t block = batch.block_tables[static_cast<std::size_t>(rows.table_offset + entry)];
+      if (block < 0 || block >= num_blocks) return "no such block";
+      if (batch.slots[row] != block * block_size + batch.positions[row] % block_size) return "a wrong slot";
+    }
+  }
+  if (next_row != num_rows) return "rows of no sequence";
+  if (std::set<std::int32_t>(batch.slots.begin(), batch.slots.end()).size() != batch.slots.size()) {
+    return "two rows write one slot";
+  }
+  std::int32_t last_sequence = -1;
+  for (const sample_row& sample : batch.samples) {
+    if (sample.sequence <= last_sequence) return "samples are not one per sequence in order";
+    last_sequence = sample.sequence;
+    const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(sample.sequence)];
+    if (sample.row != rows.first_row + rows.num_rows - 1) return "a sample is not its sequence's last row";
+    if (sample.position != batch.positions[static_cast<std::size_t>(sample.row)] + 1)
+      return "a wrong sample position";
+    if (sample.num_generated != sample.position - sample.prompt_length)
+      return "a wrong number of generated tokens";
+    const auto length = sample.sampling->needs_history() ? static_cast<std::size_t>(sample.position) : 0U;
+    if (sample.history.size() != length) return "a wrong history";
+  }
+  return {};
+}
+
+}  // namespace troupe

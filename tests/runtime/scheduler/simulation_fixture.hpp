@@ -1,0 +1,27 @@
+// A seeded run of the scheduler, the KV cache and a paged device, with arrivals, aborts, stops, deadlines and
+// failing steps at any moment between two messages, in virtual time.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace troupe {
+
+struct simulation_options {
+  std::uint64_t seed = 0;
+  std::size_t num_requests = 24;  // fewer give a shorter story of the same kind
+};
+
+struct simulation_story {
+  std::optional<std::string> fault;  // the first promise that was broken
+  std::uint64_t steps = 0;
+  std::uint64_t preemptions = 0;
+  std::uint64_t failed_steps = 0;
+  std::uint64_t ended_in_flight = 0;    // requests ended while their step ran
+  std::uint64_t ended_in_planning = 0;  // between plan and resolve
+  std::uint64_t finished = 0;           // by stop or length
+};
+
+simulation_story simulate(const simulation_options& options);
+
+}  // namespace troupe

@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "tests/runtime/scheduler/simulation_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
+}
+
+// The shortest run of the same seed that still breaks a promise.
+std::string shortest_story(std::uint64_t seed, std::size_t num_requests, const std::string& fault) {
+  for (std::size_t fewer = 1; fewer < num_requests; ++fewer) {
+    const auto story = simulate({seed, fewer});
+    if (story.fault) return std::to_string(fewer) + " requests: " + *story.fault;
+  }
+  return std::to_string(num_requests) + " requests: " + fault;
+}
+
+// TROUPE_SIMULATION_SEED=N replays one seed, TROUPE_SIMULATION_SEEDS=M runs the first M.
+TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
+  const std::uint64_t first = from_environment("TROUPE_SIMULATION_SEED", 0);
+  const std::uint64_t seeds = std::getenv("TROUPE_SIMULATION_SEED") != nullptr
+                                  ? 1
+                                  : from_environment("TROUPE_SIMULATION_SEEDS", 3000);
+  simulation_story total;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const simulation_options options{.seed = seed};
+    const auto story = simulate(options);
+    ASSERT_FALSE(story.fault) << "seed " << seed << ", "
+                              << shortest_story(seed, options.num_requests, *story.fault);
+    total.steps += story.steps;
+    total.preemptions += story.preemptions;
+    total.failed_steps += story.failed_steps;
+    total.ended_in_flight += story.ended_in_flight;
+    total.ended_in_planning += story.ended_in_planning;
+    total.finished += story.finished;
+  }
+  // The stories are worth telling only if all of this happens in them.
+  if (seeds < 100) return;
+  EXPECT_GT(total.preemptions, seeds / 10);
+  EXPECT_GT(total.failed_steps, seeds / 10);
+  EXPECT_GT(total.ended_in_flight, seeds / 10);
+  EXPECT_GT(total.ended_in_planning, seeds / 10);
+  EXPECT_GT(total.finished, seeds);
+}
+
+TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {
+  const auto once = simulate({.seed = 77});
+  const auto again = simulate({.seed = 77});
+  EXPECT_EQ(once.steps, again.steps);
+  EXPECT_EQ(once.finished, again.finished);
+  EXPECT_EQ(once.preemptions, again.preemptions);
+}
+
+}  // namespace
+}  // namespace troupe
