@@ -12,10 +12,10 @@
 namespace troupe {
 
 struct template_limits {
-  std::size_t max_steps = 1'000'000;      // evaluated nodes
-  std::size_t max_depth = 64;             // nesting of blocks and expressions, in the source and at run time
-  std::size_t max_output = 64U << 20U;    // bytes
-  std::size_t max_source = 1U << 20U;     // bytes of the template itself
+  std::size_t max_steps = 1'000'000;    // evaluated nodes
+  std::size_t max_depth = 64;           // nesting of blocks and expressions, in the source and at run time
+  std::size_t max_output = 64U << 20U;  // bytes
+  std::size_t max_source = 1U << 20U;   // bytes of the template itself
 };
 
 // Compiled once, immutable, safe to share between threads.
@@ -26,8 +26,8 @@ class chat_template {
   // The template of a model that has none: ChatML.
   static chat_template chatml();
 
-  // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token, tools, ...
-  // Errors: invalid_argument (raise_exception, a type error), resource limits by name.
+  // Renders with `context` as the global variables: messages, add_generation_prompt, bos_token, eos_token,
+  // tools, ... Errors: invalid_argument (raise_exception, a type error), resource limits by name.
   result<std::string> render(const nlohmann::ordered_json& context) const;
 
  private:

@@ -1,0 +1,121 @@
+// A parsed template. Chains (a + b + c, a.b.c|f, if/elif) are flat, so that only real nesting makes the tree
+// deep.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/chat_template/value.hpp"
+
+namespace troupe::jinja {
+
+struct expression;
+using expression_ptr = std::unique_ptr<const expression>;
+
+struct argument {
+  std::string name;  // empty: positional
+  expression_ptr given;
+};
+
+struct expression {
+  enum class kind {
+    literal,
+    name,
+    list_display,   // operands
+    tuple_display,  // operands
+    dict_display,   // operands: key, value, key, value, ...
+    conditional,    // operands: value, condition, otherwise (may be missing)
+    logical_or,     // operands
+    logical_and,    // operands
+    logical_not,    // operand
+    negative,       // operand
+    positive,       // operand
+    chain,          // operands joined by operators, from left to right
+    comparison,     // the same, in Python's way: a < b < c
+    postfix,        // operand, then steps
+  };
+  enum class op {
+    add,
+    subtract,
+    multiply,
+    divide,
+    floor_divide,
+    modulo,
+    power,
+    join,
+    equal,
+    not_equal,
+    less,
+    less_equal,
+    greater,
+    greater_equal,
+    in,
+    not_in
+  };
+  struct step {
+    enum class kind { attribute, subscript, slice, call, filter, test, not_test };
+    kind what = kind::attribute;
+    std::string name;                    // attribute, filter, test
+    std::vector<argument> arguments;     // call, filter, test
+    expression_ptr index, stop, stride;  // subscript; slice: each may be missing
+  };
+
+  kind what = kind::literal;
+  std::uint32_t line = 0;
+  value constant;
+  std::string name;
+  std::vector<expression_ptr> operands;
+  std::vector<op> operators;  // [operands - 1]
+  std::vector<step> steps;
+};
+
+struct statement;
+using block = std::vector<statement>;
+
+// What a value is bound to: names (several unpack), or an attribute of a namespace.
+struct target {
+  std::vector<std::string> names;
+  bool unpack = false;
+  std::string attribute;
+};
+
+struct macro {
+  struct parameter {
+    std::string name;
+    expression_ptr preset;  // may be missing
+  };
+  std::string name;
+  std::vector<parameter> parameters;
+  std::shared_ptr<const block> body;
+};
+
+struct statement {
+  enum class kind {
+    text,
+    output,
+    if_else,
+    for_loop,
+    set,
+    set_block,
+    macro_definition,
+    group,
+    break_loop,
+    continue_loop
+  };
+  kind what = kind::text;
+  std::uint32_t line = 0;
+  std::string text;
+  target bound;                                            // for_loop, set, set_block
+  expression_ptr given;                                    // output, set, for_loop's iterable
+  expression_ptr condition;                                // for_loop's filter
+  std::vector<std::pair<expression_ptr, block>> branches;  // if_else: a missing condition is else
+  block body;                                              // for_loop, set_block, group
+  block otherwise;                                         // for_loop's else
+  std::vector<expression::step> filters;                   // set_block
+  std::shared_ptr<const macro> defined;                    // macro_definition
+};
+
+}  // namespace troupe::jinja

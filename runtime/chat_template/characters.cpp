@@ -1,0 +1,139 @@
+#include "runtime/chat_template/characters.hpp"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/chat_template/escapes.hpp"
+
+namespace troupe::jinja {
+namespace {
+
+template <class Map>
+std::string map_characters(std::string_view text, const Map& map) {
+  std::string out;
+  out.reserve(text.size());
+  for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
+    if (first_utf8_unit(character).what != utf8_unit::kind::character) {
+      out += character;
+    } else {
+      append_utf8(static_cast<std::uint32_t>(map(static_cast<utf8proc_int32_t>(code_point))), out);
+    }
+  });
+  return out;
+}
+
+bool is_letter(utf8proc_int32_t code_point) {
+  const auto category = utf8proc_category(code_point);
+  return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
+         category == UTF8PROC_CATEGORY_LT;
+}
+
+bool separates_words(utf8proc_int32_t code_point) {
+  return is_white_space(static_cast<std::uint32_t>(code_point)) ||
+         (code_point < 0x80 &&
+          std::string_view("-({[<").find(static_cast<char>(code_point)) != std::string_view::npos);
+}
+
+}  // namespace
+
+std::uint32_t code_point_of(std::string_view character) {
+  const auto at = [character](std::size_t index) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(character[index]));
+  };
+  if (first_utf8_unit(character).what != utf8_unit::kind::character) return 0xFFFD;
+  switch (character.size()) {
+    case 1:
+      return at(0);
+    case 2:
+      return (at(0) & 0x1FU) << 6U | (at(1) & 0x3FU);
+    case 3:
+      return (at(0) & 0x0FU) << 12U | (at(1) & 0x3FU) << 6U | (at(2) & 0x3FU);
+    default:
+      return (at(0) & 0x07U) << 18U | (at(1) & 0x3FU) << 12U | (at(2) & 0x3FU) << 6U | (at(3) & 0x3FU);
+  }
+}
+
+std::vector<std::string_view> characters(std::string_view text) {
+  std::vector<std::string_view> out;
+  for_each_character(text, [&out](std::string_view character, std::uint32_t) { out.push_back(character); });
+  return out;
+}
+
+std::size_t count_characters(std::string_view text) {
+  std::size_t count = 0;
+  for_each_character(text, [&count](std::string_view, std::uint32_t) { ++count; });
+  return count;
+}
+
+bool is_white_space(std::uint32_t c) {
+  return c == ' ' || (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x1F) || c == 0x85 || c == 0xA0 ||
+         c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
+         c == 0x205F || c == 0x3000;
+}
+
+std::string_view strip(std::string_view text, side where, std::string_view drop) {
+  const auto dropped = characters(drop);
+  const auto goes = [&](std::string_view character) {
+    if (drop.empty()) return is_white_space(code_point_of(character));
+    return std::find(dropped.begin(), dropped.end(), character) != dropped.end();
+  };
+  while (where != side::right && !text.empty()) {
+    const auto first = text.substr(0, first_utf8_unit(text).size);
+    if (!goes(first)) break;
+    text.remove_prefix(first.size());
+  }
+  while (where != side::left && !text.empty()) {
+    auto begin = text.size() - 1;
+    while (begin > 0 && text.size() - begin < 4 && (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80U)
+      --begin;
+    if (begin + first_utf8_unit(text.substr(begin)).size != text.size()) begin = text.size() - 1;
+    if (!goes(text.substr(begin))) break;
+    text.remove_suffix(text.size() - begin);
+  }
+  return text;
+}
+
+std::string to_upper(std::string_view text) { return map_characters(text, utf8proc_toupper); }
+std::string to_lower(std::string_view text) { return map_characters(text, utf8proc_tolower); }
+
+std::string capitalize(std::string_view text) {
+  bool first = true;
+  return map_characters(text, [&first](utf8proc_int32_t code_point) {
+    return std::exchange(first, false) ? utf8proc_totitle(code_point) : utf8proc_tolower(code_point);
+  });
+}
+
+std::string title(std::string_view text, bool filter) {
+  bool begins = true;
+  return map_characters(text, [&](utf8proc_int32_t code_point) {
+    const auto changed = begins ? utf8proc_totitle(code_point) : utf8proc_tolower(code_point);
+    begins = filter ? separates_words(code_point) : !is_letter(code_point);
+    return changed;
+  });
+}
+
+std::string replace_all(std::string_view text, std::string_view from, std::string_view to,
+                        std::int64_t most) {
+  std::string out;
+  std::size_t position = 0;
+  if (from.empty()) {  // Python: before every character and at the end
+    for_each_character(text, [&](std::string_view character, std::uint32_t) {
+      if (most != 0) out += to;
+      if (most > 0) --most;
+      out += character;
+    });
+    return most == 0 ? out : out + std::string(to);
+  }
+  for (; most != 0; --most) {
+    const auto found = text.find(from, position);
+    if (found == std::string_view::npos) break;
+    out += text.substr(position, found - position);
+    out += to;
+    position = found + from.size();
+  }
+  return out += text.substr(position);
+}
+
+}  // namespace troupe::jinja

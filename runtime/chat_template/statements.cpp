@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include "runtime/chat_template/evaluator.hpp"
+#include "runtime/chat_template/library.hpp"
+
+namespace troupe::jinja {
+
+void evaluator::run(const block& statements, std::string& out) { execute(statements, out); }
+
+evaluator::flow evaluator::execute(const block& statements, std::string& out) {
+  const budget::level level(spent_);
+  for (const auto& one : statements) {
+    if (!spent_.spend()) break;
+    spent_.at_line(one.line);
+    const auto next = execute_one(one, out);
+    if (next != flow::next) return next;
+  }
+  return flow::next;
+}
+
+evaluator::flow evaluator::execute_one(const statement& one, std::string& out) {
+  using kind = statement::kind;
+  switch (one.what) {
+    case kind::text:
+      print(one.text, out);
+      break;
+    case kind::output:
+      print(to_text(spent_, evaluate(*one.given)), out);
+      break;
+    case kind::if_else:
+      return if_else(one, out);
+    case kind::for_loop:
+      for_loop(one, out);
+      break;
+    case kind::set:
+      assign(one.bound, evaluate(*one.given));
+      break;
+    case kind::set_block: {
+      auto captured = value::of(capture(one.body));
+      for (const auto& filter : one.filters) captured = step(captured, filter);
+      assign(one.bound, std::move(captured));
+      break;
+    }
+    case kind::macro_definition:
+      scope_.set(one.defined->name, value(value::variant(one.defined.get())));
+      break;
+    case kind::group:
+      return execute(one.body, out);
+    case kind::break_loop:
+      return flow::stop_loop;
+    case kind::continue_loop:
+      return flow::next_round;
+  }
+  return flow::next;
+}
+
+evaluator::flow evaluator::if_else(const statement& one, std::string& out) {
+  for (const auto& [condition, body] : one.branches) {
+    const bool taken = !condition || evaluate(*condition).truthy();
+    if (spent_.failed()) break;
+    if (taken) return execute(body, out);
+  }
+  return flow::next;
+}
+
+void evaluator::for_loop(const statement& one, std::string& out) {
+  const auto items = loop_items(one);
+  if (spent_.failed()) return;
+  if (items->empty()) {
+    const scope::frame frame(scope_, false);
+    execute(one.otherwise, out);
+    return;
+  }
+  ++loops_;
+  for (std::size_t index = 0; index < items->size() && spent_.spend(); ++index) {
+    const auto state = std::make_shared<const loop_state>(loop_state{items, index, loops_});
+    if (round(one, value(value::variant(state)), (*items)[index], out) == flow::stop_loop) break;
+  }
+  --loops_;
+}
+
+evaluator::flow evaluator::round(const statement& one, const value& loop, const value& item,
+                                 std::string& out) {
+  const scope::frame frame(scope_, false);
+  scope_.set("loop", loop);
+  assign(one.bound, item);
+  return execute(one.body, out);
+}
+
+// What the loop goes over: its items, less those that its "if" drops.
+std::shared_ptr<const list> evaluator::loop_items(const statement& one) {
+  auto items = iterate(spent_, evaluate(*one.given));
+  if (!one.condition || spent_.failed()) return items;
+  auto kept = std::make_shared<list>();
+  for (const auto& item : *items) {
+    if (!spent_.spend()) break;
+    const scope::frame frame(scope_, false);
+    assign(one.bound, item);
+    if (evaluate(*one.condition).truthy()) kept->push_back(item);
+  }
+  return kept;
+}
+
+void evaluator::assign(const target& bound, value given) {
+  if (spent_.failed()) return;
+  if (bound.unpack) return unpack(bound, given);
+  if (bound.attribute.empty()) return scope_.set(bound.names.front(), std::move(given));
+  const auto* holder = scope_.find(bound.names.front());
+  const auto* space = holder ? holder->get<std::shared_ptr<name_space>>() : nullptr;
+  if (!space) {
+    spent_.fail(fmt::format("'{}' is no namespace", bound.names.front()));
+  } else if (!given.may_be_stored()) {
+    spent_.fail("a namespace cannot hold a namespace or a loop", error_code::unsupported);
+  } else {
+    (*space)->insert_or_assign(bound.attribute, std::move(given));
+  }
+}
+
+void evaluator::unpack(const target& bound, const value& given) {
+  const auto items = iterate(spent_, given);
+  if (items->size() != bound.names.size()) {
+    spent_.fail(fmt::format("expected {} values to unpack, got {}", bound.names.size(), items->size()));
+    return;
+  }
+  for (std::size_t at = 0; at < items->size(); ++at) scope_.set(bound.names[at], (*items)[at]);
+}
+
+void evaluator::print(std::string_view text, std::string& out) {
+  if (spent_.spend(text.size()) && spent_.check_length(out.size() + text.size())) out += text;
+}
+
+std::string evaluator::capture(const block& statements) {
+  std::string text;
+  execute(statements, text);
+  return text;
+}
+
+}  // namespace troupe::jinja

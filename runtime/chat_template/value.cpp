@@ -1,0 +1,147 @@
+#include "runtime/chat_template/value.hpp"
+
+#include <algorithm>
+
+namespace troupe::jinja {
+namespace {
+
+constexpr std::size_t index_from = 16;  // entries; below that, looking at each is as fast
+
+}  // namespace
+
+dict::dict(std::vector<std::pair<std::string, value>> entries) {
+  const bool indexed = entries.size() >= index_from;
+  entries_.reserve(entries.size());
+  for (auto& [key, item] : entries) {
+    auto place = entries_.size();
+    if (indexed) {
+      place = index_.try_emplace(key, place).first->second;
+    } else {
+      const auto same = [&key = key](const auto& entry) { return entry.first == key; };
+      place =
+          static_cast<std::size_t>(std::find_if(entries_.begin(), entries_.end(), same) - entries_.begin());
+    }
+    if (place == entries_.size()) {
+      entries_.emplace_back(std::move(key), std::move(item));
+    } else {
+      entries_[place].second = std::move(item);
+    }
+  }
+}
+
+const value* dict::find(std::string_view key) const {
+  if (!index_.empty()) {
+    const auto found = index_.find(std::string(key));
+    return found == index_.end() ? nullptr : &entries_[found->second].second;
+  }
+  const auto found =
+      std::find_if(entries_.begin(), entries_.end(), [key](const auto& entry) { return entry.first == key; });
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::optional<value> value::of(list items, bool tuple) {
+  std::uint32_t depth = 0;
+  for (const auto& item : items) {
+    if (!item.may_be_stored()) return std::nullopt;
+    depth = std::max(depth, item.depth());
+  }
+  if (depth >= max_depth) return std::nullopt;
+  return value(variant(sequence{std::make_shared<const list>(std::move(items)), depth + 1, tuple}));
+}
+
+std::optional<value> value::of(dict entries) {
+  std::uint32_t depth = 0;
+  for (const auto& [key, item] : entries.entries()) {
+    if (!item.may_be_stored()) return std::nullopt;
+    depth = std::max(depth, item.depth());
+  }
+  if (depth >= max_depth) return std::nullopt;
+  return value(variant(mapping{std::make_shared<const dict>(std::move(entries)), depth + 1}));
+}
+
+bool value::may_be_stored() const {
+  return !get<std::shared_ptr<name_space>>() && !get<std::shared_ptr<const loop_state>>();
+}
+
+std::uint32_t value::depth() const {
+  if (const auto* nested = get<sequence>()) return nested->depth;
+  if (const auto* nested = get<mapping>()) return nested->depth;
+  return 0;
+}
+
+bool value::truthy() const {
+  if (is_undefined() || is_none()) return false;
+  if (const auto number_value = number()) return *number_value != 0;
+  if (string() || items() || entries()) return size() > 0;
+  return true;
+}
+
+std::optional<std::int64_t> value::integer() const {
+  if (const auto* whole = get<std::int64_t>()) return *whole;
+  if (const auto* truth_value = get<bool>()) return *truth_value ? 1 : 0;
+  return std::nullopt;
+}
+
+std::optional<double> value::number() const {
+  if (const auto* real = get<double>()) return *real;
+  if (const auto whole = integer()) return static_cast<double>(*whole);
+  return std::nullopt;
+}
+
+const char* value::type_name() const {
+  static constexpr const char* names[] = {"Undefined", "NoneType",    "bool",  "int",
+                                          "float",     "str",         "list",  "dict",
+                                          "Namespace", "LoopContext", "Macro", "function"};
+  return names[data_.index()];
+}
+
+std::size_t value::size() const {
+  if (const auto* characters = string()) return characters->size();
+  if (const auto* elements = items()) return elements->size();
+  if (const auto* pairs = entries()) return pairs->entries().size();
+  return 0;
+}
+
+std::optional<value> from_json(const nlohmann::ordered_json& json, std::uint32_t depth) {
+  using kind = nlohmann::ordered_json::value_t;
+  if (depth > value::max_depth) return std::nullopt;
+  switch (json.type()) {
+    case kind::boolean:
+      return value::truth(json.get<bool>());
+    case kind::number_integer:
+      return value::of(json.get<std::int64_t>());
+    case kind::number_unsigned: {
+      const auto number = json.get<std::uint64_t>();
+      if (number > INT64_MAX) return value(value::variant(static_cast<double>(number)));
+      return value::of(static_cast<std::int64_t>(number));
+    }
+    case kind::number_float:
+      return value(value::variant(json.get<double>()));
+    case kind::string:
+      return value::of(json.get<std::string>());
+    case kind::array: {
+      list items;
+      items.reserve(json.size());
+      for (const auto& element : json) {
+        auto item = from_json(element, depth + 1);
+        if (!item) return std::nullopt;
+        items.push_back(std::move(*item));
+      }
+      return value::of(std::move(items));
+    }
+    case kind::object: {
+      std::vector<std::pair<std::string, value>> entries;
+      entries.reserve(json.size());
+      for (const auto& [key, element] : json.items()) {
+        auto item = from_json(element, depth + 1);
+        if (!item) return std::nullopt;
+        entries.emplace_back(key, std::move(*item));
+      }
+      return value::of(dict(std::move(entries)));
+    }
+    default:
+      return value::nothing();
+  }
+}
+
+}  // namespace troupe::jinja

@@ -1,0 +1,73 @@
+#include "runtime/engine/prompt.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+
+#include "runtime/openai/messages.hpp"
+
+namespace troupe {
+namespace {
+
+using prompt_tokens = result<std::vector<token_id>>;
+
+std::string text_of(const tokenizer& tokenizer, std::optional<token_id> id) {
+  return id ? std::string(tokenizer.piece(*id)) : std::string();
+}
+
+struct prompt_builder {
+  const tokenizer& vocabulary;
+  const chat_template& chat;
+
+  prompt_tokens operator()(const chat_prompt& prompt) const {
+    auto messages = openai::read_messages(prompt.messages);
+    if (!messages) return tl::unexpected(messages.error());
+    for (auto& message : *messages) {
+      if (message["content"].is_null())
+        message["content"] = "";  // as vLLM: templates join contents as strings
+    }
+    // The variables that Hugging Face's apply_chat_template sets; what a request does not have is none there.
+    nlohmann::ordered_json context;
+    context["messages"] = std::move(*messages);
+    context["add_generation_prompt"] = prompt.add_generation_prompt;
+    context["bos_token"] = text_of(vocabulary, vocabulary.bos());
+    context["eos_token"] = text_of(vocabulary, vocabulary.eos());
+    context["tools"] = nullptr;
+    context["documents"] = nullptr;
+    const auto text = chat.render(context);
+    if (!text) return fail(text.error().code, text.error().message, "messages");
+    return not_empty(vocabulary.encode(*text, {.add_special_tokens = false, .parse_special = true}),
+                     "messages");
+  }
+
+  prompt_tokens operator()(const text_prompt& prompt) const {
+    const encode_options options{.add_special_tokens = prompt.add_special_tokens, .parse_special = true};
+    return not_empty(vocabulary.encode(prompt.text, options), "prompt");
+  }
+
+  prompt_tokens operator()(const token_prompt& prompt) const {
+    for (const auto id : prompt.ids) {
+      if (id >= 0 && id < vocabulary.vocab_size()) continue;
+      return fail(
+          error_code::invalid_argument,
+          fmt::format("token id {} is outside the vocabulary of {} tokens", id, vocabulary.vocab_size()),
+          "prompt");
+    }
+    return not_empty(prompt.ids, "prompt");
+  }
+
+  static prompt_tokens not_empty(std::vector<token_id> ids, const char* param) {
+    if (ids.empty()) return fail(error_code::invalid_argument, "the prompt must not be empty", param);
+    return ids;
+  }
+};
+
+}  // namespace
+
+result<std::vector<token_id>> build_prompt(const generation_request& request, const tokenizer& tokenizer,
+                                           const chat_template& chat) {
+  return std::visit(prompt_builder{tokenizer, chat}, request.prompt);
+}
+
+}  // namespace troupe

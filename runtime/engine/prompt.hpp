@@ -1,0 +1,21 @@
+// From what a client sent to the tokens that the engine runs.
+#pragma once
+#include <vector>
+
+#include "runtime/chat_template/chat_template.hpp"
+#include "runtime/request.hpp"
+#include "runtime/result.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+// Chat: the messages are rendered by the template, which writes the begin-of-text token itself where the
+// model wants one. Message contents are strings or lists of {"type": "text", "text": ...}, joined by line
+// breaks. Text: encoded, with the begin-of-text token where the file asks for it. Tokens: checked against the
+// vocabulary. Special tokens written out in a prompt ("<|im_end|>") become those tokens, as in vLLM and
+// llama.cpp: who passes on words of strangers in a chat has to take such text out of them. Errors:
+// invalid_argument, with param "messages" or "prompt".
+result<std::vector<token_id>> build_prompt(const generation_request& request, const tokenizer& tokenizer,
+                                           const chat_template& chat);
+
+}  // namespace troupe
