@@ -29,8 +29,10 @@ live_generation::live_generation(engine_port& port, generation_request_ptr reque
         events->push({stream, std::move(event)}, bytes);
       })) {}
 
-live_generation::~live_generation() {
-  if (port_ != nullptr) port_->abort(id_);
+live_generation::~live_generation() { abort(); }
+
+void live_generation::abort() {
+  if (port_ != nullptr) std::exchange(port_, nullptr)->abort(id_);
 }
 
 live_generation::live_generation(live_generation&& other) noexcept

@@ -29,6 +29,7 @@ class live_generation {
   live_generation& operator=(live_generation&&) = delete;
 
   void ended() { port_ = nullptr; }
+  void abort();  // its end still comes
 
  private:
   engine_port* port_;

@@ -27,10 +27,11 @@ request_id scripted_engine::generate(generation_request_ptr request, stream_sink
 }
 
 void scripted_engine::abort(request_id id) {
-  const std::lock_guard lock(mutex_);
-  aborted_.insert(id);
-  streams_.erase(id);
-  changed_.notify_all();
+  {
+    const std::lock_guard lock(mutex_);
+    aborted_.insert(id);
+  }
+  std::thread([this, id] { emit(id, last_piece(finish_reason::abort)); }).join();
 }
 
 void scripted_engine::tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) {

@@ -1,0 +1,98 @@
+// What tcp_session does with the frames of its client, and with the events for it.
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "actors/net/tcp_session.hpp"
+#include "runtime/openai/json_reader.hpp"
+#include "runtime/wire/payloads.hpp"
+
+namespace troupe::net {
+
+std::optional<error> tcp_session::handle(const wire::frame_header& header, std::string payload) {
+  switch (static_cast<wire::frame_type>(header.type)) {
+    case wire::frame_type::hello:
+      return greet(payload);
+    case wire::frame_type::generate:
+      start_stream(header.request, std::move(payload));
+      break;
+    case wire::frame_type::cancel:
+      cancel_stream(header.request);
+      break;
+    default:
+      queue(wire::frame_type::pong, 0, payload);
+      break;
+  }
+  return std::nullopt;
+}
+
+std::optional<error> tcp_session::greet(const std::string& payload) {
+  if (auto understood = wire::check_hello(payload); !understood) return understood.error();
+  greeted_ = true;
+  const model_card model = shared_->port.model();
+  const tcp_options& options = shared_->options;
+  queue(wire::frame_type::welcome, 0,
+        wire::welcome_payload(
+            {options.version, model.id, model.max_model_len, options.max_frame_bytes, options.max_streams}));
+  return std::nullopt;
+}
+
+void tcp_session::start_stream(std::uint64_t request, std::string payload) {
+  auto opened = open_stream(request, std::move(payload));
+  if (opened) {
+    streams_.emplace(request, std::move(*opened));
+  } else {
+    queue(wire::frame_type::error, request, wire::error_payload(opened.error()));
+  }
+}
+
+result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std::string payload) {
+  if (streams_.contains(request)) {
+    return fail(error_code::invalid_argument, fmt::format("request {} is still running", request));
+  }
+  if (streams_.size() >= shared_->options.max_streams) {
+    return fail(error_code::resource_exhausted, "too many requests at once on this connection");
+  }
+  const engine_status status = shared_->port.status();
+  if (!status.live || !status.ready || finishing_) {
+    return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
+  }
+  const auto document = openai::read_json(payload);
+  if (!document) return tl::unexpected<error>(document.error());
+  const model_card model = shared_->port.model();
+  auto parsed = openai::parse_generation(
+      *document, {model.id, model.vocab_size, shared_->options.max_logprobs, shared_->random()});
+  if (!parsed) return tl::unexpected<error>(parsed.error());
+  const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
+  auto generation = std::make_shared<const generation_request>(std::move(parsed->generation));
+  return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed->answer,
+                with_logprobs};
+}
+
+void tcp_session::cancel_stream(std::uint64_t request) {
+  const auto found = streams_.find(request);
+  if (found != streams_.end()) return found->second.live.abort();
+  queue(wire::frame_type::error, request,
+        wire::error_payload({error_code::not_found, fmt::format("request {} is not running", request)}));
+}
+
+void tcp_session::write_event(const tagged_event& entry) {
+  const auto found = streams_.find(entry.stream);
+  if (found == streams_.end()) return;
+  const stream_event& event = entry.event;
+  if (!event.text.empty() || !event.tokens.empty()) {
+    const openai::answer_options& options = found->second.options;
+    const wire::delta_options shown{found->second.with_logprobs,
+                                    options.return_token_ids,
+                                    {shared_->name, options.return_tokens_as_token_ids}};
+    queue(wire::frame_type::delta, entry.stream, wire::delta_payload(event, shown));
+  }
+  if (!event.end) return;
+  found->second.live.ended();
+  streams_.erase(found);
+  queue(wire::frame_type::finished, entry.stream, wire::finished_payload(*event.end));
+  if (finishing_ && streams_.empty()) last_words_ = true;
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,38 @@
+#include "actors/net/tcp_server.hpp"
+
+#include <string>
+#include <utility>
+
+#include "actors/net/socket_server.hpp"
+#include "actors/net/tcp_session.hpp"
+#include "runtime/wire/frame.hpp"
+#include "runtime/wire/payloads.hpp"
+
+namespace troupe::net {
+
+result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
+  std::string refusal;
+  wire::append_frame(refusal, wire::frame_type::error, 0,
+                     wire::error_payload({error_code::unavailable, "too many connections at the moment"}));
+  const listen_options listen = options.listen;
+  auto shared = std::make_shared<tcp_shared>(std::move(options), port);
+  auto server =
+      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+        return std::make_shared<tcp_session>(context, std::move(socket), shared);
+      });
+  if (!server) return tl::unexpected<error>(server.error());
+  return tcp_server(std::move(*server));
+}
+
+tcp_server::tcp_server(std::unique_ptr<socket_server> server) : server_(std::move(server)) {}
+tcp_server::~tcp_server() = default;
+tcp_server::tcp_server(tcp_server&&) noexcept = default;
+tcp_server& tcp_server::operator=(tcp_server&&) noexcept = default;
+
+std::uint16_t tcp_server::port() const { return server_->port(); }
+std::size_t tcp_server::connections() const { return server_->connections(); }
+void tcp_server::stop_accepting() { server_->stop_accepting(); }
+void tcp_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
+void tcp_server::close() { server_->close(); }
+
+}  // namespace troupe::net

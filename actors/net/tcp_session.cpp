@@ -1,0 +1,157 @@
+#include "actors/net/tcp_session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "runtime/wire/payloads.hpp"
+
+namespace troupe::net {
+namespace {
+
+constexpr std::size_t payload_step = 64U << 10U;  // memory follows what has arrived, not what was announced
+
+}  // namespace
+
+tcp_session::tcp_session(asio::io_context& context, tcp::socket socket, std::shared_ptr<tcp_shared> shared)
+    : context_(context),
+      socket_(std::move(socket)),
+      shared_(std::move(shared)),
+      read_deadline_(context, [this] { on_silence(); }),
+      write_deadline_(context, [this] { close(); }),
+      wake_writer_(context),
+      writer_ended_(context),
+      events_(std::make_shared<event_mailbox>(context, shared_->options.max_stream_buffer_bytes,
+                                              [this](bool overflowed) {
+                                                if (overflowed) close();
+                                                wake_writer_.notify();
+                                              })) {}
+
+asio::awaitable<void> tcp_session::run() {
+  const event_mailbox::closer at_end(*events_);
+  writing_ = true;
+  asio::co_spawn(context_, write_frames(), [self = shared_from_this()](std::exception_ptr) {
+    self->writing_ = false;
+    self->writer_ended_.notify();
+  });
+  const std::optional<error> fault = co_await read_frames();
+  streams_.clear();
+  if (fault) queue(wire::frame_type::error, 0, wire::error_payload(*fault));
+  last_words_ = true;
+  wake_writer_.notify();
+  while (writing_) co_await writer_ended_.wait();
+  if (!fault || gone_) co_return;
+  in_frame_ = true;
+  read_deadline_.arm(shared_->options.linger_timeout);
+  co_await linger(socket_);
+}
+
+void tcp_session::finish() {
+  finishing_ = true;
+  if (streams_.empty()) {
+    last_words_ = true;
+    wake_writer_.notify();
+  }
+}
+
+void tcp_session::close() {
+  gone_ = true;
+  asio_error ignored;
+  socket_.close(ignored);
+  wake_writer_.notify();
+}
+
+// A silent client may stay while the engine works for it; half a frame may not.
+void tcp_session::on_silence() {
+  if (in_frame_ || streams_.empty()) return close();
+  read_deadline_.arm(shared_->options.idle_timeout);
+}
+
+asio::awaitable<std::optional<error>> tcp_session::read_frames() {
+  for (;;) {
+    wire::frame_header header;
+    const bool came = co_await read_header(header);
+    if (!came) co_return std::nullopt;
+    if (auto fault = check_header(header)) co_return fault;
+    byte_budget::share held(shared_->frames);
+    if (!held.hold(header.length)) {
+      co_return error{error_code::resource_exhausted, "too many large frames at the moment"};
+    }
+    std::string payload;
+    const bool complete = co_await read_payload(payload, header.length);
+    if (!complete) co_return std::nullopt;
+    if (auto fault = handle(header, std::move(payload))) co_return fault;
+  }
+}
+
+asio::awaitable<bool> tcp_session::read_header(wire::frame_header& header) {
+  const tcp_options& options = shared_->options;
+  wire::header_bytes bytes{};
+  in_frame_ = false;
+  read_deadline_.arm(greeted_ ? options.idle_timeout : options.hello_timeout);
+  const auto [failure, first] = co_await socket_.async_read_some(asio::buffer(bytes), no_throw);
+  if (failure) co_return false;
+  in_frame_ = true;
+  if (greeted_) read_deadline_.arm(options.frame_timeout);
+  const auto [cut, rest] = co_await asio::async_read(socket_, asio::buffer(bytes) + first, no_throw);
+  header = wire::decode_header(bytes);
+  co_return !cut;
+}
+
+asio::awaitable<bool> tcp_session::read_payload(std::string& payload, std::size_t size) {
+  while (payload.size() < size) {
+    const std::size_t have = payload.size();
+    payload.resize(std::min(size, have + std::max(have, payload_step)));
+    const auto [failure, got] = co_await asio::async_read(socket_, asio::buffer(payload) + have, no_throw);
+    if (failure) co_return false;
+  }
+  co_return true;
+}
+
+std::optional<error> tcp_session::check_header(const wire::frame_header& header) const {
+  const auto limit = wire::client_payload_limit(header.type, shared_->options.max_frame_bytes);
+  if (!limit)
+    return error{error_code::invalid_argument, fmt::format("frame type {} is unknown", header.type)};
+  if (header.length > *limit) {
+    return error{error_code::too_large,
+                 fmt::format("a frame of type {} holds at most {} bytes", header.type, *limit)};
+  }
+  const bool is_hello = header.type == static_cast<std::uint8_t>(wire::frame_type::hello);
+  if (is_hello == greeted_) {
+    return error{error_code::invalid_argument,
+                 greeted_ ? "hello was said already" : "the first frame must be hello"};
+  }
+  const bool names_request = header.type == static_cast<std::uint8_t>(wire::frame_type::generate) ||
+                             header.type == static_cast<std::uint8_t>(wire::frame_type::cancel);
+  if (names_request == (header.request != 0)) return std::nullopt;
+  return error{error_code::invalid_argument, names_request
+                                                 ? "request number 0 is the connection's own"
+                                                 : "this frame belongs to no request: its number must be 0"};
+}
+
+asio::awaitable<void> tcp_session::write_frames() {
+  while (!gone_) {
+    for (const tagged_event& entry : events_->take()) write_event(entry);
+    if (out_.empty()) {
+      if (last_words_) break;
+      co_await wake_writer_.wait();
+      continue;
+    }
+    const std::string batch = std::exchange(out_, {});
+    write_deadline_.arm(shared_->options.write_timeout);
+    const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(batch), no_throw);
+    write_deadline_.disarm();
+    if (failure) close();
+  }
+  // Reading ends too: for a client that broke the protocol it already has.
+  if (finishing_) close();
+}
+
+void tcp_session::queue(wire::frame_type type, std::uint64_t request, std::string_view payload) {
+  wire::append_frame(out_, type, request, payload);
+  if (out_.size() > 2 * shared_->options.max_stream_buffer_bytes) close();
+  wake_writer_.notify();
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,87 @@
+// One client of the TCP protocol (docs/protocol.md): many generations at once over one connection.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "actors/net/async_event.hpp"
+#include "actors/net/byte_budget.hpp"
+#include "actors/net/connection.hpp"
+#include "actors/net/deadline.hpp"
+#include "actors/net/engine_port.hpp"
+#include "actors/net/live_generation.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/openai/logprobs.hpp"
+#include "runtime/openai/request.hpp"
+#include "runtime/wire/frame.hpp"
+
+namespace troupe::net {
+
+// What the connections of one server share. Lives on the io_context thread.
+struct tcp_shared {
+  tcp_shared(tcp_options chosen, engine_port& engine)
+      : options(std::move(chosen)),
+        port(engine),
+        frames(options.max_buffered_bytes),
+        name([&engine](token_id id) { return engine.token_text(id); }) {}
+  const tcp_options options;
+  engine_port& port;
+  byte_budget frames;
+  const openai::token_namer name;
+  std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
+};
+
+class tcp_session final : public connection, public std::enable_shared_from_this<tcp_session> {
+ public:
+  tcp_session(asio::io_context& context, tcp::socket socket, std::shared_ptr<tcp_shared> shared);
+  asio::awaitable<void> run() override;
+  void finish() override;
+  void close() override;
+
+ private:
+  struct stream {
+    live_generation live;
+    openai::answer_options options;
+    bool with_logprobs = false;
+  };
+  // Nothing: the client has left. An error: the client broke the protocol and is told so before the end.
+  asio::awaitable<std::optional<error>> read_frames();
+  asio::awaitable<bool> read_header(wire::frame_header& header);
+  asio::awaitable<bool> read_payload(std::string& payload, std::size_t size);
+  std::optional<error> check_header(const wire::frame_header& header) const;
+  std::optional<error> handle(const wire::frame_header& header, std::string payload);
+
+  std::optional<error> greet(const std::string& payload);
+  void start_stream(std::uint64_t request, std::string payload);
+  result<stream> open_stream(std::uint64_t request, std::string payload);
+  void cancel_stream(std::uint64_t request);
+  void write_event(const tagged_event& entry);
+
+  asio::awaitable<void> write_frames();
+  void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
+  void on_silence();
+
+  asio::io_context& context_;
+  tcp::socket socket_;
+  std::shared_ptr<tcp_shared> shared_;
+  deadline read_deadline_;
+  deadline write_deadline_;
+  async_event wake_writer_;
+  async_event writer_ended_;
+  std::shared_ptr<event_mailbox> events_;
+  std::unordered_map<std::uint64_t, stream> streams_;  // by the client's number
+  std::string out_;                                    // frames to be written
+  bool greeted_ = false;
+  bool in_frame_ = false;  // a frame has begun to arrive
+  bool writing_ = false;
+  bool last_words_ = false;  // the writer ends when out_ is empty
+  bool finishing_ = false;
+  bool gone_ = false;
+};
+
+}  // namespace troupe::net

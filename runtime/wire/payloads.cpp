@@ -1,0 +1,73 @@
+#include "runtime/wire/payloads.hpp"
+
+#include <fmt/format.h>
+
+#include "runtime/openai/answer_parts.hpp"
+#include "runtime/openai/error_body.hpp"
+#include "runtime/openai/field_reader.hpp"
+#include "runtime/openai/json_reader.hpp"
+
+namespace troupe::wire {
+
+result<void> check_hello(std::string_view payload) {
+  const auto document = openai::read_json(payload);
+  if (!document) return tl::unexpected<error>(document.error());
+  if (!document->is_object()) return fail(error_code::invalid_argument, "hello must be a JSON object");
+  const openai::json* const version = openai::field_reader(*document).find("protocol");
+  const auto number = version == nullptr ? std::nullopt : openai::as_integer(*version);
+  if (!number) return fail(error_code::invalid_argument, "hello must name its protocol version", "protocol");
+  if (*number == protocol_version) return {};
+  return fail(error_code::unsupported,
+              fmt::format("protocol version {} is not spoken here: use {}", *number, protocol_version),
+              "protocol");
+}
+
+std::string welcome_payload(const welcome& facts) {
+  std::string payload;
+  openai::json_writer out(payload);
+  out.begin_object().key("protocol").integer(protocol_version).key("server").string(facts.server);
+  out.key("model").string(facts.model).key("max_model_len").integer(facts.max_model_len);
+  out.key("max_frame_bytes").integer(static_cast<std::int64_t>(facts.max_frame_bytes));
+  out.key("max_streams").integer(static_cast<std::int64_t>(facts.max_streams)).end_object();
+  return payload;
+}
+
+std::string delta_payload(const stream_event& event, const delta_options& options) {
+  std::string payload;
+  openai::json_writer out(payload);
+  out.begin_object().key("text").string(event.text).key("token_ids");
+  openai::write_ids(out, event.tokens);
+  if (options.with_logprobs && !event.logprobs.empty()) {
+    out.key("logprobs");
+    openai::write_chat_logprobs(out, event.logprobs, options.style);
+  }
+  if (options.with_prompt && !event.prompt_tokens.empty()) {
+    out.key("prompt_token_ids");
+    openai::write_ids(out, event.prompt_tokens);
+  }
+  if (!event.prompt_logprobs.empty()) {
+    out.key("prompt_logprobs");
+    openai::write_prompt_logprobs(out, event.prompt_logprobs, options.style);
+  }
+  out.end_object();
+  return payload;
+}
+
+std::string finished_payload(const finished& end) {
+  std::string payload;
+  openai::json_writer out(payload);
+  out.begin_object();
+  openai::write_finish(out, &end);
+  out.key("usage");
+  openai::write_usage(out, end.tokens);
+  if (end.failure) {
+    out.key("error");
+    openai::write_error(out, *end.failure);
+  }
+  out.end_object();
+  return payload;
+}
+
+std::string error_payload(const error& failure) { return openai::error_body(failure); }
+
+}  // namespace troupe::wire

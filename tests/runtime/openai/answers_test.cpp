@@ -1,0 +1,245 @@
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/openai/chunk_stream.hpp"
+#include "runtime/openai/error_body.hpp"
+#include "runtime/openai/models.hpp"
+#include "runtime/openai/tokenize.hpp"
+#include "runtime/openai/whole_answer.hpp"
+
+namespace troupe::openai {
+namespace {
+
+const token_namer name = [](token_id id) {
+  return id == 9 ? std::string("\xE2\x82") : "t" + std::to_string(id);
+};
+const answer_identity identity{"id-1", "m", 77};
+
+stream_event first_event() {
+  stream_event event;
+  event.text = "Hel";
+  event.tokens = {1};
+  event.logprobs = {{1, -0.5F, 1, {{1, -0.5F}, {2, -1.5F}}}};
+  event.prompt_tokens = {10, 11, 12};
+  return event;
+}
+
+stream_event last_event() {
+  stream_event event;
+  event.text = "lo";
+  event.tokens = {9};
+  event.logprobs = {{9, -std::numeric_limits<float>::infinity(), 3, {{1, -0.25F}}}};
+  event.end = finished{finish_reason::stop, "END", {}, {}, {3, 2}};
+  return event;
+}
+
+nlohmann::json whole(answer_options options, bool logprobs) {
+  whole_answer answer;
+  answer.add(first_event());
+  EXPECT_FALSE(answer.complete());
+  answer.add(last_event());
+  EXPECT_TRUE(answer.complete());
+  return nlohmann::json::parse(answer.body(identity, options, logprobs, name));
+}
+
+TEST(whole_answer, is_a_chat_completion) {
+  const auto body = whole({}, false);
+  EXPECT_EQ(body, nlohmann::json::parse(
+                      R"({"id":"id-1","object":"chat.completion","created":77,"model":"m","choices":[
+      {"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"logprobs":null,
+       "finish_reason":"stop","stop_reason":"END"}],
+      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}})"));
+}
+
+TEST(whole_answer, is_a_text_completion) {
+  const auto body = whole({.kind = answer_kind::completion, .return_token_ids = true}, true);
+  EXPECT_EQ(body["object"], "text_completion");
+  EXPECT_EQ(body["choices"],
+            nlohmann::json::parse(R"([{"index":0,"text":"Hello","logprobs":{"text_offset":[0,2],
+      "token_logprobs":[-0.5,-9999.0],"tokens":["t1","\ufffd\ufffd"],
+      "top_logprobs":[{"t1":-0.5,"t2":-1.5},{"\ufffd\ufffd":-9999.0,"t1":-0.25}]},
+      "finish_reason":"stop","stop_reason":"END","token_ids":[1,9],"prompt_token_ids":[10,11,12]}])"));
+}
+
+TEST(whole_answer, gives_chat_log_probabilities_with_the_raw_bytes) {
+  const auto content = whole({}, true)["choices"][0]["logprobs"]["content"];
+  EXPECT_EQ(content[0],
+            nlohmann::json::parse(R"({"token":"t1","logprob":-0.5,"bytes":[116,49],"top_logprobs":[
+      {"token":"t1","logprob":-0.5,"bytes":[116,49]},{"token":"t2","logprob":-1.5,"bytes":[116,50]}]})"));
+  EXPECT_EQ(content[1]["bytes"], nlohmann::json::parse("[226,130]"));
+  EXPECT_EQ(content[1]["logprob"], -9999.0);
+}
+
+TEST(whole_answer, tokens_can_be_written_as_ids) {
+  const auto body = whole({.return_tokens_as_token_ids = true}, true);
+  EXPECT_EQ(body["choices"][0]["logprobs"]["content"][1]["token"], "token_id:9");
+}
+
+TEST(whole_answer, prompt_log_probabilities_begin_with_null) {
+  whole_answer answer;
+  stream_event event = last_event();
+  event.prompt_logprobs = {{11, -2.0F, 5, {{4, -0.125F}, {11, -2.0F}}}, {12, -0.5F, 1, {{12, -0.5F}}}};
+  answer.add(event);
+  const auto body = nlohmann::json::parse(answer.body(identity, {}, false, name));
+  EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse(R"([null,
+      {"11":{"logprob":-2.0,"rank":5,"decoded_token":"t11"},"4":{"logprob":-0.125,"rank":1,"decoded_token":"t4"}},
+      {"12":{"logprob":-0.5,"rank":1,"decoded_token":"t12"}}])"));
+}
+
+TEST(whole_answer, tells_a_failure) {
+  whole_answer answer;
+  EXPECT_EQ(answer.failure(), nullptr);
+  stream_event event;
+  event.end = finished{finish_reason::error, {}, {}, error{error_code::too_large, "too long", "prompt"}, {}};
+  answer.add(event);
+  ASSERT_NE(answer.failure(), nullptr);
+  EXPECT_EQ(answer.failure()->message, "too long");
+}
+
+std::vector<nlohmann::json> chunks_of(const answer_options& options, bool logprobs,
+                                      const std::vector<stream_event>& events) {
+  chunk_stream stream(identity, options, logprobs, name);
+  std::string out;
+  for (const stream_event& event : events) stream.append(event, out);
+  std::vector<nlohmann::json> chunks;
+  for (std::size_t at = 0; at < out.size();) {
+    const auto end = out.find("\n\n", at);
+    EXPECT_EQ(out.substr(at, 6), "data: ");
+    const std::string data = out.substr(at + 6, end - at - 6);
+    chunks.push_back(data == "[DONE]" ? nlohmann::json("[DONE]") : nlohmann::json::parse(data));
+    at = end + 2;
+  }
+  return chunks;
+}
+
+TEST(chunk_stream, a_chat_begins_with_its_role_and_ends_with_done) {
+  const auto chunks = chunks_of({.stream = true}, false, {first_event(), last_event()});
+  ASSERT_EQ(chunks.size(), 4U);
+  EXPECT_EQ(chunks[0],
+            nlohmann::json::parse(R"({"id":"id-1","object":"chat.completion.chunk","created":77,"model":"m",
+      "choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null,
+      "stop_reason":null}]})"));
+  EXPECT_EQ(chunks[1]["choices"][0]["delta"], nlohmann::json::parse(R"({"content":"Hel"})"));
+  EXPECT_EQ(chunks[2]["choices"][0]["delta"]["content"], "lo");
+  EXPECT_EQ(chunks[2]["choices"][0]["finish_reason"], "stop");
+  EXPECT_EQ(chunks[2]["choices"][0]["stop_reason"], "END");
+  EXPECT_EQ(chunks[3], "[DONE]");
+}
+
+TEST(chunk_stream, a_completion_streams_text_and_moves_its_offsets) {
+  const auto chunks = chunks_of({.kind = answer_kind::completion, .stream = true, .return_token_ids = true},
+                                true, {first_event(), last_event()});
+  ASSERT_EQ(chunks.size(), 3U);
+  EXPECT_EQ(chunks[0]["object"], "text_completion");
+  EXPECT_EQ(chunks[0]["choices"][0]["text"], "Hel");
+  EXPECT_EQ(chunks[0]["choices"][0]["prompt_token_ids"], nlohmann::json::parse("[10,11,12]"));
+  EXPECT_EQ(chunks[1]["choices"][0]["logprobs"]["text_offset"], nlohmann::json::parse("[2]"));
+  EXPECT_EQ(chunks[1]["choices"][0]["token_ids"], nlohmann::json::parse("[9]"));
+  EXPECT_FALSE(chunks[1]["choices"][0].contains("prompt_token_ids"));
+}
+
+TEST(chunk_stream, usage_comes_in_a_chunk_of_its_own) {
+  const auto chunks =
+      chunks_of({.stream = true, .include_usage = true}, false, {first_event(), last_event()});
+  ASSERT_EQ(chunks.size(), 5U);
+  EXPECT_TRUE(chunks[1]["usage"].is_null());
+  EXPECT_EQ(chunks[3]["choices"], nlohmann::json::array());
+  EXPECT_EQ(chunks[3]["usage"]["total_tokens"], 5);
+}
+
+TEST(chunk_stream, usage_can_come_with_every_chunk) {
+  const auto chunks =
+      chunks_of({.stream = true, .continuous_usage = true}, false, {first_event(), last_event()});
+  EXPECT_EQ(chunks[1]["usage"],
+            nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":1,"total_tokens":4})"));
+}
+
+TEST(chunk_stream, tokens_without_text_make_no_chunk_unless_they_are_asked_for) {
+  stream_event silent;
+  silent.tokens = {9};
+  EXPECT_EQ(chunks_of({.stream = true}, false, {first_event(), silent, last_event()}).size(), 4U);
+  EXPECT_EQ(
+      chunks_of({.stream = true, .return_token_ids = true}, false, {first_event(), silent, last_event()})
+          .size(),
+      5U);
+}
+
+TEST(chunk_stream, a_failure_on_the_way_is_an_error_event_then_done) {
+  stream_event event;
+  event.end = finished{finish_reason::error, {}, {}, error{error_code::internal, "a fault"}, {}};
+  const auto chunks = chunks_of({.stream = true, .include_usage = true}, false, {first_event(), event});
+  ASSERT_EQ(chunks.size(), 4U);
+  EXPECT_EQ(chunks[2]["error"]["message"], "a fault");
+  EXPECT_EQ(chunks[3], "[DONE]");
+}
+
+TEST(error_body, every_code_has_its_status_and_shape) {
+  const std::vector<std::pair<error_code, int>> statuses = {{error_code::invalid_argument, 400},
+                                                            {error_code::unsupported, 400},
+                                                            {error_code::not_found, 404},
+                                                            {error_code::too_large, 413},
+                                                            {error_code::resource_exhausted, 429},
+                                                            {error_code::unavailable, 503},
+                                                            {error_code::internal, 500},
+                                                            {error_code::corrupt_file, 500},
+                                                            {error_code::io_error, 500}};
+  for (const auto& [code, status] : statuses) {
+    EXPECT_EQ(http_status(code), status);
+    EXPECT_EQ(is_transient(code), status == 429 || status == 503);
+    const auto body = nlohmann::json::parse(error_body({code, "why \xFF", "field"}));
+    EXPECT_EQ(body["error"].size(), 4U);
+    EXPECT_EQ(body["error"]["message"], "why \ufffd");
+    EXPECT_EQ(body["error"]["param"], "field");
+  }
+  EXPECT_TRUE(nlohmann::json::parse(error_body({error_code::internal, "x"}))["error"]["param"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(error_body({error_code::not_found, "x", "model"}))["error"]["code"],
+            "model_not_found");
+}
+
+TEST(tokenize, parses_and_answers_in_vllm_s_shape) {
+  const request_context context{"m", 100};
+  auto text = parse_tokenize(json::parse(R"({"model":"m","prompt":"","add_special_tokens":false})"), context);
+  ASSERT_TRUE(text.has_value());
+  EXPECT_FALSE(std::get<text_prompt>(text->prompt).add_special_tokens);
+  auto chat = parse_tokenize(
+      json::parse(
+          R"({"messages":[{"role":"user","content":"x"}],"add_generation_prompt":false,"return_token_strs":true})"),
+      context);
+  ASSERT_TRUE(chat.has_value());
+  EXPECT_FALSE(std::get<chat_prompt>(chat->prompt).add_generation_prompt);
+  EXPECT_TRUE(chat->return_token_strs);
+  for (const char* body : {"{}", "[]", R"({"prompt":5})", R"({"prompt":"x","add_special_tokens":1})",
+                           R"({"messages":[]})", R"({"prompt":"x","model":"y"})"}) {
+    EXPECT_FALSE(parse_tokenize(json::parse(body), context).has_value()) << body;
+  }
+  const std::vector<token_id> ids = {1, 2};
+  const std::vector<std::string> strings = {"a", "\xFF"};
+  EXPECT_EQ(tokenize_answer(ids, nullptr, 8),
+            R"({"count":2,"max_model_len":8,"tokens":[1,2],"token_strs":null})");
+  EXPECT_EQ(nlohmann::json::parse(tokenize_answer(ids, &strings, 8))["token_strs"].size(), 2U);
+}
+
+TEST(detokenize, takes_ids_of_the_vocabulary) {
+  const request_context context{"m", 100};
+  EXPECT_EQ(*parse_detokenize(json::parse(R"({"tokens":[0,99]})"), context), (std::vector<token_id>{0, 99}));
+  EXPECT_TRUE(parse_detokenize(json::parse(R"({"tokens":[]})"), context)->empty());
+  for (const char* body :
+       {"{}", R"({"tokens":"1"})", R"({"tokens":[100]})", R"({"tokens":[-1]})", R"({"tokens":["1"]})"}) {
+    EXPECT_EQ(parse_detokenize(json::parse(body), context).error().param, "tokens") << body;
+  }
+  EXPECT_EQ(detokenize_answer("a\"b"), R"({"prompt":"a\"b"})");
+}
+
+TEST(models, are_listed_with_their_context) {
+  const model_description model{"m", 5, 64};
+  EXPECT_EQ(nlohmann::json::parse(model_list_answer(model))["data"][0],
+            nlohmann::json::parse(model_answer(model)));
+  EXPECT_EQ(nlohmann::json::parse(model_answer(model))["max_model_len"], 64);
+}
+
+}  // namespace
+}  // namespace troupe::openai

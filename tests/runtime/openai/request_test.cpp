@@ -1,0 +1,276 @@
+#include "runtime/openai/request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace troupe::openai {
+namespace {
+
+constexpr std::uint64_t drawn_seed = 99;
+
+request_context context() { return {"m", 1000, 20, drawn_seed}; }
+
+json chat_body(const std::string& members = "{}") {
+  json body = json::parse(R"({"model":"m","messages":[{"role":"user","content":"hi"}]})");
+  body.update(json::parse(members));
+  return body;
+}
+
+json completion_body(const std::string& members = "{}") {
+  json body = json::parse(R"({"model":"m","prompt":"hi"})");
+  body.update(json::parse(members));
+  return body;
+}
+
+TEST(parse_chat, reads_every_sampling_field) {
+  const auto parsed = parse_chat(chat_body(R"({
+      "max_tokens":5,"min_tokens":2,"temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"presence_penalty":1.5,
+      "frequency_penalty":-1.5,"repetition_penalty":1.25,"seed":-3,"stop":["a","b"],"stop_token_ids":[4,5],
+      "include_stop_str_in_output":true,"ignore_eos":true,"skip_special_tokens":false,"logprobs":true,
+      "top_logprobs":3,"prompt_logprobs":2,"logit_bias":{"10":-100,"11":2.5},"user":"me","n":1,"best_of":1})"),
+                                 context());
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const sampling_params& s = parsed->generation.sampling;
+  EXPECT_EQ(s.max_tokens, 5);
+  EXPECT_EQ(s.min_tokens, 2);
+  EXPECT_EQ(s.temperature, 0.5F);
+  EXPECT_EQ(s.top_p, 0.25F);
+  EXPECT_EQ(s.top_k, 7);
+  EXPECT_EQ(s.min_p, 0.125F);
+  EXPECT_EQ(s.presence_penalty, 1.5F);
+  EXPECT_EQ(s.frequency_penalty, -1.5F);
+  EXPECT_EQ(s.repetition_penalty, 1.25F);
+  EXPECT_EQ(static_cast<std::int64_t>(s.seed), -3);
+  EXPECT_EQ(s.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(s.stop_token_ids, (std::vector<token_id>{4, 5}));
+  EXPECT_TRUE(s.include_stop_str_in_output);
+  EXPECT_TRUE(s.ignore_eos);
+  EXPECT_FALSE(s.skip_special_tokens);
+  EXPECT_EQ(s.logprobs, 3);
+  EXPECT_EQ(s.prompt_logprobs, 2);
+  EXPECT_EQ(s.logit_bias, (std::vector<std::pair<token_id, float>>{{10, -100.0F}, {11, 2.5F}}));
+  EXPECT_EQ(parsed->generation.user, "me");
+}
+
+TEST(parse_chat, absent_and_null_fields_keep_their_defaults) {
+  const auto absent = parse_chat(chat_body(), context());
+  const auto null =
+      parse_chat(chat_body(R"({"max_tokens":null,"temperature":null,"stop":null,"seed":null,"stream":null,
+      "logprobs":null,"top_logprobs":null,"logit_bias":null,"response_format":null,"tools":null,"n":null,"user":null,
+      "stream_options":null,"model":null})"),
+                 context());
+  for (const auto* parsed : {&absent, &null}) {
+    ASSERT_TRUE(parsed->has_value());
+    const sampling_params& s = (*parsed)->generation.sampling;
+    EXPECT_FALSE(s.max_tokens.has_value());
+    EXPECT_EQ(s.temperature, 1.0F);
+    EXPECT_EQ(s.seed, drawn_seed);
+    EXPECT_FALSE(s.logprobs.has_value());
+    EXPECT_FALSE((*parsed)->answer.stream);
+  }
+}
+
+TEST(parse_chat, names_the_field_at_fault) {
+  const std::vector<std::pair<const char*, const char*>> wrong = {
+      {R"({"max_tokens":"5"})", "max_tokens"},
+      {R"({"max_tokens":1.5})", "max_tokens"},
+      {R"({"max_tokens":9223372036854775808})", "max_tokens"},
+      {R"({"max_tokens":0})", "max_tokens"},
+      {R"({"max_tokens":-1})", "max_tokens"},
+      {R"({"max_completion_tokens":true})", "max_completion_tokens"},
+      {R"({"temperature":"hot"})", "temperature"},
+      {R"({"temperature":-1})", "temperature"},
+      {R"({"temperature":1e39})", "temperature"},
+      {R"({"temperature":[1]})", "temperature"},
+      {R"({"top_p":2})", "top_p"},
+      {R"({"top_k":-2})", "top_k"},
+      {R"({"min_p":-0.5})", "min_p"},
+      {R"({"presence_penalty":100})", "presence_penalty"},
+      {R"({"frequency_penalty":{}})", "frequency_penalty"},
+      {R"({"repetition_penalty":0})", "repetition_penalty"},
+      {R"({"seed":9223372036854775808})", "seed"},
+      {R"({"seed":1.5})", "seed"},
+      {R"({"seed":"1"})", "seed"},
+      {R"({"stop":5})", "stop"},
+      {R"({"stop":[5]})", "stop"},
+      {R"({"stop":""})", "stop"},
+      {R"({"stop":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"]})", "stop"},
+      {R"({"stop_token_ids":"1"})", "stop_token_ids"},
+      {R"({"stop_token_ids":[1,"2"]})", "stop_token_ids"},
+      {R"({"ignore_eos":1})", "ignore_eos"},
+      {R"({"stream":"yes"})", "stream"},
+      {R"({"stream_options":{"include_usage":true}})", "stream_options"},
+      {R"({"stream":true,"stream_options":1})", "stream_options"},
+      {R"({"stream":true,"stream_options":{"include_usage":1}})", "stream_options"},
+      {R"({"logprobs":1})", "logprobs"},
+      {R"({"top_logprobs":2})", "top_logprobs"},
+      {R"({"logprobs":true,"top_logprobs":21})", "logprobs"},
+      {R"({"logprobs":true,"top_logprobs":-1})", "logprobs"},
+      {R"({"prompt_logprobs":-2})", "prompt_logprobs"},
+      {R"({"prompt_logprobs":1,"stream":true})", "prompt_logprobs"},
+      {R"({"logit_bias":[1]})", "logit_bias"},
+      {R"({"logit_bias":{"x":1}})", "logit_bias"},
+      {R"({"logit_bias":{"1000":1}})", "logit_bias"},
+      {R"({"logit_bias":{"-1":1}})", "logit_bias"},
+      {R"({"logit_bias":{"1":101}})", "logit_bias"},
+      {R"({"logit_bias":{"1":"a"}})", "logit_bias"},
+      {R"({"n":2})", "n"},
+      {R"({"n":0})", "n"},
+      {R"({"n":"1"})", "n"},
+      {R"({"best_of":3})", "best_of"},
+      {R"({"response_format":{"type":"json_object"}})", "response_format"},
+      {R"({"response_format":"text"})", "response_format"},
+      {R"({"tools":[{"type":"function"}]})", "tools"},
+      {R"({"tool_choice":"required"})", "tool_choice"},
+      {R"({"guided_regex":"a+"})", "guided_regex"},
+      {R"({"guided_json":{"type":"object"}})", "guided_json"},
+      {R"({"use_beam_search":true})", "use_beam_search"},
+      {R"({"chat_template":"{{ 1 }}"})", "chat_template"},
+      {R"({"continue_final_message":true})", "continue_final_message"},
+      {R"({"user":5})", "user"},
+      {R"({"add_generation_prompt":"no"})", "add_generation_prompt"},
+      {R"({"return_token_ids":1})", "return_token_ids"},
+      {R"({"model":5})", "model"},
+      {R"({"messages":null})", "messages"},
+      {R"({"messages":[]})", "messages"},
+      {R"({"messages":"hi"})", "messages"},
+      {R"({"messages":[5]})", "messages"},
+      {R"({"messages":[{"content":"hi"}]})", "messages"},
+      {R"({"messages":[{"role":"","content":"hi"}]})", "messages"},
+      {R"({"messages":[{"role":1,"content":"hi"}]})", "messages"},
+      {R"({"messages":[{"role":"user"}]})", "messages"},
+      {R"({"messages":[{"role":"user","content":null}]})", "messages"},
+      {R"({"messages":[{"role":"user","content":5}]})", "messages"},
+      {R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":{}}]}]})", "messages"},
+      {R"({"messages":[{"role":"user","content":[{"type":"text"}]}]})", "messages"},
+  };
+  for (const auto& [members, param] : wrong) {
+    const auto parsed = parse_chat(chat_body(members), context());
+    ASSERT_FALSE(parsed.has_value()) << members;
+    EXPECT_EQ(parsed.error().code, error_code::invalid_argument) << members;
+    EXPECT_EQ(parsed.error().param, param) << members << ": " << parsed.error().message;
+  }
+}
+
+TEST(parse_chat, an_unknown_model_is_not_found) {
+  const auto parsed = parse_chat(chat_body(R"({"model":"gpt-4"})"), context());
+  ASSERT_FALSE(parsed.has_value());
+  EXPECT_EQ(parsed.error().code, error_code::not_found);
+  EXPECT_EQ(parsed.error().param, "model");
+}
+
+TEST(parse_chat, fields_that_change_nothing_are_accepted) {
+  EXPECT_TRUE(parse_chat(
+      chat_body(R"({"unknown":{"deep":[1]},"metadata":{},"store":true,"response_format":{"type":"text"},
+      "tool_choice":"none","tools":[],"parallel_tool_calls":true,"use_beam_search":false,"guided_json":null})"),
+      context()));
+}
+
+TEST(parse_chat, joins_text_parts_and_keeps_other_members) {
+  const auto parsed = parse_chat(
+      chat_body(
+          R"({"messages":[{"role":"user","name":"x","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+              {"role":"assistant","content":null,"tool_calls":[]}]})"),
+      context());
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+  const auto& chat = std::get<chat_prompt>(parsed->generation.prompt);
+  EXPECT_EQ(
+      chat.messages.dump(),
+      R"([{"role":"user","name":"x","content":"a\nb"},{"role":"assistant","content":null,"tool_calls":[]}])");
+}
+
+TEST(parse_chat, max_completion_tokens_is_the_newer_name) {
+  EXPECT_EQ(parse_chat(chat_body(R"({"max_tokens":5,"max_completion_tokens":6})"), context())
+                ->generation.sampling.max_tokens,
+            6);
+}
+
+TEST(parse_chat, any_64_bit_seed_is_kept) {
+  for (const char* seed : {"0", "-1", "9223372036854775807", "-9223372036854775808"}) {
+    const auto parsed = parse_chat(chat_body(std::string(R"({"seed":)") + seed + "}"), context());
+    ASSERT_TRUE(parsed.has_value());
+    EXPECT_EQ(std::to_string(static_cast<std::int64_t>(parsed->generation.sampling.seed)), seed);
+  }
+}
+
+TEST(parse_completion, takes_text_and_token_ids) {
+  const auto prompt = [](const char* members) {
+    return parse_completion(completion_body(members), context())->generation.prompt;
+  };
+  EXPECT_EQ(std::get<text_prompt>(prompt("{}")).text, "hi");
+  EXPECT_TRUE(std::get<text_prompt>(prompt("{}")).add_special_tokens);
+  EXPECT_FALSE(std::get<text_prompt>(prompt(R"({"add_special_tokens":false})")).add_special_tokens);
+  EXPECT_EQ(std::get<token_prompt>(prompt(R"({"prompt":[1,2,999]})")).ids,
+            (std::vector<token_id>{1, 2, 999}));
+  EXPECT_EQ(std::get<text_prompt>(prompt(R"({"prompt":["one"]})")).text, "one");
+  EXPECT_EQ(std::get<token_prompt>(prompt(R"({"prompt":[[3,4]]})")).ids, (std::vector<token_id>{3, 4}));
+}
+
+TEST(parse_completion, refuses_other_prompts) {
+  for (const char* members :
+       {R"({"prompt":null})", R"({"prompt":""})", R"({"prompt":[]})", R"({"prompt":[""]})",
+        R"({"prompt":[[]]})", R"({"prompt":["a","b"]})", R"({"prompt":[[1],[2]]})", R"({"prompt":5})",
+        R"({"prompt":{}})", R"({"prompt":[1,"a"]})", R"({"prompt":[1.5]})", R"({"prompt":[-1]})",
+        R"({"prompt":[1000]})", R"({"prompt":[1,null]})", R"({"prompt":[[1,[2]]]})",
+        R"({"prompt":[18446744073709551615]})", R"({"prompt":true})"}) {
+    const auto parsed = parse_completion(completion_body(members), context());
+    ASSERT_FALSE(parsed.has_value()) << members;
+    EXPECT_EQ(parsed.error().param, "prompt") << members;
+  }
+}
+
+TEST(parse_completion, has_its_own_defaults_and_fields) {
+  EXPECT_EQ(parse_completion(completion_body(), context())->generation.sampling.max_tokens, 16);
+  EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":0})"), context())->generation.sampling.logprobs,
+            0);
+  EXPECT_EQ(parse_completion(completion_body(R"({"logprobs":true})"), context()).error().param, "logprobs");
+  EXPECT_EQ(parse_completion(completion_body(R"({"echo":true})"), context()).error().param, "echo");
+  EXPECT_EQ(parse_completion(completion_body(R"({"suffix":"x"})"), context()).error().param, "suffix");
+  EXPECT_TRUE(parse_completion(completion_body(R"({"echo":false,"suffix":""})"), context()).has_value());
+}
+
+TEST(parse_generation, messages_make_a_chat) {
+  EXPECT_EQ(parse_generation(chat_body(), context())->answer.kind, answer_kind::chat);
+  EXPECT_EQ(parse_generation(completion_body(), context())->answer.kind, answer_kind::completion);
+  for (const char* body : {"null", "[]", "5", "\"x\"", "{}"}) {
+    EXPECT_FALSE(parse_generation(json::parse(body), context()).has_value()) << body;
+  }
+}
+
+TEST(parse_generation, any_value_in_any_field_is_parsed_or_refused_by_name) {
+  const std::vector<std::string> names = {
+      "max_tokens",  "min_tokens", "temperature",    "top_p",         "top_k",
+      "seed",        "stop",       "stop_token_ids", "logit_bias",    "messages",
+      "prompt",      "stream",     "stream_options", "logprobs",      "top_logprobs",
+      "n",           "user",       "model",          "tools",         "response_format",
+      "tool_choice", "echo",       "suffix",         "function_call", "audio"};
+  const std::vector<json> values = {nullptr,
+                                    true,
+                                    0,
+                                    -1,
+                                    1.5,
+                                    1e300,
+                                    "",
+                                    "text",
+                                    json::array(),
+                                    json::array({1, "a"}),
+                                    json::object(),
+                                    {{"type", "text"}},
+                                    {{"1", 2}},
+                                    json::array({json::object()})};
+  std::mt19937 random(13);
+  for (int i = 0; i < 5000; ++i) {
+    json body = random() % 2 == 0 ? chat_body() : completion_body();
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+      body[names[random() % names.size()]] = values[random() % values.size()];
+    }
+    const auto parsed = parse_generation(body, context());
+    if (!parsed) EXPECT_FALSE(parsed.error().param.empty()) << body.dump();
+  }
+}
+
+}  // namespace
+}  // namespace troupe::openai
