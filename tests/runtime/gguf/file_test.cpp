@@ -240,6 +240,9 @@ TEST(gguf_file, refuses_tensors_outside_the_file) {
     expect_refused(gguf_writer(writer).add_tensor_entry("w", {8}, 0, offset),
                    "tensor 'w': its 32 bytes at offset");
   }
+  // Offset and bytes whose sum wraps to a small number.
+  expect_refused(gguf_writer(writer).add_tensor_entry("w", {(std::uint64_t{1} << 62U) - 1}, 0, 32),
+                 "tensor 'w': its 18446744073709551612 bytes at offset 32");
   expect_refused(gguf_writer(writer).add_tensor_entry("w", {8}, 0, 16),
                  "tensor 'w': its offset 16 is no multiple");
   expect_refused(gguf_writer(writer).add_tensor_entry("w", {8}, 0, 0), "its data overlap those of");
