@@ -11,27 +11,25 @@
 
 namespace troupe::kernels {
 
-// Rows of activations as the matrix products read them. Float weights read `values`, quantised ones the rest.
-// The stride of codes is a multiple of 4 bytes; scales, sums and offsets share group_stride.
+// 32 activations as int8, and what products with them need; one cache line.
+struct alignas(64) quantized_group {
+  std::int8_t codes[group_inputs];
+  float scale;                   // amax / 127
+  float sum;                     // scale * sum of the codes
+  std::int32_t offset;           // -128 * sum of the codes
+  std::int32_t half_offsets[2];  // the same for each half of 16
+};
+
+// Rows that share a weight load stand beside each other: the groups of 8 rows are interleaved.
+inline constexpr std::int32_t row_block = 8;
+
+// Rows of activations as the matrix products read them. Float weights read `values`, quantised ones `groups`:
+// group g of row r is groups[(r / 8 * groups_per_row + g) * 8 + r % 8].
 struct activation_rows {
   const float* values;  // [rows][value_stride]
   std::size_t value_stride;
-  const std::int8_t* codes;  // [rows][code_stride]
-  std::size_t code_stride;
-  const float* scales;               // [rows][group_stride]: amax / 127 of each group of 32
-  const float* sums;                 // scale * sum of the group's codes
-  const std::int32_t* offsets;       // -128 * sum of the group's codes
-  const std::int32_t* half_offsets;  // [rows][2 * group_stride]: the same for each half of 16
-  std::size_t group_stride;
-};
-
-// Where quantize_row writes; the planes of one row of activation_rows.
-struct quantized_row {
-  std::int8_t* codes;
-  float* scales;
-  float* sums;
-  std::int32_t* offsets;
-  std::int32_t* half_offsets;
+  const quantized_group* groups;  // [rows / 8, rounded up][groups_per_row][8]
+  std::size_t groups_per_row;
 };
 
 enum class rotation : std::int32_t { interleaved, halves };
@@ -78,7 +76,7 @@ struct kernel_table {
 
   // Groups of 32 to int8: code = round(x * (127 / amax)), to even. A group whose amax is below 1e-30 is all
   // zero. `count` is a multiple of 32.
-  void (*quantize_row)(const float* values, std::int32_t count, const quantized_row& out);
+  void (*quantize_row)(const float* values, std::int32_t count, quantized_group* out);
 
   // out[i] = values[i] * (1 / sqrt(mean square + epsilon)) * weight[i]. The sum runs in 16 lanes, folded in
   // halves.

@@ -15,25 +15,25 @@ std::int32_t to_code(float scaled) {
   return static_cast<std::int32_t>(std::nearbyint(scaled));
 }
 
-void quantize_row(const float* values, std::int32_t count, const quantized_row& out) {
+void quantize_row(const float* values, std::int32_t count, quantized_group* out) {
   for (std::int32_t g = 0; g < count / group_inputs; ++g) {
     const float* x = values + g * group_inputs;
+    quantized_group& group = out[g * row_block];
     float amax = 0;
     for (std::int32_t i = 0; i < group_inputs; ++i) amax = std::fabs(x[i]) > amax ? std::fabs(x[i]) : amax;
     const bool zero = amax < 1e-30F;
-    const float scale = zero ? 0.0F : amax / 127.0F;
     const float inverse = zero ? 0.0F : 127.0F / amax;
     std::int32_t halves[2] = {};
     for (std::int32_t i = 0; i < group_inputs; ++i) {
       const std::int32_t code = to_code(x[i] * inverse);
-      out.codes[g * group_inputs + i] = static_cast<std::int8_t>(code);
+      group.codes[i] = static_cast<std::int8_t>(code);
       halves[i / 16] += code;
     }
-    out.scales[g] = scale;
-    out.sums[g] = scale * static_cast<float>(halves[0] + halves[1]);
-    out.half_offsets[2 * g] = -128 * halves[0];
-    out.half_offsets[2 * g + 1] = -128 * halves[1];
-    out.offsets[g] = -128 * (halves[0] + halves[1]);
+    group.scale = zero ? 0.0F : amax / 127.0F;
+    group.sum = group.scale * static_cast<float>(halves[0] + halves[1]);
+    group.half_offsets[0] = -128 * halves[0];
+    group.half_offsets[1] = -128 * halves[1];
+    group.offset = -128 * (halves[0] + halves[1]);
   }
 }
 

@@ -27,36 +27,35 @@ std::int32_t code_at(weight_kind kind, const std::byte* panel, std::size_t group
 std::int32_t dot(const packed_matrix& w, const std::byte* panel, std::size_t group, std::size_t lane,
                  const std::int8_t* codes, std::size_t from, std::size_t to) {
   std::int32_t sum = 0;
-  for (std::size_t k = from; k < to; ++k)
-    sum += code_at(w.kind, panel, group, lane, k) * codes[group * 32 + k];
+  for (std::size_t k = from; k < to; ++k) sum += code_at(w.kind, panel, group, lane, k) * codes[k];
   return sum;
 }
 
 float quantized_output(const packed_matrix& w, const std::byte* panel, std::size_t lane,
-                       const activation_rows& x, std::size_t row, float acc) {
-  const std::int8_t* codes = x.codes + row * x.code_stride;
+                       const activation_rows& x, std::size_t row) {
   const auto groups = static_cast<std::size_t>(w.inputs) / group_inputs;
+  const std::byte* scales = panel + w.scale_offset;
+  float acc = 0;
   for (std::size_t g = 0; g < groups; ++g) {
-    const float scale = x.scales[row * x.group_stride + g];
-    const std::byte* scales = panel + w.scale_offset;
+    const quantized_group& input =
+        x.groups[(row / row_block * x.groups_per_row + g) * row_block + row % row_block];
     if (w.kind == weight_kind::s8_half) {
       for (std::size_t h = 0; h < 2; ++h) {
-        const auto sum = static_cast<float>(dot(w, panel, g, lane, codes, h * 16, h * 16 + 16));
-        acc = std::fma(sum, half_at(scales, (2 * g + h) * 16 + lane) * scale, acc);
+        const auto sum = static_cast<float>(dot(w, panel, g, lane, input.codes, h * 16, h * 16 + 16));
+        acc = std::fma(sum, half_at(scales, (2 * g + h) * 16 + lane) * input.scale, acc);
       }
       continue;
     }
-    const auto sum = static_cast<float>(dot(w, panel, g, lane, codes, 0, 32));
-    acc = std::fma(sum, half_at(scales, g * 16 + lane) * scale, acc);
-    if (w.kind != weight_kind::s8) {
-      acc = std::fma(half_at(panel + w.min_offset, g * 16 + lane), x.sums[row * x.group_stride + g], acc);
-    }
+    const auto sum = static_cast<float>(dot(w, panel, g, lane, input.codes, 0, 32));
+    acc = std::fma(sum, half_at(scales, g * 16 + lane) * input.scale, acc);
+    if (w.kind != weight_kind::s8)
+      acc = std::fma(half_at(panel + w.min_offset, g * 16 + lane), input.sum, acc);
   }
   return acc;
 }
 
-float float_output(const packed_matrix& w, const std::byte* panel, std::size_t lane, const float* values,
-                   float acc) {
+float float_output(const packed_matrix& w, const std::byte* panel, std::size_t lane, const float* values) {
+  float acc = 0;
   for (std::size_t k = 0; k < static_cast<std::size_t>(w.inputs); ++k) {
     const std::size_t index = k * 16 + lane;
     float weight = 0;
@@ -81,10 +80,9 @@ void matmul(const packed_matrix& weights, std::int32_t first, std::int32_t last,
     for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row) {
       for (std::size_t lane = 0; lane < 16; ++lane) {
         float& to = out[row * out_stride + static_cast<std::size_t>(p) * 16 + lane];
-        const float value =
-            is_quantized(weights.kind)
-                ? quantized_output(weights, panel, lane, input, row, 0)
-                : float_output(weights, panel, lane, input.values + row * input.value_stride, 0);
+        const float value = is_quantized(weights.kind)
+                                ? quantized_output(weights, panel, lane, input, row)
+                                : float_output(weights, panel, lane, input.values + row * input.value_stride);
         to = accumulate ? to + value : value;
       }
     }

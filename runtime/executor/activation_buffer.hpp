@@ -22,11 +22,7 @@ class activation_buffer {
 
  private:
   std::vector<float> values_;
-  std::vector<std::int8_t> codes_;
-  std::vector<float> scales_;
-  std::vector<float> sums_;
-  std::vector<std::int32_t> offsets_;
-  std::vector<std::int32_t> half_offsets_;
+  std::vector<kernels::quantized_group> groups_;
   kernels::activation_rows rows_{};
 };
 

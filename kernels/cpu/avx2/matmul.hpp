@@ -8,6 +8,9 @@
 namespace troupe::kernels {
 namespace {
 
+// Four codes read as one word.
+using quad __attribute__((may_alias)) = std::int32_t;
+
 inline __m256 halves_to_floats(const std::byte* p) {
   return _mm256_cvtph_ps(_mm_load_si128(reinterpret_cast<const __m128i*>(p)));
 }
@@ -21,9 +24,7 @@ inline __m256i load_bytes(const std::byte* p) {
 }
 
 inline __m256i broadcast_quad(const std::int8_t* p) {
-  std::int32_t quad = 0;
-  __builtin_memcpy(&quad, p, sizeof(quad));
-  return _mm256_set1_epi32(quad);
+  return _mm256_set1_epi32(*reinterpret_cast<const quad*>(p));
 }
 
 // Codes of 8 outputs x 4 inputs x 8: nibbles as they are, bytes as signed values.
@@ -68,16 +69,15 @@ inline __m256 scaled_add(__m256i sum, __m256 weight_scale, float input_scale, __
   return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), scale, acc);
 }
 
+// Rows first .. first + Rows of one block of 8.
 template <weight_kind Kind, int Rows>
 void quantized_tile(const packed_matrix& w, const std::byte* panel, int half, const activation_rows& x,
                     std::size_t row, float* out, std::size_t out_stride, bool accumulate) {
   __m256 acc[Rows];
   for (int r = 0; r < Rows; ++r) acc[r] = _mm256_setzero_ps();
-  const std::int8_t* activations = x.codes + row * x.code_stride;
-  const float* scales = x.scales + row * x.group_stride;
-  const float* sums = x.sums + row * x.group_stride;
+  const quantized_group* input = x.groups + row / row_block * x.groups_per_row * row_block + row % row_block;
   const std::int32_t groups = w.inputs / group_inputs;
-  for (std::int32_t g = 0; g < groups; ++g) {
+  for (std::int32_t g = 0; g < groups; ++g, input += row_block) {
     __m256i codes[8];
     load_codes<Kind>(panel, g, half, codes);
     constexpr bool halves = Kind == weight_kind::s8_half;
@@ -88,14 +88,12 @@ void quantized_tile(const packed_matrix& w, const std::byte* panel, int half, co
     const __m256 second = halves ? halves_to_floats(panel + w.scale_offset + plane + 32) : scale;
     const __m256 minimum = has_min ? halves_to_floats(panel + w.min_offset + plane) : scale;
     for (int r = 0; r < Rows; ++r) {
-      const std::int8_t* quads = activations + static_cast<std::size_t>(r) * x.code_stride + g * group_inputs;
-      const std::size_t at = static_cast<std::size_t>(r) * x.group_stride + g;
       if constexpr (halves) {
-        acc[r] = scaled_add(dot<Kind, 0, 4>(codes, quads), scale, scales[at], acc[r]);
-        acc[r] = scaled_add(dot<Kind, 4, 8>(codes, quads), second, scales[at], acc[r]);
+        acc[r] = scaled_add(dot<Kind, 0, 4>(codes, input[r].codes), scale, input[r].scale, acc[r]);
+        acc[r] = scaled_add(dot<Kind, 4, 8>(codes, input[r].codes), second, input[r].scale, acc[r]);
       } else {
-        acc[r] = scaled_add(dot<Kind, 0, 8>(codes, quads), scale, scales[at], acc[r]);
-        if constexpr (has_min) acc[r] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(sums[at]), acc[r]);
+        acc[r] = scaled_add(dot<Kind, 0, 8>(codes, input[r].codes), scale, input[r].scale, acc[r]);
+        if constexpr (has_min) acc[r] = _mm256_fmadd_ps(minimum, _mm256_set1_ps(input[r].sum), acc[r]);
       }
     }
   }

@@ -8,6 +8,9 @@
 namespace troupe::kernels {
 namespace {
 
+// Four codes read as one word.
+using quad __attribute__((may_alias)) = std::int32_t;
+
 inline __m512 halves_to_floats(const std::byte* p) {
   return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(p)));
 }
@@ -36,13 +39,12 @@ inline void load_codes(const std::byte* panel, std::int32_t group, __m512i (&cod
 // start + dot product of codes [From, To) with 4 activation codes each.
 template <int From, int To>
 inline __m512i dot(const __m512i (&codes)[8], const std::int8_t* activations, __m512i start) {
+  const auto* quads = reinterpret_cast<const quad*>(activations);
   __m512i even = start;
   __m512i odd = _mm512_setzero_si512();
   for (int i = From; i < To; i += 2) {
-    std::int32_t quads[2];
-    __builtin_memcpy(quads, activations + i * 4, sizeof(quads));
-    even = _mm512_dpbusd_epi32(even, codes[i], _mm512_set1_epi32(quads[0]));
-    odd = _mm512_dpbusd_epi32(odd, codes[i + 1], _mm512_set1_epi32(quads[1]));
+    even = _mm512_dpbusd_epi32(even, codes[i], _mm512_set1_epi32(quads[i]));
+    odd = _mm512_dpbusd_epi32(odd, codes[i + 1], _mm512_set1_epi32(quads[i + 1]));
   }
   return _mm512_add_epi32(even, odd);
 }
@@ -52,18 +54,15 @@ inline __m512 scaled_add(__m512i sum, __m512 weight_scale, float input_scale, __
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, acc);
 }
 
+// Rows first .. first + Rows of one block of 8.
 template <weight_kind Kind, int Rows>
 void quantized_tile(const packed_matrix& w, const std::byte* panel, const activation_rows& x, std::size_t row,
                     float* out, std::size_t out_stride, bool accumulate) {
   __m512 acc[Rows];
   for (int r = 0; r < Rows; ++r) acc[r] = _mm512_setzero_ps();
-  const std::int8_t* activations = x.codes + row * x.code_stride;
-  const float* scales = x.scales + row * x.group_stride;
-  const float* sums = x.sums + row * x.group_stride;
-  const std::int32_t* offsets = x.offsets + row * x.group_stride;
-  const std::int32_t* half_offsets = x.half_offsets + row * x.group_stride * 2;
+  const quantized_group* input = x.groups + row / row_block * x.groups_per_row * row_block + row % row_block;
   const std::int32_t groups = w.inputs / group_inputs;
-  for (std::int32_t g = 0; g < groups; ++g) {
+  for (std::int32_t g = 0; g < groups; ++g, input += row_block) {
     __m512i codes[8];
     load_codes<Kind>(panel, g, codes);
     constexpr bool halves = Kind == weight_kind::s8_half;
@@ -73,18 +72,16 @@ void quantized_tile(const packed_matrix& w, const std::byte* panel, const activa
     const __m512 second = halves ? halves_to_floats(panel + w.scale_offset + plane + 32) : scale;
     const __m512 minimum = has_min ? halves_to_floats(panel + w.min_offset + plane) : scale;
     for (int r = 0; r < Rows; ++r) {
-      const std::int8_t* quads = activations + static_cast<std::size_t>(r) * x.code_stride + g * group_inputs;
-      const std::size_t at = static_cast<std::size_t>(r) * x.group_stride + g;
       if constexpr (halves) {
-        const __m512i low = dot<0, 4>(codes, quads, _mm512_set1_epi32(half_offsets[2 * at]));
-        const __m512i high = dot<4, 8>(codes, quads, _mm512_set1_epi32(half_offsets[2 * at + 1]));
-        acc[r] = scaled_add(low, scale, scales[at], acc[r]);
-        acc[r] = scaled_add(high, second, scales[at], acc[r]);
+        const __m512i low = dot<0, 4>(codes, input[r].codes, _mm512_set1_epi32(input[r].half_offsets[0]));
+        const __m512i high = dot<4, 8>(codes, input[r].codes, _mm512_set1_epi32(input[r].half_offsets[1]));
+        acc[r] = scaled_add(low, scale, input[r].scale, acc[r]);
+        acc[r] = scaled_add(high, second, input[r].scale, acc[r]);
       } else {
         const bool offset = Kind != weight_kind::u4_min;
-        const __m512i start = offset ? _mm512_set1_epi32(offsets[at]) : _mm512_setzero_si512();
-        acc[r] = scaled_add(dot<0, 8>(codes, quads, start), scale, scales[at], acc[r]);
-        if constexpr (has_min) acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(sums[at]), acc[r]);
+        const __m512i start = offset ? _mm512_set1_epi32(input[r].offset) : _mm512_setzero_si512();
+        acc[r] = scaled_add(dot<0, 8>(codes, input[r].codes, start), scale, input[r].scale, acc[r]);
+        if constexpr (has_min) acc[r] = _mm512_fmadd_ps(minimum, _mm512_set1_ps(input[r].sum), acc[r]);
       }
     }
   }

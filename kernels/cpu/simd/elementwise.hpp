@@ -63,21 +63,21 @@ void silu_multiply(const float* gate, const float* up, std::int32_t count, float
 }
 
 template <class V>
-void quantize_row(const float* values, std::int32_t count, const quantized_row& out) {
+void quantize_row(const float* values, std::int32_t count, quantized_group* out) {
   for (std::int32_t g = 0; g < count / group_inputs; ++g) {
     const auto low = V::load(values + g * group_inputs);
     const auto high = V::load(values + g * group_inputs + 16);
     const float amax = V::fold_max(V::max(V::absolute(high), V::max(V::absolute(low), V::zero())));
     const bool zero = amax < 1e-30F;
-    const float scale = zero ? 0.0F : amax / 127.0F;
     const auto inverse = V::set(zero ? 0.0F : 127.0F / amax);
-    const std::int32_t first = V::store_codes(out.codes + g * group_inputs, V::mul(low, inverse));
-    const std::int32_t second = V::store_codes(out.codes + g * group_inputs + 16, V::mul(high, inverse));
-    out.scales[g] = scale;
-    out.sums[g] = scale * static_cast<float>(first + second);
-    out.half_offsets[2 * g] = -128 * first;
-    out.half_offsets[2 * g + 1] = -128 * second;
-    out.offsets[g] = -128 * (first + second);
+    quantized_group& group = out[g * row_block];
+    const std::int32_t first = V::store_codes(group.codes, V::mul(low, inverse));
+    const std::int32_t second = V::store_codes(group.codes + 16, V::mul(high, inverse));
+    group.scale = zero ? 0.0F : amax / 127.0F;
+    group.sum = group.scale * static_cast<float>(first + second);
+    group.half_offsets[0] = -128 * first;
+    group.half_offsets[1] = -128 * second;
+    group.offset = -128 * (first + second);
   }
 }
 
