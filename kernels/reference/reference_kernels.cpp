@@ -29,7 +29,7 @@ void quantize_row(const float* values, std::int32_t count, quantized_group* out)
       group.codes[i] = static_cast<std::int8_t>(code);
       halves[i / 16] += code;
     }
-    group.scale = zero ? 0.0F : amax / 127.0F;
+    group.scale = zero ? 0.0F : amax * (1.0F / 127.0F);
     group.sum = group.scale * static_cast<float>(halves[0] + halves[1]);
     group.half_offsets[0] = -128 * halves[0];
     group.half_offsets[1] = -128 * halves[1];

@@ -10,7 +10,9 @@ namespace {
 // Up to this many rows, each member prepares all activations for itself: cheaper than one more barrier.
 constexpr std::int32_t rows_prepared_alone = 2;
 
-std::size_t padded(std::int32_t count) { return (static_cast<std::size_t>(count) + 31) / 32 * 32; }
+// Row widths in floats: whole panels, and an odd number of cache lines, so that rows do not all fall into the
+// same cache sets.
+std::size_t padded(std::int32_t count) { return (((static_cast<std::size_t>(count) + 15) / 16) | 1) * 16; }
 
 std::int32_t widest_input(const model_config& config) {
   return std::max({config.hidden_size, config.num_heads * config.head_dim, config.intermediate_size});
@@ -28,9 +30,9 @@ decoder::decoder(model_ptr source, packed_model weights, kv_pool pool, const ker
       team_(team),
       attention_(kernels, config_, limits, team.size()),
       hidden_width_(padded(config_.hidden_size)),
-      qkv_width_(padded((config_.num_heads + 2 * config_.num_kv_heads) * config_.head_dim)),
+      qkv_width_(padded(weights_.layers.front().qkv.width)),
       attention_width_(padded(config_.num_heads * config_.head_dim)),
-      gate_width_(2 * padded(config_.intermediate_size)),
+      gate_width_(padded(weights_.layers.front().gate_up.width)),
       logits_width_(padded(config_.vocab_size)),
       shared_(std::max(limits.max_rows, head_rows), widest_input(config_)) {
   const auto rows = static_cast<std::size_t>(limits.max_rows);

@@ -89,20 +89,22 @@ struct vector16 {
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
-  static std::int32_t fold_integers(__m256i x) {
-    const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
-    const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));
-    return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
-  }
-  // Rounds to int8 within +-127, stores 16 codes and returns their sum.
-  static std::int32_t store_codes(std::int8_t* p, type x) {
+  static __m128i to_codes(type x) {
     const type kept = min(max(x, set(-127.0F)), set(127.0F));
-    const __m256i low = _mm256_cvtps_epi32(kept.low);
-    const __m256i high = _mm256_cvtps_epi32(kept.high);
-    const __m256i words = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8);
-    const __m128i bytes = _mm_packs_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), bytes);
-    return fold_integers(_mm256_add_epi32(low, high));
+    const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(kept.low), _mm256_cvtps_epi32(kept.high));
+    const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
+    return _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
+  }
+  // Rounds to int8 within +-127; stores 32 codes and the sum of each half.
+  static void store_codes(std::int8_t* p, type low, type high, std::int32_t (&sums)[2]) {
+    const __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(to_codes(low)), to_codes(high), 1);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), codes);
+    const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), codes);
+    __m256i sum = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0x4E));
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, 0xB1));
+    sums[0] = _mm256_extract_epi32(sum, 0);
+    sums[1] = _mm256_extract_epi32(sum, 4);
   }
 };
 

@@ -54,7 +54,21 @@ inline __m512 scaled_add(__m512i sum, __m512 weight_scale, float input_scale, __
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, acc);
 }
 
-// Rows first .. first + Rows of one block of 8.
+// Asks for a group's part of the panel after this one: far enough ahead to hide the memory's latency, and
+// across the pages where the hardware's own prefetch ends.
+template <weight_kind Kind>
+inline void prefetch_next(const packed_matrix& w, const std::byte* panel, std::int32_t group) {
+  constexpr std::size_t code_bytes = Kind == weight_kind::u4_min ? 256 : 512;
+  const std::byte* next = panel + w.panel_bytes;
+  const std::byte* codes = next + static_cast<std::size_t>(group) * code_bytes;
+  for (std::size_t i = 0; i < code_bytes; i += 64) _mm_prefetch(codes + i, _MM_HINT_T1);
+  _mm_prefetch(next + w.scale_offset + static_cast<std::size_t>(group) * 32, _MM_HINT_T1);
+  if constexpr (Kind != weight_kind::s8) {
+    _mm_prefetch(next + w.min_offset + static_cast<std::size_t>(group) * 32, _MM_HINT_T1);
+  }
+}
+
+// Rows row .. row + Rows of one block of 8.
 template <weight_kind Kind, int Rows>
 void quantized_tile(const packed_matrix& w, const std::byte* panel, const activation_rows& x, std::size_t row,
                     float* out, std::size_t out_stride, bool accumulate) {
@@ -64,6 +78,7 @@ void quantized_tile(const packed_matrix& w, const std::byte* panel, const activa
   const std::int32_t groups = w.inputs / group_inputs;
   for (std::int32_t g = 0; g < groups; ++g, input += row_block) {
     __m512i codes[8];
+    prefetch_next<Kind>(w, panel, g);
     load_codes<Kind>(panel, g, codes);
     constexpr bool halves = Kind == weight_kind::s8_half;
     constexpr bool has_min = Kind == weight_kind::u4_min || Kind == weight_kind::s8_min;

@@ -62,11 +62,18 @@ struct vector16 {
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
-  // Rounds to int8 within +-127, stores 16 codes and returns their sum.
-  static std::int32_t store_codes(std::int8_t* p, type x) {
-    const __m512i codes = _mm512_cvtps_epi32(min(max(x, set(-127.0F)), set(127.0F)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(codes));
-    return _mm512_reduce_add_epi32(codes);
+  // Rounds to int8 within +-127; stores 32 codes and the sum of each half.
+  static void store_codes(std::int8_t* p, type low, type high, std::int32_t (&sums)[2]) {
+    const __m128i first = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(min(max(low, set(-127.0F)), set(127.0F))));
+    const __m128i second =
+        _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(min(max(high, set(-127.0F)), set(127.0F))));
+    const __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(first), second, 1);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), codes);
+    __m256i sum = _mm256_dpbusd_epi32(_mm256_setzero_si256(), _mm256_set1_epi8(1), codes);
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, _MM_PERM_BADC));
+    sum = _mm256_add_epi32(sum, _mm256_shuffle_epi32(sum, _MM_PERM_CDAB));
+    sums[0] = _mm256_cvtsi256_si32(sum);
+    sums[1] = _mm256_extract_epi32(sum, 4);
   }
 };
 

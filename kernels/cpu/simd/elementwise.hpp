@@ -71,13 +71,13 @@ void quantize_row(const float* values, std::int32_t count, quantized_group* out)
     const bool zero = amax < 1e-30F;
     const auto inverse = V::set(zero ? 0.0F : 127.0F / amax);
     quantized_group& group = out[g * row_block];
-    const std::int32_t first = V::store_codes(group.codes, V::mul(low, inverse));
-    const std::int32_t second = V::store_codes(group.codes + 16, V::mul(high, inverse));
-    group.scale = zero ? 0.0F : amax / 127.0F;
-    group.sum = group.scale * static_cast<float>(first + second);
-    group.half_offsets[0] = -128 * first;
-    group.half_offsets[1] = -128 * second;
-    group.offset = -128 * (first + second);
+    std::int32_t halves[2];
+    V::store_codes(group.codes, V::mul(low, inverse), V::mul(high, inverse), halves);
+    group.scale = zero ? 0.0F : amax * (1.0F / 127.0F);
+    group.sum = group.scale * static_cast<float>(halves[0] + halves[1]);
+    group.half_offsets[0] = -128 * halves[0];
+    group.half_offsets[1] = -128 * halves[1];
+    group.offset = -128 * (halves[0] + halves[1]);
   }
 }
 
