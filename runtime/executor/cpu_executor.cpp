@@ -19,6 +19,16 @@ bool is_plain_greedy(const sample_row& row) {
          row.num_generated >= params.min_tokens;
 }
 
+// Which member samples which row is a matter of chance: each has its room from the start.
+void reserve(sampler_scratch& scratch, std::size_t vocab_size) {
+  scratch.logits.reserve(vocab_size);
+  scratch.probabilities.reserve(vocab_size);
+  scratch.counts.reserve(vocab_size);
+  scratch.ids.reserve(vocab_size);
+  scratch.kept.reserve(vocab_size);
+  scratch.keys.reserve(vocab_size);
+}
+
 class cpu_executor final : public executor {
  public:
   cpu_executor(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
@@ -31,6 +41,7 @@ class cpu_executor final : public executor {
         decoder_(std::move(source), std::move(weights), std::move(pool), kernels, team_, limits),
         scratch_(static_cast<std::size_t>(threads)) {
     rows_.reserve(static_cast<std::size_t>(limits.max_rows) + static_cast<std::size_t>(limits.max_sequences));
+    for (sampler_scratch& scratch : scratch_) reserve(scratch, static_cast<std::size_t>(config_.vocab_size));
   }
 
   kv_layout layout() const override { return decoder_.layout(); }
