@@ -26,8 +26,8 @@ value loop_attribute(const loop_state& loop, std::string_view name) {
   if (name == "first") return value::truth(loop.index == 0);
   if (name == "last") return value::truth(loop.index + 1 == length);
   if (name == "length") return number(length);
-  if (name == "depth") return number(loop.depth);
-  if (name == "depth0") return number(loop.depth - 1);
+  if (name == "depth") return number(1);  // deeper ones are recursive loops
+  if (name == "depth0") return number(0);
   if (name == "previtem" && loop.index > 0) return (*loop.items)[loop.index - 1];
   if (name == "nextitem" && loop.index + 1 < length) return (*loop.items)[loop.index + 1];
   return value::missing(name);

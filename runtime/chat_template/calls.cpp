@@ -27,21 +27,15 @@ value evaluator::call_macro(const macro& called, const arguments& given) {
       return spent_.fail(fmt::format("the macro '{}' takes no argument '{}'", called.name, name));
     }
   }
-  const auto loops = std::exchange(loops_, 0);
-  std::string text;
-  {
-    const scope::frame frame(scope_, true);
-    for (std::size_t at = 0; at < called.parameters.size(); ++at) {
-      const auto& parameter = called.parameters[at];
-      const auto* passed = given.find(at, parameter.name);
-      scope_.set(parameter.name, passed             ? *passed
-                                 : parameter.preset ? evaluate(*parameter.preset)
-                                                    : value::missing(parameter.name));
-    }
-    text = capture(*called.body);
+  const scope::frame frame(scope_, true);
+  for (std::size_t at = 0; at < called.parameters.size(); ++at) {
+    const auto& parameter = called.parameters[at];
+    const auto* passed = given.find(at, parameter.name);
+    scope_.set(parameter.name, passed             ? *passed
+                               : parameter.preset ? evaluate(*parameter.preset)
+                                                  : value::missing(parameter.name));
   }
-  loops_ = loops;
-  return value::of(std::move(text));
+  return value::of(capture(*called.body));
 }
 
 value evaluator::call_function(function called, const arguments& given) {

@@ -15,7 +15,9 @@ std::string map_characters(std::string_view text, const Map& map) {
   std::string out;
   out.reserve(text.size());
   for_each_character(text, [&](std::string_view character, std::uint32_t code_point) {
-    if (first_utf8_unit(character).what != utf8_unit::kind::character) {
+    if (code_point < 0x80) {
+      out += static_cast<char>(map(static_cast<utf8proc_int32_t>(code_point)));
+    } else if (first_utf8_unit(character).what != utf8_unit::kind::character) {
       out += character;
     } else {
       append_utf8(static_cast<std::uint32_t>(map(static_cast<utf8proc_int32_t>(code_point))), out);

@@ -49,7 +49,6 @@ class evaluator {
 
   budget& spent_;
   scope scope_;
-  std::size_t loops_ = 0;  // running around this place
 };
 
 }  // namespace troupe::jinja

@@ -215,7 +215,7 @@ bool has_filter(std::string_view name) {
 
 value call_filter(budget& spent, std::string_view name, const value& input, const arguments& given) {
   const budget::level level(spent);
-  if (!spent.spend(input.string() ? input.size() : 0)) return {};
+  if (!spent.spend(input.string() ? 4 * input.size() : 0)) return {};
   const auto found = text_filters().find(name);
   return found != text_filters().end() ? found->second(spent, input, given)
                                        : list_filters().find(name)->second(spent, input, given);

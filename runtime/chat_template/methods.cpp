@@ -216,7 +216,7 @@ value list_method(budget& spent, const value& self, std::string_view name, a giv
 }  // namespace
 
 value call_method(budget& spent, const value& self, std::string_view name, const arguments& given) {
-  if (!spent.spend(self.string() ? self.size() : 0)) return {};
+  if (!spent.spend(self.string() ? 4 * self.size() : 0)) return {};
   if (const auto* text = self.string()) {
     const auto found = string_methods().find(name);
     if (found != string_methods().end()) return found->second(spent, *text, given);

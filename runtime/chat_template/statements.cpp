@@ -71,12 +71,10 @@ void evaluator::for_loop(const statement& one, std::string& out) {
     execute(one.otherwise, out);
     return;
   }
-  ++loops_;
   for (std::size_t index = 0; index < items->size() && spent_.spend(); ++index) {
-    const auto state = std::make_shared<const loop_state>(loop_state{items, index, loops_});
+    const auto state = std::make_shared<const loop_state>(loop_state{items, index});
     if (round(one, value(value::variant(state)), (*items)[index], out) == flow::stop_loop) break;
   }
-  --loops_;
 }
 
 evaluator::flow evaluator::round(const statement& one, const value& loop, const value& item,

@@ -43,7 +43,6 @@ class dict {
 struct loop_state {
   std::shared_ptr<const list> items;
   std::size_t index = 0;
-  std::size_t depth = 1;
 };
 
 // The one kind of value that changes: {% set ns.x = ... %}.

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Writes chat_templates.json: templates, contexts, and what Python's Jinja2 makes of them.
+
+The environment is the one that Hugging Face's apply_chat_template sets up (transformers/utils/chat_template_utils.py).
+Needs jinja2. Run it after changing the cases below:  python3 make_chat_templates.py
+"""
+import json
+import pathlib
+
+import jinja2
+import jinja2.ext
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+
+class Generation(jinja2.ext.Extension):
+    tags = {"generation"}
+
+    def parse(self, parser):
+        next(parser.stream)
+        return parser.parse_statements(["name:endgeneration"], drop_needle=True)
+
+
+def refuse(message):
+    raise jinja2.exceptions.TemplateError(message)
+
+
+def to_json(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+    return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
+
+
+env = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
+                                    extensions=[Generation, jinja2.ext.loopcontrols])
+env.filters["tojson"] = to_json
+env.globals["raise_exception"] = refuse
+for name in ("lipsum", "cycler", "joiner"):
+    env.globals.pop(name)
+
+HERE = pathlib.Path(__file__).parent
+TEMPLATES = {path.stem: path.read_text() for path in sorted((HERE / "chat_templates").glob("*.jinja"))}
+
+TOOLS = [{"type": "function", "function": {
+    "name": "get_weather", "description": "The weather \"now\" <here>", "parameters": {
+        "type": "object", "properties": {"city": {"type": "string", "description": "Die Stadt, größer & schöner"},
+                                         "days": {"type": "integer", "default": 3, "factor": 0.5}},
+        "required": ["city"], "strict": None, "ok": True}}}]
+CALL = {"role": "assistant", "content": "", "tool_calls": [
+    {"id": "call_12345", "type": "function",
+     "function": {"name": "get_weather", "arguments": {"city": "Köln", "days": 2}}}]}
+CONVERSATIONS = {
+    "one question": [{"role": "user", "content": "Hello!"}],
+    "with a system prompt": [{"role": "system", "content": "  Be brief.\n"}, {"role": "user", "content": " Hi \n"}],
+    "several turns": [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"},
+                      {"role": "user", "content": "日本語 👩‍👩‍👧 \"quotes\" \\ and <tags>"}],
+    "thoughts": [{"role": "user", "content": "Why?"},
+                 {"role": "assistant", "content": "<think>\nhm\n</think>\n\nBecause."},
+                 {"role": "user", "content": "Sure?"}],
+    "a tool call": [{"role": "user", "content": "Weather?"}, CALL,
+                    {"role": "tool", "tool_call_id": "call_12345", "name": "get_weather", "content": "rain"},
+                    {"role": "user", "content": "And now?"}],
+    "two users": [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}],
+    "an unknown role": [{"role": "critic", "content": "no"}],
+    "no messages": [],
+    "odd messages": [{"role": "user"}, {"role": "user", "content": None}],
+}
+
+# Small things, each with the context below.
+CONTEXT = {"s": " Hello wörld ", "l": [3, 1, 2], "d": {"b": 1, "a": "x", "items": "key"}, "n": None, "t": True, "i": 7,
+           "f": 2.5, "people": [{"name": "Ada", "age": 36, "tags": ["x"]}, {"name": "bob", "age": 25, "tags": []},
+                                {"name": "Cyd", "tags": ["y", "z"]}], "lines": "one\n\n  two\nthree\n", "e": "", "o": {}}
+EXPRESSIONS = """
+1 + 2 * 3 - 4 // 3 % 2
+7 / 2
+-7 // 2, -7 % 3, 7 % -3, 2 ** 10, 2 ** -1, -2 ** 2, 2 ** 3 ** 2
+1e3, 1.0, 0.1, 1e20, 1e16, 123456789.125, 1e-7, 1_000
+'a' ~ 1 ~ none ~ true ~ 2.0 ~ missing
+'ab' * 3, 3 * 'x', 'x' * -1
+1 < 2 < 3, 1 < 3 < 2, 1 == 1.0, true == 1, 'a' < 'b', [1] == [1.0], {'a': 1} == {'a': true}
+not true or true and false, not (1 == 2), 'x' or 'y', e or 'fallback', n and 1
+1 in l, 5 not in l, 'wör' in s, 'a' in d, 'z' in d, not 1 in l, 'x' in missing
+'yes' if t else 'no', ('x' if false), 'a' if false else 'b' if false else 'c'
+s|trim, s.strip(), s.lstrip(), s.rstrip(), 'xxhixx'.strip('x'), 'abcba'.lstrip('ab'), 'a'|trim('a')
+s|upper, s|lower, s|capitalize, s|title, s.upper(), s.title(), s.lower(), "it's x-ray"|title, "it's x-ray".title()
+s|length, l|length, d|length, missing|length, s|trim|count
+l|first, l|last, e|first, s|trim|first, s|trim|last
+l[0], l[-1], l[5], l[1:], l[:-1], l[::-1], l[::2], l[-2:], l[5:], s[1:4], s[::-1], s[-3:], 'wörld'[1]
+d.a, d['a'], d.b, d.missing, d['missing'], d.get('a'), d.get('zz'), d.get('zz', 'preset'), d['items']
+d|items|list, d.items()|list, d.keys()|list, d.values()|list, d|list, d|dictsort
+d, l, [none, true, 'it\\'s', "q\\"", 1.5], (1, 2), (1,), {'k': [1, {'x': none}]}, 'a\\nb', ['a\\nb\\t\\\\', 'é', '\\u200b']
+l|join, l|join(', '), people|join(',', attribute='name'), people|map(attribute='name')|join('/')
+people|map(attribute='age', default=0)|list, l|map('string')|join('-'), ['a', 'b']|map('upper')|list
+people|selectattr('age')|map(attribute='name')|list, people|selectattr('age', 'defined')|list|length
+people|selectattr('name', 'equalto', 'bob')|list|length, people|rejectattr('tags')|map(attribute='name')|list
+people|selectattr('age', 'defined')|selectattr('age', 'gt', 30)|map(attribute='name')|list, l|select('odd')|list, l|reject('even')|list, [0, 1, '']|select|list
+people|map(attribute='tags.0')|list|length, people|map(attribute='tags')|map('length')|list
+missing|default('x'), e|default('x'), e|default('x', true), e|d('y', boolean=true), n|default('z')
+missing.x is defined
+missing is defined, s is defined, missing is not defined, missing is undefined, n is none, n is not none
+s is string, l is string, d is mapping, l is mapping, l is iterable, s is iterable, d is iterable, i is iterable
+l is sequence, d is sequence, s is sequence, i is sequence, i is number, t is number, f is number, s is number
+t is boolean, i is boolean, t is true, t is false, i is true, i is integer, t is integer, f is float, i is float
+3 is odd, 4 is even, 9 is divisibleby(3), 9 is divisibleby 4, 'a' is in ['a'], 1 is eq 1, 1 is equalto(2), 2 is gt(1), 2 is ne 2
+'abc' is lower, 'ABC' is upper, 'Abc' is lower
+'5'|int, 'x'|int, 'x'|int(9), '5.7'|int, 5.7|int, n|int, '2.5'|float, 'x'|float, i|float, t|int
+i|string, l|string, f|string, n|string
+'a,b,,c'.split(','), ' a  b c '.split(), 'a,b,c'.split(',', 1), 'abc'.split('b')[-1], ''.split(','), ''.split(), 'a b c'.split(none, 1)
+'a,b,c'.rsplit(',', 1), 'one\\ntwo\\r\\nthree'.splitlines(), '<think>x</think>y'.split('</think>')[-1].lstrip('\\n')
+'abc'.startswith('ab'), 'abc'.endswith('bc'), 'abc'.startswith('x'), 'abc'.startswith(('x', 'a'))
+'aXbX'.replace('X', '-'), 'aXbX'.replace('X', '-', 1), 'aXbX'|replace('X', ''), 'ab'.replace('', '.')
+'abcb'.find('b'), 'abcb'.rfind('b'), 'x'.find('y'), 'wörld'.find('r'), 'abcb'.count('b'), '42'.isdigit(), '4x'.isdigit(), ''.isdigit()
+'-'.join(['a', 'b']), 'prefix-x'.removeprefix('prefix-'), 'x.py'.removesuffix('.py')
+l|sort, l|sort(reverse=true), ['b', 'A', 'c']|sort, ['b', 'A']|sort(case_sensitive=true), people|sort(attribute='name')|map(attribute='name')|list
+[1, 2, 1, 'a', 'A']|unique|list, l|reverse|list, 'abc'|reverse, l|min, l|max, l|sum, people|sum(attribute='age') if false else 0
+lines|indent, lines|indent(2, true), lines|indent(2, blank=true), lines|indent(width='> ', first=true)
+-5|abs, 5.5|abs
+'<a href="x">\\'&'|e
+'<b>'|safe
+l|tojson, d|tojson, people|tojson, s|tojson, n|tojson, t|tojson, 1.0|tojson, 1e100|tojson, '\\u0001\\n\\t"\\\\/é\\u2028'|tojson
+people|tojson(indent=2), d|tojson(indent=4, sort_keys=true), []|tojson(indent=2), d|tojson(separators=(',', ':')), {'a': {}}|tojson(indent=1)
+range(5)|list, range(2, 5)|list, range(10, 0, -3)|list, range(0)|list
+dict(a=1, b='x').b, namespace(x=1).x
+'a' 'b' "c", 'tab\\tnew\\\\n', '\\x41\\u00e9\\U0001F600\\101\\q', "it's", 'say "hi"'
+{'a': 1, 'a': 2}, {}, [], (), [1, 2,], {'x': 1,}
+l + [4], [[1], [2]][1][0], 'a' + 'b', [1] + [2] == [1, 2]
+undefined_thing ~ 'x', [missing]|length, missing|join, missing|list, missing == missing, missing|upper
+'İ'|length, 'ÄÖÜ'|lower, 'éa'|capitalize, '👩‍👩‍👧'|length, '日本語'[1:]
+missing.attribute
+missing['x']
+missing.strip()
+'a' + 1
+1 + 'a'
+'a' + none
+'a' + missing
+l + 1
+-'a'
+1 / 0
+1 // 0
+1 % 0
+1 < 'a'
+none < 1
+5|length
+i()
+s.nope()
+l.append(1)
+d.update({'x': 1})
+'a' in 5
+[1, 'a']|sort
+none|items|list
+5|list
+range(3)[7] is defined, range(3)[1]
+missing|tojson
+'a'.split('')
+people|map(attribute='name')|first
+raise_exception('the ' ~ 'end')
+""".strip("\n").split("\n")
+
+STATEMENTS = {
+    "loop variables": "{% for x in l %}{{ loop.index }}/{{ loop.index0 }}/{{ loop.revindex }}/{{ loop.revindex0 }}/{{ loop.first }}/{{ loop.last }}/{{ loop.length }}/{{ loop.previtem }}/{{ loop.nextitem }};{% endfor %}",
+    "nested loops": "{% for x in l %}{% for y in l if y != x %}{{ loop.depth }}{{ x }}{{ y }}{{ loop.last }} {% else %}none{% endfor %}{{ loop.index }}{% endfor %}",
+    "loop over nothing": "{% for x in [] %}x{% else %}empty {{ x }}{% endfor %}{% for x in missing %}{% else %}missing{% endfor %}",
+    "filtered loop": "{% for p in people if p.age is defined and p.age > 30 %}{{ loop.index }}{{ loop.length }}{{ p.name }}{% else %}no{% endfor %}",
+    "unpacking": "{% for k, v in d.items() %}{{ k }}={{ v }};{% endfor %}{% set a, b = 1, 2 %}{{ a + b }}{% for k, v in d|items %}{{ k }}{% endfor %}{% for k, v in d|dictsort %}{{ k }}{% endfor %}",
+    "bad unpacking": "{% for a, b in [1, 2] %}{% endfor %}",
+    "uneven unpacking": "{% for a, b in [[1, 2, 3]] %}{% endfor %}",
+    "loop over a string and keys": "{% for c in 'aé日' %}[{{ c }}]{% endfor %}{% for k in d %}{{ k }}{% endfor %}",
+    "loop over a number": "{% for c in 5 %}{% endfor %}",
+    "break and continue": "{% for x in range(10) %}{% if x == 2 %}{% continue %}{% endif %}{% if x > 5 %}{% break %}{% endif %}{{ x }}{% endfor %}.",
+    "break of the inner loop": "{% for x in range(3) %}{% for y in range(5) %}{% if y > x %}{% break %}{% endif %}{{ y }}{% endfor %};{% endfor %}",
+    "scopes": "{% set x = 1 %}{% for i in l %}{% set x = x + i %}{{ x }} {% endfor %}{{ x }}{% if true %}{% set x = 9 %}{% endif %}{{ x }}",
+    "loop variable after the loop": "{% for q in l %}{% endfor %}{{ q }}|{{ loop }}",
+    "namespaces": "{% set ns = namespace(n=0, s='') %}{% for i in l %}{% set ns.n = ns.n + i %}{% set ns.s = ns.s ~ i %}{% endfor %}{{ ns.n }}{{ ns.s }}{{ ns.missing }}",
+    "set on no namespace": "{% set d.x = 1 %}",
+    "block set": "{% set x %}  a{{ i }}b \n{% endset %}[{{ x }}]{% set y | upper | trim %} hey {% endset %}[{{ y }}]",
+    "macros": "{% macro m(a, b=2, c='x') %}<{{ a }}|{{ b }}|{{ c }}>{% endmacro %}{{ m(1) }}{{ m(1, c=3) }}{{ m(b=5, a=4) }}{{ m() }}{% set r = m(1)|upper %}{{ r }}",
+    "macro scopes": "{% set g = 1 %}{% macro m() %}{{ g }}{{ x }}{{ i }}{% endmacro %}{% for x in l %}{{ m() }}{% endfor %}{% set g = 2 %}{{ m() }}",
+    "recursive macro": "{% macro m(n) %}{{ n }}{% if n > 0 %}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(5) }}",
+    "too many arguments": "{% macro m(a) %}{% endmacro %}{{ m(1, 2) }}",
+    "unknown argument": "{% macro m(a) %}{% endmacro %}{{ m(z=2) }}",
+    "if chain": "{% for x in range(4) %}{% if x == 0 %}a{% elif x == 1 %}b{% elif x == 2 %}c{% else %}d{% endif %}{% endfor %}",
+    "trimmed blocks": "a\n  {% if true %}\n  b\n  {% endif %}\n  c {% if true %} d {% endif %} e\n{% if true %}\n\nf{% endif %}\n\n\ng",
+    "minus signs": "a \n {%- if true -%} \n b \n {%- endif -%} \n c {{- ' d ' -}} e",
+    "plus signs": "a\n  {%+ if true %}\nb\n  {%+ endif +%}\nc{{ 1 }}\n  {{ 2 }}\n",
+    "comments": "a {# c #} b\n  {# line #}\nc {#- tight -#} d\n{# {% if %} #}e{##}f",
+    "raw": "{% raw %}{{ x }} {% if %}{% endraw %}|{%- raw -%}  {{ y }}  {%- endraw -%} z",
+    "line breaks": "a\r\nb\rc\n{{ 'x' }}\n",
+    "two line breaks at the end": "a\n\n",
+    "braces in expressions": "{{ {'a': {'b': {}}} }}{{ {'a': 1}['a'] }}{{ '}}' }}{{ '%}' }}{{ \"{{\" }}",
+    "braces in text": "{ a } {x {{ '{' }} }} % } {",
+    "generation": "{% for m in people %}{% generation %}{{ m.name }}{% endgeneration %}{% endfor %}",
+    "unclosed if": "{% if true %}x",
+    "unclosed loop": "{% for x in l %}x",
+    "stray end": "x{% endif %}",
+    "stray else": "{% else %}",
+    "unknown block": "{% frobnicate %}",
+    "unclosed expression": "{{ 1 + ",
+    "unclosed block": "{% if true",
+    "unclosed string": "{{ 'abc }}",
+    "unclosed comment": "a {# b",
+    "empty expression": "{{ }}",
+    "bad symbols": "{{ a $ b }}",
+    "unknown filter": "{{ 1|frobnicate }}",
+    "unknown test": "{{ 1 is frobnicate }}",
+    "missing operand": "{{ 1 + }}",
+    "for without in": "{% for x of l %}{% endfor %}",
+    "unbalanced": "{{ (1 }}",
+    "error late": "some text {{ l[0] }} {{ missing.x }}",
+    "refusal in a branch": "{% if false %}{{ raise_exception('a') }}{% else %}{{ raise_exception('Roles must alternate: ' ~ l) }}{% endif %}",
+    "undefined condition": "{% if missing %}a{% else %}b{% endif %}{% if missing is defined and missing.x %}a{% endif %}{% if d.q %}a{% endif %}",
+}
+
+
+def run(source, context):
+    try:
+        return {"text": env.from_string(source).render(**context)}
+    except Exception as failure:
+        return {"error": str(failure), "refused": type(failure) is jinja2.exceptions.TemplateError}
+
+
+def main():
+    cases = []
+
+    def add(name, source, context, **more):
+        cases.append({"name": name, "template": source, "context": context, **run(source, context), **more})
+
+    for source in EXPRESSIONS:
+        add(source, "{{ " + source + " }}", CONTEXT)
+        if "), " in source and "error" in cases[-1]:
+            raise SystemExit(f"an error hides the rest of: {source}: {cases[-1]['error']}")
+    for name, source in STATEMENTS.items():
+        add(name, source, CONTEXT)
+    shared = {"bos_token": "<s>", "eos_token": "</s>", "tools": None, "documents": None}
+    for name, source in TEMPLATES.items():
+        for title, messages in CONVERSATIONS.items():
+            for prompt in (True, False):
+                context = {"messages": messages, "add_generation_prompt": prompt, **shared}
+                add(f"{name}: {title}, generation prompt: {prompt}", source, context)
+        add(f"{name}: tools", source, {**shared, "messages": CONVERSATIONS["a tool call"], "tools": TOOLS,
+                                       "add_generation_prompt": True})
+    # One copy of what many cases share.
+    out = {"templates": [], "contexts": [], "cases": []}
+    for case in cases:
+        for field, shelf in (("template", "templates"), ("context", "contexts")):
+            if case[field] not in out[shelf]:
+                out[shelf].append(case[field])
+            case[field] = out[shelf].index(case[field])
+        out["cases"].append(case)
+    path = HERE / "chat_templates.json"
+    path.write_text(json.dumps(out, ensure_ascii=True, indent=0) + "\n")
+    errors = sum("error" in case for case in out["cases"])
+    print(f"{len(out['cases'])} cases, {errors} of them errors -> {path}")
+
+
+if __name__ == "__main__":
+    main()

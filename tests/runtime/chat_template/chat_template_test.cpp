@@ -1,0 +1,164 @@
+// The interpreter against Python's Jinja2 (tests/data/make_chat_templates.py), its limits, and garbage.
+#include "runtime/chat_template/chat_template.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+json read_cases() {
+  std::ifstream file(TROUPE_SOURCE_DIR "/tests/data/chat_templates.json");
+  return json::parse(file, nullptr, false);
+}
+
+result<std::string> render(std::string_view source, const json& context, template_limits limits = {}) {
+  const auto compiled = chat_template::compile(source, limits);
+  if (!compiled) return tl::unexpected(compiled.error());
+  return compiled->render(context);
+}
+
+std::string failure(std::string_view source, template_limits limits = {}) {
+  const auto rendered = render(source, json::object(), limits);
+  return rendered ? "rendered: " + rendered->substr(0, 100) : rendered.error().message;
+}
+
+TEST(chat_template, renders_what_jinja2_renders) {
+  const auto all = read_cases();
+  ASSERT_TRUE(all.is_object());
+  EXPECT_GT(all.at("cases").size(), 200U);
+  for (const auto& one : all.at("cases")) {
+    const auto source = all.at("templates").at(one.at("template").get<std::size_t>()).get<std::string>();
+    const auto& context = all.at("contexts").at(one.at("context").get<std::size_t>());
+    const auto name = one.at("name").get<std::string>();
+    const auto rendered = render(source, context);
+    if (one.contains("text")) {
+      EXPECT_TRUE(rendered) << name << ": " << (rendered ? "" : rendered.error().message);
+      EXPECT_EQ(rendered.value_or(""), one.at("text").get<std::string>()) << name;
+    } else {
+      EXPECT_FALSE(rendered) << name << ": " << rendered.value_or("") << "\ninstead of " << one.at("error");
+      // What the template itself says comes out word for word.
+      if (!rendered && one.at("refused").get<bool>()) {
+        EXPECT_EQ(rendered.error().message, one.at("error").get<std::string>());
+        EXPECT_EQ(rendered.error().code, error_code::invalid_argument);
+      }
+    }
+  }
+}
+
+TEST(chat_template, is_chatml_where_a_model_has_none) {
+  const auto rendered = chat_template::chatml().render(
+      json::parse(R"({"messages": [{"role": "user", "content": "Hi"}], "add_generation_prompt": true})"));
+  ASSERT_TRUE(rendered);
+  EXPECT_EQ(*rendered, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
+TEST(chat_template, names_line_and_column_of_a_mistake) {
+  EXPECT_EQ(failure("a\n{{ 1 + }}"), "chat template, line 2, column 8: expected an expression");
+  EXPECT_EQ(failure("a\nb {{ 'x' + 1 }}"),
+            "chat template, line 2: unsupported operand types for +: 'str' and 'int'");
+}
+
+TEST(chat_template, says_which_block_it_does_not_support) {
+  const auto compiled = chat_template::compile("{% include 'x' %}");
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code, error_code::unsupported);
+  EXPECT_NE(compiled.error().message.find("include"), std::string::npos);
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string out;
+  for (int time = 0; time < times; ++time) out += text;
+  return out;
+}
+
+TEST(chat_template, stops_at_the_step_limit) {
+  for (const char* source :
+       {"{% for a in range(1000000000) %}{% endfor %}",
+        "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}",
+        "{% set x = 'aaaaaaaa' * 1000000 %}{% for a in range(9999) %}{% set y = x ~ x %}{% endfor %}",
+        "{% set x = 'aaaaaaaa' * 1000000 %}{% for a in range(9999) %}{% set y = x|upper %}{% endfor %}",
+        "{% macro m() %}{{ m() }}{{ m() }}{% endmacro %}{% for a in range(999999) %}{% endfor %}{{ m() }}"}) {
+    EXPECT_NE(failure(source).find("too many steps"), std::string::npos) << source << ": " << failure(source);
+  }
+}
+
+TEST(chat_template, stops_at_the_output_limit) {
+  const template_limits limits{.max_output = 1000};
+  EXPECT_NE(failure("{{ 'abc' * 400 }}", limits).find("too long"), std::string::npos);
+  EXPECT_NE(failure("{% for a in range(200) %}123456{% endfor %}", limits).find("too long"),
+            std::string::npos);
+  EXPECT_NE(failure("{{ ('a' * 900).replace('a', 'bb') }}", limits).find("too long"), std::string::npos);
+  EXPECT_NE(failure("{{ 'a' * 9000000000000000000 }}").find("too long"), std::string::npos);
+}
+
+TEST(chat_template, stops_at_the_depth_limit) {
+  EXPECT_NE(failure("{{ " + repeated("(", 100'000) + repeated(")", 100'000) + " }}").find("too deeply"),
+            std::string::npos);
+  EXPECT_NE(failure("{{ " + repeated("not ", 100'000) + "x }}").find("too deeply"), std::string::npos);
+  EXPECT_NE(failure("{{ " + repeated("-", 100'000) + "1 }}").find("too deeply"), std::string::npos);
+  EXPECT_NE(
+      failure("{{ x" + repeated("[[", 50'000) + "1" + repeated("]]", 50'000) + " }}").find("too deeply"),
+      std::string::npos);
+  EXPECT_NE(failure("{{ " + repeated("1 if 1 else ", 50'000) + "2 }}").find("too deeply"), std::string::npos);
+  EXPECT_NE(failure(repeated("{% if true %}", 50'000)).find("too deeply"), std::string::npos);
+  EXPECT_NE(failure("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}").find("too deeply"), std::string::npos);
+  EXPECT_NE(
+      failure("{% set ns = namespace(x=[]) %}{% for a in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}")
+          .find("too deeply"),
+      std::string::npos);
+}
+
+TEST(chat_template, takes_long_chains_without_depth) {
+  const auto long_sum = "{{ 0" + repeated(" + 1", 20'000) + " }}";
+  EXPECT_EQ(render(long_sum, json::object()).value_or("failed"), "20000");
+  const auto long_filter = "{{ 'a'" + repeated("|trim", 20'000) + " }}";
+  EXPECT_EQ(render(long_filter, json::object()).value_or("failed"), "a");
+  const auto long_if = "{% if false %}" + repeated("{% elif false %}x", 20'000) + "{% else %}y{% endif %}";
+  EXPECT_EQ(render(long_if, json::object()).value_or("failed"), "y");
+}
+
+TEST(chat_template, refuses_a_source_beyond_its_limit) {
+  EXPECT_FALSE(chat_template::compile(std::string(1001, 'a'), {.max_source = 1000}));
+  EXPECT_TRUE(chat_template::compile(std::string(1000, 'a'), {.max_source = 1000}));
+}
+
+TEST(chat_template, a_shared_list_does_not_blow_up_in_print) {
+  const auto doubling =
+      "{% set ns = namespace(x=[1]) %}{% for a in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}";
+  EXPECT_NE(failure(std::string(doubling) + "{{ ns.x }}").find("too"), std::string::npos);
+  EXPECT_NE(failure(std::string(doubling) + "{{ ns.x|tojson }}").find("too"), std::string::npos);
+  EXPECT_NE(failure(std::string(doubling) + "{{ ns.x == ns.x[:] }}").find("too"), std::string::npos);
+}
+
+TEST(chat_template, survives_garbage) {
+  const auto all = read_cases();
+  ASSERT_TRUE(all.is_object());
+  std::mt19937 random(7);
+  static const std::string pieces[] = {
+      "{{",    "}}",     "{%",    "%}", "{#", "#}", "-%}",  "{%-", "if ", "else",       "endif",
+      "for ",  "in ",    "set ",  "x",  "(",  ")",  "[",    "]",   "|",   "'",          "\\",
+      "macro", "endfor", "range", ".",  ",",  "=",  "raw",  " ",   "\n",  "1",          "~",
+      "is ",   "not ",   "loop",  "**", "//", ":",  "trim", "{",   "}",   "99999999999"};
+  const auto& templates = all.at("templates");
+  const template_limits limits{.max_steps = 20'000, .max_output = 100'000};
+  for (int round = 0; round < 4000; ++round) {
+    auto source = templates.at(random() % templates.size()).get<std::string>();
+    for (int change = 0; change < 3 && !source.empty(); ++change) {
+      const auto at = random() % source.size();
+      source.replace(at, random() % 8,
+                     random() % 4 == 0 ? std::string(1, static_cast<char>(random())) : pieces[random() % 43]);
+    }
+    const auto& context = all.at("contexts").at(random() % all.at("contexts").size());
+    const auto rendered = render(source, context, limits);
+    EXPECT_TRUE(rendered || !rendered.error().message.empty());
+  }
+}
+
+}  // namespace
+}  // namespace troupe

@@ -1,0 +1,82 @@
+#include "runtime/engine/prompt.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+class prompt_test : public testing::Test {
+ protected:
+  result<std::vector<token_id>> build(decltype(generation_request::prompt) prompt) const {
+    generation_request request;
+    request.prompt = std::move(prompt);
+    return build_prompt(request, *tokenizer_, chat_);
+  }
+  result<std::vector<token_id>> chat(const char* messages, bool add_generation_prompt = true) const {
+    return build(chat_prompt{nlohmann::ordered_json::parse(messages), add_generation_prompt});
+  }
+  std::string text(const result<std::vector<token_id>>& ids) const {
+    return ids ? tokenizer_->decode(*ids, false) : "failed: " + ids.error().message;
+  }
+  tokenizer_ptr tokenizer_ = test::tiny_tokenizer("gpt-2");
+  chat_template chat_ = chat_template::chatml();
+};
+
+TEST_F(prompt_test, renders_a_chat_with_special_tokens) {
+  const auto ids = chat(R"([{"role": "user", "content": "hi"}])");
+  EXPECT_EQ(text(ids), "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n");
+  EXPECT_EQ(ids->front(), tokenizer_->find("<|im_start|>"));
+  EXPECT_EQ(text(chat(R"([{"role": "user", "content": "hi"}])", false)), "<|im_start|>user\nhi<|im_end|>\n");
+}
+
+TEST_F(prompt_test, joins_text_parts) {
+  EXPECT_EQ(
+      text(chat(
+          R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])",
+          false)),
+      "<|im_start|>user\na\nb<|im_end|>\n");
+}
+
+TEST_F(prompt_test, refuses_messages_that_are_none) {
+  for (const char* bad :
+       {R"([])", R"({})", R"("x")", R"([1])", R"([{"content": "x"}])", R"([{"role": 1, "content": "x"}])",
+        R"([{"role": "user", "content": 1}])", R"([{"role": "user", "content": [{"type": "image_url"}]}])",
+        R"([{"role": "user", "content": [{"type": "text"}]}])", R"([{"role": "user", "content": ["x"]}])"}) {
+    const auto ids = chat(bad);
+    ASSERT_FALSE(ids) << bad;
+    EXPECT_EQ(ids.error().code, error_code::invalid_argument) << bad;
+    EXPECT_EQ(ids.error().param, "messages") << bad;
+  }
+}
+
+TEST_F(prompt_test, encodes_text_and_checks_token_ids) {
+  EXPECT_EQ(text(build(text_prompt{"and the", true})), "and the");
+  EXPECT_EQ(text(build(token_prompt{{3, 4, 5}})), tokenizer_->decode(std::vector<token_id>{3, 4, 5}, false));
+  for (const token_id bad : {-1, tokenizer_->vocab_size()}) {
+    const auto ids = build(token_prompt{{3, bad}});
+    ASSERT_FALSE(ids);
+    EXPECT_EQ(ids.error().param, "prompt");
+    EXPECT_NE(ids.error().message.find(std::to_string(bad)), std::string::npos);
+  }
+}
+
+TEST_F(prompt_test, refuses_an_empty_prompt) {
+  for (const auto& ids : {build(text_prompt{"", true}), build(token_prompt{})}) {
+    ASSERT_FALSE(ids);
+    EXPECT_EQ(ids.error().code, error_code::invalid_argument);
+    EXPECT_EQ(ids.error().param, "prompt");
+  }
+}
+
+TEST_F(prompt_test, passes_on_what_the_template_refuses) {
+  chat_ = *chat_template::compile("{{ raise_exception('No, ' ~ bos_token) }}");
+  const auto ids = chat(R"([{"role": "user", "content": "hi"}])");
+  ASSERT_FALSE(ids);
+  EXPECT_EQ(ids.error().message, "No, <|endoftext|>");
+  EXPECT_EQ(ids.error().param, "messages");
+}
+
+}  // namespace
+}  // namespace troupe
