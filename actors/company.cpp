@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <future>
 #include <utility>
 #include <vector>
 
 #include "actors/actor_port.hpp"
+#include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/supervisor.hpp"
+#include "actors/tcp_gateway.hpp"
 
 namespace troupe {
 
@@ -26,6 +29,9 @@ struct company::state {
 
   void open_system(const company_options& options);
   result<void> hire(const company_options& options, loaded_engine engine);
+  // Spawns a gateway with a server of its own and waits until that listens.
+  template <class Behavior, class Options>
+  result<std::uint16_t> serve(Behavior behavior, const Options& options, const char* name);
   // Sends a request and waits for its answer; nothing where the receiver is gone.
   template <class Answer, class Handle, class... Message>
   std::optional<Answer> ask(const Handle& actor, Message... message) const;
@@ -40,13 +46,6 @@ result<void> check(const company_options& options) {
   if (options.actor_threads < 1 || options.actor_threads > 64)
     return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
   return {};
-}
-
-std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
-  std::vector<token_id> ids;
-  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
-    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
-  return ids;
 }
 
 scheduler_limits limits_of(const company_options& options, const loaded_engine& engine) {
@@ -96,6 +95,21 @@ std::optional<Answer> company::state::ask(const Handle& actor, Message... messag
   self->request(actor, caf::infinite, std::move(message)...)
       .receive([&](const Answer& given) { answer = given; }, [](const caf::error&) {});
   return answer;
+}
+
+template <class Behavior, class Options>
+result<std::uint16_t> company::state::serve(Behavior behavior, const Options& options, const char* name) {
+  if (stopped) return fail(error_code::unavailable, "the company has stopped");
+  auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
+  auto listening = started->get_future();
+  const gateway_actor gateway =
+      system->spawn(behavior, roster->tokenizers, ports, options, std::move(started));
+  result<std::uint16_t> port_number = listening.get();
+  if (!port_number) return port_number;
+  gateways.push_back(gateway);
+  caf::anon_send(supervisor, msg::add_gateway{name}, gateway);
+  spdlog::info("{} listens on {}:{}", name, options.listen.host, *port_number);
+  return port_number;
 }
 
 void company::state::open_system(const company_options& options) {
@@ -170,6 +184,14 @@ result<void> company::wait_ready(const progress_callback& progress) {
 void company::interrupt() {
   state_->board->interrupt();
   caf::anon_send(state_->supervisor, msg::abort_all{});
+}
+
+result<std::uint16_t> company::serve_http(const net::http_options& options) {
+  return state_->serve(http_gateway_behavior, options, http_gateway_state::name);
+}
+
+result<std::uint16_t> company::serve_tcp(const net::tcp_options& options) {
+  return state_->serve(tcp_gateway_behavior, options, tcp_gateway_state::name);
 }
 
 net::engine_port& company::port() { return *state_->port; }

@@ -86,7 +86,7 @@ class company {
   };
   result<counts> count() const;
 
-  // Takes no more connections, refuses new requests with `unavailable`, lets running ones finish within the
+  // Refuses new requests with `unavailable`, lets running ones finish within the
   // grace, ends the rest with `abort`. True where all have ended.
   bool drain(std::chrono::nanoseconds grace);
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.

@@ -36,7 +36,7 @@ void gateway_state::output(const stream_batch& events) {
     if (event.end) streams_.erase(found);
     stream->push(event);
   }
-  answer_drain();
+  go_on_draining();
 }
 
 void gateway_state::tokenizer_lost(std::uint64_t shard) {
@@ -50,18 +50,26 @@ void gateway_state::tokenizer_lost(std::uint64_t shard) {
       ++each;
     }
   }
-  answer_drain();
+  go_on_draining();
 }
 
 caf::result<msg::drained> gateway_state::drain() {
   auto promise = self_->make_response_promise<msg::drained>();
   drains_.push_back(promise);
-  answer_drain();
+  draining_ = true;
+  if (closed_) closed();
+  go_on_draining();
   return promise;
 }
 
-void gateway_state::answer_drain() {
-  if (!streams_.empty()) return;
+void gateway_state::go_on_draining() {
+  if (!draining_ || closing_ || !streams_.empty()) return;
+  closing_ = true;
+  close_connections();
+}
+
+void gateway_state::closed() {
+  closed_ = true;
   for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
 }
 

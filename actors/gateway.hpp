@@ -13,6 +13,7 @@ class gateway_state {
  public:
   static inline const char* name = "gateway";
   explicit gateway_state(gateway_actor::base* self) : self_(self) {}
+  virtual ~gateway_state() = default;
 
   void start(tokenizer_pool tokenizers);
   void open(request_id id, client_stream_ptr stream, const generation_request_ptr& request);
@@ -20,16 +21,26 @@ class gateway_state {
   void output(const stream_batch& events);
   void tokenizer_lost(std::uint64_t shard);
   caf::result<msg::drained> drain();
+  // Nothing stands between this gateway and its end any more.
+  void closed();
   msg::gateway_counts count() const { return {streams_.size()}; }
+
+ protected:
+  gateway_actor::base* self_;
 
  private:
   std::uint64_t shard_of(request_id id) const { return id % tokenizers_.size(); }
-  void answer_drain();
+  // While draining: once no stream is open, the connections are asked to end.
+  void go_on_draining();
+  // Calls closed(), now or later.
+  virtual void close_connections() { closed(); }
 
-  gateway_actor::base* self_;
   tokenizer_pool tokenizers_;
   std::vector<bool> lost_;  // per tokenizer
   std::unordered_map<request_id, client_stream_ptr> streams_;
+  bool draining_ = false;
+  bool closing_ = false;
+  bool closed_ = false;
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
 };
 
@@ -43,6 +54,8 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::stream_output&, const stream_batch_ptr& events) { self->state.output(*events); },
       [self](const msg::tokenizer_lost& message) { self->state.tokenizer_lost(message.shard); },
       [self](const msg::drain&) { return self->state.drain(); },
+      [self](const msg::connections_closed&) { self->state.closed(); },
+      [self](const msg::abandon_connections&) { self->state.closed(); },
       [self](const msg::count&) { return self->state.count(); },
   };
 }

@@ -19,8 +19,12 @@ using gateway_actor = caf::typed_actor<
     caf::reacts_to<msg::stream_output, stream_batch_ptr>,
     // Ends the streams of a tokenizer that is gone.
     caf::reacts_to<msg::tokenizer_lost>,
-    // Answers when no stream is open any more.
+    // Answers when no stream is open any more and every connection has ended.
     caf::replies_to<msg::drain>::with<msg::drained>,
+    // From its own server: the last connection has ended.
+    caf::reacts_to<msg::connections_closed>,
+    // Answers a drain now, whatever is still open.
+    caf::reacts_to<msg::abandon_connections>,
     // Answers how many streams are open.
     caf::replies_to<msg::count>::with<msg::gateway_counts>>;
 
@@ -98,8 +102,10 @@ using supervisor_actor = caf::typed_actor<
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
     caf::replies_to<msg::drain_company>::with<msg::drained>,
-    // The grace of a drain is over: aborts what is still open.
-    caf::reacts_to<msg::abort_all>>;
+    // The grace of a drain is nearly over: aborts what is still open.
+    caf::reacts_to<msg::abort_all>,
+    // The grace of a drain is over: waits for no connection any more.
+    caf::reacts_to<msg::abandon_connections>>;
 
 // How a company wants its actor system: the scheduling policy ("sharing", "stealing", or "testing" for one
 // that runs only when a test asks it to) and the number of worker threads.

@@ -38,6 +38,13 @@ result<std::int32_t> context_length(std::int32_t wanted, std::int32_t trained) {
 
 }  // namespace
 
+std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
+  std::vector<token_id> ids;
+  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
+    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
+  return ids;
+}
+
 result<loaded_engine> load_engine(const engine_options& options) {
   spdlog::info("loading {}", options.model_path);
   const result<model_ptr> model = load_model(options.model_path);
@@ -54,8 +61,12 @@ result<loaded_engine> load_engine(const engine_options& options) {
                                .max_model_len = *length,
                                .block_size = options.block_size,
                                .kv_cache_bytes = options.kv_cache_bytes};
-  result<std::unique_ptr<executor>> device =
-      make_cpu_executor(*model, {limits, options.threads, options.kernel_path});
+  cpu_executor_options cpu;
+  cpu.limits = limits;
+  cpu.threads = options.threads;
+  cpu.kernel_path = options.kernel_path;
+  cpu.end_tokens = end_tokens(**vocabulary);
+  result<std::unique_ptr<executor>> device = make_cpu_executor(*model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   const kv_layout layout = (*device)->layout();
   spdlog::info("weights packed for {}; {} KV blocks of {} tokens", (*device)->kernel_path(),

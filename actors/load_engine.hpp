@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/executor/executor.hpp"
@@ -36,5 +37,8 @@ struct loaded_engine {
 // load_tokenizer, chat_template::compile and make_cpu_executor; invalid_argument for a context beyond the
 // model's.
 result<loaded_engine> load_engine(const engine_options& options);
+
+// The tokens that end a generation, ascending.
+std::vector<token_id> end_tokens(const tokenizer& vocabulary);
 
 }  // namespace troupe

@@ -119,6 +119,10 @@ struct tokenizer_lost {
 // Take no more requests; the answer comes when the last open one has ended.
 struct drain {};
 struct drained {};
+// A gateway's server has no connection left.
+struct connections_closed {};
+// Wait for connections no longer.
+struct abandon_connections {};
 // The grace is over: end what is still open.
 struct abort_all {};
 // To the supervisor: drain everybody, at most so long.
@@ -238,6 +242,14 @@ auto inspect(Inspector& f, drained&) {
   return f(caf::meta::type_name("drained"));
 }
 template <class Inspector>
+auto inspect(Inspector& f, connections_closed&) {
+  return f(caf::meta::type_name("connections_closed"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, abandon_connections&) {
+  return f(caf::meta::type_name("abandon_connections"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, abort_all&) {
   return f(caf::meta::type_name("abort_all"));
 }
@@ -294,6 +306,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_lost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drained))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::connections_closed))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_connections))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::count))

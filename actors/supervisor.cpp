@@ -12,10 +12,26 @@
 #include "actors/scheduler.hpp"
 
 namespace troupe {
+namespace {
+
+// What a drain keeps of its grace for the last bytes to reach the clients.
+constexpr std::chrono::nanoseconds flush_time = std::chrono::seconds(1);
+
+}  // namespace
 
 void supervisor_state::prepare(supervisor_parts parts) {
   parts_ = std::move(parts);
-  self_->set_exit_handler([this](caf::exit_msg& message) { on_exit(message.source, message.reason); });
+  self_->set_down_handler([this](caf::down_msg& message) { on_down(message.source, message.reason); });
+}
+
+// Not a link: it would go both ways, and a killed member would take the supervisor along before it could
+// report.
+template <class Handle>
+void supervisor_state::watch(const Handle& actor, std::string role) {
+  self_->monitor(actor);
+  self_->attach_functor([actor] { caf::anon_send_exit(actor, caf::exit_reason::user_shutdown); });
+  spdlog::debug("actor {} started", role);
+  members_.push_back({actor.address(), std::move(role)});
 }
 
 company_roster_ptr supervisor_state::start() {
@@ -24,27 +40,27 @@ company_roster_ptr supervisor_state::start() {
   parts_.limits.num_blocks = layout.num_blocks;
   parts_.limits.block_size = layout.block_size;
   roster_ = std::make_shared<company_roster>();
-  roster_->kv_cache = self_->spawn<caf::linked>(kv_cache_behavior, layout, parts_.tokenizer.metrics);
-  watch(roster_->kv_cache.address(), "kv_cache");
+  roster_->kv_cache = self_->spawn(kv_cache_behavior, layout, parts_.tokenizer.metrics);
+  watch(roster_->kv_cache, "kv_cache");
   roster_->model_runner = spawn_model_runner();
-  watch(roster_->model_runner.address(), "model_runner");
-  roster_->scheduler = self_->spawn<caf::linked>(
-      scheduler_behavior, scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
-                                          parts_.board, parts_.tokenizer.metrics});
-  watch(roster_->scheduler.address(), "scheduler");
+  watch(roster_->model_runner, "model_runner");
+  roster_->scheduler = self_->spawn(scheduler_behavior,
+                                    scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
+                                                    parts_.board, parts_.tokenizer.metrics});
+  watch(roster_->scheduler, "scheduler");
 
   tokenizer_parts parts = parts_.tokenizer;
   parts.scheduler = roster_->scheduler;
   for (std::int32_t shard = 0; shard < parts_.tokenizer_workers; ++shard) {
-    roster_->tokenizers.push_back(self_->spawn<caf::linked>(tokenizer_behavior, parts));
-    watch(roster_->tokenizers.back().address(), fmt::format("tokenizer {}", shard));
+    roster_->tokenizers.push_back(self_->spawn(tokenizer_behavior, parts));
+    watch(roster_->tokenizers.back(), fmt::format("tokenizer {}", shard));
   }
   roster_->text_worker = spawn_text_worker(parts);
-  watch(roster_->text_worker.address(), "text worker");
+  watch(roster_->text_worker, "text worker");
   self_->send(roster_->scheduler, msg::connect_tokenizers{}, roster_->tokenizers);
 
-  roster_->gateway = self_->spawn<caf::linked>(gateway_behavior, roster_->tokenizers);
-  watch(roster_->gateway.address(), "gateway");
+  roster_->gateway = self_->spawn(gateway_behavior, roster_->tokenizers);
+  watch(roster_->gateway, "gateway");
   gateways_.push_back(roster_->gateway);
 
   const executor_limits limits{.max_rows = parts_.limits.max_num_batched_tokens,
@@ -57,19 +73,13 @@ company_roster_ptr supervisor_state::start() {
 
 model_runner_actor supervisor_state::spawn_model_runner() {
   std::shared_ptr<executor> device = std::exchange(parts_.device, nullptr);
-  if (parts_.detach)
-    return self_->spawn<caf::linked + caf::detached>(model_runner_behavior, std::move(device));
-  return self_->spawn<caf::linked>(model_runner_behavior, std::move(device));
+  if (parts_.detach) return self_->spawn<caf::detached>(model_runner_behavior, std::move(device));
+  return self_->spawn(model_runner_behavior, std::move(device));
 }
 
 tokenizer_actor supervisor_state::spawn_text_worker(const tokenizer_parts& parts) {
-  if (parts_.detach) return self_->spawn<caf::linked + caf::detached>(tokenizer_behavior, parts);
-  return self_->spawn<caf::linked>(tokenizer_behavior, parts);
-}
-
-void supervisor_state::watch(const caf::actor_addr& address, std::string role) {
-  spdlog::debug("actor {} started", role);
-  members_.push_back({address, std::move(role)});
+  if (parts_.detach) return self_->spawn<caf::detached>(tokenizer_behavior, parts);
+  return self_->spawn(tokenizer_behavior, parts);
 }
 
 void supervisor_state::warm_up(std::size_t item) {
@@ -102,18 +112,14 @@ void supervisor_state::on_warmed_up(std::size_t item, std::chrono::nanoseconds t
 }
 
 void supervisor_state::add_gateway(const gateway_actor& gateway, std::string role) {
-  self_->link_to(gateway);
-  watch(gateway.address(), std::move(role));
+  watch(gateway, std::move(role));
   gateways_.push_back(gateway);
 }
 
-void supervisor_state::on_exit(const caf::actor_addr& source, const caf::error& reason) {
+void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
   const auto found = std::find_if(members_.begin(), members_.end(),
                                   [&](const member& each) { return each.address == source; });
-  if (found == members_.end()) {
-    self_->quit(reason);
-    return;
-  }
+  if (found == members_.end()) return;
   const member gone = *found;
   members_.erase(found);
   std::erase_if(gateways_, [&](const gateway_actor& each) { return each.address() == source; });
@@ -138,13 +144,20 @@ caf::result<msg::drained> supervisor_state::drain(std::chrono::nanoseconds grace
     return promise;
   }
   drains_.push_back(promise);
-  self_->delayed_send(supervisor_actor(self_), grace, msg::abort_all{});
+  const std::chrono::nanoseconds last_words = std::min<std::chrono::nanoseconds>(grace / 4, flush_time);
+  self_->delayed_send(supervisor_actor(self_), grace - last_words, msg::abort_all{});
+  self_->delayed_send(supervisor_actor(self_), grace, msg::abandon_connections{});
   if (draining_ == drain_phase::none) drain_tokenizers();
   return promise;
 }
 
-void supervisor_state::grace_over() {
+void supervisor_state::abort_all() {
+  if (!roster_) return;
   for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::abort_all{});
+}
+
+void supervisor_state::abandon_connections() {
+  for (const gateway_actor& gateway : gateways_) self_->send(gateway, msg::abandon_connections{});
 }
 
 void supervisor_state::drain_tokenizers() {
@@ -184,7 +197,8 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
         self->state.add_gateway(gateway, message.name);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
-      [self](const msg::abort_all&) { self->state.grace_over(); },
+      [self](const msg::abort_all&) { self->state.abort_all(); },
+      [self](const msg::abandon_connections&) { self->state.abandon_connections(); },
   };
 }
 

@@ -34,7 +34,8 @@ class supervisor_state {
   company_roster_ptr start();
   void add_gateway(const gateway_actor& gateway, std::string role);
   caf::result<msg::drained> drain(std::chrono::nanoseconds grace);
-  void grace_over();
+  void abort_all();
+  void abandon_connections();
 
  private:
   struct member {
@@ -42,13 +43,14 @@ class supervisor_state {
     std::string role;  // its name in the log
   };
 
-  void watch(const caf::actor_addr& address, std::string role);
+  // Hears of this actor's end, and ends it with the supervisor.
+  template <class Handle>
+  void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
   tokenizer_actor spawn_text_worker(const tokenizer_parts& parts);
   void warm_up(std::size_t item);
   void on_warmed_up(std::size_t item, std::chrono::nanoseconds took);
-  // Somebody has ended: a member, or whoever asks this actor to end too.
-  void on_exit(const caf::actor_addr& source, const caf::error& reason);
+  void on_down(const caf::actor_addr& source, const caf::error& reason);
   void fail(const std::string& role, const std::string& reason);
   void drain_tokenizers();
   void drain_gateways();

@@ -1,9 +1,12 @@
 #include "actors/tokenizer.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <exception>
 #include <utility>
+
+#include "runtime/engine/prompt.hpp"
 
 namespace troupe {
 namespace {
@@ -34,6 +37,12 @@ void tokenizer_state::generate(const msg::generate& message, const generation_re
 } catch (const std::exception& fault) {
   spdlog::error("request {} could not be tokenized: {}", message.id, fault.what());
   refuse(message.id, gateway, {error_code::internal, "the request could not be tokenized"});
+}
+
+result<std::vector<token_id>> tokenizer_state::encode(const generation_request& request) const {
+  if (const auto valid = validate(request.sampling, parts_.limits); !valid)
+    return tl::unexpected<error>(valid.error());
+  return build_prompt(request, *parts_.vocabulary, *parts_.chat);
 }
 
 void tokenizer_state::open(const msg::generate& message, const generation_request& request,
@@ -118,6 +127,44 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
   record.last_token = since(from.arrival, from.last_token);
   record.ended = in_seconds(now - from.arrival);
   parts_.metrics->observe_request(record);
+}
+
+void tokenizer_state::convert(text_call& call) const try {
+  if (const net::tokenize_request* request = call.to_tokenize()) {
+    call.reply(tokenize(*request));
+  } else if (const std::vector<token_id>* tokens = call.to_detokenize()) {
+    call.reply(detokenize(*tokens));
+  }
+} catch (const std::exception& fault) {
+  spdlog::error("a text could not be converted: {}", fault.what());
+  call.fail({error_code::internal, "the text could not be converted"});
+}
+
+// Unlike a prompt, a text may be empty here.
+result<std::vector<token_id>> tokenizer_state::to_tokens(const net::tokenize_request& request) const {
+  if (const text_prompt* text = std::get_if<text_prompt>(&request.prompt))
+    return parts_.vocabulary->encode(text->text, {.add_special_tokens = text->add_special_tokens});
+  generation_request chat;
+  chat.prompt = std::get<chat_prompt>(request.prompt);
+  return build_prompt(chat, *parts_.vocabulary, *parts_.chat);
+}
+
+result<net::tokenize_reply> tokenizer_state::tokenize(const net::tokenize_request& request) const {
+  result<std::vector<token_id>> tokens = to_tokens(request);
+  if (!tokens) return tl::unexpected<error>(tokens.error());
+  net::tokenize_reply reply;
+  if (request.return_token_strs)
+    for (const token_id id : *tokens) reply.token_strs.emplace_back(parts_.vocabulary->piece(id));
+  reply.tokens = std::move(*tokens);
+  return reply;
+}
+
+result<std::string> tokenizer_state::detokenize(const std::vector<token_id>& tokens) const {
+  for (const token_id id : tokens)
+    if (id < 0 || id >= parts_.vocabulary->vocab_size())
+      return fail(error_code::invalid_argument, fmt::format("token {} is outside the vocabulary", id),
+                  "tokens");
+  return parts_.vocabulary->decode(tokens, false);
 }
 
 void tokenizer_state::company_failed() {

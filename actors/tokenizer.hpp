@@ -55,6 +55,9 @@ class tokenizer_state {
   };
 
   result<std::vector<token_id>> encode(const generation_request& request) const;
+  result<std::vector<token_id>> to_tokens(const net::tokenize_request& request) const;
+  result<net::tokenize_reply> tokenize(const net::tokenize_request& request) const;
+  result<std::string> detokenize(const std::vector<token_id>& tokens) const;
   void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
             std::vector<token_id> prompt);
   void refuse(request_id id, const gateway_actor& gateway, error failure);

@@ -1,0 +1,45 @@
+// A gateway with a server from actors/net: the server has its own thread, the actor its streams.
+#pragma once
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "actors/actor_port.hpp"
+#include "actors/gateway.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+// Hears the port that a gateway listens on, or why it does not.
+using gateway_started = std::shared_ptr<std::promise<result<std::uint16_t>>>;
+
+template <class Server, class Options>
+class socket_gateway_state : public gateway_state {
+ public:
+  using gateway_state::gateway_state;
+
+  void listen(port_parts ports, Options options, std::promise<result<std::uint16_t>>& started) {
+    port_ = std::make_unique<actor_port>(gateway_actor(self_), std::move(ports));
+    result<Server> server = Server::start(std::move(options), *port_);
+    if (!server) {
+      started.set_value(tl::unexpected<error>(std::move(server.error())));
+      self_->quit();
+      return;
+    }
+    server_.emplace(std::move(*server));
+    started.set_value(server_->port());
+  }
+
+ private:
+  void close_connections() override {
+    server_->drain([self = gateway_actor(self_)] { caf::anon_send(self, msg::connections_closed{}); });
+  }
+
+  std::unique_ptr<actor_port> port_;
+  std::optional<Server> server_;  // ends before the port that it calls
+};
+
+}  // namespace troupe

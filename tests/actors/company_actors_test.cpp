@@ -1,0 +1,231 @@
+// The company's behaviour, message by message, on one thread.
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <vector>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+// What the default script answers to a prompt of this length.
+std::string alphabet(std::size_t prompt_length, std::int32_t count) {
+  std::string text;
+  for (std::int32_t i = 0; i < count; ++i)
+    text += static_cast<char>('a' + (static_cast<std::int32_t>(prompt_length) + i) % 26);
+  return text;
+}
+
+void expect_one_end(const client& who, finish_reason reason) {
+  ASSERT_EQ(who.ends.size(), 1U);
+  EXPECT_STREQ(to_string(who.ends[0].reason), to_string(reason));
+  EXPECT_EQ(who.events_after_end, 0U);
+}
+
+TEST(Company, IsReadyAfterWarmUpWithEveryBlockFree) {
+  stage stage;
+  EXPECT_TRUE(stage.status().ready);
+  EXPECT_TRUE(stage.status().live);
+  // Prefill, and decodes of 1, 2, 4 and 8.
+  EXPECT_EQ(stage.board().wait_news(0).progress.size(), 5U);
+  stage.expect_idle();
+}
+
+TEST(Company, AnswersARequestTokenByToken) {
+  stage stage;
+  const auto who = stage.ask("hello", 7);
+  stage.run();
+  expect_one_end(*who, finish_reason::length);
+  EXPECT_EQ(who->text, alphabet(5, 7));
+  EXPECT_EQ(who->ends[0].tokens.prompt_tokens, 5);
+  EXPECT_EQ(who->ends[0].tokens.completion_tokens, 7);
+  stage.expect_idle();
+}
+
+TEST(Company, AnswersManyRequestsAtOnceEachAsIfAlone) {
+  stage stage;
+  std::vector<std::shared_ptr<client>> clients;
+  for (std::int32_t i = 1; i <= 20; ++i)
+    clients.push_back(stage.ask(std::string(static_cast<std::size_t>(i), 'x'), i + 3));
+  stage.run();
+  for (std::int32_t i = 1; i <= 20; ++i) {
+    const client& who = *clients[static_cast<std::size_t>(i - 1)];
+    expect_one_end(who, finish_reason::length);
+    EXPECT_EQ(who.text, alphabet(static_cast<std::size_t>(i), i + 3));
+  }
+  stage.expect_idle();
+}
+
+TEST(Company, EndsWithStopAtTheEndToken) {
+  stage stage({.script = [](const sample_row& row) { return row.num_generated < 3 ? 'z' : end_token; }});
+  const auto who = stage.ask("hello", 50);
+  stage.run();
+  expect_one_end(*who, finish_reason::stop);
+  EXPECT_EQ(who->text, "zzz");
+  stage.expect_idle();
+}
+
+TEST(Company, TellsTheSchedulerWhenAStopStringEndsAStream) {
+  std::int32_t steps = 0;
+  stage stage({.before_step = [&](const step_batch& batch) { steps += batch.step != 0 ? 1 : 0; }});
+  sampling_params sampling = greedy(100);
+  sampling.stop = {"jk"};
+  const auto who = stage.ask("hello", sampling);  // f g h i j k ...
+  stage.run();
+  expect_one_end(*who, finish_reason::stop);
+  EXPECT_EQ(who->text, "fghi");
+  EXPECT_EQ(who->ends[0].stop_string, "jk");
+  EXPECT_EQ(who->ends[0].tokens.completion_tokens, 6);
+  EXPECT_LT(steps, 12);  // not the 100 that were asked for
+  stage.expect_idle();
+}
+
+TEST(Company, RefusesWhatCanNeverRunAndServesTheNext) {
+  stage stage;
+  const auto too_long = stage.ask(std::string(500, 'x'), 5);
+  sampling_params odd = greedy(5);
+  odd.temperature = -1.0F;
+  const auto out_of_range = stage.ask("hello", odd);
+  const auto empty = stage.ask("", 5);
+  const auto good = stage.ask("hello", 5);
+  stage.run();
+  for (const auto& who : {too_long, out_of_range, empty}) {
+    expect_one_end(*who, finish_reason::error);
+    ASSERT_TRUE(who->ends[0].failure);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::invalid_argument);
+  }
+  EXPECT_EQ(out_of_range->ends[0].failure->param, "temperature");
+  expect_one_end(*good, finish_reason::length);
+  stage.expect_idle();
+}
+
+TEST(Company, RefusesWhatFindsTheQueueFull) {
+  stage stage({.max_num_seqs = 1, .max_num_queued_requests = 2});
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 6; ++i) clients.push_back(stage.ask("hello", 20));
+  stage.run();
+  int refused = 0;
+  for (const auto& who : clients) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    if (who->ends[0].reason != finish_reason::error) continue;
+    ++refused;
+    EXPECT_EQ(who->ends[0].failure->code, error_code::resource_exhausted);
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_LE(refused, 4);
+  stage.expect_idle();
+}
+
+// The heart of the matter: a client may leave between any two messages of the company.
+TEST(Company, AbortAfterAnyMessageEndsTheStreamOnceAndFreesEverything) {
+  for (std::size_t messages = 0;; ++messages) {
+    SCOPED_TRACE(messages);
+    stage stage;
+    const auto other = stage.ask("other", 9);
+    const auto who = stage.ask("hello", 6);
+    const bool over = stage.run(messages) < messages;
+    const bool ended = !who->ends.empty();
+    stage.abort(*who);
+    stage.run();
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->events_after_end, 0U);
+    if (!ended) {
+      const finish_reason reason = who->ends[0].reason;
+      EXPECT_TRUE(reason == finish_reason::abort || reason == finish_reason::length);
+    }
+    EXPECT_EQ(who->text, alphabet(5, 6).substr(0, who->text.size()));
+    expect_one_end(*other, finish_reason::length);
+    EXPECT_EQ(other->text, alphabet(5, 9));
+    stage.expect_idle();
+    if (over) break;
+  }
+}
+
+TEST(Company, AbortOfAnUnknownOrEndedRequestDoesNothing) {
+  stage stage;
+  stage.port().abort(4711);
+  const auto who = stage.ask("hello", 3);
+  stage.run();
+  stage.abort(*who);
+  stage.abort(*who);
+  stage.run();
+  expect_one_end(*who, finish_reason::length);
+  stage.expect_idle();
+}
+
+TEST(Company, AStepThatThrowsEndsItsRequestsAndTheRunnerGoesOn) {
+  bool fault = true;
+  stage stage({.max_num_seqs = 2, .before_step = [&](const step_batch& batch) {
+                 if (batch.step > 2 && std::exchange(fault, false)) throw std::runtime_error("secret detail");
+               }});
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(stage.ask("hello", 10));
+  stage.run();
+  int failed = 0;
+  for (const auto& who : clients) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    if (!who->ends[0].failure) {
+      expect_one_end(*who, finish_reason::length);
+      continue;
+    }
+    ++failed;
+    expect_one_end(*who, finish_reason::error);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::internal);
+    EXPECT_EQ(who->ends[0].failure->message.find("secret"), std::string::npos);
+  }
+  EXPECT_EQ(failed, 2);  // those of the step; the third was waiting
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_idle();
+}
+
+TEST(Company, PreemptsWhenBlocksRunOutAndEveryAnswerStaysTheSame) {
+  stage stage({.num_blocks = 8, .block_size = 4});  // 32 tokens for all
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("abcdef", 20));  // 26 tokens each
+  stage.run();
+  for (const auto& who : clients) {
+    expect_one_end(*who, finish_reason::length);
+    EXPECT_EQ(who->text, alphabet(6, 20));
+  }
+  EXPECT_GT(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->preemptions, 0U);
+  stage.expect_idle();
+}
+
+TEST(Company, EndsARequestAtItsDeadlineInAnyState) {
+  for (std::size_t messages = 3;; ++messages) {
+    SCOPED_TRACE(messages);
+    stage stage({.max_num_seqs = 1, .request_timeout = std::chrono::seconds(5)});
+    const auto running = stage.ask("hello", 6);
+    const auto waiting = stage.ask("hello", 6);
+    const bool over = stage.run(messages) < messages;
+    stage.advance(std::chrono::seconds(4));
+    stage.advance(std::chrono::seconds(2));
+    stage.run();
+    for (const auto& who : {running, waiting}) {
+      ASSERT_EQ(who->ends.size(), 1U);
+      EXPECT_TRUE(who->ends[0].reason == finish_reason::timeout || who->text == alphabet(5, 6));
+    }
+    stage.expect_idle();
+    if (over) break;
+  }
+}
+
+TEST(Company, AStepThatDoesNotEndIsNotLive) {
+  stage stage({.step_deadline = std::chrono::seconds(10)});
+  const auto who = stage.ask("hello", 50);
+  // Until a step is with the runner and not answered.
+  bool in_flight = false;
+  for (int i = 0; i < 100 && !in_flight; ++i) {
+    stage.run(1);
+    stage.advance(std::chrono::seconds(11));
+    in_flight = !stage.status().live;
+  }
+  EXPECT_TRUE(in_flight);
+  stage.run();
+  EXPECT_TRUE(stage.status().live);
+  expect_one_end(*who, finish_reason::length);
+}
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,171 @@
+#include "tests/actors/company_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <span>
+#include <utility>
+
+namespace troupe::test {
+namespace {
+
+class bytes final : public tokenizer {
+ public:
+  bytes() {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) pieces_[i] = static_cast<char>(i);
+  }
+  std::vector<token_id> encode(std::string_view text, const encode_options&) const override {
+    std::vector<token_id> ids;
+    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+    return ids;
+  }
+  std::string_view piece(token_id id) const override {
+    if (id < 0 || id >= end_token) return "";
+    return {&pieces_[static_cast<std::size_t>(id)], 1};
+  }
+  std::string decode(std::span<const token_id> ids, bool) const override {
+    std::string text;
+    for (const token_id id : ids) text += piece(id);
+    return text;
+  }
+  std::int32_t vocab_size() const override { return end_token + 1; }
+  bool is_special(token_id id) const override { return id == end_token; }
+  bool is_end_of_generation(token_id id) const override { return id == end_token; }
+  std::optional<token_id> bos() const override { return std::nullopt; }
+  std::optional<token_id> eos() const override { return end_token; }
+  std::optional<token_id> find(std::string_view) const override { return std::nullopt; }
+
+ private:
+  std::array<char, 256> pieces_{};
+};
+
+// The null executor, with a hook that may throw.
+class scripted_executor final : public executor {
+ public:
+  scripted_executor(const company_setup& setup)
+      : inner_(make_null_executor({setup.block_size, setup.num_blocks, 1}, setup.script)),
+        before_(setup.before_step) {}
+  kv_layout layout() const override { return inner_->layout(); }
+  void forward(const step_batch& batch) override {
+    before_(batch);
+    inner_->forward(batch);
+  }
+  void sample(const step_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  std::string kernel_path() const override { return inner_->kernel_path(); }
+
+ private:
+  std::unique_ptr<executor> inner_;
+  std::function<void(const step_batch&)> before_;
+};
+
+}  // namespace
+
+tokenizer_ptr byte_vocabulary() { return std::make_shared<const bytes>(); }
+
+sampling_params greedy(std::int32_t max_tokens) {
+  sampling_params sampling;
+  sampling.temperature = 0.0F;
+  sampling.max_tokens = max_tokens;
+  return sampling;
+}
+
+stage::stage(company_setup setup)
+    : system_(config_),
+      coordinator_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())),
+      board_(std::make_shared<company_board>(setup.step_deadline)) {
+  supervisor_parts parts;
+  parts.device = std::make_shared<scripted_executor>(setup);
+  parts.limits.max_num_seqs = setup.max_num_seqs;
+  parts.limits.max_num_batched_tokens = setup.max_num_batched_tokens;
+  parts.limits.max_model_len = setup.max_model_len;
+  parts.limits.max_num_queued_requests = setup.max_num_queued_requests;
+  parts.limits.end_tokens = {end_token};
+  parts.tokenizer.vocabulary = byte_vocabulary();
+  parts.tokenizer.chat = std::make_shared<const chat_template>(chat_template::chatml());
+  parts.tokenizer.limits.vocab_size = end_token + 1;
+  parts.tokenizer.max_model_len = setup.max_model_len;
+  parts.tokenizer.request_timeout = setup.request_timeout;
+  parts.tokenizer.metrics = std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
+  parts.tokenizer_workers = setup.tokenizer_workers;
+  parts.detach = false;
+  parts.board = board_;
+  port_parts ports;
+  ports.board = board_;
+  ports.metrics = parts.tokenizer.metrics;
+  ports.vocabulary = parts.tokenizer.vocabulary;
+
+  supervisor_ = system_.spawn(supervisor_behavior, std::move(parts));
+  roster_ = *query<company_roster_ptr>(supervisor_, msg::start_company{});
+  ports.text_worker = roster_->text_worker;
+  port_ = std::make_unique<actor_port>(roster_->gateway, std::move(ports));
+}
+
+stage::~stage() {
+  caf::anon_send_exit(supervisor_, caf::exit_reason::user_shutdown);
+  run();
+}
+
+std::shared_ptr<client> stage::ask(const std::string& text, sampling_params sampling) {
+  auto request = std::make_shared<generation_request>();
+  request->prompt = text_prompt{text};
+  request->sampling = std::move(sampling);
+  auto who = std::make_shared<client>();
+  who->id = port_->generate(std::move(request), [who](const stream_event& event) {
+    who->events_after_end += who->ends.empty() ? 0 : 1;
+    who->text += event.text;
+    who->tokens.insert(who->tokens.end(), event.tokens.begin(), event.tokens.end());
+    if (event.end) who->ends.push_back(*event.end);
+  });
+  return who;
+}
+
+std::shared_ptr<client> stage::ask(const std::string& text, std::int32_t max_tokens) {
+  return ask(text, greedy(max_tokens));
+}
+
+void stage::abort(const client& who) { port_->abort(who.id); }
+
+// test_coordinator::run() would also fire every timer, however far in the future.
+void stage::run() {
+  while (coordinator_.try_run_once()) {
+  }
+}
+
+std::size_t stage::run(std::size_t count) {
+  std::size_t done = 0;
+  while (done < count && coordinator_.try_run_once()) ++done;
+  return done;
+}
+
+bool stage::run_any(std::mt19937& random) {
+  auto& jobs = coordinator_.jobs;
+  if (jobs.empty()) return false;
+  const auto chosen = jobs.begin() + static_cast<std::ptrdiff_t>(random() % jobs.size());
+  std::rotate(jobs.begin(), chosen, chosen + 1);
+  return coordinator_.try_run_once();
+}
+
+void stage::advance(std::chrono::nanoseconds time) { coordinator_.advance_time(time); }
+
+net::engine_status stage::status() { return board_->status(coordinator_.clock().now()); }
+
+void stage::expect_idle() {
+  run();
+  if (const auto blocks = query<msg::kv_cache_counts>(roster_->kv_cache, msg::count{})) {
+    EXPECT_EQ(blocks->free_blocks, blocks->blocks);
+    EXPECT_TRUE(blocks->consistent);
+  }
+  if (const auto requests = query<msg::request_counts>(roster_->scheduler, msg::count{})) {
+    EXPECT_EQ(requests->running, 0);
+    EXPECT_EQ(requests->waiting, 0);
+  }
+  for (const tokenizer_actor& tokenizer : roster_->tokenizers)
+    if (const auto streams = query<msg::tokenizer_counts>(tokenizer, msg::count{})) {
+      EXPECT_EQ(streams->streams, 0U);
+    }
+  if (const auto streams = query<msg::gateway_counts>(roster_->gateway, msg::count{})) {
+    EXPECT_EQ(streams->streams, 0U);
+  }
+}
+
+}  // namespace troupe::test

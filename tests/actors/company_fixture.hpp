@@ -1,0 +1,107 @@
+// A company on the test's own thread: CAF's test coordinator, the null executor and a vocabulary of bytes.
+// Nothing happens until a test asks for it, one message at a time where it likes.
+#pragma once
+#include <caf/scheduler/test_coordinator.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "actors/actor_port.hpp"
+#include "actors/interfaces.hpp"
+#include "actors/supervisor.hpp"
+#include "runtime/executor/null_executor.hpp"
+
+namespace troupe::test {
+
+// One token per byte; 256 ends the generation.
+tokenizer_ptr byte_vocabulary();
+inline constexpr token_id end_token = 256;
+
+// What one client saw.
+struct client {
+  request_id id = 0;
+  std::string text;
+  std::vector<token_id> tokens;
+  std::vector<finished> ends;
+  std::size_t events_after_end = 0;
+};
+
+struct company_setup {
+  std::int32_t num_blocks = 64;
+  std::int32_t block_size = 4;
+  std::int32_t max_num_seqs = 8;
+  std::int32_t max_num_batched_tokens = 32;
+  std::int32_t max_model_len = 128;
+  std::size_t max_num_queued_requests = 64;
+  std::int32_t tokenizer_workers = 2;
+  std::chrono::nanoseconds request_timeout{0};
+  std::chrono::nanoseconds step_deadline = std::chrono::seconds(60);
+  // The token for a row; the default spells the alphabet by position.
+  token_script script = [](const sample_row& row) { return 'a' + row.position % 26; };
+  // Throws to make a step fail. Called before each step's forward().
+  std::function<void(const step_batch&)> before_step = [](const step_batch&) {};
+};
+
+class stage {
+ public:
+  explicit stage(company_setup setup = {});
+  ~stage();
+
+  // Sends a request; what comes back gathers in the client, also after the stage is gone.
+  std::shared_ptr<client> ask(const std::string& text, sampling_params sampling);
+  std::shared_ptr<client> ask(const std::string& text, std::int32_t max_tokens);
+  void abort(const client& who);
+
+  // Handles messages until none is left.
+  void run();
+  // Handles at most `count` messages; how many there were.
+  std::size_t run(std::size_t count);
+  // Handles one message of an actor drawn by `random`; false where none waits.
+  bool run_any(std::mt19937& random);
+  void advance(std::chrono::nanoseconds time);
+  template <class Handle>
+  void kill(const Handle& actor) {
+    caf::anon_send_exit(actor, caf::exit_reason::kill);
+  }
+
+  template <class Answer, class Handle, class Message>
+  std::optional<Answer> query(const Handle& actor, Message message) {
+    caf::scoped_actor self{system_};
+    auto response = self->request(actor, caf::infinite, std::move(message));
+    run();
+    std::optional<Answer> answer;
+    response.receive([&](const Answer& given) { answer = given; }, [](const caf::error&) {});
+    return answer;
+  }
+
+  // Every table empty, every block free. Handles what is left first.
+  void expect_idle();
+
+  actor_port& port() { return *port_; }
+  company_board& board() { return *board_; }
+  net::engine_status status();
+  const supervisor_actor& supervisor() const { return supervisor_; }
+  const company_roster& roster() const { return *roster_; }
+  caf::actor_system& system() { return system_; }
+
+ private:
+  struct testing_config : caf::actor_system_config {
+    testing_config() { configure(*this, "testing", 1); }
+  };
+  testing_config config_;
+  caf::actor_system system_;
+  caf::scheduler::test_coordinator& coordinator_;
+  std::shared_ptr<company_board> board_;
+  supervisor_actor supervisor_;
+  company_roster_ptr roster_;
+  std::unique_ptr<actor_port> port_;
+};
+
+// Greedy with a length.
+sampling_params greedy(std::int32_t max_tokens);
+
+}  // namespace troupe::test

@@ -1,0 +1,191 @@
+// Actors that end, companies that drain, and messages in any order.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+struct victim {
+  std::string name;
+  std::function<void(stage&)> kill;
+};
+
+std::vector<victim> victims() {
+  return {
+      {"kv_cache", [](stage& s) { s.kill(s.roster().kv_cache); }},
+      {"model_runner", [](stage& s) { s.kill(s.roster().model_runner); }},
+      {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }},
+      {"tokenizer 0", [](stage& s) { s.kill(s.roster().tokenizers[0]); }},
+      {"tokenizer 1", [](stage& s) { s.kill(s.roster().tokenizers[1]); }},
+      {"text worker", [](stage& s) { s.kill(s.roster().text_worker); }},
+      {"gateway", [](stage& s) { s.kill(s.roster().gateway); }},
+  };
+}
+
+TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndIsReported) {
+  for (const victim& victim : victims()) {
+    for (std::size_t messages = 0;; ++messages) {
+      SCOPED_TRACE(victim.name + " after " + std::to_string(messages));
+      stage stage;
+      std::string reported;
+      stage.board().on_failure([&](const std::string& actor) { reported = actor; });
+      std::vector<std::shared_ptr<client>> clients;
+      for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 5));
+      const bool over = stage.run(messages) < messages;
+      victim.kill(stage);
+      stage.run();
+      for (const auto& who : clients) {
+        ASSERT_EQ(who->ends.size(), 1U);
+        EXPECT_EQ(who->events_after_end, 0U);
+        const finish_reason reason = who->ends[0].reason;
+        EXPECT_TRUE(reason == finish_reason::error || reason == finish_reason::length);
+        EXPECT_EQ(who->ends[0].failure.has_value(), reason == finish_reason::error);
+      }
+      EXPECT_EQ(reported, victim.name);
+      EXPECT_FALSE(stage.status().ready);
+      EXPECT_FALSE(stage.status().live);
+      // Who comes later is refused, not forgotten.
+      const auto late = stage.ask("hello", 5);
+      stage.run();
+      ASSERT_EQ(late->ends.size(), 1U);
+      EXPECT_EQ(late->ends[0].reason, finish_reason::error);
+      // Nobody who is still there holds anything, unless the holder of its fate is gone.
+      if (victim.name != "kv_cache" && victim.name != "scheduler" && victim.name.find("tokenizer") != 0)
+        stage.expect_idle();
+      if (over || messages > 40) break;
+    }
+  }
+}
+
+TEST(Death, OfTheSupervisorEndsEverybodyAndEveryStreamOnce) {
+  stage stage;
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 5));
+  stage.run(10);
+  stage.kill(stage.supervisor());
+  stage.run();
+  for (const auto& who : clients) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->events_after_end, 0U);
+  }
+  EXPECT_FALSE(stage.query<msg::kv_cache_counts>(stage.roster().kv_cache, msg::count{}));
+}
+
+TEST(Death, OfTheTextWorkerAnswersItsCallers) {
+  stage stage;
+  stage.kill(stage.roster().text_worker);
+  stage.run();
+  int answers = 0;
+  stage.port().tokenize({text_prompt{"abc"}, false}, [&](const result<net::tokenize_reply>& reply) {
+    ++answers;
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code, error_code::unavailable);
+  });
+  stage.run();
+  EXPECT_EQ(answers, 1);
+}
+
+TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
+  stage stage;
+  const auto open = stage.ask("hello", 9);
+  stage.run(6);
+  caf::scoped_actor self{stage.system()};
+  auto answer =
+      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  stage.run(2);  // the supervisor's, the first tokenizer's
+  const auto late = stage.ask("hello", 9);
+  stage.run();
+  answer.receive([](const msg::drained&) {}, [](const caf::error&) { FAIL(); });
+  ASSERT_EQ(open->ends.size(), 1U);
+  EXPECT_EQ(open->ends[0].reason, finish_reason::length);
+  ASSERT_EQ(late->ends.size(), 1U);
+  ASSERT_TRUE(late->ends[0].failure);
+  EXPECT_EQ(late->ends[0].failure->code, error_code::unavailable);
+  EXPECT_FALSE(stage.status().ready);
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_idle();
+}
+
+TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
+  stage stage;
+  const auto open = stage.ask("hello", 100);
+  stage.run(20);
+  caf::scoped_actor self{stage.system()};
+  auto answer =
+      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  stage.run(4);
+  ASSERT_TRUE(open->ends.empty());
+  stage.advance(std::chrono::seconds(11));
+  stage.run();
+  answer.receive([](const msg::drained&) {}, [](const caf::error&) { FAIL(); });
+  ASSERT_EQ(open->ends.size(), 1U);
+  EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+  EXPECT_GT(open->tokens.size(), 0U);
+  stage.expect_idle();
+}
+
+TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {
+  stage stage;
+  EXPECT_TRUE(stage.query<msg::drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
+  EXPECT_TRUE(stage.query<msg::drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
+}
+
+TEST(Text, GoesToTokensAndBack) {
+  stage stage;
+  std::vector<token_id> tokens;
+  std::string text;
+  stage.port().tokenize({text_prompt{"abc"}, true}, [&](const result<net::tokenize_reply>& reply) {
+    ASSERT_TRUE(reply);
+    tokens = reply->tokens;
+    EXPECT_EQ(reply->token_strs, (std::vector<std::string>{"a", "b", "c"}));
+  });
+  stage.port().detokenize({'x', 'y'}, [&](const result<std::string>& reply) { text = reply.value(); });
+  int refused = 0;
+  stage.port().detokenize({'x', 9999}, [&](const result<std::string>& reply) { refused += reply ? 0 : 1; });
+  stage.port().detokenize({-1}, [&](const result<std::string>& reply) { refused += reply ? 0 : 1; });
+  stage.run();
+  EXPECT_EQ(tokens, (std::vector<token_id>{'a', 'b', 'c'}));
+  EXPECT_EQ(text, "xy");
+  EXPECT_EQ(refused, 2);
+}
+
+// Actors share nothing but messages: whatever the order in which they run, each request gets its own tokens.
+TEST(AnyOrder, OfMessagesGivesEachRequestItsTokensAndOneEnd) {
+  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    stage stage({.num_blocks = 12, .block_size = 4, .max_num_seqs = 4, .tokenizer_workers = 3});
+    std::vector<std::shared_ptr<client>> clients;
+    std::vector<bool> left;
+    for (int i = 0; i < 10; ++i) {
+      sampling_params sampling = greedy(static_cast<std::int32_t>(1 + random() % 30));
+      if (random() % 4 == 0) sampling.stop = {"op"};
+      clients.push_back(stage.ask(std::string(1 + random() % 12, 'x'), sampling));
+      left.push_back(random() % 4 == 0);
+    }
+    for (std::size_t step = 0; stage.run_any(random); ++step)
+      if (random() % 50 == 0) {
+        const std::size_t who = random() % clients.size();
+        if (left[who]) stage.abort(*clients[who]);
+      }
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      const client& who = *clients[i];
+      ASSERT_EQ(who.ends.size(), 1U);
+      EXPECT_EQ(who.events_after_end, 0U);
+      for (std::size_t t = 1; t < who.tokens.size(); ++t)
+        EXPECT_EQ(who.tokens[t], 'a' + (who.tokens[t - 1] - 'a' + 1) % 26);
+      if (!left[i]) {
+        EXPECT_NE(who.ends[0].reason, finish_reason::abort);
+      }
+    }
+    stage.expect_idle();
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test
