@@ -29,8 +29,9 @@ asio::awaitable<bool> http_connection::answer_post(resource target, std::string 
 asio::awaitable<bool> http_connection::generate(resource target, openai::json body) {
   const engine_status status = shared_->port.status();
   if (!status.live || !status.ready) {
-    const std::string reason = status.reason.empty() ? "not ready" : status.reason;
-    co_return co_await respond(error_response({error_code::unavailable, reason}));
+    // Named, not a braced temporary: GCC 12 destroys those twice inside a co_await expression.
+    const error not_ready{error_code::unavailable, status.reason.empty() ? "not ready" : status.reason};
+    co_return co_await respond(error_response(not_ready));
   }
   const model_card model = shared_->port.model();
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,

@@ -157,27 +157,33 @@ asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_bu
   }
   deadline_.disarm();
   if (room) co_return true;
-  co_return co_await refuse(error_response({error_code::unavailable, "too many large bodies at the moment"}));
+  const error too_many{error_code::unavailable, "too many large bodies at the moment"};
+  co_return co_await refuse(error_response(too_many));
+}
+
+// Nothing where the client has left.
+std::optional<http_response> http_connection::answer_to(asio_error why) const {
+  if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
+  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
+    return error_response(
+        431, fmt::format("the header is larger than {} bytes", shared_->options.max_header_bytes));
+  }
+  if (why == http::error::body_limit) {
+    return error_response(
+        {error_code::too_large,
+         fmt::format("the body is larger than {} bytes", shared_->options.max_body_bytes)});
+  }
+  if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
+  const bool left = why == http::error::end_of_stream || why == http::error::partial_message ||
+                    why.category() != make_error_code(http::error::bad_method).category();
+  if (left) return std::nullopt;
+  return error_response(400, "this is not an HTTP request: " + why.message());
 }
 
 asio::awaitable<bool> http_connection::refuse_unreadable(asio_error why) {
-  if (deadline_.expired())
-    co_return co_await refuse(error_response(408, "the request took too long to arrive"));
-  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
-    co_return co_await refuse(error_response(
-        431, fmt::format("the header is larger than {} bytes", shared_->options.max_header_bytes)));
-  }
-  if (why == http::error::body_limit) {
-    co_return co_await refuse(
-        error_response({error_code::too_large,
-                        fmt::format("the body is larger than {} bytes", shared_->options.max_body_bytes)}));
-  }
-  if (why == http::error::bad_version)
-    co_return co_await refuse(error_response(505, "only HTTP/1.0 and 1.1 are served"));
-  const bool left = why == http::error::end_of_stream || why == http::error::partial_message ||
-                    why.category() != make_error_code(http::error::bad_method).category();
-  if (left) co_return false;
-  co_return co_await refuse(error_response(400, "this is not an HTTP request: " + why.message()));
+  auto answer = answer_to(why);
+  if (!answer) co_return false;
+  co_return co_await refuse(std::move(*answer));
 }
 
 asio::awaitable<bool> http_connection::respond(http_response response) {

@@ -66,6 +66,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   asio::awaitable<bool> write(std::string text);
   // For requests that were not read to their end: answers, then lets the client read it.
   asio::awaitable<bool> refuse(http_response response);
+  std::optional<http_response> answer_to(asio_error why) const;
   asio::awaitable<bool> refuse_unreadable(asio_error why);
 
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
