@@ -1,0 +1,133 @@
+// troupe chat: a conversation in the terminal.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "config/flags.hpp"
+#include "main/answer_options.hpp"
+#include "main/commands.hpp"
+#include "main/conversation.hpp"
+#include "main/embedded.hpp"
+#include "main/exit_code.hpp"
+
+namespace troupe::cli {
+namespace {
+
+struct chat_options {
+  config::setting_sources sources;
+  answer_options answer;
+};
+
+constexpr const char* help_text =
+    "/reset   forget the conversation\n"
+    "/help    this text\n"
+    "/exit    leave; so does Ctrl-D. Ctrl-C stops an answer\n";
+
+class chat_session {
+ public:
+  chat_session(conversation& talk, const answer_options& options) : talk_(talk), options_(options) {
+    reset();
+  }
+
+  // Reads and answers lines until the input or the person ends it.
+  void converse() {
+    if (interactive_) std::printf("%s", help_text);
+    for (std::string line; show_prompt(), std::getline(std::cin, line);) {
+      if (line == "/exit" || line == "/quit") return;
+      obey_or_answer(line);
+    }
+    if (interactive_) std::puts("");
+  }
+
+  // Any thread: Ctrl-C stops an answer; between answers it only begins a new line.
+  void interrupt() {
+    if (talk_.abort()) return;
+    std::puts("");
+    show_prompt();
+  }
+
+ private:
+  void show_prompt() const {
+    if (!interactive_) return;
+    std::fputs("> ", stdout);
+    std::fflush(stdout);
+  }
+
+  void reset() {
+    messages_ = nlohmann::ordered_json::array();
+    if (!options_.system.empty()) messages_.push_back({{"role", "system"}, {"content", options_.system}});
+  }
+
+  void obey_or_answer(const std::string& line) {
+    if (line.empty()) return;
+    if (line == "/help") {
+      std::printf("%s", help_text);
+    } else if (line == "/reset") {
+      reset();
+      std::puts("(forgotten)");
+    } else if (line.front() == '/' && line.find(' ') == std::string::npos) {
+      std::printf("unknown command %s; /help lists them\n", line.c_str());
+    } else {
+      reply_to(line);
+    }
+  }
+
+  void reply_to(const std::string& line) {
+    messages_.push_back({{"role", "user"}, {"content", line}});
+    const answer said = talk_.ask(messages_, to_sampling(options_));
+    std::puts(said.end.reason == finish_reason::abort ? " (stopped)" : "");
+    if (said.end.reason == finish_reason::error || said.end.reason == finish_reason::timeout) {
+      complain(said.end.failure ? said.end.failure->message + " (/reset forgets the conversation)"
+                                : "the request failed");
+      messages_.erase(messages_.size() - 1);
+      return;
+    }
+    messages_.push_back({{"role", "assistant"}, {"content", said.text}});
+  }
+
+  conversation& talk_;
+  const answer_options& options_;
+  const bool interactive_ = isatty(STDIN_FILENO) == 1;
+  nlohmann::ordered_json messages_;
+};
+
+int chat(const chat_options& options) {
+  signal_watch signals;
+  auto started = start_embedded(options.sources);
+  if (!started) return started.error();
+  conversation talk((*started)->port());
+  chat_session session(talk, options.answer);
+  const scoped_handler on_signal(signals, [&session](int signal, int) {
+    if (signal == SIGTERM) std::_Exit(128 + signal);
+    session.interrupt();
+  });
+  session.converse();
+  return exit_ok;
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app, command_body& chosen) {
+  const auto options = std::make_shared<chat_options>();
+  options->answer.temperature = 0.7F;
+  options->answer.top_p = 0.9F;
+  CLI::App* command = app.add_subcommand("chat", "Talk to the model in the terminal, without a service");
+  add_answer_flags(*command, options->answer);
+  using enum config::option_group;
+  config::add_flags(*command, {model, engine, logging}, options->sources);
+  command->footer(
+      "\nIn the conversation: /reset forgets it, /help explains, Ctrl-C stops an answer, Ctrl-D ends.\n"
+      "\nExamples:\n"
+      "  troupe chat\n"
+      "  troupe chat --system \"You are a pirate.\" --temperature 1");
+  command->callback([options, &chosen] { chosen = [options] { return chat(*options); }; });
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,70 @@
+#include "main/company_options.hpp"
+
+#include "main/default_model.hpp"
+#include "main/machine.hpp"
+
+namespace troupe::cli {
+
+company_options to_company_options(const config::settings& settings, const std::string& model_path) {
+  company_options out;
+  out.engine.model_path = model_path;
+  out.engine.max_model_len = settings.max_model_len;
+  out.engine.max_num_seqs = settings.max_num_seqs;
+  out.engine.max_num_batched_tokens = settings.max_num_batched_tokens;
+  out.engine.block_size = settings.block_size;
+  out.engine.kv_cache_bytes = settings.kv_cache_memory;
+  out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
+  out.engine.kernel_path = settings.kernel_path;
+  out.served_model_name =
+      settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;
+  out.version = TROUPE_VERSION;
+  out.max_num_queued_requests = static_cast<std::size_t>(settings.max_num_queued_requests);
+  out.max_logprobs = settings.max_logprobs;
+  out.request_timeout = settings.request_timeout;
+  out.tokenizer_workers = settings.tokenizer_workers;
+  return out;
+}
+
+namespace {
+
+net::listen_options to_listen_options(const config::settings& settings, std::int32_t port) {
+  net::listen_options out;
+  out.host = settings.host;
+  out.port = static_cast<std::uint16_t>(port);
+  out.max_connections = static_cast<std::size_t>(settings.max_connections);
+  return out;
+}
+
+}  // namespace
+
+net::http_options to_http_options(const config::settings& settings) {
+  net::http_options out;
+  out.listen = to_listen_options(settings, settings.port);
+  out.version = TROUPE_VERSION;
+  out.max_logprobs = settings.max_logprobs;
+  out.max_header_bytes = settings.max_header_bytes;
+  out.max_body_bytes = settings.max_body_bytes;
+  out.max_buffered_bytes = settings.max_buffered_bytes;
+  out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
+  out.header_timeout = settings.header_timeout;
+  out.body_timeout = settings.read_timeout;
+  out.write_timeout = settings.write_timeout;
+  out.idle_timeout = settings.idle_timeout;
+  return out;
+}
+
+net::tcp_options to_tcp_options(const config::settings& settings) {
+  net::tcp_options out;
+  out.listen = to_listen_options(settings, settings.tcp_port);
+  out.version = TROUPE_VERSION;
+  out.max_logprobs = settings.max_logprobs;
+  out.max_frame_bytes = settings.max_frame_bytes;
+  out.max_buffered_bytes = settings.max_buffered_bytes;
+  out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
+  out.hello_timeout = settings.header_timeout;
+  out.frame_timeout = settings.read_timeout;
+  out.write_timeout = settings.write_timeout;
+  return out;
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,66 @@
+#include "main/conversation.hpp"
+
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+namespace troupe::cli {
+namespace {
+
+// What the port's threads leave for the one that prints. Shared with the sink, which may outlive the
+// question.
+struct pending_answer {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string text;
+  std::optional<finished> end;
+};
+
+// Waits for the next text or the end; true while more may come.
+bool take(pending_answer& from, std::string& text, std::optional<finished>& end) {
+  std::unique_lock lock(from.mutex);
+  from.changed.wait(lock, [&] { return !from.text.empty() || from.end.has_value(); });
+  text = std::exchange(from.text, {});
+  end = from.end;
+  return !end.has_value();
+}
+
+}  // namespace
+
+answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_params& sampling) {
+  const auto request = std::make_shared<generation_request>();
+  request->prompt = chat_prompt{.messages = messages, .add_generation_prompt = true};
+  request->sampling = sampling;
+  const auto pending = std::make_shared<pending_answer>();
+  const request_id id = port_.generate(request, [pending](stream_event event) {
+    const std::lock_guard lock(pending->mutex);
+    pending->text += event.text;
+    if (event.end) pending->end = std::move(event.end);
+    pending->changed.notify_one();
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    asking_ = id;
+  }
+  answer out;
+  std::string text;
+  std::optional<finished> end;
+  for (bool more = true; more;) {
+    more = take(*pending, text, end);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    out.text += text;
+  }
+  const std::lock_guard lock(mutex_);
+  asking_.reset();
+  out.end = std::move(*end);
+  return out;
+}
+
+bool conversation::abort() {
+  const std::lock_guard lock(mutex_);
+  if (asking_) port_.abort(*asking_);
+  return asking_.has_value();
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,34 @@
+// One answer at a time from a company inside this process, written to the standard output as it comes.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "actors/net/engine_port.hpp"
+
+namespace troupe::cli {
+
+// How an answer ended.
+struct answer {
+  std::string text;
+  finished end;
+};
+
+class conversation {
+ public:
+  explicit conversation(net::engine_port& port) : port_(port) {}
+
+  // Asks and waits for the end, printing every piece of text. One thread at a time.
+  answer ask(const nlohmann::ordered_json& messages, const sampling_params& sampling);
+  // Ends the answer that is being written; false where there is none. Any thread.
+  bool abort();
+
+ private:
+  net::engine_port& port_;
+  std::mutex mutex_;
+  std::optional<request_id> asking_;
+};
+
+}  // namespace troupe::cli

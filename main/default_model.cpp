@@ -1,0 +1,59 @@
+#include "main/default_model.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <system_error>
+#include <vector>
+
+namespace troupe::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* default_file = "SmolLM2-135M-Instruct.Q4_1.gguf";
+
+std::vector<fs::path> default_places() {
+  std::vector<fs::path> places{fs::path("models") / default_file};
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (program.has_parent_path()) {
+    places.push_back(program.parent_path().parent_path() / "models" / default_file);
+  }
+  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data != '\0') {
+    places.push_back(fs::path(data) / "troupe" / default_file);
+  } else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    places.push_back(fs::path(home) / ".local/share/troupe" / default_file);
+  }
+  return places;
+}
+
+}  // namespace
+
+result<std::string> find_model(const std::string& model) {
+  if (!model.empty()) {
+    std::error_code ignored;
+    if (fs::is_regular_file(model, ignored)) return model;
+    return fail(error_code::not_found, "no model: there is no file " + model);
+  }
+  std::string looked;
+  for (const fs::path& place : default_places()) {
+    std::error_code ignored;
+    if (fs::is_regular_file(place, ignored)) return place.string();
+    looked += (looked.empty() ? "" : ", ") + place.string();
+  }
+  return fail(error_code::not_found,
+              "no model: none of " + looked +
+                  " exists. Run ./quickstart to fetch the default model, or name a file: "
+                  "--model PATH");
+}
+
+std::string model_name(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  if (name.ends_with(".gguf")) name.resize(name.size() - 5);
+  static const std::regex quantisation(R"([.-](I?Q\d[\w]*|B?F16|F32)$)", std::regex::icase);
+  const std::string bare = std::regex_replace(name.substr(0, 256), quantisation, "");
+  return bare.empty() ? name : bare;
+}
+
+}  // namespace troupe::cli

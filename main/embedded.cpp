@@ -1,0 +1,36 @@
+#include "main/embedded.hpp"
+
+#include <utility>
+
+#include "main/company_options.hpp"
+#include "main/default_model.hpp"
+#include "main/exit_code.hpp"
+#include "main/load.hpp"
+#include "main/logging.hpp"
+#include "main/progress.hpp"
+
+namespace troupe::cli {
+
+tl::expected<std::unique_ptr<company>, int> start_embedded(config::setting_sources sources) {
+  auto loaded = load(std::move(sources));
+  if (!loaded) return tl::unexpected(loaded.error());
+  config::settings& settings = loaded->values;
+  if (!loaded->origins.contains("max_num_seqs")) settings.max_num_seqs = 1;
+  if (!loaded->origins.contains("log_level")) settings.log_level = "warn";
+  start_logging(settings);
+  const auto path = find_model(settings.model);
+  if (!path) return tl::unexpected(report(path.error()));
+
+  auto started = company::start(to_company_options(settings, *path));
+  if (!started) return tl::unexpected(report(started.error()));
+  progress_bar bar(on_terminal());
+  const auto ready = (*started)->wait_ready(
+      [&bar](const auto& item) { bar.update(item.done, item.total, "warm-up: " + item.what); });
+  if (!ready) {
+    bar.clear();
+    return tl::unexpected(report(ready.error()));
+  }
+  return std::move(*started);
+}
+
+}  // namespace troupe::cli

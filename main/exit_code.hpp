@@ -1,0 +1,26 @@
+// What the process ends with; beyond 2 as in BSD's sysexits.h.
+#pragma once
+#include <cstdio>
+#include <string>
+
+#include "runtime/result.hpp"
+
+namespace troupe::cli {
+
+enum exit_code : int {
+  exit_ok = 0,
+  exit_failure = 1,         // a port in use, no memory, a failed request
+  exit_usage = 2,           // an unknown flag or subcommand
+  exit_no_model = 66,       // the model file is missing or damaged
+  exit_internal = 70,       // a fault of this program
+  exit_configuration = 78,  // a setting of the wrong kind or out of range
+};
+
+// Prints "troupe: MESSAGE" to the standard error stream.
+inline void complain(const std::string& message) { std::fprintf(stderr, "troupe: %s\n", message.c_str()); }
+
+// Prints the error and gives the exit code that its kind asks for. What is unsupported is the model's fault
+// unless a setting is named.
+int report(const error& failure);
+
+}  // namespace troupe::cli

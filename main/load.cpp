@@ -1,0 +1,35 @@
+#include "main/load.hpp"
+
+#include <unistd.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "main/exit_code.hpp"
+
+namespace troupe::cli {
+
+tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources) {
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  auto loaded = config::load_settings(sources);
+  if (!loaded) {
+    complain(loaded.error());
+    return tl::unexpected<int>(exit_configuration);
+  }
+  return std::move(*loaded);
+}
+
+tl::expected<config::loaded_settings, int> load(config::setting_sources sources) {
+  auto loaded = load_with_warnings(std::move(sources));
+  if (!loaded) return loaded;
+  for (const std::string& warning : loaded->warnings) complain("warning: " + warning);
+  return loaded;
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,53 @@
+// troupe: one program, one subcommand per file.
+#include <CLI/CLI.hpp>
+#include <exception>
+#include <string>
+
+#include "main/commands.hpp"
+#include "main/exit_code.hpp"
+
+namespace {
+
+constexpr const char* footer = R"(
+Examples:
+  troupe serve                                   serve the default model on 127.0.0.1:8000
+  troupe serve --model my.gguf --port 9000
+  troupe run "What is the capital of Japan?"    one answer, no service
+  troupe chat                                    talk to the model in the terminal
+  troupe SUBCOMMAND --help                       the options of a subcommand)";
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Serves large language models as a company of actors.", "troupe");
+  app.set_version_flag("--version", std::string("troupe ") + TROUPE_VERSION);
+  app.require_subcommand(0, 1);
+  app.footer(footer);
+  troupe::cli::command_body chosen;
+  troupe::cli::add_serve(app, chosen);
+  troupe::cli::add_run(app, chosen);
+  troupe::cli::add_chat(app, chosen);
+  troupe::cli::add_tokenize(app, chosen);
+  troupe::cli::add_inspect(app, chosen);
+  troupe::cli::add_bench(app, chosen);
+  troupe::cli::add_config(app, chosen);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& failure) {
+    return app.exit(failure) == 0 ? troupe::cli::exit_ok : troupe::cli::exit_usage;
+  }
+  if (!chosen) {
+    troupe::cli::complain("a subcommand is required; troupe --help lists them");
+    return troupe::cli::exit_usage;
+  }
+  return chosen();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const std::exception& failure) {
+    troupe::cli::complain(std::string("internal error: ") + failure.what());
+    return troupe::cli::exit_internal;
+  }
+}

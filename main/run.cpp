@@ -1,0 +1,84 @@
+// troupe run: one answer, streamed to the standard output.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "config/flags.hpp"
+#include "main/answer_options.hpp"
+#include "main/commands.hpp"
+#include "main/conversation.hpp"
+#include "main/embedded.hpp"
+#include "main/exit_code.hpp"
+
+namespace troupe::cli {
+namespace {
+
+struct run_options {
+  config::setting_sources sources;
+  answer_options answer;
+  std::string prompt;
+};
+
+int exit_code_of(const finished& end) {
+  switch (end.reason) {
+    case finish_reason::stop:
+    case finish_reason::length:
+      return exit_ok;
+    case finish_reason::abort:
+      return 128 + SIGINT;
+    case finish_reason::timeout:
+      complain("the request timed out");
+      return exit_failure;
+    case finish_reason::error:
+      break;
+  }
+  complain(end.failure ? end.failure->message : "the request failed");
+  return exit_failure;
+}
+
+int run(const run_options& options) {
+  signal_watch signals;
+  const std::string prompt =
+      options.prompt == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : options.prompt;
+  auto started = start_embedded(options.sources);
+  if (!started) return started.error();
+  conversation talk((*started)->port());
+  const scoped_handler on_signal(signals, [&talk](int signal, int count) {
+    if (count > 1) std::_Exit(128 + signal);
+    talk.abort();
+  });
+  auto messages = nlohmann::ordered_json::array();
+  if (!options.answer.system.empty())
+    messages.push_back({{"role", "system"}, {"content", options.answer.system}});
+  messages.push_back({{"role", "user"}, {"content", prompt}});
+  const answer said = talk.ask(messages, to_sampling(options.answer));
+  if (!said.text.empty() && said.text.back() != '\n') std::puts("");
+  return exit_code_of(said.end);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, command_body& chosen) {
+  const auto options = std::make_shared<run_options>();
+  CLI::App* command = app.add_subcommand("run", "Answer one prompt, without a service");
+  command->add_option("prompt", options->prompt, "The user's message; -: read the standard input")
+      ->type_name("PROMPT")
+      ->required();
+  add_answer_flags(*command, options->answer);
+  using enum config::option_group;
+  config::add_flags(*command, {model, engine, logging}, options->sources);
+  command->footer(
+      "\nExamples:\n"
+      "  troupe run \"What is the capital of Japan?\"\n"
+      "  troupe run --temperature 0.7 --seed 1 \"Tell me a story\"\n"
+      "  troupe run --system \"Answer in one word.\" - < question.txt");
+  command->callback([options, &chosen] { chosen = [options] { return run(*options); }; });
+}
+
+}  // namespace troupe::cli

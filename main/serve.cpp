@@ -1,0 +1,153 @@
+// troupe serve: the company behind an HTTP and a TCP port.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "actors/company.hpp"
+#include "config/flags.hpp"
+#include "config/values.hpp"
+#include "main/commands.hpp"
+#include "main/company_options.hpp"
+#include "main/default_model.hpp"
+#include "main/exit_code.hpp"
+#include "main/load.hpp"
+#include "main/logging.hpp"
+#include "main/machine.hpp"
+#include "main/progress.hpp"
+#include "main/signals.hpp"
+#include "main/stop_request.hpp"
+
+namespace troupe::cli {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+double seconds_since(clock::time_point begin) {
+  return std::chrono::duration<double>(clock::now() - begin).count();
+}
+
+// A listening socket that cannot be had: an unknown host is a setting, anything else is the machine's state.
+int report_listening(const error& failure) {
+  complain(failure.message);
+  return failure.code == error_code::invalid_argument ? exit_configuration : exit_failure;
+}
+
+void log_engine(const company_options& options, const loaded_engine& engine, std::uint64_t kv_cache_memory) {
+  spdlog::info("model {}, context {} tokens, KV cache {}, {} threads on {}", options.served_model_name,
+               engine.max_model_len, config::size_text(kv_cache_memory), options.engine.threads, cpu_name());
+}
+
+// Opens both ports; the exit code where one cannot be had.
+tl::expected<void, int> open_gateways(company& served, const config::settings& settings) {
+  const auto http = served.serve_http(to_http_options(settings));
+  if (!http) return tl::unexpected(report_listening(http.error()));
+  spdlog::info("HTTP on http://{}:{}", settings.host, *http);
+  if (settings.tcp_port < 0) return {};
+  const auto tcp = served.serve_tcp(to_tcp_options(settings));
+  if (!tcp) return tl::unexpected(report_listening(tcp.error()));
+  spdlog::info("TCP on {}:{}", settings.host, *tcp);
+  return {};
+}
+
+// A bar on a terminal; elsewhere the log has a line per item.
+result<void> wait_ready(company& served) {
+  if (!on_terminal()) return served.wait_ready();
+  const auto level = spdlog::get_level();
+  spdlog::set_level(std::max(level, spdlog::level::warn));
+  result<void> ready;
+  {
+    progress_bar bar(true);
+    ready = served.wait_ready(
+        [&bar](const auto& item) { bar.update(item.done, item.total, "warm-up: " + item.what); });
+  }
+  spdlog::set_level(level);
+  return ready;
+}
+
+// The first signal asks for an orderly end, the second ends the grace, the third or five seconds end the
+// process.
+void on_signal(company& served, stop_request& stop, int signal, int count) {
+  if (count > 2) std::_Exit(128 + signal);
+  if (count == 2) {
+    spdlog::warn("second signal: ending at once");
+    served.interrupt();
+    std::thread([signal] {
+      std::this_thread::sleep_for(std::chrono::seconds(5));
+      std::_Exit(128 + signal);
+    }).detach();
+    return;
+  }
+  stop.tell();
+  if (!served.status().ready) served.interrupt();
+}
+
+int finish(company& served, const std::optional<std::string>& failure, std::chrono::milliseconds grace) {
+  if (failure) {
+    spdlog::critical("the {} failed; ending", *failure);
+    served.stop();
+    return exit_internal;
+  }
+  spdlog::info("ending: running requests have {} to finish", config::duration_text(grace));
+  const bool all = served.drain(grace);
+  served.stop();
+  spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");
+  return exit_ok;
+}
+
+int serve(const config::setting_sources& sources) {
+  const auto begin = clock::now();
+  signal_watch signals;
+  const auto loaded = load_with_warnings(sources);
+  if (!loaded) return loaded.error();
+  const config::settings& settings = loaded->values;
+  start_logging(settings);
+  for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  const auto path = find_model(settings.model);
+  if (!path) return report(path.error());
+
+  company_options options = to_company_options(settings, *path);
+  auto engine = load_engine(options.engine);
+  if (!engine) return report(engine.error());
+  log_engine(options, *engine, settings.kv_cache_memory);
+  options.loaded = std::move(*engine);
+  auto started = company::start(std::move(options));
+  if (!started) return report(started.error());
+  company& served = **started;
+
+  stop_request stop;
+  served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
+  const scoped_handler handler(
+      signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
+  if (const auto open = open_gateways(served, settings); !open) return open.error();
+  const auto ready = wait_ready(served);
+  if (ready) spdlog::info("ready after {:.2f} s", seconds_since(begin));
+  if (!ready && !stop.told()) return report(ready.error());
+  return finish(served, stop.wait(), settings.shutdown_grace);
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, command_body& chosen) {
+  const auto sources = std::make_shared<config::setting_sources>();
+  CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP (OpenAI's API) and TCP");
+  using enum config::option_group;
+  config::add_flags(*command, {model, engine, server, logging}, *sources);
+  command->footer(
+      "\nEvery option may stand in a TOML file (max_num_seqs = 8) or in the environment "
+      "(TROUPE_MAX_NUM_SEQS=8).\n"
+      "Flags win over the environment, that over the file. SIGTERM and Ctrl-C let running requests finish.\n"
+      "\nExamples:\n"
+      "  troupe serve\n"
+      "  troupe serve --model my.gguf --host 0.0.0.0 --port 80\n"
+      "  troupe serve --config troupe.toml --log-level debug");
+  command->callback([sources, &chosen] { chosen = [sources] { return serve(*sources); }; });
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,45 @@
+#include "main/signals.hpp"
+
+#include <pthread.h>
+
+#include <cstdlib>
+#include <utility>
+
+namespace troupe::cli {
+namespace {
+
+constexpr int end_of_watch = SIGUSR1;
+
+}  // namespace
+
+signal_watch::signal_watch() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigemptyset(&signals_);
+  for (const int signal : {SIGINT, SIGTERM, end_of_watch}) sigaddset(&signals_, signal);
+  pthread_sigmask(SIG_BLOCK, &signals_, &previous_);
+  thread_ = std::thread([this] { watch(); });
+}
+
+signal_watch::~signal_watch() {
+  pthread_kill(thread_.native_handle(), end_of_watch);
+  thread_.join();
+  pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
+}
+
+void signal_watch::handle(handler next) {
+  const std::lock_guard lock(mutex_);
+  handler_ = std::move(next);
+  count_ = 0;
+}
+
+void signal_watch::watch() {
+  for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal != end_of_watch;) dispatch(signal);
+}
+
+void signal_watch::dispatch(int signal) {
+  const std::lock_guard lock(mutex_);
+  if (!handler_) std::_Exit(128 + signal);
+  handler_(signal, ++count_);
+}
+
+}  // namespace troupe::cli

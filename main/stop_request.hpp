@@ -1,0 +1,38 @@
+// Why a service should end, told by any thread to the one that waits.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace troupe::cli {
+
+class stop_request {
+ public:
+  // The first word counts. `failure`: the actor whose end brings the service down; nothing: a signal.
+  void tell(std::optional<std::string> failure = {}) {
+    const std::lock_guard lock(mutex_);
+    if (told_) return;
+    told_ = true;
+    failure_ = std::move(failure);
+    changed_.notify_all();
+  }
+  bool told() const {
+    const std::lock_guard lock(mutex_);
+    return told_;
+  }
+  std::optional<std::string> wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return told_; });
+    return failure_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool told_ = false;
+  std::optional<std::string> failure_;
+};
+
+}  // namespace troupe::cli

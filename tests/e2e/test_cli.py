@@ -1,0 +1,344 @@
+"""The command line: every subcommand as a person would type it."""
+import json
+import os
+import pty
+import re
+import select
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+from conftest import BINARY, MODEL, ROOT
+
+SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"]]
+
+
+def clean_environment(**extra):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("TROUPE_")}
+    return {**kept, **extra}
+
+
+def troupe(*arguments, stdin="", cwd=ROOT, timeout=300, **environment):
+    return subprocess.run([BINARY, *map(str, arguments)], input=stdin, text=True, capture_output=True, cwd=cwd,
+                          timeout=timeout, env=clean_environment(**environment))
+
+
+def settings(*arguments, **environment):
+    """What `troupe config` prints: {name: (value, origin)}."""
+    done = troupe("config", *arguments, **environment)
+    assert done.returncode == 0, done.stderr
+    lines = [re.fullmatch(r"(\w+) = (.*)  # (.*)", line) for line in done.stdout.splitlines()]
+    return {line[1]: (line[2].strip('"'), line[3]) for line in lines}
+
+
+def refused(done, code, *words):
+    assert done.returncode == code, (done.returncode, done.stderr)
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert all(word in done.stderr for word in words), done.stderr
+
+
+# ---- help, version, usage ----
+
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS, ids=" ".join)
+def test_every_subcommand_explains_itself(subcommand):
+    done = troupe(*subcommand, "--help")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "--help" in done.stdout
+    assert "Example" in done.stdout or subcommand == ["bench"]
+
+
+def test_help_lists_the_subcommands():
+    done = troupe("--help")
+    assert done.returncode == 0
+    assert all(subcommand[0] in done.stdout for subcommand in SUBCOMMANDS)
+
+
+def test_serve_help_has_every_option_with_its_default():
+    done = troupe("serve", "--help")
+    for flag in ["--model", "--served-model-name", "--host", "--port", "--tcp-port", "--max-model-len", "--max-num-seqs",
+                 "--max-num-batched-tokens", "--block-size", "--kv-cache-memory", "--shutdown-grace", "--config"]:
+        assert re.search(rf"{flag}\s", done.stdout), flag
+    assert "=8000" in done.stdout and "=7777" in done.stdout and "=1GiB" in done.stdout
+
+
+def test_version_is_one_line():
+    done = troupe("--version")
+    assert done.returncode == 0 and re.fullmatch(r"troupe \d+\.\d+\.\d+\n", done.stdout)
+
+
+@pytest.mark.parametrize("arguments", [[], ["no-such-command"], ["serve", "--no-such-flag"], ["run"], ["bench"],
+                                       ["bench", "offline", "--batch", "0"], ["serve", "--port"]])
+def test_wrong_usage_ends_with_2_and_points_to_the_help(arguments):
+    done = troupe(*arguments)
+    assert done.returncode == 2
+    assert "--help" in done.stderr
+
+
+# ---- configuration ----
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path):
+    file = tmp_path / "troupe.toml"
+    file.write_text("# mine\nport = 1001\nmax_num_seqs = 3\nblock_size = 32\n")
+    found = settings("--port", "1003", TROUPE_CONFIG=str(file), TROUPE_PORT="1002", TROUPE_MAX_NUM_SEQS="4")
+    assert found["port"] == ("1003", "--port")
+    assert found["max_num_seqs"] == ("4", "TROUPE_MAX_NUM_SEQS")
+    assert found["block_size"] == ("32", f"{file}:4")
+    assert found["tcp_port"] == ("7777", "default")
+
+
+def test_printed_settings_are_a_configuration_file(tmp_path):
+    file = tmp_path / "troupe.toml"
+    file.write_text(troupe("config", "--port", "1234", "--kv-cache-memory", "48MiB").stdout)
+    found = settings("--config", file)
+    assert found["port"][0] == "1234" and found["kv_cache_memory"][0] == "48MiB"
+
+
+def test_an_unknown_key_names_file_and_line(tmp_path):
+    file = tmp_path / "troupe.toml"
+    file.write_text("port = 1\n\nmax_num_sequences = 2\n")
+    for subcommand in (["serve"], ["config"], ["tokenize", "x"], ["bench", "offline"]):
+        refused(troupe(*subcommand, "--config", file), 78, f"{file}:3: ", "max_num_sequences", "max_num_seqs")
+
+
+@pytest.mark.parametrize("flag, value", [("--port", "70000"), ("--block-size", "17"), ("--max-num-seqs", "nan"),
+                                         ("--shutdown-grace", "soon"), ("--kernel-path", "abacus"),
+                                         ("--kv-cache-memory", "-1GiB"), ("--threads", "9223372036854775808")])
+def test_a_wrong_value_names_its_flag_or_variable(flag, value):
+    refused(troupe("serve", flag, value), 78, flag + ": ", value)
+    variable = "TROUPE_" + flag[2:].upper().replace("-", "_")
+    refused(troupe("serve", **{variable: value}), 78, variable + ": ", value)
+
+
+def test_an_unknown_variable_is_warned_of():
+    done = troupe("config", TROUPE_MAX_NUM_SEQ="4")
+    assert done.returncode == 0
+    assert "TROUPE_MAX_NUM_SEQ:" in done.stderr and "TROUPE_MAX_NUM_SEQS?" in done.stderr
+
+
+# ---- the model file ----
+
+def test_a_missing_model_is_told_with_what_to_do(tmp_path):
+    refused(troupe("serve", "--model", tmp_path / "none.gguf"), 66, "none.gguf")
+
+
+def test_a_damaged_model_names_the_file(tmp_path):
+    damaged = tmp_path / "damaged.gguf"
+    damaged.write_bytes(MODEL.read_bytes()[:1_000_000])
+    for subcommand in (["serve", "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
+        done = troupe(*subcommand, damaged)
+        assert done.returncode == 66 and "damaged.gguf" in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_the_default_model_is_found_from_the_current_folder():
+    assert troupe("tokenize", "x", cwd=ROOT).returncode == 0
+
+
+def test_the_default_model_is_found_in_the_data_folder(tmp_path):
+    (tmp_path / "troupe").mkdir()
+    (tmp_path / "troupe" / MODEL.name).symlink_to(MODEL)
+    copy = tmp_path / "bin" / "troupe"
+    copy.parent.mkdir()
+    copy.write_bytes(open(BINARY, "rb").read())
+    copy.chmod(0o755)
+    run = [str(copy), "tokenize", "x"]
+    found = subprocess.run(run, cwd="/", env=clean_environment(XDG_DATA_HOME=str(tmp_path)), capture_output=True)
+    assert found.returncode == 0
+    lost = subprocess.run(run, cwd="/", env=clean_environment(XDG_DATA_HOME="/none", HOME="/none"),
+                          capture_output=True, text=True)
+    refused(lost, 66, "./quickstart", "--model")
+
+
+# ---- tokenize, inspect ----
+
+def test_tokenize_prints_ids_and_pieces():
+    done = troupe("tokenize", "Hello, w\u00f6rld", "--model", MODEL)
+    ids, pieces = zip(*(line.split("\t") for line in done.stdout.splitlines()))
+    assert "".join(json.loads(piece) for piece in pieces) == "Hello, w\u00f6rld"
+    assert all(token.isdigit() for token in ids)
+
+
+def test_tokenize_reads_the_standard_input_and_prints_json():
+    by_argument = json.loads(troupe("tokenize", "--json", "a <|im_start|>", "--model", MODEL).stdout)
+    by_stdin = json.loads(troupe("tokenize", "--json", "--model", MODEL, stdin="a <|im_start|>").stdout)
+    assert by_argument == by_stdin
+    assert by_stdin["count"] == len(by_stdin["tokens"]) == len(by_stdin["pieces"])
+    assert by_stdin["pieces"][-1] == "<|im_start|>"
+    plain = json.loads(troupe("tokenize", "--json", "--plain", "a <|im_start|>", "--model", MODEL).stdout)
+    assert plain["count"] > by_stdin["count"] and "".join(plain["pieces"]) == "a <|im_start|>"
+
+
+def test_inspect_shows_metadata_and_tensors():
+    done = troupe("inspect", MODEL)
+    assert done.returncode == 0
+    assert "general.architecture" in done.stdout and "blk.0.attn_q.weight" in done.stdout and "Q4_1" in done.stdout
+
+
+# ---- bench ----
+
+def test_bench_prints_one_line_of_json_whose_figures_agree():
+    done = troupe("bench", "offline", "--model", MODEL, "--batch", 3, "--input-len", 20, "--output-len", 6, "--threads", 1,
+                  "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 1
+    report = json.loads(done.stdout)
+    assert (report["batch"], report["input_len"], report["output_len"], report["threads"]) == (3, 20, 6, 1)
+    assert report["prefill_tokens_per_s"] * report["prefill_s"] == pytest.approx(3 * 20, rel=1e-2)
+    assert report["decode_tokens_per_s"] * report["decode_s"] == pytest.approx(3 * 5, rel=1e-2)
+    assert 0 < report["step_ms_p50"] <= report["step_ms_p99"] <= 1000 * report["decode_s"] + 1
+    assert report["cpu"] and report["kernel_path"] in ("avx512vnni", "avx2", "reference")
+
+
+def test_bench_runs_the_kernels_asked_for():
+    done = troupe("bench", "offline", "--model", MODEL, "--input-len", 2, "--output-len", 2, "--kernel-path", "reference",
+                  "--json")
+    assert json.loads(done.stdout)["kernel_path"] == "reference"
+
+
+def test_bench_refuses_more_than_the_context():
+    refused(troupe("bench", "offline", "--model", MODEL, "--input-len", 8000, "--output-len", 1000), 78, "9000", "8192")
+
+
+# ---- run, chat ----
+
+def test_run_answers_once_and_always_the_same():
+    first = troupe("run", "What is the capital of Japan?", "--model", MODEL, "--max-tokens", 24)
+    assert first.returncode == 0, first.stderr
+    assert "Tokyo" in first.stdout and first.stdout.endswith("\n")
+    again = troupe("run", "-", "--model", MODEL, "--max-tokens", 24, stdin="What is the capital of Japan?")
+    assert again.stdout == first.stdout
+
+
+def test_run_samples_by_its_seed():
+    def story(seed):
+        return troupe("run", "Tell me a story.", "--model", MODEL, "--max-tokens", 16, "--temperature", 1, "--seed",
+                      seed).stdout
+
+    assert story(1) == story(1) != story(2)
+
+
+@pytest.mark.parametrize("flag, value", [("--temperature", "-1"), ("--top-p", "2"), ("--max-tokens", "-3"),
+                                         ("--temperature", "nan")])
+def test_run_refuses_parameters_out_of_range(flag, value):
+    done = troupe("run", "Hello", "--model", MODEL, flag, value)
+    assert done.returncode == 1 and flag[2:].replace("-", "_") in done.stderr and done.stdout == ""
+
+
+def test_run_ends_at_ctrl_c():
+    with subprocess.Popen([BINARY, "run", "Count to a thousand.", "--model", MODEL, "--max-tokens", "8000"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment()) as process:
+        assert process.stdout.read(1)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        assert process.wait(30) == 130
+        assert time.monotonic() - begin < 10
+
+
+def test_chat_remembers_until_reset():
+    lines = "My name is Ada. Remember it.\nWhat is my name?\n/reset\n/help\n/nonsense\n"
+    done = troupe("chat", "--model", MODEL, "--temperature", 0, "--max-tokens", 24, stdin=lines)
+    assert done.returncode == 0, done.stderr
+    assert "Ada" in done.stdout.split("\n", 1)[1]
+    assert "(forgotten)" in done.stdout and "/reset" in done.stdout and "unknown command /nonsense" in done.stdout
+
+
+class Terminal:
+    """A program on a pseudo-terminal of its own."""
+
+    def __init__(self, *arguments):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(BINARY, [BINARY, *map(str, arguments)], clean_environment(TERM="dumb"))
+        self.seen = ""
+
+    def expect(self, text, seconds=120):
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            ready, _, _ = select.select([self.fd], [], [], max(0, end - time.monotonic()))
+            assert ready, f"no {text!r} in {self.seen!r}"
+            self.seen += os.read(self.fd, 4096).decode(errors="replace")
+        self.seen = self.seen.split(text, 1)[1]
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def wait(self):
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def test_ctrl_c_stops_an_answer_of_the_chat_and_ctrl_d_ends_it():
+    chat = Terminal("chat", "--model", MODEL, "--max-tokens", 8000, "--temperature", 0)
+    chat.expect("> ")
+    chat.type("Count from one to ten thousand in words.\n")
+    chat.expect("\n")
+    chat.expect(" ")
+    chat.type("\x03")
+    chat.expect("(stopped)")
+    chat.expect("> ")
+    chat.type("\x03")
+    chat.expect("> ")
+    chat.type("\x04")
+    assert chat.wait() == 0
+
+
+# ---- serve ----
+
+def test_a_port_in_use_ends_it_with_1():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for flags in (["--port", port, "--tcp-port", 0], ["--port", 0, "--tcp-port", port]):
+            done = troupe("serve", "--model", MODEL, "--kv-cache-memory", "64MiB", *flags)
+            assert done.returncode == 1 and str(port) in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_the_log_is_json_lines_without_prompts(start_service):
+    with start_service("--log-level", "trace") as service:
+        subprocess.run(["curl", "-s", service.url + "/v1/completions", "-H", "Content-Type: application/json", "-d",
+                        json.dumps({"prompt": "a very secret sentence", "max_tokens": 4})], check=True,
+                       capture_output=True)
+    lines = open(service.log_path).read().splitlines()
+    entries = [json.loads(line) for line in lines]
+    assert all({"time", "level", "message"} <= entry.keys() for entry in entries)
+    text = "\n".join(entry["message"] for entry in entries)
+    assert "secret" not in text
+    assert str(service.port) in text and str(service.tcp_port) in text and "SmolLM2-135M-Instruct" in text
+    assert re.search(r"\[1/\d+\]", text) and "ready after" in text and "KV" in text and "threads" in text
+
+
+def test_port_0_takes_any_free_port_and_says_which(tmp_path):
+    command = [BINARY, "serve", "--model", str(MODEL), "--port", "0", "--tcp-port", "0", "--kv-cache-memory", "64MiB"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment()) as process:
+        try:
+            ports = {}
+            for line in process.stderr:
+                for kind, port in re.findall(r"(HTTP|TCP) on \S*:(\d+)", line):
+                    ports[kind] = int(port)
+                if len(ports) == 2:
+                    break
+            for port in ports.values():
+                assert port > 0
+                socket.create_connection(("127.0.0.1", port), 5).close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def test_ctrl_c_while_starting_ends_it():
+    command = [BINARY, "serve", "--model", str(MODEL), "--port", "0", "--tcp-port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=clean_environment()) as process:
+        process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert process.returncode in (0, 130)
