@@ -32,6 +32,11 @@ net::engine_status actor_port::status() const {
   return parts_.board->status(std::chrono::steady_clock::now());
 }
 
+std::string actor_port::metrics_text() const {
+  parts_.metrics->set_actors(gateway_.home_system().registry().running());
+  return parts_.metrics->text();
+}
+
 std::string actor_port::token_text(token_id id) const {
   if (id < 0 || id >= parts_.vocabulary->vocab_size()) return {};
   return std::string(parts_.vocabulary->piece(id));

@@ -35,7 +35,7 @@ class actor_port final : public net::engine_port {
   void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;
   net::engine_status status() const override;
   net::model_card model() const override { return parts_.card; }
-  std::string metrics_text() const override { return parts_.metrics->text(); }
+  std::string metrics_text() const override;
   std::string token_text(token_id id) const override;
 
  private:

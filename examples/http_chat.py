@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks troupe one question over its OpenAI-compatible HTTP interface and streams the answer. Standard library only.
 
-    examples/http_chat.py "What is the capital of France?"
+    examples/http_chat.py "What is the capital of Japan?"
 """
 import argparse
 import json
@@ -36,7 +36,7 @@ def stream_chat(url, prompt, max_tokens):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("prompt", nargs="?", default="What is the capital of France?")
+    parser.add_argument("prompt", nargs="?", default="What is the capital of Japan?")
     parser.add_argument("--url", default="http://127.0.0.1:8000")
     parser.add_argument("--max-tokens", type=int, default=256)
     parser.add_argument("--is-ready", action="store_true", help="only tell, by the exit code, whether the service is ready")

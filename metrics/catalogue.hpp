@@ -44,6 +44,7 @@ enum class metric : std::uint8_t {
   request_max_tokens,
   step_time,
   warmup_progress,
+  actors,
   info,
 };
 

@@ -134,6 +134,10 @@ void engine_metrics::set_info(const program_info& info) {
 
 void engine_metrics::set_warmup_progress(double share) { state_->set(metric::warmup_progress, share); }
 
+void engine_metrics::set_actors(std::size_t count) {
+  state_->set(metric::actors, static_cast<double>(count));
+}
+
 void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting) {
   state_->set(metric::requests_running, static_cast<double>(running));
   state_->set(metric::requests_waiting, static_cast<double>(waiting));

@@ -55,6 +55,7 @@ class engine_metrics {
   void set_cache_config(const cache_config& config);
   void set_info(const program_info& info);
   void set_warmup_progress(double share);
+  void set_actors(std::size_t count);
 
   void set_requests(std::int64_t running, std::int64_t waiting);
   void set_kv_cache_usage(double share);

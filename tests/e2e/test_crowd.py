@@ -85,11 +85,11 @@ def test_tokens_are_the_same_alone_and_in_a_crowd(service):
 
 
 def test_tokens_do_not_depend_on_chunking_threads_block_size_or_preemption(service, start_service):
-    asks = make_asks(12, None)
+    asks = [dataclasses.replace(ask, prompt=ask.prompt[:500], max_tokens=90) for ask in make_asks(12, None)]
     expected = asyncio.run(ask_all(service, asks, 1))
-    # About 1,500 tokens of KV for 12 sequences of up to 700: some must be preempted and recomputed.
-    flags = ["--threads", "1", "--max-num-batched-tokens", "48", "--block-size", "32", "--kv-cache-memory", "36MiB",
-             "--max-model-len", "1024"]
+    # About 1,000 tokens of KV for 12 sequences that grow to more: some must be preempted and recomputed.
+    flags = ["--threads", "1", "--max-num-batched-tokens", "48", "--block-size", "32", "--kv-cache-memory", "24MiB",
+             "--max-model-len", "1000"]
     with start_service(*flags) as small:
         got = asyncio.run(ask_all(small, asks, 12))
         assert small.metric("vllm:num_preemptions_total") > 0, "the pool was too large to put any pressure on"

@@ -80,6 +80,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:request_params_max_tokens", "histogram"},
       {"troupe_step_seconds", "histogram"},
       {"troupe_warmup_progress", "gauge"},
+      {"troupe_actors", "gauge"},
       {"troupe_info", "gauge"}};
   EXPECT_EQ(read(metrics).types, expected);
 }
@@ -123,11 +124,13 @@ TEST(EngineMetrics, GaugesShowTheLastValue) {
   metrics.set_requests(2, 0);
   metrics.set_kv_cache_usage(0.25);
   metrics.set_warmup_progress(0.5);
+  metrics.set_actors(9);
   const exposition text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 2);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting")), 0);
   EXPECT_EQ(text.at(sample("vllm:kv_cache_usage_perc")), 0.25);
   EXPECT_EQ(text.at(sample("troupe_warmup_progress")), 0.5);
+  EXPECT_EQ(text.at(sample("troupe_actors")), 9);
 }
 
 TEST(EngineMetrics, CountersAddUp) {
