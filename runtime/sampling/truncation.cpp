@@ -1,8 +1,11 @@
 #include "runtime/sampling/truncation.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <functional>
+#include <limits>
 
 #include "runtime/sampling/row_math.hpp"
 
@@ -79,23 +82,58 @@ threshold<Amount> find_threshold(std::span<const float> values, Amount target, K
   return found;
 }
 
+constexpr std::size_t block = 64;
+
+// A value that at least k of the logits reach: the k-th greatest of the blocks' maxima. Minus infinity where
+// there are too few blocks to tell. `maxima` is work space.
+float lower_bound_of_top_k(std::span<const float> logits, std::size_t k, std::vector<float>& maxima) {
+  maxima.clear();
+  if (k > logits.size() / block) return -std::numeric_limits<float>::infinity();
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    maxima.push_back(row_max(logits.subspan(begin, std::min(block, logits.size() - begin))));
+  }
+  const auto kth = maxima.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(maxima.begin(), kth, maxima.end(), std::greater<>());
+  return *kth;
+}
+
+// Those that reach `least`, in id order; all, NaN too, where it is minus infinity.
+void gather_candidates(std::span<const float> logits, float least, std::vector<token_id>& ids,
+                       std::vector<float>& kept) {
+  const bool all = least == -std::numeric_limits<float>::infinity();
+  ids.clear();
+  kept.clear();
+  for (std::size_t begin = 0; begin < logits.size(); begin += block) {
+    const auto values = logits.subspan(begin, std::min(block, logits.size() - begin));
+    if (!all && row_max(values) < least) continue;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!all && !(values[i] >= least)) continue;
+      ids.push_back(static_cast<token_id>(begin + i));
+      kept.push_back(values[i]);
+    }
+  }
+}
+
 }  // namespace
 
 void select_top_k(std::span<const float> logits, std::size_t k, std::vector<token_id>& ids,
                   std::vector<float>& kept, std::vector<std::uint32_t>& keys) {
+  gather_candidates(logits, lower_bound_of_top_k(logits, k, kept), ids, kept);
   const auto one = [](std::uint32_t) { return 1U; };
-  const auto limit = find_threshold(logits, static_cast<std::uint32_t>(k), ordered_key, one, keys);
+  const auto limit =
+      find_threshold(std::span<const float>(kept), static_cast<std::uint32_t>(k), ordered_key, one, keys);
   std::size_t equals = k - limit.above;
-  ids.clear();
-  kept.clear();
-  for (std::size_t i = 0; i < logits.size(); ++i) {
-    const std::uint32_t key = ordered_key(logits[i]);
-    if (key < limit.key) continue;
-    if (key == limit.key && equals == 0) continue;
-    if (key == limit.key) --equals;
-    ids.push_back(static_cast<token_id>(i));
-    kept.push_back(logits[i]);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const std::uint32_t key = ordered_key(kept[i]);
+    const bool equal = key == limit.key && equals > 0;
+    ids[count] = ids[i];
+    kept[count] = kept[i];
+    equals -= equal ? 1U : 0U;
+    count += key > limit.key || equal ? 1U : 0U;
   }
+  ids.resize(count);
+  kept.resize(count);
 }
 
 void keep_top_p(std::span<float> weights, double top_p, std::vector<std::uint32_t>& keys) {

@@ -1,5 +1,6 @@
 // Top-k and top-p without sorting: the threshold is found by three rounds of a histogram over the bits of the
-// values (a radix selection from the top), at most one pass over the vocabulary each.
+// values (a radix selection from the top), at most one pass over the vocabulary each; for a small k, over the
+// few blocks of the vocabulary that can hold one of the k greatest.
 #pragma once
 #include <cstdint>
 #include <span>

@@ -20,6 +20,12 @@ std::vector<std::vector<float>> rows() {
     all.push_back(std::vector<float>(size, -2.5F));        // all equal
   }
   all.push_back({0.0F, -0.0F, 0.0F, -0.0F, 1.0F});
+  auto ascending = random_logits(1, 5000, 3.0F);  // the greatest all in the last blocks
+  std::sort(ascending.begin(), ascending.end());
+  all.push_back(ascending);
+  std::vector<float> few(5000, -std::numeric_limits<float>::infinity());
+  few[17] = few[4000] = 1.0F;
+  all.push_back(few);
   return all;
 }
 

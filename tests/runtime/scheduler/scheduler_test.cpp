@@ -53,7 +53,7 @@ class scheduler_test : public ::testing::Test {
 
   step_batch_ptr dispatch() {
     auto demand = tested->plan();
-    while (demand) {
+    for (int rounds = 0; demand && rounds < 100; ++rounds) {
       const resolved_step resolved = tested->resolve(cache->reserve_step(*demand));
       for (const auto& given : resolved.releases) cache->release(given.id, given.last_step);
       if (resolved.batch) return resolved.batch;

@@ -238,7 +238,8 @@ class simulation {
     disturb(moment::idle);
     std::optional<step_demand> demand = scheduler_.plan();
     step_batch_ptr batch;
-    while (demand && !batch) {
+    for (int rounds = 0; demand && !batch; ++rounds) {
+      require(rounds < 100, "planning comes to no end");
       const step_reservation reservation = kv_cache_.reserve_step(*demand);
       require(kv_cache_.consistent(), "the KV cache is inconsistent after a reservation");
       disturb(moment::planning);
