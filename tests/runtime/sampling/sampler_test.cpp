@@ -140,6 +140,15 @@ TEST(sampler, top_k_of_one_is_greedy) {
   }
 }
 
+TEST(sampler, a_min_p_of_one_keeps_the_greatest_and_what_equals_it) {
+  const std::vector<float> logits = {0.0F, 2.0F, 1.999F, 2.0F};
+  std::set<token_id> drawn;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    drawn.insert(sample(logits, row_for({.min_p = 1.0F, .seed = seed})));
+  }
+  EXPECT_EQ(drawn, (std::set<token_id>{1, 3}));
+}
+
 // The penalties as their documentation states them, in double precision.
 TEST(sampler, penalties_change_logits_as_documented) {
   const std::size_t size = 30;

@@ -26,7 +26,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   const std::uint64_t first = from_environment("TROUPE_SIMULATION_SEED", 0);
   const std::uint64_t seeds = std::getenv("TROUPE_SIMULATION_SEED") != nullptr
                                   ? 1
-                                  : from_environment("TROUPE_SIMULATION_SEEDS", 3000);
+                                  : from_environment("TROUPE_SIMULATION_SEEDS", 2000);
   simulation_story total;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const simulation_options options{.seed = seed};
