@@ -35,7 +35,7 @@ result<kv_pool> kv_pool::create(const model_config& config, std::int32_t block_s
   pool.layout_.block_size = block_size;
   pool.layout_.num_blocks = static_cast<std::int32_t>(std::min(blocks, most));
   auto memory = page_memory::allocate(
-      static_cast<std::size_t>(pool.layout_.num_blocks) * pool.layout_.bytes_per_block, false);
+      static_cast<std::size_t>(pool.layout_.num_blocks) * pool.layout_.bytes_per_block, true);
   if (!memory) return tl::unexpected(memory.error());
   pool.memory_ = std::move(*memory);
   return pool;

@@ -6,15 +6,26 @@
 namespace troupe::kernels {
 namespace {
 
+// Keys and values lie in pages of their own that no hardware prefetch crosses into: while one tile's keys are
+// read, the same place of its values and of the next tile's keys is asked for.
+inline void prefetch_places(const attend_arguments& a, std::int32_t tile, std::int32_t tiles,
+                            std::int32_t next, std::int32_t end, std::int32_t d) {
+  for (std::int32_t t = 0; t < tiles; ++t) {
+    __builtin_prefetch(a.tiles[tile + t] + (a.head_dim + d) * tile_tokens);
+    if (next + t < end) __builtin_prefetch(a.tiles[next + t] + d * tile_tokens);
+  }
+}
+
 // scores[q][t] = sum over d of q[d] * K[d][t], in order; tokens past a query's limit are computed and never
 // used.
 template <class V, int Q, int Tiles>
-inline void tile_scores(const attend_arguments& a, std::int32_t query, std::int32_t tile) {
+inline void tile_scores(const attend_arguments& a, std::int32_t query, std::int32_t tile, std::int32_t end) {
   typename V::type sums[Q][Tiles];
   for (int q = 0; q < Q; ++q) {
     for (int t = 0; t < Tiles; ++t) sums[q][t] = V::zero();
   }
   for (std::int32_t d = 0; d < a.head_dim; ++d) {
+    if (d % 2 == 0) prefetch_places(a, tile, Tiles, tile + Tiles, end, d);
     typename V::type keys[Tiles];
     for (int t = 0; t < Tiles; ++t) keys[t] = V::load_f16(a.tiles[tile + t] + d * tile_tokens);
     for (int q = 0; q < Q; ++q) {
@@ -83,8 +94,8 @@ inline void attend_queries(attend_arguments& a, std::int32_t query) {
   for (int q = 0; q < Q; ++q) tokens = a.limits[query + q] > tokens ? a.limits[query + q] : tokens;
   const std::int32_t tiles = (tokens + tile_tokens - 1) / tile_tokens;
   std::int32_t tile = 0;
-  for (; tile + 2 <= tiles; tile += 2) tile_scores<V, Q, 2>(a, query, tile);
-  if (tile < tiles) tile_scores<V, Q, 1>(a, query, tile);
+  for (; tile + 2 <= tiles; tile += 2) tile_scores<V, Q, 2>(a, query, tile, tiles);
+  if (tile < tiles) tile_scores<V, Q, 1>(a, query, tile, tiles);
   for (int q = 0; q < Q; ++q) softmax<V>(a, query + q, tiles);
   std::int32_t column = 0;
   for (; column + 64 <= a.head_dim; column += 64) weighted_values<V, Q, 4>(a, query, column, tokens);
