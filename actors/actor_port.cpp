@@ -3,13 +3,29 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/prompt_size.hpp"
+
 namespace troupe {
+namespace {
+
+// Encoded in some ten milliseconds at most.
+constexpr std::size_t long_prompt = std::size_t{16} << 10U;
+
+}  // namespace
+
+request_id request_numbers::next(const generation_request& request) {
+  const std::uint64_t last = shards_ - 1;
+  if (prompt_bytes(request) > long_prompt)
+    return long_.fetch_add(1, std::memory_order_relaxed) * shards_ + last;
+  const std::uint64_t count = short_.fetch_add(1, std::memory_order_relaxed);
+  return count / last * shards_ + count % last;
+}
 
 actor_port::actor_port(gateway_actor gateway, port_parts parts)
     : gateway_(std::move(gateway)), parts_(std::move(parts)) {}
 
 request_id actor_port::generate(generation_request_ptr request, net::stream_sink sink) {
-  const request_id id = parts_.next_id->fetch_add(1, std::memory_order_relaxed);
+  const request_id id = parts_.numbers->next(*request);
   auto stream = std::make_shared<client_stream>(id, std::move(sink));
   caf::anon_send(gateway_, msg::open_stream{id}, client_stream_ptr(std::move(stream)), std::move(request));
   return id;

@@ -14,6 +14,20 @@
 
 namespace troupe {
 
+// Numbers requests so that long prompts fall to the last shard of the pool, which has a thread of its own:
+// encoding them must not delay the streams of the others, nor occupy the threads that all actors share.
+class request_numbers {
+ public:
+  // `shards`: size of the pool, at least 2.
+  explicit request_numbers(std::uint64_t shards) : shards_(shards) {}
+  request_id next(const generation_request& request);
+
+ private:
+  const std::uint64_t shards_;
+  std::atomic<std::uint64_t> short_{1};
+  std::atomic<std::uint64_t> long_{1};
+};
+
 // What the ports of one company share.
 struct port_parts {
   tokenizer_actor text_worker;
@@ -21,7 +35,7 @@ struct port_parts {
   std::shared_ptr<metrics::engine_metrics> metrics;
   tokenizer_ptr vocabulary;
   net::model_card card;
-  std::shared_ptr<std::atomic<request_id>> next_id = std::make_shared<std::atomic<request_id>>(1);
+  std::shared_ptr<request_numbers> numbers;
 };
 
 class actor_port final : public net::engine_port {

@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <future>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct company::state {
   std::unique_ptr<actor_port> port;
   std::vector<gateway_actor> gateways;  // besides the roster's
   bool stopped = false;
+  std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 
   void open_system(const company_options& options);
   result<void> hire(const company_options& options, loaded_engine engine);
@@ -78,9 +80,12 @@ std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card,
   metrics::cache_config cache;
   cache.block_size = layout.block_size;
   cache.num_blocks = layout.num_blocks;
+  cache.dtype = "f16";
   metrics->set_cache_config(cache);
   metrics::program_info info;
   info.version = options.version;
+  info.cpu = options.cpu;
+  info.threads = options.engine.threads;
   info.kernel_path = engine.device->kernel_path();
   metrics->set_info(info);
   return metrics;
@@ -108,7 +113,6 @@ result<std::uint16_t> company::state::serve(Behavior behavior, const Options& op
   if (!port_number) return port_number;
   gateways.push_back(gateway);
   caf::anon_send(supervisor, msg::add_gateway{name}, gateway);
-  spdlog::info("{} listens on {}:{}", name, options.listen.host, *port_number);
   return port_number;
 }
 
@@ -148,6 +152,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   if (!answer) return fail(error_code::internal, "the supervisor could not start the company");
   roster = *answer;
   ports.text_worker = roster->text_worker;
+  ports.numbers = std::make_shared<request_numbers>(roster->tokenizers.size());
   port = std::make_unique<actor_port>(roster->gateway, ports);
   return {};
 }
@@ -182,6 +187,8 @@ result<void> company::wait_ready(const progress_callback& progress) {
 }
 
 void company::interrupt() {
+  const std::lock_guard lock(state_->stopping);
+  if (!state_->supervisor) return;
   state_->board->interrupt();
   caf::anon_send(state_->supervisor, msg::abort_all{});
 }
@@ -247,7 +254,10 @@ void company::stop() {
   state_->ports = {};
   state_->gateways.clear();
   state_->roster.reset();
-  state_->supervisor = nullptr;
+  {
+    const std::lock_guard lock(state_->stopping);
+    state_->supervisor = nullptr;
+  }
   state_->own_system.reset();
 }
 

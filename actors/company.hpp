@@ -30,6 +30,7 @@ struct company_options {
 
   std::string served_model_name;  // empty: the engine's name
   std::string version;            // of the program, for metrics
+  std::string cpu;                // its name, for metrics
   std::size_t max_num_queued_requests = 1024;
   std::int32_t max_logprobs = 20;
   std::chrono::nanoseconds request_timeout{0};                         // from arrival; 0: none
@@ -58,7 +59,7 @@ class company {
   // Waits until the warm-up is done; `progress` is called on this thread, once per item.
   // Errors: unavailable, naming the actor that failed; or that the wait was interrupted.
   result<void> wait_ready(const progress_callback& progress = {});
-  // wait_ready() returns at once; the grace of a drain is over. Any thread, until stop().
+  // wait_ready() returns at once; the grace of a drain is over. Any thread.
   void interrupt();
 
   // Opens a gateway; gives the port it listens on. Errors: those of the listening socket.

@@ -87,7 +87,7 @@ struct company_roster {
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
   scheduler_actor scheduler;
-  tokenizer_pool tokenizers;    // the shards of the streams
+  tokenizer_pool tokenizers;    // the shards of the streams; the last takes those with long prompts
   tokenizer_actor text_worker;  // /tokenize and /detokenize, so that long texts delay no stream
   gateway_actor gateway;        // the embedding program's own
 };

@@ -9,16 +9,10 @@
 #include "actors/gateway.hpp"
 #include "actors/kv_cache.hpp"
 #include "actors/model_runner.hpp"
+#include "actors/prompt_size.hpp"
 #include "actors/scheduler.hpp"
 
 namespace troupe {
-namespace {
-
-// What a drain keeps of its grace for the last bytes to reach the clients.
-constexpr std::chrono::nanoseconds flush_time = std::chrono::seconds(1);
-
-}  // namespace
-
 void supervisor_state::prepare(supervisor_parts parts) {
   parts_ = std::move(parts);
   self_->set_down_handler([this](caf::down_msg& message) { on_down(message.source, message.reason); });
@@ -50,12 +44,13 @@ company_roster_ptr supervisor_state::start() {
   watch(roster_->scheduler, "scheduler");
 
   tokenizer_parts parts = parts_.tokenizer;
+  parts.max_prompt_bytes = largest_prompt(*parts.vocabulary, parts.max_model_len);
   parts.scheduler = roster_->scheduler;
-  for (std::int32_t shard = 0; shard < parts_.tokenizer_workers; ++shard) {
-    roster_->tokenizers.push_back(self_->spawn(tokenizer_behavior, parts));
+  for (std::int32_t shard = 0; shard <= parts_.tokenizer_workers; ++shard) {
+    roster_->tokenizers.push_back(spawn_tokenizer(parts, shard == parts_.tokenizer_workers));
     watch(roster_->tokenizers.back(), fmt::format("tokenizer {}", shard));
   }
-  roster_->text_worker = spawn_text_worker(parts);
+  roster_->text_worker = spawn_tokenizer(parts, true);
   watch(roster_->text_worker, "text worker");
   self_->send(roster_->scheduler, msg::connect_tokenizers{}, roster_->tokenizers);
 
@@ -77,8 +72,8 @@ model_runner_actor supervisor_state::spawn_model_runner() {
   return self_->spawn(model_runner_behavior, std::move(device));
 }
 
-tokenizer_actor supervisor_state::spawn_text_worker(const tokenizer_parts& parts) {
-  if (parts_.detach) return self_->spawn<caf::detached>(tokenizer_behavior, parts);
+tokenizer_actor supervisor_state::spawn_tokenizer(const tokenizer_parts& parts, bool long_texts) {
+  if (parts_.detach && long_texts) return self_->spawn<caf::detached>(tokenizer_behavior, parts);
   return self_->spawn(tokenizer_behavior, parts);
 }
 
@@ -144,15 +139,15 @@ caf::result<msg::drained> supervisor_state::drain(std::chrono::nanoseconds grace
     return promise;
   }
   drains_.push_back(promise);
-  const std::chrono::nanoseconds last_words = std::min<std::chrono::nanoseconds>(grace / 4, flush_time);
-  self_->delayed_send(supervisor_actor(self_), grace - last_words, msg::abort_all{});
-  self_->delayed_send(supervisor_actor(self_), grace, msg::abandon_connections{});
+  flush_time_ = std::min(grace / 4, flush_time_);
+  self_->delayed_send(supervisor_actor(self_), grace - flush_time_, msg::abort_all{});
   if (draining_ == drain_phase::none) drain_tokenizers();
   return promise;
 }
 
 void supervisor_state::abort_all() {
   if (!roster_) return;
+  self_->delayed_send(supervisor_actor(self_), flush_time_, msg::abandon_connections{});
   for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::abort_all{});
 }
 

@@ -20,7 +20,8 @@ struct supervisor_parts {
   scheduler_limits limits;    // num_blocks and block_size are the device's
   tokenizer_parts tokenizer;  // without its scheduler
   std::int32_t tokenizer_workers = 2;
-  // The runner and the text worker get threads of their own; false: everybody runs where the system says.
+  // The runner and the tokenizers of long texts get threads of their own; false: everybody runs where the
+  // system says.
   bool detach = true;
   std::shared_ptr<company_board> board;
 };
@@ -47,7 +48,7 @@ class supervisor_state {
   template <class Handle>
   void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
-  tokenizer_actor spawn_text_worker(const tokenizer_parts& parts);
+  tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
   void warm_up(std::size_t item);
   void on_warmed_up(std::size_t item, std::chrono::nanoseconds took);
   void on_down(const caf::actor_addr& source, const caf::error& reason);
@@ -67,6 +68,8 @@ class supervisor_state {
   std::vector<warm_up_item> items_;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
+  // What a drain keeps of its grace for the last bytes to reach the clients.
+  std::chrono::nanoseconds flush_time_ = std::chrono::seconds(1);
   std::size_t undrained_ = 0;  // answers to drain that are still to come
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
 };

@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 
 namespace troupe {
@@ -36,12 +37,19 @@ void tokenizer_state::generate(const msg::generate& message, const generation_re
   open(message, request, gateway, std::move(*prompt));
 } catch (const std::exception& fault) {
   spdlog::error("request {} could not be tokenized: {}", message.id, fault.what());
+  streams_.erase(message.id);
+  processor_->end(message.id, finish_reason::error);
   refuse(message.id, gateway, {error_code::internal, "the request could not be tokenized"});
 }
 
 result<std::vector<token_id>> tokenizer_state::encode(const generation_request& request) const {
   if (const auto valid = validate(request.sampling, parts_.limits); !valid)
     return tl::unexpected<error>(valid.error());
+  if (prompt_bytes(request) > parts_.max_prompt_bytes)
+    return fail(
+        error_code::invalid_argument,
+        fmt::format("the prompt is longer than the model's context of {} tokens", parts_.max_model_len),
+        std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt");
   return build_prompt(request, *parts_.vocabulary, *parts_.chat);
 }
 

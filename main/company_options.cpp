@@ -2,6 +2,7 @@
 
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
+#include "runtime/executor/thread_team.hpp"
 
 namespace troupe::cli {
 
@@ -18,6 +19,7 @@ company_options to_company_options(const config::settings& settings, const std::
   out.served_model_name =
       settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;
   out.version = TROUPE_VERSION;
+  out.cpu = cpu_name();
   out.max_num_queued_requests = static_cast<std::size_t>(settings.max_num_queued_requests);
   out.max_logprobs = settings.max_logprobs;
   out.request_timeout = settings.request_timeout;

@@ -32,15 +32,14 @@ answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_
   request->prompt = chat_prompt{.messages = messages, .add_generation_prompt = true};
   request->sampling = sampling;
   const auto pending = std::make_shared<pending_answer>();
-  const request_id id = port_.generate(request, [pending](stream_event event) {
-    const std::lock_guard lock(pending->mutex);
-    pending->text += event.text;
-    if (event.end) pending->end = std::move(event.end);
-    pending->changed.notify_one();
-  });
   {
-    const std::lock_guard lock(mutex_);
-    asking_ = id;
+    const std::lock_guard lock(mutex_);  // an abort waits until there is something to abort
+    asking_ = port_.generate(request, [pending](stream_event event) {
+      const std::lock_guard pending_lock(pending->mutex);
+      pending->text += event.text;
+      if (event.end) pending->end = std::move(event.end);
+      pending->changed.notify_one();
+    });
   }
   answer out;
   std::string text;

@@ -5,7 +5,6 @@
 #include <fstream>
 #include <sstream>
 #include <string_view>
-#include <thread>
 
 namespace troupe::cli {
 namespace {
@@ -37,10 +36,6 @@ std::vector<std::string> cpu_flags() {
     if (std::find(relevant.begin(), relevant.end(), flag) != relevant.end()) found.push_back(flag);
   }
   return found;
-}
-
-std::int32_t usable_cores() {
-  return std::max(1, static_cast<std::int32_t>(std::thread::hardware_concurrency()));
 }
 
 }  // namespace troupe::cli

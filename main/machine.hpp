@@ -1,6 +1,5 @@
 // What this process runs on.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -8,7 +7,6 @@ namespace troupe::cli {
 
 std::string cpu_name();  // "Intel(R) Xeon(R) ..."; "unknown" where the system does not say
 std::vector<std::string>
-cpu_flags();                  // of those that matter to the kernels: "avx2", "avx512_vnni", "amx_int8"
-std::int32_t usable_cores();  // cores that this process may run on
+cpu_flags();  // of those that matter to the kernels: "avx2", "avx512_vnni", "amx_int8"
 
 }  // namespace troupe::cli

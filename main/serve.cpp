@@ -104,6 +104,8 @@ int finish(company& served, const std::optional<std::string>& failure, std::chro
 int serve(const config::setting_sources& sources) {
   const auto begin = clock::now();
   signal_watch signals;
+  // While the model loads, and when all requests have ended, there is nothing to wait for.
+  const scoped_handler ending(signals, [](int, int) { std::_Exit(exit_ok); });
   const auto loaded = load_with_warnings(sources);
   if (!loaded) return loaded.error();
   const config::settings& settings = loaded->values;
@@ -117,11 +119,11 @@ int serve(const config::setting_sources& sources) {
   if (!engine) return report(engine.error());
   log_engine(options, *engine, settings.kv_cache_memory);
   options.loaded = std::move(*engine);
+  stop_request stop;  // outlives the company, which may tell it until its end
   auto started = company::start(std::move(options));
   if (!started) return report(started.error());
   company& served = **started;
 
-  stop_request stop;
   served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
   const scoped_handler handler(
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });

@@ -26,10 +26,10 @@ signal_watch::~signal_watch() {
   pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
 }
 
-void signal_watch::handle(handler next) {
+signal_watch::handler signal_watch::handle(handler next) {
   const std::lock_guard lock(mutex_);
-  handler_ = std::move(next);
   count_ = 0;
+  return std::exchange(handler_, std::move(next));
 }
 
 void signal_watch::watch() {

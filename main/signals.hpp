@@ -4,6 +4,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace troupe::cli {
 
@@ -19,8 +20,8 @@ class signal_watch {
   signal_watch(const signal_watch&) = delete;
   signal_watch& operator=(const signal_watch&) = delete;
 
-  // Replaces the handler (empty: none); what it refers to may go when the next call of this returns.
-  void handle(handler next);
+  // Replaces the handler (empty: none) and gives the one before; what that refers to may go then.
+  handler handle(handler next);
 
  private:
   void watch();
@@ -34,18 +35,18 @@ class signal_watch {
   std::thread thread_;
 };
 
-// A handler for as long as the object lives.
+// A handler for as long as the object lives; then the one before it again.
 class scoped_handler {
  public:
-  scoped_handler(signal_watch& watch, signal_watch::handler handler) : watch_(watch) {
-    watch_.handle(std::move(handler));
-  }
-  ~scoped_handler() { watch_.handle({}); }
+  scoped_handler(signal_watch& watch, signal_watch::handler handler)
+      : watch_(watch), before_(watch.handle(std::move(handler))) {}
+  ~scoped_handler() { watch_.handle(std::move(before_)); }
   scoped_handler(const scoped_handler&) = delete;
   scoped_handler& operator=(const scoped_handler&) = delete;
 
  private:
   signal_watch& watch_;
+  signal_watch::handler before_;
 };
 
 }  // namespace troupe::cli

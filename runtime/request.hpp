@@ -21,7 +21,7 @@ enum class finish_reason { stop, length, abort, timeout, error };
 // The wire's word for a reason: "stop", "length", "abort", "timeout", "error".
 const char* to_string(finish_reason reason);
 
-// vLLM's names and meanings. Ranges are checked by validate() in sampling/validate.hpp.
+// vLLM's names and meanings. Ranges are checked by validate() in sampling/sampler.hpp.
 struct sampling_params {
   std::optional<std::int32_t> max_tokens = {};  // unset: as many as the context holds
   std::int32_t min_tokens = 0;             // no stop token or stop string is obeyed before this many

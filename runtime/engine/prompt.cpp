@@ -37,7 +37,7 @@ struct prompt_builder {
     context["documents"] = nullptr;
     const auto text = chat.render(context);
     if (!text) return fail(text.error().code, text.error().message, "messages");
-    return not_empty(vocabulary.encode(*text, {.add_special_tokens = false, .parse_special = true}),
+    return not_empty(vocabulary.encode(*text, {.add_special_tokens = prompt.add_special_tokens, .parse_special = true}),
                      "messages");
   }
 

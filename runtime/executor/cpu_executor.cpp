@@ -1,6 +1,7 @@
 #include "runtime/executor/cpu_executor.hpp"
 
 #include <algorithm>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -147,8 +148,15 @@ result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
   auto weights = pack_model(*model);
   if (!weights) return tl::unexpected(weights.error());
   const std::int32_t threads = options.threads > 0 ? options.threads : usable_cores();
-  return std::make_unique<cpu_executor>(model, std::move(*weights), std::move(*pool), *kernels, limits,
-                                        options, threads);
+  try {
+    return std::make_unique<cpu_executor>(model, std::move(*weights), std::move(*pool), *kernels, limits,
+                                          options, threads);
+  } catch (const std::bad_alloc&) {
+    return fail(error_code::resource_exhausted,
+                "not enough memory for steps of " + std::to_string(limits.max_rows) +
+                    " tokens: lower max_num_batched_tokens",
+                "max_num_batched_tokens");
+  }
 }
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 // The company's behaviour, message by message, on one thread.
 #include <gtest/gtest.h>
 
+#include <set>
 #include <stdexcept>
 #include <vector>
 
@@ -97,6 +98,38 @@ TEST(Company, RefusesWhatCanNeverRunAndServesTheNext) {
   }
   EXPECT_EQ(out_of_range->ends[0].failure->param, "temperature");
   expect_one_end(*good, finish_reason::length);
+  stage.expect_idle();
+}
+
+TEST(Company, GivesLongPromptsToTheLastTokenizerAndEveryRequestItsOwnNumber) {
+  stage stage({.num_blocks = 6000, .max_num_batched_tokens = 4096, .max_model_len = 20'000});
+  std::set<request_id> ids;
+  for (int i = 0; i < 30; ++i) {
+    const bool is_long = i % 3 == 0;
+    const auto who = stage.ask(std::string(is_long ? 17'000 : 10, 'x'), 3);
+    EXPECT_TRUE(ids.insert(who->id).second);
+    EXPECT_EQ(who->id % 3 == 2, is_long);
+    stage.run();
+    expect_one_end(*who, finish_reason::length);
+  }
+  stage.expect_idle();
+}
+
+TEST(Company, RefusesAPromptThatCannotFitBeforeEncodingIt) {
+  stage stage;
+  const auto text = stage.ask(std::string(1 << 20, 'x'), 3);
+  auto chat = std::make_shared<generation_request>();
+  chat_prompt prompt;
+  prompt.messages = {{{"role", "user"}, {"content", std::string(1 << 20, 'x')}}};
+  chat->prompt = prompt;
+  std::optional<finished> end;
+  stage.port().generate(chat, [&](const stream_event& event) { end = event.end; });
+  stage.run();
+  expect_one_end(*text, finish_reason::error);
+  EXPECT_EQ(text->ends[0].failure->param, "prompt");
+  ASSERT_TRUE(end && end->failure);
+  EXPECT_EQ(end->failure->param, "messages");
+  EXPECT_EQ(end->failure->code, error_code::invalid_argument);
   stage.expect_idle();
 }
 

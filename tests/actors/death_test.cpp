@@ -22,6 +22,7 @@ std::vector<victim> victims() {
       {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }},
       {"tokenizer 0", [](stage& s) { s.kill(s.roster().tokenizers[0]); }},
       {"tokenizer 1", [](stage& s) { s.kill(s.roster().tokenizers[1]); }},
+      {"tokenizer 2", [](stage& s) { s.kill(s.roster().tokenizers[2]); }},
       {"text worker", [](stage& s) { s.kill(s.roster().text_worker); }},
       {"gateway", [](stage& s) { s.kill(s.roster().gateway); }},
   };

@@ -1,0 +1,304 @@
+// The whole company on its own threads: a small model, the CPU executor, real sockets.
+#include "actors/company.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "actors/net/options.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe::test {
+namespace {
+
+std::size_t entries(const char* folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+std::size_t threads() { return entries("/proc/self/task"); }
+std::size_t descriptors() { return entries("/proc/self/fd"); }
+
+// One client that any thread may feed.
+class waiting_client {
+ public:
+  net::stream_sink sink() {
+    return [this](const stream_event& event) {
+      const std::lock_guard lock(mutex_);
+      late_ += end_ ? 1 : 0;
+      tokens_.insert(tokens_.end(), event.tokens.begin(), event.tokens.end());
+      if (event.end) end_ = event.end;
+      changed_.notify_all();
+    };
+  }
+  finished wait_end() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return end_.has_value(); });
+    return *end_;
+  }
+  void wait_first() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !tokens_.empty() || end_; });
+  }
+  std::vector<token_id> tokens() {
+    const std::lock_guard lock(mutex_);
+    return tokens_;
+  }
+  int late() {
+    const std::lock_guard lock(mutex_);
+    return late_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<token_id> tokens_;
+  std::optional<finished> end_;
+  int late_ = 0;
+};
+
+class CompanyOnThreads : public testing::Test {
+ protected:
+  company_options options() const {
+    company_options options;
+    options.engine.model_path = file_.path();
+    options.engine.max_num_seqs = 8;
+    options.engine.max_num_batched_tokens = 64;
+    options.engine.kv_cache_bytes = 4U << 20U;
+    options.engine.threads = 2;
+    options.served_model_name = "tiny";
+    return options;
+  }
+  std::unique_ptr<company> started() {
+    auto company = company::start(options());
+    EXPECT_TRUE(company) << company.error().message;
+    EXPECT_TRUE((*company)->wait_ready());
+    return std::move(*company);
+  }
+  static generation_request_ptr request(int which, std::int32_t max_tokens) {
+    auto made = std::make_shared<generation_request>();
+    made->prompt = token_prompt{std::vector<token_id>(static_cast<std::size_t>(3 + which), 10 + which)};
+    made->sampling.max_tokens = max_tokens;
+    made->sampling.ignore_eos = true;
+    made->sampling.temperature = which % 2 == 0 ? 0.0F : 1.0F;
+    made->sampling.seed = static_cast<std::uint64_t>(which);
+    return made;
+  }
+  static void expect_idle(const company& company) {
+    const auto counts = company.count();
+    ASSERT_TRUE(counts);
+    EXPECT_EQ(counts->client_streams, 0U);
+    EXPECT_EQ(counts->tokenizer_streams, 0U);
+    EXPECT_EQ(counts->running + counts->waiting, 0);
+    EXPECT_EQ(counts->free_blocks, counts->blocks);
+    EXPECT_TRUE(counts->blocks_consistent);
+  }
+
+  temporary_file file_{tiny_model()};
+};
+
+// Sends `text`, reads until the other side closes.
+std::string talk(std::uint16_t port, const std::string& text) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) {
+    char buffer[4096];
+    for (ssize_t n = 0; (n = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
+      answer.append(buffer, static_cast<std::size_t>(n));
+  }
+  ::close(socket);
+  return answer;
+}
+
+std::string post(const std::string& path, const std::string& body) {
+  return "POST " + path +
+         " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n" +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+TEST_F(CompanyOnThreads, WarmsUpWithProgressAndThenIsReady) {
+  auto company = company::start(options());
+  ASSERT_TRUE(company);
+  std::vector<std::string> items;
+  ASSERT_TRUE((*company)->wait_ready([&](const warm_up_progress& item) {
+    items.push_back(item.what);
+    EXPECT_EQ(item.done, static_cast<std::int32_t>(items.size()));
+    EXPECT_EQ(item.total, 5);
+  }));
+  EXPECT_EQ(items, (std::vector<std::string>{"prefill, 64 tokens", "decode, batch 1", "decode, batch 2",
+                                             "decode, batch 4", "decode, batch 8"}));
+  EXPECT_TRUE((*company)->status().ready);
+  EXPECT_EQ((*company)->port().model().id, "tiny");
+  expect_idle(**company);
+}
+
+TEST_F(CompanyOnThreads, GivesEveryRequestOfACrowdTheTokensItGetsAlone) {
+  const std::unique_ptr<company> company = started();
+  constexpr int crowd = 48;
+  std::vector<std::vector<token_id>> alone;
+  for (int i = 0; i < crowd; ++i) {
+    waiting_client client;
+    company->port().generate(request(i, 20), client.sink());
+    EXPECT_EQ(client.wait_end().reason, finish_reason::length);
+    alone.push_back(client.tokens());
+  }
+  std::vector<waiting_client> clients(crowd);
+  std::vector<std::thread> senders;
+  for (int t = 0; t < 4; ++t)
+    senders.emplace_back([&, t] {
+      for (int i = t; i < crowd; i += 4) {
+        waiting_client& client = clients[static_cast<std::size_t>(i)];
+        const request_id id = company->port().generate(request(i, i % 5 == 0 ? 400 : 20), client.sink());
+        if (i % 5 != 0) continue;
+        client.wait_first();
+        company->port().abort(id);
+      }
+    });
+  for (std::thread& sender : senders) sender.join();
+  for (int i = 0; i < crowd; ++i) {
+    waiting_client& client = clients[static_cast<std::size_t>(i)];
+    const finish_reason reason = client.wait_end().reason;
+    const std::vector<token_id> tokens = client.tokens();
+    // Whoever is to be aborted may have been quicker.
+    if (i % 5 != 0) {
+      EXPECT_EQ(reason, finish_reason::length);
+    }
+    const std::vector<token_id>& expected = alone[static_cast<std::size_t>(i)];
+    for (std::size_t t = 0; t < std::min(tokens.size(), expected.size()); ++t)
+      EXPECT_EQ(tokens[t], expected[t]);
+    EXPECT_EQ(client.late(), 0);
+  }
+  expect_idle(*company);
+}
+
+TEST_F(CompanyOnThreads, ServesHttpAndTcpAndLeavesNoThreadAndNoDescriptor) {
+  const std::size_t threads_before = threads();
+  const std::size_t descriptors_before = descriptors();
+  {
+    const std::unique_ptr<company> company = started();
+    const auto http = company->serve_http({});
+    const auto tcp = company->serve_tcp({});
+    ASSERT_TRUE(http && tcp);
+    EXPECT_NE(talk(*http, "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find(" 200 "),
+              std::string::npos);
+    const std::string answer = talk(
+        *http,
+        post("/v1/completions", R"({"model":"tiny","prompt":[10,11],"max_tokens":5,"ignore_eos":true})"));
+    EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
+    EXPECT_NE(answer.find("\"completion_tokens\":5"), std::string::npos) << answer;
+    EXPECT_NE(talk(*http, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                  .find("vllm:generation_tokens_total"),
+              std::string::npos);
+    // The port is taken: an error, and the company goes on.
+    net::http_options taken;
+    taken.listen.port = *http;
+    const auto refused = company->serve_http(taken);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, error_code::io_error);
+    EXPECT_TRUE(company->status().live);
+    expect_idle(*company);
+    EXPECT_TRUE(company->drain(std::chrono::seconds(5)));
+    company->stop();
+    company->stop();
+  }
+  // The last thread of CAF's may still be on its way out.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (threads() != threads_before && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_EQ(threads(), threads_before);
+  EXPECT_EQ(descriptors(), descriptors_before);
+}
+
+TEST_F(CompanyOnThreads, EndsOpenStreamsOnceWhenItStopsWithoutADrain) {
+  std::vector<waiting_client> clients(12);
+  {
+    const std::unique_ptr<company> company = started();
+    for (std::size_t i = 0; i < clients.size(); ++i)
+      company->port().generate(request(static_cast<int>(i), 400), clients[i].sink());
+    clients[0].wait_first();
+  }
+  for (waiting_client& client : clients) {
+    const finished end = client.wait_end();
+    EXPECT_TRUE(end.reason == finish_reason::error || end.reason == finish_reason::length);
+    EXPECT_EQ(client.late(), 0);
+  }
+}
+
+TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
+  const std::unique_ptr<company> company = started();
+  std::vector<waiting_client> clients(30);
+  for (std::size_t i = 0; i < clients.size(); ++i)
+    company->port().generate(request(static_cast<int>(i), 450), clients[i].sink());
+  clients[0].wait_first();
+  EXPECT_TRUE(company->drain(std::chrono::nanoseconds(1)));
+  for (waiting_client& client : clients) {
+    const finish_reason reason = client.wait_end().reason;
+    EXPECT_TRUE(reason == finish_reason::abort || reason == finish_reason::length);
+  }
+  EXPECT_FALSE(company->status().ready);
+  waiting_client late;
+  company->port().generate(request(1, 5), late.sink());
+  EXPECT_EQ(late.wait_end().failure->code, error_code::unavailable);
+  expect_idle(*company);
+}
+
+TEST_F(CompanyOnThreads, WorksInsideAForeignActorSystem) {
+  caf::actor_system_config config;
+  configure(config, "stealing", 2);
+  caf::actor_system system{config};
+  company_options within = options();
+  within.system = &system;
+  {
+    auto company = company::start(within);
+    ASSERT_TRUE(company);
+    ASSERT_TRUE((*company)->wait_ready());
+    waiting_client client;
+    (*company)->port().generate(request(1, 10), client.sink());
+    EXPECT_EQ(client.wait_end().reason, finish_reason::length);
+  }
+  system.await_all_actors_done();  // hangs where one is left
+}
+
+TEST_F(CompanyOnThreads, InterruptEndsTheWaitForReadiness) {
+  auto company = company::start(options());
+  ASSERT_TRUE(company);
+  (*company)->interrupt();
+  // Either it was ready already, or the wait is over: never for ever.
+  const auto ready = (*company)->wait_ready();
+  if (!ready) {
+    EXPECT_EQ(ready.error().code, error_code::unavailable);
+  }
+}
+
+TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {
+  company_options odd = options();
+  odd.tokenizer_workers = 0;
+  EXPECT_EQ(company::start(odd).error().param, "tokenizer_workers");
+  odd = options();
+  odd.actor_threads = -1;
+  EXPECT_EQ(company::start(odd).error().param, "actor_threads");
+  odd = options();
+  odd.engine.max_model_len = 1 << 20;
+  EXPECT_EQ(company::start(odd).error().param, "max_model_len");
+  odd = options();
+  odd.engine.model_path = "/nowhere.gguf";
+  EXPECT_FALSE(company::start(odd));
+}
+
+}  // namespace
+}  // namespace troupe::test
