@@ -12,7 +12,7 @@ class byte_budget {
   class share {
    public:
     explicit share(byte_budget& budget) : budget_(budget) {}
-    ~share() { budget_.used_ -= held_; }
+    ~share() { release(); }
     share(const share&) = delete;
     share& operator=(const share&) = delete;
 
@@ -23,6 +23,10 @@ class byte_budget {
       budget_.used_ += bytes - held_;
       held_ = bytes;
       return true;
+    }
+    void release() {
+      budget_.used_ -= held_;
+      held_ = 0;
     }
 
    private:

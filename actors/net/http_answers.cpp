@@ -17,33 +17,41 @@ constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-asio::awaitable<bool> http_connection::answer_post(resource target, std::string body) {
-  auto document = openai::read_json(body);
-  std::string().swap(body);
-  if (!document) co_return co_await respond(error_response(document.error()));
-  if (target == resource::tokenize) co_return co_await tokenize(std::move(*document));
-  if (target == resource::detokenize) co_return co_await detokenize(std::move(*document));
-  co_return co_await generate(target, std::move(*document));
+asio::awaitable<bool> http_connection::answer_post(resource target, result<openai::json>& body) {
+  if (!body) {
+    const http_response refusal = error_response(body.error());
+    co_return co_await respond(refusal);
+  }
+  if (target == resource::tokenize) co_return co_await tokenize(*body);
+  if (target == resource::detokenize) co_return co_await detokenize(*body);
+  co_return co_await generate(target, *body);
 }
 
-asio::awaitable<bool> http_connection::generate(resource target, openai::json body) {
+asio::awaitable<bool> http_connection::generate(resource target, openai::json& body) {
+  const model_card model = shared_->port.model();
+  auto parsed = parse_ready(target, body, model);
+  body = nullptr;
+  if (!parsed) {
+    const http_response refusal = error_response(parsed.error());
+    co_return co_await respond(refusal);
+  }
+  const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
+  const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id);
+  const auto request = std::make_shared<const generation_request>(std::move(parsed->generation));
+  if (plan.options.stream) co_return co_await answer_stream(request, plan);
+  co_return co_await answer_whole(request, plan);
+}
+
+result<openai::parsed_request> http_connection::parse_ready(resource target, const openai::json& body,
+                                                            const model_card& model) {
   const engine_status status = shared_->port.status();
   if (!status.live || !status.ready) {
-    // Named, not a braced temporary: GCC 12 destroys those twice inside a co_await expression.
-    const error not_ready{error_code::unavailable, status.reason.empty() ? "not ready" : status.reason};
-    co_return co_await respond(error_response(not_ready));
+    return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
   }
-  const model_card model = shared_->port.model();
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
-  auto parsed =
-      target == resource::chat ? openai::parse_chat(body, context) : openai::parse_completion(body, context);
-  body = nullptr;
-  if (!parsed) co_return co_await respond(error_response(parsed.error()));
-  answer_plan plan = plan_answer(parsed->answer, parsed->generation.sampling.logprobs.has_value(), model.id);
-  auto request = std::make_shared<const generation_request>(std::move(parsed->generation));
-  if (plan.options.stream) co_return co_await answer_stream(std::move(request), std::move(plan));
-  co_return co_await answer_whole(std::move(request), std::move(plan));
+  return target == resource::chat ? openai::parse_chat(body, context)
+                                  : openai::parse_completion(body, context);
 }
 
 answer_plan http_connection::plan_answer(openai::answer_options options, bool with_logprobs,
@@ -69,10 +77,11 @@ std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_byt
   });
 }
 
-asio::awaitable<bool> http_connection::answer_whole(generation_request_ptr request, answer_plan plan) {
+asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr& request,
+                                                    const answer_plan& plan) {
   const auto events = open_mailbox<tagged_event>(unbounded);
   const event_mailbox::closer at_end(*events);
-  live_generation live(shared_->port, std::move(request), events, 0);
+  live_generation live(shared_->port, request, events, 0);
   openai::whole_answer answer;
   while (!answer.complete()) {
     co_await wake_.wait();
@@ -81,35 +90,39 @@ asio::awaitable<bool> http_connection::answer_whole(generation_request_ptr reque
   }
   live.ended();
   co_await stop_watching();
-  if (const error* const failure = answer.failure()) co_return co_await respond(error_response(*failure));
   http_response response;
-  response.body = answer.body(plan.identity, plan.options, plan.with_logprobs, plan.name);
-  co_return co_await respond(std::move(response));
+  if (const error* const failure = answer.failure()) {
+    response = error_response(*failure);
+  } else {
+    response.body = answer.body(plan.identity, plan.options, plan.with_logprobs, plan.name);
+  }
+  co_return co_await respond(response);
 }
 
-asio::awaitable<bool> http_connection::answer_stream(generation_request_ptr request, answer_plan plan) {
+asio::awaitable<bool> http_connection::answer_stream(const generation_request_ptr& request,
+                                                     const answer_plan& plan) {
   if (finishing_ || request_.version == 10) request_.keep_alive = false;
   const auto events = open_mailbox<tagged_event>(shared_->options.max_stream_buffer_bytes);
   const event_mailbox::closer at_end(*events);
-  live_generation live(shared_->port, std::move(request), events, 0);
+  live_generation live(shared_->port, request, events, 0);
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     co_await wake_.wait();
     if (gone_) co_return false;
-    std::string text = stream.encode(events->take());
+    const std::string text = stream.encode(events->take());
     if (stream.ended()) live.ended();
     if (text.empty()) continue;
-    const bool written = co_await write(std::move(text));
+    const bool written = co_await write(text);
     if (!written) co_return false;
   }
   co_await stop_watching();
-  if (stream.refusal()) co_return co_await respond(error_response(*stream.refusal()));
-  co_return request_.keep_alive;
+  if (!stream.refusal()) co_return request_.keep_alive;
+  const http_response refusal = error_response(*stream.refusal());
+  co_return co_await respond(refusal);
 }
 
 template <class Reply>
-asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(
-    std::function<void(std::function<void(result<Reply>)>)> ask) {
+asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(const question<Reply>& ask) {
   const auto replies = open_mailbox<result<Reply>>(unbounded);
   const typename mailbox<result<Reply>>::closer at_end(*replies);
   ask([replies](result<Reply> reply) { replies->push(std::move(reply), 0); });
@@ -123,36 +136,51 @@ asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(
   co_return std::move(arrived.front());
 }
 
-asio::awaitable<bool> http_connection::tokenize(openai::json body) {
+asio::awaitable<bool> http_connection::tokenize(openai::json& body) {
   const model_card model = shared_->port.model();
   auto parsed = openai::parse_tokenize(body, {model.id, model.vocab_size});
   body = nullptr;
-  if (!parsed) co_return co_await respond(error_response(parsed.error()));
-  tokenize_request request{std::move(parsed->prompt), parsed->return_token_strs};
-  const bool with_strings = request.return_token_strs;
-  const auto reply = co_await reply_to<tokenize_reply>(
-      [this, &request](auto answer) { shared_->port.tokenize(std::move(request), std::move(answer)); });
-  if (!reply) co_return false;
-  if (!*reply) co_return co_await respond(error_response(reply->error()));
-  const tokenize_reply& found = **reply;
   http_response response;
-  response.body =
-      openai::tokenize_answer(found.tokens, with_strings ? &found.token_strs : nullptr, model.max_model_len);
-  co_return co_await respond(std::move(response));
+  if (!parsed) {
+    response = error_response(parsed.error());
+    co_return co_await respond(response);
+  }
+  const bool with_strings = parsed->return_token_strs;
+  const question<tokenize_reply> ask = [this, &parsed](auto answer) {
+    shared_->port.tokenize({std::move(parsed->prompt), parsed->return_token_strs}, std::move(answer));
+  };
+  const auto reply = co_await reply_to<tokenize_reply>(ask);
+  if (!reply) co_return false;
+  if (*reply) {
+    const tokenize_reply& found = **reply;
+    response.body = openai::tokenize_answer(found.tokens, with_strings ? &found.token_strs : nullptr,
+                                            model.max_model_len);
+  } else {
+    response = error_response(reply->error());
+  }
+  co_return co_await respond(response);
 }
 
-asio::awaitable<bool> http_connection::detokenize(openai::json body) {
+asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
   const model_card model = shared_->port.model();
   auto tokens = openai::parse_detokenize(body, {model.id, model.vocab_size});
   body = nullptr;
-  if (!tokens) co_return co_await respond(error_response(tokens.error()));
-  const auto reply = co_await reply_to<std::string>(
-      [this, &tokens](auto answer) { shared_->port.detokenize(std::move(*tokens), std::move(answer)); });
-  if (!reply) co_return false;
-  if (!*reply) co_return co_await respond(error_response(reply->error()));
   http_response response;
-  response.body = openai::detokenize_answer(**reply);
-  co_return co_await respond(std::move(response));
+  if (!tokens) {
+    response = error_response(tokens.error());
+    co_return co_await respond(response);
+  }
+  const question<std::string> ask = [this, &tokens](auto answer) {
+    shared_->port.detokenize(std::move(*tokens), std::move(answer));
+  };
+  const auto reply = co_await reply_to<std::string>(ask);
+  if (!reply) co_return false;
+  if (*reply) {
+    response.body = openai::detokenize_answer(**reply);
+  } else {
+    response = error_response(reply->error());
+  }
+  co_return co_await respond(response);
 }
 
 }  // namespace troupe::net

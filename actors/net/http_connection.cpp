@@ -14,6 +14,7 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::size_t read_ahead_bytes = 64U << 10U;
+constexpr std::size_t read_size = 4096;
 
 request_line describe(const http::request<http::string_body>& header) {
   request_line line;
@@ -63,7 +64,7 @@ http_connection::http_connection(asio::io_context& context, tcp::socket socket,
     : context_(context),
       socket_(std::move(socket)),
       shared_(std::move(shared)),
-      buffer_(shared_->options.max_header_bytes + read_ahead_bytes),
+      buffer_(shared_->options.max_header_bytes + read_ahead_bytes + read_size),
       deadline_(context,
                 [this] {
                   asio_error ignored;
@@ -106,16 +107,20 @@ asio::awaitable<bool> http_connection::serve_request() {
   auto refusal = refuse_route(found, request_.method);
   if (!refusal && takes_post(found->target)) refusal = refuse_fields(parser.get());
   if (refusal) {
-    if (parser.is_done()) co_return co_await respond(std::move(*refusal));
-    co_return co_await refuse(std::move(*refusal));
+    if (parser.is_done()) co_return co_await respond(*refusal);
+    co_return co_await refuse(*refusal);
   }
   byte_budget::share held(shared_->bodies);
   const bool body_read = co_await read_body(parser, held);
   if (!body_read) co_return false;
-  if (!takes_post(found->target)) {
-    co_return co_await respond(answer_get(*found, shared_->port, shared_->options.version));
+  if (takes_post(found->target)) {
+    auto document = openai::read_json(parser.get().body());
+    std::string().swap(parser.get().body());
+    held.release();
+    co_return co_await answer_post(found->target, document);
   }
-  co_return co_await answer_post(found->target, std::move(parser.get().body()));
+  const http_response response = answer_get(*found, shared_->port, shared_->options.version);
+  co_return co_await respond(response);
 }
 
 asio::awaitable<bool> http_connection::wait_for_request() {
@@ -123,7 +128,7 @@ asio::awaitable<bool> http_connection::wait_for_request() {
   if (buffer_.size() > 0) co_return true;
   idle_ = true;
   deadline_.arm(shared_->options.idle_timeout);
-  const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(4096), no_throw);
+  const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
   buffer_.commit(size);
   deadline_.disarm();
   idle_ = false;
@@ -143,7 +148,8 @@ asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_bu
   const auto length = parser.content_length();
   bool room = held.hold(length ? static_cast<std::size_t>(*length) : 0);
   if (room && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-    const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+    const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    const bool written = co_await write(go_on);
     if (!written) co_return false;
   }
   deadline_.arm(shared_->options.body_timeout);
@@ -157,52 +163,52 @@ asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_bu
   }
   deadline_.disarm();
   if (room) co_return true;
-  const error too_many{error_code::unavailable, "too many large bodies at the moment"};
-  co_return co_await refuse(error_response(too_many));
-}
-
-// Nothing where the client has left.
-std::optional<http_response> http_connection::answer_to(asio_error why) const {
-  if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
-  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
-    return error_response(
-        431, fmt::format("the header is larger than {} bytes", shared_->options.max_header_bytes));
-  }
-  if (why == http::error::body_limit) {
-    return error_response(
-        {error_code::too_large,
-         fmt::format("the body is larger than {} bytes", shared_->options.max_body_bytes)});
-  }
-  if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
-  const bool left = why == http::error::end_of_stream || why == http::error::partial_message ||
-                    why.category() != make_error_code(http::error::bad_method).category();
-  if (left) return std::nullopt;
-  return error_response(400, "this is not an HTTP request: " + why.message());
+  const http_response full = error_response({error_code::unavailable, "too many large bodies at the moment"});
+  co_return co_await refuse(full);
 }
 
 asio::awaitable<bool> http_connection::refuse_unreadable(asio_error why) {
-  auto answer = answer_to(why);
-  if (!answer) co_return false;
-  co_return co_await refuse(std::move(*answer));
+  const std::optional<http_response> response = explain(why);
+  if (!response) co_return false;
+  co_return co_await refuse(*response);
 }
 
-asio::awaitable<bool> http_connection::respond(http_response response) {
+std::optional<http_response> http_connection::explain(const asio_error& why) const {
+  const http_options& options = shared_->options;
+  if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
+  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
+    return error_response(431, fmt::format("the header is larger than {} bytes", options.max_header_bytes));
+  }
+  if (why == http::error::body_limit) {
+    return error_response(
+        {error_code::too_large, fmt::format("the body is larger than {} bytes", options.max_body_bytes)});
+  }
+  if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
+  const bool broken_off = why == http::error::end_of_stream || why == http::error::partial_message;
+  const bool of_http = why.category() == make_error_code(http::error::bad_method).category();
+  if (broken_off || !of_http) return std::nullopt;
+  return error_response(400, "this is not an HTTP request: " + why.message());
+}
+
+asio::awaitable<bool> http_connection::respond(const http_response& response) {
   if (finishing_) request_.keep_alive = false;
-  const bool written = co_await write(serialize(response, request_));
+  const std::string text = serialize(response, request_);
+  const bool written = co_await write(text);
   co_return written&& request_.keep_alive;
 }
 
-asio::awaitable<bool> http_connection::refuse(http_response response) {
+asio::awaitable<bool> http_connection::refuse(const http_response& response) {
   request_.keep_alive = false;
-  const bool written = co_await write(serialize(response, request_));
+  const std::string text = serialize(response, request_);
+  const bool written = co_await write(text);
   if (!written) co_return false;
   deadline_.arm(shared_->options.linger_timeout);
-  co_await linger(socket_);
+  co_await linger(socket_, shared_->options.linger_timeout);
   deadline_.disarm();
   co_return false;
 }
 
-asio::awaitable<bool> http_connection::write(std::string text) {
+asio::awaitable<bool> http_connection::write(const std::string& text) {
   deadline_.arm(shared_->options.write_timeout);
   const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(text), no_throw);
   deadline_.disarm();
@@ -215,7 +221,7 @@ void http_connection::watch_client() {
   if (watching_ || gone_ || buffer_.size() >= read_ahead_bytes) return;
   watching_ = true;
   socket_.async_read_some(
-      buffer_.prepare(4096),
+      buffer_.prepare(read_size),
       asio::bind_cancellation_slot(stop_watch_.slot(),
                                    [self = shared_from_this()](asio_error failure, std::size_t size) {
                                      self->watching_ = false;

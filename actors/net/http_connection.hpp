@@ -46,28 +46,32 @@ class http_connection final : public connection, public std::enable_shared_from_
  private:
   using request_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
-  // Each returns false where the connection has to end.
+  // Puts a question to the engine, whose answer goes to the function handed in.
+  template <class Reply>
+  using question = std::function<void(std::function<void(result<Reply>)>)>;
+
+  // Each returns false where the connection has to end. Arguments are references to what the caller keeps
+  // while it awaits: GCC 12 may destroy a temporary in a co_await expression twice.
   asio::awaitable<bool> serve_request();
   asio::awaitable<bool> wait_for_request();
   asio::awaitable<bool> read_header(request_parser& parser);
   asio::awaitable<bool> read_body(request_parser& parser, byte_budget::share& held);
-  asio::awaitable<bool> answer_post(resource target, std::string body);
-  asio::awaitable<bool> generate(resource target, openai::json body);
-  asio::awaitable<bool> answer_whole(generation_request_ptr request, answer_plan plan);
-  asio::awaitable<bool> answer_stream(generation_request_ptr request, answer_plan plan);
-  asio::awaitable<bool> tokenize(openai::json body);
-  asio::awaitable<bool> detokenize(openai::json body);
+  asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
+  asio::awaitable<bool> generate(resource target, openai::json& body);
+  asio::awaitable<bool> answer_whole(const generation_request_ptr& request, const answer_plan& plan);
+  asio::awaitable<bool> answer_stream(const generation_request_ptr& request, const answer_plan& plan);
+  asio::awaitable<bool> tokenize(openai::json& body);
+  asio::awaitable<bool> detokenize(openai::json& body);
   // Waits for the one answer that `ask` hands on; nothing where the client has left meanwhile.
   template <class Reply>
-  asio::awaitable<std::optional<result<Reply>>> reply_to(
-      std::function<void(std::function<void(result<Reply>)>)> ask);
+  asio::awaitable<std::optional<result<Reply>>> reply_to(const question<Reply>& ask);
 
-  asio::awaitable<bool> respond(http_response response);
-  asio::awaitable<bool> write(std::string text);
+  asio::awaitable<bool> respond(const http_response& response);
+  asio::awaitable<bool> write(const std::string& text);
   // For requests that were not read to their end: answers, then lets the client read it.
-  asio::awaitable<bool> refuse(http_response response);
-  std::optional<http_response> answer_to(asio_error why) const;
+  asio::awaitable<bool> refuse(const http_response& response);
   asio::awaitable<bool> refuse_unreadable(asio_error why);
+  std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
   // later.
@@ -77,6 +81,8 @@ class http_connection final : public connection, public std::enable_shared_from_
 
   template <class Item>
   std::shared_ptr<mailbox<Item>> open_mailbox(std::size_t max_bytes);
+  result<openai::parsed_request> parse_ready(resource target, const openai::json& body,
+                                             const model_card& model);
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model);
 
   asio::io_context& context_;

@@ -14,7 +14,7 @@ refused_connection::refused_connection(asio::io_context& context, tcp::socket so
 asio::awaitable<void> refused_connection::run() {
   deadline_.arm(timeout_);
   co_await asio::async_write(socket_, asio::buffer(words_), no_throw);
-  co_await linger(socket_);
+  co_await linger(socket_, timeout_);
   deadline_.disarm();
   close();
 }

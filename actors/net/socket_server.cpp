@@ -49,6 +49,7 @@ void socket_server::serve() {
 }
 
 void socket_server::admit(tcp::socket socket) {
+  if (closing_) return;  // accepted before, told after
   asio_error ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(tcp::socket::keep_alive(true), ignored);
@@ -103,6 +104,7 @@ void socket_server::drain(std::function<void()> done) {
 void socket_server::close() {
   if (!thread_.joinable()) return;
   asio::post(context_, [this] {
+    closing_ = true;
     open_for_calls_.reset();
     asio_error ignored;
     acceptor_.close(ignored);

@@ -54,6 +54,7 @@ class socket_server {
   std::size_t refused_ = 0;  // of clients_, those that are only told to go
   std::function<void()> drained_;
   bool draining_ = false;
+  bool closing_ = false;
   std::atomic<std::size_t> open_ = 0;
   std::thread thread_;
 };

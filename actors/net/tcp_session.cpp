@@ -30,11 +30,7 @@ tcp_session::tcp_session(asio::io_context& context, tcp::socket socket, std::sha
 
 asio::awaitable<void> tcp_session::run() {
   const event_mailbox::closer at_end(*events_);
-  writing_ = true;
-  asio::co_spawn(context_, write_frames(), [self = shared_from_this()](std::exception_ptr) {
-    self->writing_ = false;
-    self->writer_ended_.notify();
-  });
+  start_writer();
   const std::optional<error> fault = co_await read_frames();
   streams_.clear();
   if (fault) queue(wire::frame_type::error, 0, wire::error_payload(*fault));
@@ -44,7 +40,15 @@ asio::awaitable<void> tcp_session::run() {
   if (!fault || gone_) co_return;
   in_frame_ = true;
   read_deadline_.arm(shared_->options.linger_timeout);
-  co_await linger(socket_);
+  co_await linger(socket_, shared_->options.linger_timeout);
+}
+
+void tcp_session::start_writer() {
+  writing_ = true;
+  asio::co_spawn(context_, write_frames(), [self = shared_from_this()](std::exception_ptr) {
+    self->writing_ = false;
+    self->writer_ended_.notify();
+  });
 }
 
 void tcp_session::finish() {
@@ -73,15 +77,14 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     wire::frame_header header;
     const bool came = co_await read_header(header);
     if (!came) co_return std::nullopt;
-    if (auto fault = check_header(header)) co_return fault;
     byte_budget::share held(shared_->frames);
-    if (!held.hold(header.length)) {
-      co_return error{error_code::resource_exhausted, "too many large frames at the moment"};
-    }
+    std::optional<error> fault = check_header(header, held);
+    if (fault) co_return fault;
     std::string payload;
     const bool complete = co_await read_payload(payload, header.length);
     if (!complete) co_return std::nullopt;
-    if (auto fault = handle(header, std::move(payload))) co_return fault;
+    fault = handle(header, std::move(payload));
+    if (fault) co_return fault;
   }
 }
 
@@ -109,7 +112,8 @@ asio::awaitable<bool> tcp_session::read_payload(std::string& payload, std::size_
   co_return true;
 }
 
-std::optional<error> tcp_session::check_header(const wire::frame_header& header) const {
+std::optional<error> tcp_session::check_header(const wire::frame_header& header,
+                                               byte_budget::share& held) const {
   const auto limit = wire::client_payload_limit(header.type, shared_->options.max_frame_bytes);
   if (!limit)
     return error{error_code::invalid_argument, fmt::format("frame type {} is unknown", header.type)};
@@ -124,7 +128,10 @@ std::optional<error> tcp_session::check_header(const wire::frame_header& header)
   }
   const bool names_request = header.type == static_cast<std::uint8_t>(wire::frame_type::generate) ||
                              header.type == static_cast<std::uint8_t>(wire::frame_type::cancel);
-  if (names_request == (header.request != 0)) return std::nullopt;
+  if (names_request == (header.request != 0)) {
+    if (held.hold(header.length)) return std::nullopt;
+    return error{error_code::resource_exhausted, "too many large frames at the moment"};
+  }
   return error{error_code::invalid_argument, names_request
                                                  ? "request number 0 is the connection's own"
                                                  : "this frame belongs to no request: its number must be 0"};

@@ -53,7 +53,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<std::optional<error>> read_frames();
   asio::awaitable<bool> read_header(wire::frame_header& header);
   asio::awaitable<bool> read_payload(std::string& payload, std::size_t size);
-  std::optional<error> check_header(const wire::frame_header& header) const;
+  std::optional<error> check_header(const wire::frame_header& header, byte_budget::share& held) const;
   std::optional<error> handle(const wire::frame_header& header, std::string payload);
 
   std::optional<error> greet(const std::string& payload);
@@ -62,6 +62,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   void cancel_stream(std::uint64_t request);
   void write_event(const tagged_event& entry);
 
+  void start_writer();
   asio::awaitable<void> write_frames();
   void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
   void on_silence();

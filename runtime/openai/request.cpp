@@ -54,13 +54,17 @@ result<parsed_request> checked(parsed_request parsed, const field_reader& fields
   return parsed;
 }
 
-void read_chat_logprobs(field_reader& fields, sampling_params& sampling) {
+void read_chat_logprobs(field_reader& fields, std::int32_t most, sampling_params& sampling) {
   bool wanted = false;
   fields.read("logprobs", wanted);
   std::int32_t top = 0;
   fields.read("top_logprobs", top);
   if (fields.has("top_logprobs") && !wanted) {
     return fields.reject("top_logprobs", "top_logprobs needs logprobs to be true");
+  }
+  if (top < 0 || top > most) {
+    return fields.reject("top_logprobs",
+                         fmt::format("top_logprobs must be between 0 and {}, got {}", most, top));
   }
   if (wanted) sampling.logprobs = top;
 }
@@ -120,7 +124,7 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   fields.read("add_generation_prompt", prompt.add_generation_prompt);
   fields.read("add_special_tokens", prompt.add_special_tokens);
   parsed.generation.prompt = std::move(prompt);
-  read_chat_logprobs(fields, parsed.generation.sampling);
+  read_chat_logprobs(fields, context.max_logprobs, parsed.generation.sampling);
   return checked(std::move(parsed), fields, context);
 }
 

@@ -27,11 +27,12 @@ request_id scripted_engine::generate(generation_request_ptr request, stream_sink
 }
 
 void scripted_engine::abort(request_id id) {
+  std::thread([this, id] { emit(id, last_piece(finish_reason::abort)); }).join();
   {
     const std::lock_guard lock(mutex_);
     aborted_.insert(id);
   }
-  std::thread([this, id] { emit(id, last_piece(finish_reason::abort)); }).join();
+  changed_.notify_all();
 }
 
 void scripted_engine::tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) {
@@ -126,6 +127,12 @@ generation_request_ptr scripted_engine::request_of(request_id id) const {
   const std::lock_guard lock(mutex_);
   const auto found = seen_.find(id);
   return found == seen_.end() ? nullptr : found->second;
+}
+
+stream_sink scripted_engine::sink_of(request_id id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = streams_.find(id);
+  return found == streams_.end() ? nullptr : found->second.sink;
 }
 
 void scripted_engine::step_all() {

@@ -44,6 +44,7 @@ class scripted_engine final : public engine_port {
   std::size_t running() const;
   void wait_until_idle();
   generation_request_ptr request_of(request_id id) const;
+  stream_sink sink_of(request_id id) const;
 
  private:
   struct stream {

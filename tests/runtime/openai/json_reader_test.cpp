@@ -24,12 +24,12 @@ json random_document(std::mt19937& random, int depth) {
       return std::string(random() % 20, static_cast<char>(' ' + random() % 90));
     case 6: {
       json array = json::array();
-      for (unsigned i = random() % 5; i > 0; --i) array.push_back(random_document(random, depth - 1));
+      for (auto i = random() % 5; i > 0; --i) array.push_back(random_document(random, depth - 1));
       return array;
     }
     default: {
       json object = json::object();
-      for (unsigned i = random() % 5; i > 0; --i) {
+      for (auto i = random() % 5; i > 0; --i) {
         object[std::to_string(random() % 100)] = random_document(random, depth - 1);
       }
       return object;
@@ -142,7 +142,7 @@ TEST(read_json, any_bytes_are_a_document_or_an_error) {
       R"({"messages":[{"role":"user","content":"h\u00e9\ud83d\ude00"}],"n":[1,-2,3.5e2,true,null]})";
   for (int i = 0; i < 20000; ++i) {
     std::string text = valid;
-    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+    for (auto edits = 1 + random() % 4; edits > 0; --edits) {
       const std::size_t at = random() % text.size();
       if (random() % 3 == 0) {
         text.resize(at + 1);
@@ -151,8 +151,12 @@ TEST(read_json, any_bytes_are_a_document_or_an_error) {
       }
     }
     const auto read = read_json(text);
-    if (read) EXPECT_EQ(read->dump(), json::parse(text).dump());
-    if (!read) EXPECT_FALSE(json::accept(text) && text.find("1e") == std::string::npos) << text;
+    if (read) {
+      EXPECT_EQ(read->dump(), json::parse(text).dump());
+    }
+    if (!read) {
+      EXPECT_FALSE(json::accept(text) && text.find("1e") == std::string::npos) << text;
+    }
   }
 }
 

@@ -264,11 +264,13 @@ TEST(parse_generation, any_value_in_any_field_is_parsed_or_refused_by_name) {
   std::mt19937 random(13);
   for (int i = 0; i < 5000; ++i) {
     json body = random() % 2 == 0 ? chat_body() : completion_body();
-    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) {
+    for (auto edits = 1 + random() % 4; edits > 0; --edits) {
       body[names[random() % names.size()]] = values[random() % values.size()];
     }
     const auto parsed = parse_generation(body, context());
-    if (!parsed) EXPECT_FALSE(parsed.error().param.empty()) << body.dump();
+    if (!parsed) {
+      EXPECT_FALSE(parsed.error().param.empty()) << body.dump();
+    }
   }
 }
 

@@ -1,0 +1,401 @@
+#include "actors/net/tcp_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/actors/net/frame_client_fixture.hpp"
+#include "tests/actors/net/scripted_engine_fixture.hpp"
+
+namespace troupe::net::testing {
+namespace {
+
+using wire::frame_type;
+using pace = scripted_engine::pace;
+
+const std::string prompt = R"({"prompt":"hi","max_tokens":3})";
+
+tcp_options options_of_test() {
+  tcp_options options;
+  options.version = "1.2.3";
+  options.max_frame_bytes = 1U << 20U;
+  options.max_streams = 8;
+  return options;
+}
+
+struct tcp_server_test : ::testing::Test {
+  scripted_engine engine;
+  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  frame_client client{server.port()};
+};
+
+struct tcp_server_by_hand : ::testing::Test {
+  scripted_engine engine{pace::by_hand};
+  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  frame_client client{server.port()};
+};
+
+// The frame is the last one: an error of the connection, then its end.
+void expect_end(frame_client& client, const std::string& about) {
+  const frame last = client.read();
+  EXPECT_EQ(last.type, frame_type::error) << about;
+  EXPECT_EQ(last.request, 0U) << about;
+  EXPECT_FALSE(last.json()["error"]["message"].get<std::string>().empty()) << about;
+  EXPECT_TRUE(client.socket.at_end()) << about;
+}
+
+TEST_F(tcp_server_test, greets_with_its_version_and_limits) {
+  const frame welcome = client.greet();
+  EXPECT_EQ(welcome.type, frame_type::welcome);
+  EXPECT_EQ(welcome.json(), nlohmann::json::parse(R"({"protocol":1,"server":"1.2.3","model":"test-model",
+      "max_model_len":512,"max_frame_bytes":1048576,"max_streams":8})"));
+}
+
+TEST_F(tcp_server_test, generates_from_a_prompt_from_ids_and_from_messages) {
+  client.greet();
+  for (const std::string& body :
+       {prompt, std::string(R"({"prompt":[1,2],"max_tokens":3})"),
+        std::string(R"({"messages":[{"role":"user","content":"x"}],"max_tokens":3})")}) {
+    client.send(frame_type::generate, 5, body);
+    std::string text;
+    std::size_t tokens = 0;
+    frame next = client.read();
+    for (; next.type == frame_type::delta; next = client.read()) {
+      EXPECT_EQ(next.request, 5U);
+      text += next.json()["text"];
+      tokens += next.json()["token_ids"].size();
+    }
+    EXPECT_EQ(text, "word word word ");
+    EXPECT_EQ(tokens, 3U);
+    EXPECT_EQ(next.type, frame_type::finished);
+    EXPECT_EQ(next.json()["finish_reason"], "length");
+    EXPECT_EQ(next.json()["usage"]["completion_tokens"], 3);
+    EXPECT_FALSE(next.json().contains("error"));
+  }
+}
+
+TEST_F(tcp_server_test, many_streams_share_one_connection) {
+  client.greet();
+  std::map<std::uint64_t, std::string> texts;
+  for (std::uint64_t request = 1; request <= 8; ++request) {
+    client.send(frame_type::generate, request,
+                R"({"prompt":"x","max_tokens":)" + std::to_string(request * 3) + "}");
+  }
+  std::size_t running = 8;
+  while (running > 0) {
+    const frame next = client.read();
+    ASSERT_TRUE(next.came);
+    if (next.type == frame_type::delta) texts[next.request] += next.json()["text"];
+    if (next.type == frame_type::finished) --running;
+  }
+  for (std::uint64_t request = 1; request <= 8; ++request) EXPECT_EQ(texts[request].size(), request * 15);
+}
+
+TEST_F(tcp_server_test, many_connections_stream_at_once) {
+  std::vector<std::future<void>> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.push_back(std::async(std::launch::async, [this] {
+      frame_client own(server.port());
+      own.greet();
+      for (std::uint64_t request = 1; request <= 4; ++request)
+        own.send(frame_type::generate, request, prompt);
+      std::size_t finished = 0;
+      while (finished < 4) {
+        const frame next = own.read();
+        ASSERT_TRUE(next.came);
+        if (next.type == frame_type::finished) ++finished;
+      }
+    }));
+  }
+  for (auto& each : clients) each.get();
+  EXPECT_EQ(engine.aborts(), 0U);
+}
+
+TEST_F(tcp_server_test, frames_may_be_cut_anywhere) {
+  client.greet();
+  const std::string bytes = frame_bytes(frame_type::generate, 1, R"({"prompt":"hi","max_tokens":1})");
+  for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+    client.socket.send(bytes.substr(0, cut));
+    std::this_thread::yield();
+    client.socket.send(bytes.substr(cut));
+    ASSERT_EQ(client.read().type, frame_type::delta) << cut;
+    ASSERT_EQ(client.read().type, frame_type::finished) << cut;
+  }
+}
+
+TEST_F(tcp_server_test, many_frames_may_come_at_once) {
+  std::string bytes = frame_bytes(frame_type::hello, 0, R"({"protocol":1})");
+  for (int i = 0; i < 50; ++i) bytes += frame_bytes(frame_type::ping, 0, std::to_string(i));
+  client.socket.send(bytes);
+  EXPECT_EQ(client.read().type, frame_type::welcome);
+  for (int i = 0; i < 50; ++i) {
+    const frame pong = client.read();
+    EXPECT_EQ(pong.type, frame_type::pong);
+    EXPECT_EQ(pong.payload, std::to_string(i));
+  }
+}
+
+TEST_F(tcp_server_test, a_broken_conversation_ends_with_an_error_frame) {
+  const std::string hello = frame_bytes(frame_type::hello, 0, R"({"protocol":1})");
+  const std::vector<std::pair<std::string, std::string>> broken = {
+      {"no hello first", frame_bytes(frame_type::generate, 1, prompt)},
+      {"another version", frame_bytes(frame_type::hello, 0, R"({"protocol":2})")},
+      {"hello without a version", frame_bytes(frame_type::hello, 0, "{}")},
+      {"hello that is not JSON", frame_bytes(frame_type::hello, 0, "\xFF")},
+      {"hello with a number", frame_bytes(frame_type::hello, 1, R"({"protocol":1})")},
+      {"hello too long", frame_bytes(frame_type::hello, 0, std::string(5000, ' '))},
+      {"an HTTP request", "GET / HTTP/1.1\r\nHost: x\r\n\r\n"},
+      {"zeros", std::string(13, '\0')}};
+  for (const auto& [about, bytes] : broken) {
+    frame_client other(server.port());
+    other.socket.send(bytes);
+    expect_end(other, about);
+  }
+  const std::vector<std::pair<std::string, std::string>> broken_later = {
+      {"hello twice", hello},
+      {"an unknown type", frame_bytes(static_cast<frame_type>(0x77), 0, "")},
+      {"a type of the server's", frame_bytes(frame_type::delta, 1, "{}")},
+      {"request 0", frame_bytes(frame_type::generate, 0, prompt)},
+      {"a ping with a number", frame_bytes(frame_type::ping, 3, "")},
+      {"a ping too long", frame_bytes(frame_type::ping, 0, std::string(65, 'p'))},
+      {"a cancel with a payload", frame_bytes(frame_type::cancel, 1, "x")},
+      {"4 GiB announced", std::string("\xFF\xFF\xFF\xFF\x02\0\0\0\0\0\0\0\x01", 13)},
+      {"one byte too many", frame_bytes(frame_type::generate, 1, std::string((1U << 20U) + 1, ' '))}};
+  for (const auto& [about, bytes] : broken_later) {
+    frame_client other(server.port());
+    other.greet();
+    other.socket.send(bytes);
+    expect_end(other, about);
+  }
+}
+
+TEST_F(tcp_server_test, a_wrong_request_is_refused_and_the_connection_goes_on) {
+  client.greet();
+  for (const char* body : {"", "{", "[]", "{}", R"({"prompt":""})", R"({"prompt":"x","temperature":-1})",
+                           R"({"prompt":"x","model":"other"})", R"({"messages":[]})", "\xFF\xFF"}) {
+    client.send(frame_type::generate, 9, body);
+    const frame refusal = client.read();
+    EXPECT_EQ(refusal.type, frame_type::error) << body;
+    EXPECT_EQ(refusal.request, 9U);
+  }
+  client.send(frame_type::cancel, 77);
+  EXPECT_EQ(client.read().json()["error"]["code"], "not_found");
+  engine.set_status({true, false, "warming up"});
+  client.send(frame_type::generate, 1, prompt);
+  EXPECT_EQ(client.read().json()["error"]["code"], "unavailable");
+  engine.set_status({true, true, ""});
+  client.send(frame_type::generate, 1, prompt);
+  EXPECT_EQ(client.read().type, frame_type::delta);
+}
+
+TEST_F(tcp_server_test, random_bytes_harm_nobody) {
+  std::mt19937 random(23);
+  const std::string valid = frame_bytes(frame_type::hello, 0, R"({"protocol":1})") +
+                            frame_bytes(frame_type::generate, 1, prompt) +
+                            frame_bytes(frame_type::ping, 0, "x");
+  for (int i = 0; i < 100; ++i) {
+    std::string bytes = valid;
+    for (auto edits = 1 + random() % 4; edits > 0; --edits) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    frame_client other(server.port());
+    other.socket.send(bytes);
+    other.socket.finish_sending();
+    other.socket.read_to_end();
+  }
+  EXPECT_EQ(client.greet().type, frame_type::welcome);
+  engine.wait_until_idle();
+}
+
+TEST_F(tcp_server_by_hand, a_number_that_runs_is_refused_a_second_time_and_free_after_its_end) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  client.send(frame_type::generate, 1, prompt);
+  EXPECT_EQ(client.read().type, frame_type::error);
+  engine.emit(id, last_piece(finish_reason::stop, "x"));
+  EXPECT_EQ(client.read().type, frame_type::delta);
+  EXPECT_EQ(client.read().type, frame_type::finished);
+  client.send(frame_type::generate, 1, prompt);
+  engine.emit(engine.wait_for_request(2), last_piece());
+  EXPECT_EQ(client.read().type, frame_type::finished);
+  EXPECT_EQ(engine.aborts(), 0U);
+}
+
+TEST_F(tcp_server_by_hand, a_cancelled_request_still_finishes_once) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  client.send(frame_type::generate, 2, prompt);
+  const auto id = engine.wait_for_request(1);
+  const auto other = engine.wait_for_request(2);
+  client.send(frame_type::cancel, 1);
+  engine.wait_for_abort(id);
+  const frame end = client.read();
+  EXPECT_EQ(end.type, frame_type::finished);
+  EXPECT_EQ(end.request, 1U);
+  EXPECT_EQ(end.json()["finish_reason"], "abort");
+  engine.emit(other, last_piece());
+  EXPECT_EQ(client.read().request, 2U);
+  EXPECT_EQ(engine.aborts(), 1U);
+}
+
+TEST_F(tcp_server_by_hand, more_streams_than_allowed_are_refused) {
+  client.greet();
+  for (std::uint64_t request = 1; request <= 9; ++request) client.send(frame_type::generate, request, prompt);
+  const frame refusal = client.read();
+  EXPECT_EQ(refusal.request, 9U);
+  EXPECT_EQ(refusal.json()["error"]["code"], "rate_limit_exceeded");
+  EXPECT_EQ(engine.running(), 8U);
+}
+
+TEST_F(tcp_server_by_hand, a_failed_request_finishes_with_its_error) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  engine.emit(engine.wait_for_request(1), failed({error_code::invalid_argument, "too long", "prompt"}));
+  const frame end = client.read();
+  EXPECT_EQ(end.type, frame_type::finished);
+  EXPECT_EQ(end.json()["finish_reason"], "error");
+  EXPECT_EQ(end.json()["error"]["param"], "prompt");
+}
+
+TEST_F(tcp_server_by_hand, a_client_that_leaves_is_aborted_whole) {
+  for (const int how : {0, 1, 2}) {
+    frame_client leaver(server.port());
+    leaver.greet();
+    const auto before = engine.requests();
+    for (std::uint64_t request = 1; request <= 3; ++request)
+      leaver.send(frame_type::generate, request, prompt);
+    engine.wait_for_request(before + 3);
+    if (how == 0) leaver.socket.close();
+    if (how == 1) leaver.socket.reset();
+    if (how == 2) leaver.socket.finish_sending();
+    for (std::size_t n = 1; n <= 3; ++n) engine.wait_for_abort(before + n);
+  }
+  EXPECT_EQ(engine.running(), 0U);
+}
+
+TEST(tcp_server, a_slow_reader_loses_its_connection_and_nobody_else_notices) {
+  scripted_engine engine(pace::by_hand);
+  tcp_options options = options_of_test();
+  options.listen.send_buffer_bytes = 16384;
+  options.max_stream_buffer_bytes = 65536;
+  tcp_server server = *tcp_server::start(options, engine);
+  frame_client slow(server.port(), 4096);
+  slow.greet();
+  slow.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  frame_client quick(server.port());
+  quick.greet();
+  quick.send(frame_type::generate, 1, prompt);
+  const auto quick_id = engine.wait_for_request(2);
+  const std::string text(16384, 'x');
+  while (engine.aborts() == 0) engine.emit(id, piece(text));
+  engine.wait_for_abort(id);
+  engine.emit(quick_id, last_piece(finish_reason::stop, "fine"));
+  EXPECT_EQ(quick.read().json()["text"], "fine");
+  EXPECT_TRUE(slow.socket.at_end());
+}
+
+TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
+  scripted_engine engine;
+  tcp_options options = options_of_test();
+  options.listen.send_buffer_bytes = 16384;
+  options.max_stream_buffer_bytes = 65536;
+  tcp_server server = *tcp_server::start(options, engine);
+  frame_client flooder(server.port(), 4096);
+  flooder.greet();
+  std::string pings;
+  for (int i = 0; i < 1000; ++i) pings += frame_bytes(frame_type::ping, 0, std::string(64, 'p'));
+  while (flooder.socket.send(pings)) {
+  }
+  while (server.connections() > 0) std::this_thread::yield();
+}
+
+TEST(tcp_server, silence_has_its_limits) {
+  scripted_engine engine(pace::by_hand);
+  tcp_options options = options_of_test();
+  options.hello_timeout = options.frame_timeout = options.idle_timeout = std::chrono::milliseconds(50);
+  tcp_server server = *tcp_server::start(options, engine);
+  frame_client mute(server.port());
+  EXPECT_TRUE(mute.socket.at_end());
+  frame_client idle(server.port());
+  EXPECT_EQ(idle.greet().type, frame_type::welcome);
+  EXPECT_TRUE(idle.socket.at_end());
+  const std::string whole = frame_bytes(frame_type::generate, 2, prompt);
+  for (const std::size_t length : {std::size_t{1}, std::size_t{12}, whole.size() - 1}) {
+    frame_client half(server.port());
+    half.greet();
+    half.send(frame_type::generate, 1, prompt);
+    half.socket.send(whole.substr(0, length));
+    EXPECT_TRUE(half.socket.at_end()) << length;
+  }
+}
+
+TEST(tcp_server, a_silent_client_stays_while_the_engine_works_for_it) {
+  scripted_engine engine(pace::by_hand);
+  tcp_options options = options_of_test();
+  options.idle_timeout = std::chrono::milliseconds(20);
+  tcp_server server = *tcp_server::start(options, engine);
+  frame_client client(server.port());
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // several idle times
+  engine.emit(id, last_piece());
+  EXPECT_EQ(client.read().type, frame_type::finished);
+}
+
+TEST(tcp_server, closing_ends_live_streams) {
+  scripted_engine engine(pace::by_hand);
+  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  frame_client client(server.port());
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  engine.wait_for_request(1);
+  const stream_sink late = engine.sink_of(1);
+  server.close();
+  EXPECT_EQ(engine.aborts(), 1U);
+  EXPECT_TRUE(client.socket.at_end());
+  late(piece("too late"));
+}
+
+TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
+  scripted_engine engine(pace::by_hand);
+  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  frame_client idle(server.port());
+  idle.greet();
+  frame_client busy(server.port());
+  busy.greet();
+  busy.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  std::promise<void> done;
+  server.stop_accepting();
+  server.drain([&done] { done.set_value(); });
+  EXPECT_TRUE(idle.socket.at_end());
+  busy.send(frame_type::generate, 2, prompt);
+  EXPECT_EQ(busy.read().json()["error"]["code"], "unavailable");
+  engine.emit(id, last_piece(finish_reason::stop, "done"));
+  EXPECT_EQ(busy.read().json()["text"], "done");
+  EXPECT_EQ(busy.read().type, frame_type::finished);
+  EXPECT_TRUE(busy.socket.at_end());
+  done.get_future().wait();
+}
+
+TEST(tcp_server, connections_beyond_the_limit_are_told_so) {
+  scripted_engine engine;
+  tcp_options options = options_of_test();
+  options.listen.max_connections = 1;
+  tcp_server server = *tcp_server::start(options, engine);
+  frame_client first(server.port());
+  EXPECT_EQ(first.greet().type, frame_type::welcome);
+  frame_client second(server.port());
+  EXPECT_EQ(second.greet().json()["error"]["code"], "unavailable");
+}
+
+}  // namespace
+}  // namespace troupe::net::testing
