@@ -237,12 +237,23 @@ def test_run_ends_at_ctrl_c():
         assert time.monotonic() - begin < 10
 
 
-def test_chat_remembers_until_reset():
-    lines = "My name is Ada. Remember it.\nWhat is my name?\n/reset\n/help\n/nonsense\n"
-    done = troupe("chat", "--model", MODEL, "--temperature", 0, "--max-tokens", 24, stdin=lines)
+def chat(*lines):
+    done = troupe("chat", "--model", MODEL, "--temperature", 0, "--max-tokens", 20, stdin="\n".join(lines) + "\n")
     assert done.returncode == 0, done.stderr
-    assert "Ada" in done.stdout.split("\n", 1)[1]
-    assert "(forgotten)" in done.stdout and "/reset" in done.stdout and "unknown command /nonsense" in done.stdout
+    return done.stdout
+
+
+def test_chat_remembers_until_reset():
+    first, follow_up = "What is the capital of Japan?", "And its population?"
+    fresh = chat(follow_up)
+    assert not chat(first, follow_up).endswith(fresh)
+    forgotten = chat(first, "/reset", follow_up)
+    assert "(forgotten)" in forgotten and forgotten.endswith(fresh)
+
+
+def test_chat_explains_its_commands():
+    said = chat("/help", "/nonsense")
+    assert "/reset" in said and "unknown command /nonsense" in said
 
 
 class Terminal:
