@@ -50,7 +50,8 @@ value join(budget& spent, v input, a given) {
   const auto separator = between ? to_text(spent, *between) : std::string();
   std::string out;
   bool begun = false;
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     const auto text = to_text(spent, path ? attribute_path(spent, item, *path) : item);
     const auto size = separator.size() + text.size();
     if (!spent.spend(size) || !spent.check_length(out.size() + size)) return {};
@@ -72,7 +73,8 @@ value map_items(budget& spent, v input, a given) {
   if (!path && (!name || !has_filter(*name))) return spent.fail("map takes a filter's name or an attribute");
   const auto* preset = given.find(99, "default");
   list out;
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     if (!spent.spend()) return {};
     auto mapped = path ? attribute_path(spent, item, *path) : call_filter(spent, *name, item, given.after(1));
     if (path && preset && mapped.is_undefined()) mapped = *preset;
@@ -89,7 +91,8 @@ value choose(budget& spent, v input, a given, bool by_attribute, bool wanted) {
   if (by_attribute && !path) return spent.fail("selectattr and rejectattr take an attribute");
   if (name && !has_test(*name)) return spent.fail(fmt::format("there is no test '{}'", *name));
   list out;
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     if (!spent.spend()) return {};
     const auto tested = by_attribute ? attribute_path(spent, item, *path) : item;
     const bool holds = name ? call_test(spent, *name, tested, given.after(at + 1)) : tested.truthy();
@@ -102,7 +105,8 @@ value sort(budget& spent, v input, a given) {
   const bool reverse = given.truth(0, "reverse", false);
   const bool case_sensitive = given.truth(1, "case_sensitive", false);
   std::vector<std::pair<value, value>> keyed;
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     if (!spent.spend(item.size() + 256)) return {};
     keyed.emplace_back(sort_key(spent, item, given, case_sensitive), item);
   }
@@ -121,7 +125,8 @@ value sort(budget& spent, v input, a given) {
 value unique(budget& spent, v input, a given) {
   list keys;
   list out;
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     const auto key = sort_key(spent, item, given, given.truth(0, "case_sensitive", false));
     const bool known = std::any_of(keys.begin(), keys.end(),
                                    [&](v other) { return spent.spend() && equal(spent, key, other); });
@@ -177,7 +182,8 @@ value extreme(budget& spent, v input, a given, int sign) {
 value sum(budget& spent, v input, a given) {
   const auto* path = given.find(0, "attribute");
   auto total = value::of(std::int64_t{0});
-  for (const auto& item : *iterate(spent, input)) {
+  const auto all = iterate(spent, input);
+  for (const auto& item : *all) {
     total = apply(spent, expression::op::add, total, path ? attribute_path(spent, item, *path) : item);
     if (spent.failed()) return {};
   }

@@ -128,7 +128,8 @@ value join(budget& spent, s self, a given) {
   if (!items) return spent.fail("join() takes a list");
   std::string out;
   bool first = true;
-  for (const auto& item : *iterate(spent, *items)) {
+  const auto all = iterate(spent, *items);
+  for (const auto& item : *all) {
     if (!item.string()) return spent.fail("join() takes strings");
     if (!spent.spend(item.size() + self.size()) ||
         !spent.check_length(out.size() + item.size() + self.size()))
