@@ -117,13 +117,14 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   board_->step_ended();
   scheduler_output output = scheduler_->commit(result);
   self_->send(kv_cache_, msg::commit_step{done.step, std::move(output.releases)});
-  // The next step first, then this one's text: the runner need not wait for the tokenizers.
+  // The next step first, then this one's text: the runner need not wait for the tokenizers. Who reads a token
+  // finds it counted.
   plan();
+  report();
   deliver(done.step, std::move(output.events));
   metrics_->observe_step(metrics::step_phase::execute,
                          in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
   metrics_->observe_step(metrics::step_phase::commit, in_seconds(now() - began));
-  report();
 }
 
 void scheduler_state::on_step_failed(std::uint64_t step) {

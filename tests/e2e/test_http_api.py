@@ -124,7 +124,7 @@ def test_a_client_that_leaves_frees_its_blocks(service):
         {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}).encode(), {"Content-Type": "application/json"})
     answer = urllib.request.urlopen(request, timeout=60)
     answer.readline()
-    assert service.metric("vllm:num_requests_running") == 1
+    service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
     answer.close()
     service.wait_idle()
 

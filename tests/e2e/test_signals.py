@@ -24,11 +24,11 @@ def test_sigterm_ends_an_idle_service_within_5_seconds(start_service):
 
 
 def test_sigterm_lets_a_running_request_finish(start_service):
-    with start_service("--shutdown-grace", "30") as service:
+    with start_service("--shutdown-grace", "120") as service:
         connection, answer = begin_stream(service, max_tokens=100)
         service.process.send_signal(signal.SIGTERM)
         rest = answer.read().decode()
-        assert service.process.wait(40) == 0
+        assert service.process.wait(130) == 0
         assert '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
         connection.close()
 
@@ -51,7 +51,7 @@ def test_no_new_request_is_taken_while_draining(start_service):
         service.process.send_signal(signal.SIGTERM)
         service.wait_until(lambda: service.status("/readyz") != 200, 10, "draining")
         answer.read()
-        assert service.process.wait(40) == 0
+        assert service.process.wait(130) == 0
         connection.close()
 
 
