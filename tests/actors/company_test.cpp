@@ -75,7 +75,7 @@ class CompanyOnThreads : public testing::Test {
     options.engine.max_num_seqs = 8;
     options.engine.max_num_batched_tokens = 64;
     options.engine.kv_cache_bytes = 4U << 20U;
-    options.engine.threads = 2;
+    options.engine.threads = 1;  // a team of two would wait for the cores that the actors take
     options.served_model_name = "tiny";
     return options;
   }
