@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace troupe::openai {
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::size_t max_message_members = 64;
 
-tl::unexpected<error> wrong(std::size_t index, const char* what) {
+tl::unexpected<error> wrong(std::size_t index, std::string_view what) {
   return fail(error_code::invalid_argument, fmt::format("messages[{}]{}", index, what), "messages");
 }
 
@@ -22,7 +23,11 @@ result<std::string> join_parts(const json& parts, std::size_t index) {
     const auto type = part.find("type");
     if (type == part.end() || !type->is_string())
       return wrong(index, ".content has a part without a \"type\"");
-    if (*type != "text") return wrong(index, ".content has a part that is not text: not supported yet");
+    if (*type != "text") {
+      const auto kind = type->get_ref<const std::string&>().substr(0, 64);
+      return wrong(index,
+                   fmt::format(".content has a part of the type '{}': only 'text' is supported", kind));
+    }
     const auto piece = part.find("text");
     if (piece == part.end() || !piece->is_string()) {
       return wrong(index, ".content has a text part without a string \"text\"");

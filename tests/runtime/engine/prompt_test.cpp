@@ -51,6 +51,12 @@ TEST_F(prompt_test, refuses_messages_that_are_none) {
   }
 }
 
+TEST_F(prompt_test, names_a_kind_of_part_that_it_does_not_take) {
+  const auto ids = chat(R"([{"role": "user", "content": [{"type": "image_url"}]}])");
+  ASSERT_FALSE(ids);
+  EXPECT_NE(ids.error().message.find("'image_url'"), std::string::npos);
+}
+
 TEST_F(prompt_test, encodes_text_and_checks_token_ids) {
   EXPECT_EQ(text(build(text_prompt{"and the", true})), "and the");
   EXPECT_EQ(text(build(token_prompt{{3, 4, 5}})), tokenizer_->decode(std::vector<token_id>{3, 4, 5}, false));
