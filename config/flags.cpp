@@ -20,6 +20,14 @@ const char* heading(option_group group) {
   return "";
 }
 
+// "--name" and its aliases; of a switch also "!--no-name", which turns it off.
+std::string spellings(const option& which) {
+  std::string text = which.flag();
+  for (const std::string_view alias : which.aliases) text += "," + flag_of(alias);
+  if (which.is_switch()) text += ",!" + flag_of("no_" + std::string(which.name));
+  return text;
+}
+
 }  // namespace
 
 void add_flags(CLI::App& app, std::initializer_list<option_group> groups, setting_sources& sources) {
@@ -30,15 +38,20 @@ void add_flags(CLI::App& app, std::initializer_list<option_group> groups, settin
   for (const option& which : options()) {
     if (std::find(groups.begin(), groups.end(), which.group) == groups.end()) continue;
     const std::string value = value_text(defaults, which);
-    app.add_option_function<std::string>(
-           which.flag(),
-           [&sources, name = std::string(which.name)](const std::string& text) {
-             sources.flags[name] = text;
-           },
-           std::string(which.help))
-        ->type_name(which.value_name())
-        ->default_str(value)
-        ->group(heading(which.group));
+    const auto keep = [&sources, name = std::string(which.name)](const std::string& text) {
+      sources.flags[name] = text;
+    };
+    if (which.is_switch()) {
+      app.add_flag_function(
+             spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
+             std::string(which.help) + " (=" + value + ")")
+          ->group(heading(which.group));
+    } else {
+      app.add_option_function<std::string>(spellings(which), keep, std::string(which.help))
+          ->type_name(which.value_name())
+          ->default_str(value)
+          ->group(heading(which.group));
+    }
   }
 }
 

@@ -46,8 +46,10 @@ tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::s
   if (!entries) return failure(entries.error());
   for (const file_entry& entry : *entries) {
     const std::string origin = path + ":" + std::to_string(entry.line);
-    const auto stored =
-        store(loaded, *find_option(entry.name), entry.text, origin, origin + ": " + entry.name + ": ");
+    const option& which = *find_option(entry.name);
+    if (const auto before = loaded.origins.find(which.name); before != loaded.origins.end())
+      return failure(origin + ": " + entry.name + ": is set at " + before->second + " already");
+    const auto stored = store(loaded, which, entry.text, origin, origin + ": " + entry.name + ": ");
     if (!stored) return stored;
   }
   return {};
@@ -56,6 +58,8 @@ tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::s
 const option* option_of_variable(std::string_view variable) {
   for (const option& which : options()) {
     if (which.variable() == variable) return &which;
+    for (const std::string_view alias : which.aliases)
+      if (variable_of(alias) == variable) return &which;
   }
   return nullptr;
 }
@@ -69,6 +73,7 @@ std::string unknown_variable(std::string_view variable) {
 }
 
 tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const setting_sources& sources) {
+  std::map<std::string_view, std::string_view> seen;  // option -> variable
   for (const auto& [variable, text] : sources.environment) {
     if (!variable.starts_with(prefix) || variable.starts_with(test_prefix) || variable == file_variable)
       continue;
@@ -78,6 +83,8 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
       continue;
     }
     if (text.empty()) continue;
+    if (const auto [before, first] = seen.emplace(which->name, variable); !first)
+      return failure(variable + ": is set by " + std::string(before->second) + " already");
     if (auto stored = store(loaded, *which, text, variable, variable + ": "); !stored) return stored;
   }
   return {};

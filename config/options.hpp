@@ -16,23 +16,26 @@ namespace troupe::config {
 
 enum class option_group { model, engine, server, logging };
 
-// Where an option's value lives: text, an integer, a size in bytes or a duration.
-using option_member = std::variant<std::string settings::*, std::int32_t settings::*,
-                                   std::uint64_t settings::*, std::chrono::milliseconds settings::*>;
+// Where an option's value lives: text, an integer, a size in bytes, a duration, a ratio or a switch.
+using option_member =
+    std::variant<std::string settings::*, std::int32_t settings::*, std::uint64_t settings::*,
+                 std::chrono::milliseconds settings::*, double settings::*, bool settings::*>;
 
 struct option {
   std::string_view name;  // the TOML key: "max_num_seqs"
   option_group group;
   option_member member;
-  std::int64_t low = 0;  // numbers: the inclusive range, in units of 1, bytes or milliseconds
+  std::int64_t low = 0;  // numbers: the inclusive range, in units of 1, bytes, milliseconds or thousandths
   std::int64_t high = 0;
   std::int32_t multiple_of = 1;
   std::vector<std::string_view> choices;  // text: what it may be; empty: anything
+  std::vector<std::string_view> aliases;  // other names that are read as this one
   std::string_view help;
 
+  bool is_switch() const { return std::holds_alternative<bool settings::*>(member); }
   std::string flag() const;      // "--max-num-seqs"
   std::string variable() const;  // "TROUPE_MAX_NUM_SEQS"
-  // The kind of value for people: "TEXT", "N", "SIZE", "TIME" or the choices.
+  // The kind of value for people: "TEXT", "N", "SIZE", "TIME", "RATIO" or the choices.
   std::string value_name() const;
   // The allowed range or choices in words: "1 to 4096, a multiple of 16"; empty: anything.
   std::string range() const;
@@ -40,12 +43,16 @@ struct option {
 
 // In the order in which --help and the README list them.
 std::span<const option> options();
+// By its name or one of its aliases; nullptr where there is none.
 const option* find_option(std::string_view name);
+// An option's name as a flag and as a variable of the environment.
+std::string flag_of(std::string_view name);
+std::string variable_of(std::string_view name);
 // The known name that is closest to a misspelt one; empty where none is close.
 std::string_view nearest_option(std::string_view name);
 
 // Reads `text` as the option's kind, checks its range and stores it: "64", "1GiB", "1.5 MiB", "15", "15s",
-// "500ms". The error says what was expected and what came, without where it came from.
+// "500ms", "0.9", "true". The error says what was expected and what came, without where it came from.
 tl::expected<void, std::string> assign(settings& target, const option& target_option, std::string_view text);
 // The option's value in the form that assign() reads.
 std::string value_text(const settings& source, const option& source_option);

@@ -15,6 +15,12 @@ std::string cell(std::string text) {
   return text;
 }
 
+std::string flags_of(const option& which) {
+  std::string text = code(which.flag());
+  for (const std::string_view alias : which.aliases) text += ", " + code(flag_of(alias));
+  return text;
+}
+
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -37,7 +43,7 @@ std::string options_markdown() {
   const settings defaults;
   std::string out = "| flag | variable | default | range | meaning |\n|---|---|---|---|---|\n";
   for (const option& which : options()) {
-    out += "| `" + which.flag() + "` | `" + which.variable() + "` | " + code(value_text(defaults, which)) +
+    out += "| " + flags_of(which) + " | `" + which.variable() + "` | " + code(value_text(defaults, which)) +
            " | " + cell(which.range()) + " | " + cell(std::string(which.help)) + " |\n";
   }
   return out;
@@ -47,7 +53,8 @@ std::string settings_toml(const loaded_settings& loaded) {
   std::string out;
   for (const option& which : options()) {
     const std::string text = value_text(loaded.values, which);
-    const bool bare = std::holds_alternative<std::int32_t settings::*>(which.member);
+    const bool bare = which.is_switch() || std::holds_alternative<std::int32_t settings::*>(which.member) ||
+                      std::holds_alternative<double settings::*>(which.member);
     const auto origin = loaded.origins.find(which.name);
     out += std::string(which.name) + " = " + (bare ? text : quoted(text)) + "  # " +
            (origin == loaded.origins.end() ? "default" : origin->second) + "\n";

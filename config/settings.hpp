@@ -1,4 +1,4 @@
-// Every setting of the program as plain values with their defaults. Names, ranges and help: options.cpp.
+// Every setting of the program as plain values with their defaults. Names, ranges and help: *_options.cpp.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -23,19 +23,25 @@ std::string number_text(double number) {
   return out.str();
 }
 
-// The node's text where its TOML type suits the option: integers are numbers, sizes and times may be strings
-// too.
+// The node's text where its TOML type suits the option: integers and ratios are numbers, switches booleans;
+// sizes and times may be strings too.
 std::optional<std::string> node_text(const option& which, const toml::node& node) {
+  if (which.is_switch()) {
+    const auto* value = node.as_boolean();
+    if (value == nullptr) return std::nullopt;
+    return value->get() ? "true" : "false";
+  }
   const bool is_text = std::holds_alternative<std::string settings::*>(which.member);
   const bool is_integer = std::holds_alternative<std::int32_t settings::*>(which.member);
+  const bool is_ratio = std::holds_alternative<double settings::*>(which.member);
   const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
   if (const auto* text = node.as_string()) {
-    if (is_integer) return std::nullopt;
+    if (is_integer || is_ratio) return std::nullopt;
     return text->get();
   }
   if (is_text) return std::nullopt;
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  if (const auto* number = node.as_floating_point(); number != nullptr && is_time)
+  if (const auto* number = node.as_floating_point(); number != nullptr && (is_time || is_ratio))
     return number_text(number->get());
   return std::nullopt;
 }
@@ -44,6 +50,8 @@ const char* expected_type(const option& which) {
   if (std::holds_alternative<std::string settings::*>(which.member)) return "a string";
   if (std::holds_alternative<std::int32_t settings::*>(which.member)) return "an integer";
   if (std::holds_alternative<std::uint64_t settings::*>(which.member)) return "a size such as \"1GiB\"";
+  if (std::holds_alternative<double settings::*>(which.member)) return "a number";
+  if (which.is_switch()) return "true or false";
   return "a time such as \"15s\"";
 }
 

@@ -15,9 +15,39 @@ TEST(Flags, EveryOptionHasAFlagThatKeepsTheTextAsGiven) {
     setting_sources sources;
     add_flags(app, {option_group::model, option_group::engine, option_group::server, option_group::logging},
               sources);
-    app.parse(which.flag() + " 15");
-    EXPECT_EQ(sources.flags.at(std::string(which.name)), "15") << which.name;
+    app.parse(which.is_switch() ? which.flag() : which.flag() + " 15");
+    EXPECT_EQ(sources.flags.at(std::string(which.name)), which.is_switch() ? "true" : "15") << which.name;
     EXPECT_EQ(sources.flags.size(), 1U);
+  }
+}
+
+TEST(Flags, ASwitchIsTurnedOffByItsNegationAndByAValue) {
+  for (const option& which : options()) {
+    if (!which.is_switch()) continue;
+    const std::string off = "--no" + which.flag().substr(1);
+    for (const std::string& text : {off, which.flag() + "=false", off + "=true"}) {
+      CLI::App app;
+      setting_sources sources;
+      add_flags(app, {which.group}, sources);
+      app.parse(text);
+      EXPECT_EQ(sources.flags.at(std::string(which.name)), "false") << text;
+    }
+    CLI::App app;
+    setting_sources sources;
+    add_flags(app, {which.group}, sources);
+    EXPECT_THROW(app.parse(which.flag() + "=perhaps"), CLI::ParseError) << which.name;
+  }
+}
+
+TEST(Flags, AnAliasIsKeptUnderTheOptionsName) {
+  for (const option& which : options()) {
+    for (const std::string_view alias : which.aliases) {
+      CLI::App app;
+      setting_sources sources;
+      add_flags(app, {which.group}, sources);
+      app.parse(flag_of(alias) + " 15");
+      EXPECT_EQ(sources.flags.at(std::string(which.name)), "15") << alias;
+    }
   }
 }
 

@@ -7,25 +7,34 @@
 
 #include "config/options.hpp"
 #include "config/reference.hpp"
+#include "config/values.hpp"
 #include "tests/config/config_fixture.hpp"
 
 namespace troupe::config {
 namespace {
 
-// Two values of an option that differ from each other and from its default.
+// Two values of an option that differ from each other; the first is not its default, and where there are more
+// than two neither is the second.
 std::pair<std::string, std::string> two_values(const option& which) {
   if (which.name == "port") return {"81", "82"};
+  if (which.is_switch()) {
+    const std::string usual = value_text(settings{}, which);
+    return {usual == "true" ? "false" : "true", usual};
+  }
   if (!which.choices.empty()) return {std::string(which.choices[1]), std::string(which.choices[2])};
   if (std::holds_alternative<std::string settings::*>(which.member)) return {"first", "second"};
   const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
   const bool is_size = std::holds_alternative<std::uint64_t settings::*>(which.member);
   const std::int64_t step = which.multiple_of;
+  if (std::holds_alternative<double settings::*>(which.member))
+    return {ratio_text(which.low + 3), ratio_text(which.low + 4)};
   const std::string unit = is_time ? "ms" : is_size ? "B" : "";
   return {std::to_string(which.low + 3 * step) + unit, std::to_string(which.low + 4 * step) + unit};
 }
 
 std::string as_toml(const option& which, const std::string& text) {
-  const bool bare = std::holds_alternative<std::int32_t settings::*>(which.member);
+  const bool bare = which.is_switch() || std::holds_alternative<std::int32_t settings::*>(which.member) ||
+                    std::holds_alternative<double settings::*>(which.member);
   return std::string(which.name) + " = " + (bare ? text : "\"" + text + "\"") + "\n";
 }
 
@@ -124,6 +133,32 @@ TEST(Load, AFileThatIsNoTomlNamesItsLine) {
   EXPECT_TRUE(file_error("port = 80\nport = 81\n").starts_with(":2: "));
   EXPECT_FALSE(file_error(std::string("\0\xff\xfe", 3)).empty());
   EXPECT_FALSE(file_error(std::string(100'000, '[')).empty());
+}
+
+TEST(Load, AnOptionAndItsAliasAreTheSameAndMayNotBothBeSet) {
+  for (const option& which : options()) {
+    for (const std::string_view alias : which.aliases) {
+      const auto [first, second] = two_values(which);
+      settings expected;
+      ASSERT_TRUE(assign(expected, which, first));
+      const std::string line = as_toml(which, first);
+      const std::string aliased = std::string(alias) + line.substr(which.name.size());
+
+      const temporary_file file(aliased);
+      auto loaded = load_settings({.flags = {}, .environment = {}, .file = file.path()});
+      ASSERT_TRUE(loaded) << loaded.error();
+      EXPECT_EQ(value_text(loaded->values, which), value_text(expected, which)) << alias;
+      loaded = load_settings({.flags = {}, .environment = {{variable_of(alias), first}}, .file = {}});
+      ASSERT_TRUE(loaded) << loaded.error();
+      EXPECT_EQ(value_text(loaded->values, which), value_text(expected, which)) << alias;
+
+      EXPECT_NE(file_error(line + aliased).find("is set at"), std::string::npos) << alias;
+      EXPECT_FALSE(load_settings({.flags = {},
+                                  .environment = {{variable_of(alias), first}, {which.variable(), second}},
+                                  .file = {}}))
+          << alias;
+    }
+  }
 }
 
 TEST(Load, AFileErrorIsToldAlsoWhereAFlagReplacesTheValue) {

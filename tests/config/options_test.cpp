@@ -44,14 +44,18 @@ TEST(Options, EveryDefaultIsWithinItsOwnRangeAndReadsBack) {
 
 TEST(Options, EveryNumberIsRefusedJustOutsideItsRange) {
   for (const option& which : options()) {
-    if (std::holds_alternative<std::string settings::*>(which.member)) continue;
+    if (std::holds_alternative<std::string settings::*>(which.member) || which.is_switch()) continue;
+    const bool is_ratio = std::holds_alternative<double settings::*>(which.member);
     const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
-    const std::string unit = is_time ? "ms" : "";
+    const auto text = [&](std::int64_t n) {
+      if (is_ratio) return std::to_string(static_cast<double>(n) / 1000);
+      return std::to_string(n) + (is_time ? "ms" : "");
+    };
     settings target;
-    EXPECT_TRUE(assign(target, which, std::to_string(which.low) + unit)) << which.name;
-    EXPECT_TRUE(assign(target, which, std::to_string(which.high) + unit)) << which.name;
-    EXPECT_FALSE(assign(target, which, std::to_string(which.low - 1) + unit)) << which.name;
-    EXPECT_FALSE(assign(target, which, std::to_string(which.high + 1) + unit)) << which.name;
+    EXPECT_TRUE(assign(target, which, text(which.low))) << which.name;
+    EXPECT_TRUE(assign(target, which, text(which.high))) << which.name;
+    EXPECT_FALSE(assign(target, which, text(which.low - 1))) << which.name;
+    EXPECT_FALSE(assign(target, which, text(which.high + 1))) << which.name;
     for (const char* nonsense : {"", " ", "abc", "1x", "nan", "inf", "-inf", "1e3", "0x10",
                                  "9223372036854775808", "99999999999999999999999", "1 2", "--1", "+1"}) {
       EXPECT_FALSE(assign(target, which, nonsense)) << which.name << " '" << nonsense << "'";
@@ -67,6 +71,13 @@ TEST(Options, RefuseABlockSizeThatIsNoMultipleOf16) {
   EXPECT_EQ(target.block_size, 16);
   EXPECT_TRUE(assign(target, *find_option("block_size"), "48"));
   EXPECT_EQ(target.block_size, 48);
+}
+
+TEST(Options, ASwitchTakesTheUsualWordsAndNoOthers) {
+  for (const char* on : {"true", "on", "yes", "1", "True"}) EXPECT_EQ(parse_switch(on), 1) << on;
+  for (const char* off : {"false", "off", "no", "0", "FALSE"}) EXPECT_EQ(parse_switch(off), 0) << off;
+  for (const char* bad : {"", " ", "2", "tru", "truee", "false-ish", "-1"})
+    EXPECT_EQ(parse_switch(bad), std::nullopt) << bad;
 }
 
 TEST(Options, RefuseAChoiceThatIsNone) {
@@ -99,13 +110,24 @@ TEST(Values, DurationsAreSecondsUnlessTheySayOtherwise) {
   EXPECT_EQ(parse_duration("15"), 15'000);
   EXPECT_EQ(parse_duration("1.5s"), 1'500);
   EXPECT_EQ(parse_duration("500ms"), 500);
+  EXPECT_EQ(parse_duration("0.07s"), 70);
   EXPECT_EQ(parse_duration("2m"), 120'000);
   EXPECT_EQ(parse_duration("1h"), 3'600'000);
   for (const char* bad : {"-1s", "s", "0.5ms", "1d", "1 s s"})
     EXPECT_EQ(parse_duration(bad), std::nullopt) << bad;
 }
 
+TEST(Values, RatiosHaveAtMostThreeDecimals) {
+  EXPECT_EQ(parse_ratio("0.9"), 900);
+  EXPECT_EQ(parse_ratio("1"), 1000);
+  EXPECT_EQ(parse_ratio("0.001"), 1);
+  for (const char* bad : {"0.0001", "-0.5", "90%", "nan", "inf", "", "1e-1", "0,9"})
+    EXPECT_EQ(parse_ratio(bad), std::nullopt) << bad;
+}
+
 TEST(Values, TextFormsReadBack) {
+  for (const std::int64_t count : {0, 1, 10, 100, 999, 1000, 1050, 12'345})
+    EXPECT_EQ(parse_ratio(ratio_text(count)), count);
   for (const std::uint64_t bytes : {0ULL, 1ULL, 1000ULL, 1024ULL, 3ULL << 20, 5ULL << 40}) {
     EXPECT_EQ(parse_size(size_text(bytes)), static_cast<std::int64_t>(bytes));
   }

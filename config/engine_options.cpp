@@ -1,0 +1,24 @@
+// The machine, and what a request may ask for.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> engine_options() {
+  return {
+      number_option("threads", group::engine, &settings::threads, 0, 1024,
+                    "Compute threads; 0: one per core that the process may use"),
+      text_option("kernel_path", group::engine, &settings::kernel_path,
+                  "Arithmetic to use; auto: the fastest that the CPU has",
+                  {"auto", "avx512vnni", "avx2", "reference"}),
+      number_option("tokenizer_workers", group::engine, &settings::tokenizer_workers, 1, 64,
+                    "Tokenizer actors that share the requests"),
+      number_option("max_logprobs", group::engine, &settings::max_logprobs, 0, 1024,
+                    "Most log-probabilities per token that a request may ask for"),
+      duration_option("request_timeout", group::engine, &settings::request_timeout, 0, 7 * day,
+                      "Longest life of a request, waiting included; 0: no limit"),
+  };
+}
+
+}  // namespace troupe::config

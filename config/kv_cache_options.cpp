@@ -1,0 +1,17 @@
+// The KV cache.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> kv_cache_options() {
+  return {
+      number_option("block_size", group::engine, &settings::block_size, 16, 1024,
+                    "Tokens of one KV cache block", 16),
+      size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
+                  "Memory for the KV cache"),
+  };
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,17 @@
+// The log.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> logging_options() {
+  return {
+      text_option("log_level", group::logging, &settings::log_level, "Least serious message to log",
+                  {"trace", "debug", "info", "warn", "error", "off"}),
+      text_option("log_format", group::logging, &settings::log_format,
+                  "Form of the log; auto: text on a terminal, else JSON lines", {"auto", "text", "json"}),
+  };
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,18 @@
+// The model and its context.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> model_options() {
+  return {
+      text_option("model", group::model, &settings::model, "Model file (GGUF); empty: the default model"),
+      text_option("served_model_name", group::model, &settings::served_model_name,
+                  "Name of the model in the API; empty: the file's name without quantisation and extension"),
+      number_option("max_model_len", group::engine, &settings::max_model_len, 0, 1 << 24,
+                    "Longest context, prompt and answer together, in tokens; 0: the model's own"),
+  };
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,39 @@
+// The gateways.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> server_options() {
+  return {
+      text_option("host", group::server, &settings::host, "Address that both gateways listen on"),
+      number_option("port", group::server, &settings::port, 0, 65'535, "HTTP port; 0: any free one"),
+      number_option("tcp_port", group::server, &settings::tcp_port, -1, 65'535,
+                    "Port of the framed TCP protocol; 0: any free one, -1: not served"),
+      duration_option("shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
+                      "How long running requests may go on after SIGTERM or Ctrl-C"),
+      number_option("max_connections", group::server, &settings::max_connections, 1, 1'000'000,
+                    "Open connections of each gateway"),
+      size_option("max_header_bytes", group::server, &settings::max_header_bytes, kib, 16 * mib,
+                  "Largest HTTP request header"),
+      size_option("max_body_bytes", group::server, &settings::max_body_bytes, kib, gib,
+                  "Largest HTTP request body"),
+      size_option("max_frame_bytes", group::server, &settings::max_frame_bytes, kib, gib,
+                  "Largest frame of the TCP protocol"),
+      size_option("max_buffered_bytes", group::server, &settings::max_buffered_bytes, mib, 16 * tib,
+                  "Bodies and frames in memory, of all connections of a gateway together"),
+      size_option("max_stream_buffer_bytes", group::server, &settings::max_stream_buffer_bytes, 4 * kib, gib,
+                  "Unsent output kept for a client that reads slowly; beyond it the connection ends"),
+      duration_option("header_timeout", group::server, &settings::header_timeout, 100, day,
+                      "Time for a client to send an HTTP header or the TCP greeting"),
+      duration_option("read_timeout", group::server, &settings::read_timeout, 100, day,
+                      "Time for a client to send an HTTP body or a TCP frame"),
+      duration_option("write_timeout", group::server, &settings::write_timeout, 100, day,
+                      "Time for a client to take what was written to it"),
+      duration_option("idle_timeout", group::server, &settings::idle_timeout, 100, day,
+                      "How long an unused HTTP connection stays open"),
+  };
+}
+
+}  // namespace troupe::config
