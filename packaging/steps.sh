@@ -37,6 +37,7 @@ libpcre2-dev            pre-tokenizer expressions
 libutf8proc-dev         Unicode
 python3-venv            fetches the model package (not used at run time)
 ca-certificates         secure downloads
+curl                    sends the requests that the README shows
 '
 test_packages='
 libgtest-dev            unit tests
