@@ -44,6 +44,16 @@ void actor_port::detokenize(std::vector<token_id> tokens, std::function<void(res
   caf::anon_send(parts_.text_worker, msg::convert_text{}, text_call_ptr(std::move(call)));
 }
 
+void actor_port::describe(request_id id, std::function<void(std::optional<request_state>)> reply) {
+  auto call = std::make_shared<describe_call>(std::move(reply), std::nullopt);
+  caf::anon_send(parts_.scheduler, msg::describe{id}, describe_call_ptr(std::move(call)));
+}
+
+void actor_port::reset_prefix_cache(std::function<void(bool)> reply) {
+  auto call = std::make_shared<reset_call>(std::move(reply), false);
+  caf::anon_send(parts_.kv_cache, msg::reset_prefix_cache{}, reset_call_ptr(std::move(call)));
+}
+
 net::engine_status actor_port::status() const {
   return parts_.board->status(std::chrono::steady_clock::now());
 }

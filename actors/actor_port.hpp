@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class request_numbers {
 // What the ports of one company share.
 struct port_parts {
   tokenizer_actor text_worker;
+  scheduler_actor scheduler;
+  kv_cache_actor kv_cache;
   std::shared_ptr<company_board> board;
   std::shared_ptr<metrics::engine_metrics> metrics;
   tokenizer_ptr vocabulary;
@@ -47,6 +50,8 @@ class actor_port final : public net::engine_port {
   void tokenize(net::tokenize_request request,
                 std::function<void(result<net::tokenize_reply>)> reply) override;
   void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;
+  void describe(request_id id, std::function<void(std::optional<request_state>)> reply) override;
+  void reset_prefix_cache(std::function<void(bool)> reply) override;
   net::engine_status status() const override;
   net::model_card model() const override { return parts_.card; }
   std::string metrics_text() const override;

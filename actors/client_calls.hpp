@@ -3,12 +3,15 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
+#include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
 #include "runtime/stream.hpp"
 
@@ -62,5 +65,31 @@ class text_call {
   detokenize_callback detokenized_;
 };
 using text_call_ptr = std::shared_ptr<text_call>;
+
+// A question about the engine. The last owner answers with `otherwise` where nobody did.
+template <class Answer>
+class engine_question {
+ public:
+  using callback = std::function<void(Answer)>;
+
+  engine_question(callback reply, Answer otherwise)
+      : reply_(std::move(reply)), otherwise_(std::move(otherwise)) {}
+  ~engine_question() { reply(std::move(otherwise_)); }
+  engine_question(const engine_question&) = delete;
+  engine_question& operator=(const engine_question&) = delete;
+
+  // The first answer counts.
+  void reply(Answer answer) {
+    if (const auto told = std::exchange(reply_, nullptr)) told(std::move(answer));
+  }
+
+ private:
+  callback reply_;
+  Answer otherwise_;
+};
+using describe_call = engine_question<std::optional<request_state>>;
+using describe_call_ptr = std::shared_ptr<describe_call>;
+using reset_call = engine_question<bool>;
+using reset_call_ptr = std::shared_ptr<reset_call>;
 
 }  // namespace troupe

@@ -152,6 +152,8 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   if (!answer) return fail(error_code::internal, "the supervisor could not start the company");
   roster = *answer;
   ports.text_worker = roster->text_worker;
+  ports.scheduler = roster->scheduler;
+  ports.kv_cache = roster->kv_cache;
   ports.numbers = std::make_shared<request_numbers>(roster->tokenizers.size());
   port = std::make_unique<actor_port>(roster->gateway, ports);
   return {};

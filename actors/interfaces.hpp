@@ -61,6 +61,8 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<msg::stopped>,
     // Ends the requests whose deadline has passed.
     caf::reacts_to<msg::expire>,
+    // Answers where a request stands; nothing for an unknown id.
+    caf::reacts_to<msg::describe, describe_call_ptr>,
     // Answers how many requests run and wait.
     caf::replies_to<msg::count>::with<msg::request_counts>>;
 
@@ -72,6 +74,8 @@ using kv_cache_actor = caf::typed_actor<
     caf::reacts_to<msg::commit_step>,
     // Takes back the blocks of sequences that are done, between steps.
     caf::reacts_to<msg::release_blocks>,
+    // Forgets every cached prefix; answers whether that could be done.
+    caf::reacts_to<msg::reset_prefix_cache, reset_call_ptr>,
     // Answers how many blocks are free.
     caf::replies_to<msg::count>::with<msg::kv_cache_counts>>;
 

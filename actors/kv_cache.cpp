@@ -26,6 +26,11 @@ void kv_cache_state::release(const std::vector<block_release>& releases) {
   report();
 }
 
+// No block is kept once its sequence has given it back: there is nothing to forget.
+void kv_cache_state::reset(reset_call& call) {
+  call.reply(manager_->free_blocks() == manager_->num_blocks());
+}
+
 msg::kv_cache_counts kv_cache_state::count() const {
   return {manager_->num_blocks(), manager_->free_blocks(), manager_->consistent()};
 }
@@ -42,6 +47,7 @@ kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer
       },
       [self](const msg::commit_step& step) { self->state.commit(step); },
       [self](const msg::release_blocks& done) { self->state.release(done.releases); },
+      [self](const msg::reset_prefix_cache&, const reset_call_ptr& call) { self->state.reset(*call); },
       [self](const msg::count&) { return self->state.count(); },
   };
 }

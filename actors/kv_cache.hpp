@@ -18,6 +18,7 @@ class kv_cache_state {
   step_reservation_ptr reserve(const step_demand& demand);
   void commit(const msg::commit_step& step);
   void release(const std::vector<block_release>& releases);
+  void reset(reset_call& call);
   msg::kv_cache_counts count() const;
 
  private:

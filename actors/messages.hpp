@@ -48,6 +48,12 @@ struct submit {
 struct abort {
   request_id id = 0;
 };
+// Where a request stands. Beside it: describe_call_ptr.
+struct describe {
+  request_id id = 0;
+};
+// Forget every cached prefix. Beside it: reset_call_ptr.
+struct reset_prefix_cache {};
 // Text to tokens or back, outside any request. Beside it: text_call_ptr.
 struct convert_text {};
 
@@ -164,6 +170,14 @@ auto inspect(Inspector& f, submit& x) {
 template <class Inspector>
 auto inspect(Inspector& f, abort& x) {
   return f(caf::meta::type_name("abort"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, describe& x) {
+  return f(caf::meta::type_name("describe"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, reset_prefix_cache&) {
+  return f(caf::meta::type_name("reset_prefix_cache"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, convert_text&) {
@@ -287,6 +301,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_stream))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::generate))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::submit))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::describe))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::reset_prefix_cache))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::convert_text))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::reserve_step))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::commit_step))
@@ -327,3 +343,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::token_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stream_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::client_stream_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::text_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::describe_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reset_call_ptr)

@@ -198,6 +198,9 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },
+      [self](const msg::describe& request, const describe_call_ptr& call) {
+        self->state.describe(request.id, *call);
+      },
       [self](const msg::count&) { return self->state.count(); },
   };
 }

@@ -33,6 +33,7 @@ class scheduler_state {
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);
   void expire();
+  void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
   msg::request_counts count() const;
 
  private:

@@ -60,6 +60,9 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->prompt = std::move(prompt);
   submission->sampling = std::make_shared<const sampling_params>(request.sampling);
   submission->arrival = message.arrival;
+  submission->priority = request.priority;
+  submission->tenant = request.user;
+  submission->cache_salt = request.cache_salt;
   if (parts_.request_timeout.count() > 0) submission->deadline = message.arrival + parts_.request_timeout;
 
   processor_->open(message.id, submission->prompt, submission->sampling);

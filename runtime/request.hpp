@@ -64,7 +64,9 @@ struct token_prompt {
 struct generation_request {
   std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
   sampling_params sampling;
-  std::string user = {};  // the tenant, as the client names it
+  std::string user = {};        // the tenant, as the client names it
+  std::string cache_salt = {};  // requests of another salt share no cached prefix with it
+  std::int32_t priority = 0;    // lower goes first, where the policy looks at it
 };
 using generation_request_ptr = std::shared_ptr<const generation_request>;
 
@@ -74,7 +76,14 @@ struct engine_request {
   std::vector<token_id> prompt = {};
   std::shared_ptr<const sampling_params> sampling = {};
   steady_time arrival{};
-  std::optional<steady_time> deadline = {};
+  std::optional<steady_time> deadline = {};        // ends by then in any state: `timeout`
+  std::optional<steady_time> queue_deadline = {};  // refused with `unavailable` where it has not run by then
+  std::int32_t priority = 0;                       // lower goes first, where the policy looks at it
+  std::string tenant = {};
+  std::string cache_salt = {};
+  // One of several answers to one prompt: waits until the first of them, named here, has computed the prompt,
+  // and shares its blocks. Runs alone where that one is gone.
+  std::optional<request_id> fork_of = {};
 };
 
 }  // namespace troupe

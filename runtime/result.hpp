@@ -1,5 +1,6 @@
 // Errors are values: every operation that can fail on its input returns result<T>.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>
@@ -23,6 +24,8 @@ struct error {
   error_code code = error_code::internal;
   std::string message;
   std::string param = {};
+  // resource_exhausted, unavailable: when it may be worth another try, in seconds; 0: nobody knows.
+  std::int32_t retry_after = 0;
 };
 
 template <class T>
@@ -30,7 +33,7 @@ using result = tl::expected<T, error>;
 
 // return fail(error_code::invalid_argument, "temperature must be at least 0", "temperature");
 inline tl::unexpected<error> fail(error_code code, std::string message, std::string param = {}) {
-  return tl::unexpected<error>(error{code, std::move(message), std::move(param)});
+  return tl::unexpected<error>(error{code, std::move(message), std::move(param), 0});
 }
 
 }  // namespace troupe

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/request.hpp"
+#include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
 #include "runtime/stream.hpp"
 
@@ -50,6 +51,10 @@ class engine_port {
   virtual void abort(request_id id) = 0;
   virtual void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) = 0;
   virtual void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) = 0;
+  // Where a request stands; nothing for one that is unknown or has ended.
+  virtual void describe(request_id id, std::function<void(std::optional<request_state>)> reply) = 0;
+  // Forgets every cached prefix. False where it cannot be done now: a sequence holds blocks.
+  virtual void reset_prefix_cache(std::function<void(bool)> reply) = 0;
   virtual engine_status status() const = 0;
   virtual model_card model() const = 0;
   virtual std::string metrics_text() const = 0;           // Prometheus text format

@@ -40,19 +40,27 @@ scheduler_counts scheduler::counts() const {
   return counts;
 }
 
-std::optional<std::string> scheduler::describe(request_id id) const {
+std::optional<request_state> scheduler::describe(request_id id) const {
   const auto found = state_->requests.find(id);
   if (found == state_->requests.end()) return std::nullopt;
-  if (found->second->running) return "running";
-  const auto& waiting = state_->waiting;
-  const auto ahead = std::find(waiting.begin(), waiting.end(), found->second.get()) - waiting.begin();
+  const sequence& who = *found->second;
+  request_state now;
+  now.id = id;
+  now.phase = who.running ? request_phase::running : request_phase::waiting;
+  now.reason = who.running ? "running" : state_->why_waiting(who);
+  now.prompt_tokens = who.prompt_length;
+  now.computed_tokens = who.num_computed;
+  now.generated_tokens = who.num_generated();
+  return now;
+}
+
+std::string scheduler::state::why_waiting(const sequence& who) const {
+  const auto ahead = std::find(waiting.begin(), waiting.end(), &who) - waiting.begin();
   if (ahead > 0) return fmt::format("waiting: {} ahead", ahead);
-  if (static_cast<std::int32_t>(state_->running.size()) >= state_->limits.max_num_seqs) {
-    return fmt::format("waiting: {} sequences are running (max_num_seqs)", state_->running.size());
-  }
-  if (state_->blocks_wanted > 0) {
-    return fmt::format("waiting: no blocks (needs {}, free {})", state_->blocks_wanted, state_->blocks_free);
-  }
+  if (static_cast<std::int32_t>(running.size()) >= limits.max_num_seqs)
+    return fmt::format("waiting: {} sequences are running (max_num_seqs)", running.size());
+  if (blocks_wanted > 0)
+    return fmt::format("waiting: no blocks (needs {}, free {})", blocks_wanted, blocks_free);
   return "waiting: for the next step";
 }
 

@@ -10,6 +10,7 @@
 
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
+#include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
@@ -83,8 +84,8 @@ class scheduler {
 
   bool step_in_flight() const;
   scheduler_counts counts() const;
-  // "running", "waiting: no blocks (needs 12, free 3)", ...; nothing for an unknown id.
-  std::optional<std::string> describe(request_id id) const;
+  // Nothing for an unknown id.
+  std::optional<request_state> describe(request_id id) const;
 
  private:
   struct state;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -49,6 +50,9 @@ struct scheduler::state {
   block_release retire(sequence& who);
   void remove_from_queues(const sequence& who);
   void finish_phase();
+
+  // scheduler.cpp
+  std::string why_waiting(const sequence& who) const;
 
   scheduler_limits limits;
   std::unordered_map<request_id, std::unique_ptr<sequence>> requests;

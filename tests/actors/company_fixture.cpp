@@ -97,6 +97,8 @@ stage::stage(company_setup setup)
   supervisor_ = system_.spawn(supervisor_behavior, std::move(parts));
   roster_ = *query<company_roster_ptr>(supervisor_, msg::start_company{});
   ports.text_worker = roster_->text_worker;
+  ports.scheduler = roster_->scheduler;
+  ports.kv_cache = roster_->kv_cache;
   ports.numbers = std::make_shared<request_numbers>(roster_->tokenizers.size());
   port_ = std::make_unique<actor_port>(roster_->gateway, std::move(ports));
 }

@@ -56,6 +56,23 @@ void scripted_engine::detokenize(std::vector<token_id> tokens,
   std::thread([count = tokens.size(), reply = std::move(reply)] { reply(std::string(count, 'y')); }).detach();
 }
 
+void scripted_engine::describe(request_id id, std::function<void(std::optional<request_state>)> reply) {
+  std::optional<request_state> state;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = streams_.find(id); found != streams_.end()) {
+      state.emplace();
+      state->id = id;
+      state->phase = request_phase::running;
+      state->reason = "running";
+      state->generated_tokens = found->second.told;
+    }
+  }
+  reply(std::move(state));
+}
+
+void scripted_engine::reset_prefix_cache(std::function<void(bool)> reply) { reply(requests() == 0); }
+
 engine_status scripted_engine::status() const {
   const std::lock_guard lock(mutex_);
   return status_;

@@ -23,6 +23,8 @@ class scripted_engine final : public engine_port {
   void abort(request_id id) override;
   void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) override;
   void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;
+  void describe(request_id id, std::function<void(std::optional<request_state>)> reply) override;
+  void reset_prefix_cache(std::function<void(bool)> reply) override;
   engine_status status() const override;
   model_card model() const override;
   std::string metrics_text() const override;

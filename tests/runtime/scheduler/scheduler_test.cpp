@@ -139,8 +139,8 @@ TEST_F(scheduler_test, no_more_sequences_run_than_allowed_and_they_are_admitted_
   for (request_id id = 1; id <= 4; ++id) submit(make_request(id, 2, {.max_tokens = id == 1 ? 1 : 5}));
   auto batch = dispatch();
   EXPECT_EQ(shape(batch), "1x2 2x2");
-  EXPECT_EQ(tested->describe(3), "waiting: 2 sequences are running (max_num_seqs)");
-  EXPECT_EQ(tested->describe(4), "waiting: 1 ahead");
+  EXPECT_EQ(tested->describe(3)->reason, "waiting: 2 sequences are running (max_num_seqs)");
+  EXPECT_EQ(tested->describe(4)->reason, "waiting: 1 ahead");
   complete(*batch);
   EXPECT_EQ(shape(dispatch()), "2x1 3x2");
 }
@@ -152,9 +152,9 @@ TEST_F(scheduler_test, admission_stops_at_the_first_waiting_request_that_does_no
   submit(make_request(3, 1, {.max_tokens = 2}));
   auto batch = dispatch();
   EXPECT_EQ(shape(batch), "1x28");
-  EXPECT_EQ(tested->describe(1), "running");
-  EXPECT_EQ(tested->describe(2), "waiting: no blocks (needs 4, free 3)");
-  EXPECT_EQ(tested->describe(3), "waiting: 1 ahead");
+  EXPECT_EQ(tested->describe(1)->reason, "running");
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: no blocks (needs 4, free 3)");
+  EXPECT_EQ(tested->describe(3)->reason, "waiting: 1 ahead");
   complete(*batch);
   step();
   EXPECT_EQ(shape(dispatch()), "2x16 3x1");
@@ -172,7 +172,7 @@ TEST_F(scheduler_test,
   auto batch = dispatch();  // ...and want a second one: 6 blocks hold three of them
   EXPECT_EQ(shape(batch), "1x1 2x1 3x1");
   EXPECT_EQ(tested->counts().preemptions, 1U);
-  EXPECT_EQ(tested->describe(4).value().substr(0, 7), "waiting");
+  EXPECT_EQ(tested->describe(4)->reason.substr(0, 7), "waiting");
   complete(*batch);
   submit(make_request(5, 1, {.max_tokens = 1}));
   std::map<request_id, int> tokens{{1, 2}, {2, 2}, {3, 2}, {4, 1}, {5, 0}};
@@ -195,7 +195,7 @@ TEST_F(scheduler_test, a_preempted_request_computes_prompt_and_output_again_and_
   step();
   step();                               // 3 blocks each
   EXPECT_EQ(shape(dispatch()), "1x1");  // a fourth for each is one too many
-  EXPECT_EQ(tested->describe(2), "waiting: for the next step");
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: for the next step");
   tested->end(1, finish_reason::abort);
   cache->release(1, 3);
   cache->commit_step(3);
@@ -214,10 +214,10 @@ TEST_F(scheduler_test, preempted_requests_go_to_the_front_in_their_old_order) {
   submit(make_request(3, 2, {.max_tokens = 10}));
   while (tested->counts().preemptions == 0) step();
   submit(make_request(4, 1, {.max_tokens = 1}));
-  EXPECT_EQ(tested->describe(4), "waiting: 1 ahead");
+  EXPECT_EQ(tested->describe(4)->reason, "waiting: 1 ahead");
   while (tested->counts().preemptions == 1) step();
-  EXPECT_EQ(tested->describe(3), "waiting: 1 ahead");
-  EXPECT_EQ(tested->describe(4), "waiting: 2 ahead");
+  EXPECT_EQ(tested->describe(3)->reason, "waiting: 1 ahead");
+  EXPECT_EQ(tested->describe(4)->reason, "waiting: 2 ahead");
 }
 
 TEST_F(scheduler_test, one_step_preempts_as_many_as_it_must) {

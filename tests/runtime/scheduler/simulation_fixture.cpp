@@ -166,7 +166,7 @@ class simulation {
     if (alive.empty()) return;
     const request_id id =
         alive[static_cast<std::size_t>(pick(0, static_cast<std::int32_t>(alive.size()) - 1))];
-    const bool running = scheduler_.describe(id) == "running";
+    const bool running = scheduler_.describe(id)->phase == request_phase::running;
     if (when == moment::in_flight && running) ++story_.ended_in_flight;
     if (when == moment::planning) ++story_.ended_in_planning;
     if (chance(30)) {
