@@ -5,19 +5,20 @@
 namespace troupe {
 
 void kv_cache_state::start(const kv_layout& layout, std::shared_ptr<metrics::engine_metrics> metrics) {
-  manager_ = std::make_unique<kv_cache_manager>(layout.num_blocks, layout.block_size);
+  manager_ = std::make_unique<kv_cache_manager>(kv_cache_options{layout.num_blocks, layout.block_size});
   metrics_ = std::move(metrics);
 }
 
 step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
-  auto reservation = std::make_shared<const step_reservation>(manager_->reserve_step(demand));
+  auto reservation = std::make_shared<step_reservation>();
+  manager_->reserve_step(demand, *reservation);
   report();
   return reservation;
 }
 
 void kv_cache_state::commit(const msg::commit_step& step) {
-  for (const block_release& each : step.releases) manager_->release(each.id, each.last_step);
   manager_->commit_step(step.step);
+  for (const block_release& each : step.releases) manager_->release(each.id, each.last_step);
   report();
 }
 

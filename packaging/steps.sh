@@ -35,6 +35,7 @@ nlohmann-json3-dev      JSON
 libexpected-dev         errors as values
 libpcre2-dev            pre-tokenizer expressions
 libutf8proc-dev         Unicode
+libssl-dev              SHA-256 of cached prefixes
 python3-venv            fetches the model package (not used at run time)
 ca-certificates         secure downloads
 curl                    sends the requests that the README shows

@@ -19,7 +19,7 @@ scheduler_limits with_pool_of(scheduler_limits limits, const executor& device) {
 engine::engine(std::unique_ptr<executor> device, scheduler_limits limits)
     : device_(std::move(device)),
       scheduler_(with_pool_of(std::move(limits), *device_)),
-      kv_cache_(device_->layout().num_blocks, device_->layout().block_size) {}
+      kv_cache_({device_->layout().num_blocks, device_->layout().block_size}) {}
 
 result<void> engine::submit(engine_request request) { return scheduler_.submit(std::move(request)); }
 

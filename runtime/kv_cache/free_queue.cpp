@@ -1,29 +1,47 @@
 #include "runtime/kv_cache/free_queue.hpp"
 
-#include <numeric>
-
 namespace troupe {
 
 free_queue::free_queue(std::int32_t num_blocks)
-    : ring_(static_cast<std::size_t>(num_blocks)), size_(num_blocks) {
-  std::iota(ring_.begin(), ring_.end(), 0);
+    : links_(static_cast<std::size_t>(num_blocks) + 1), size_(num_blocks) {
+  for (std::int32_t i = 0; i <= num_blocks; ++i) {
+    at(i) = {i == 0 ? num_blocks : i - 1, i == num_blocks ? 0 : i + 1};
+  }
 }
 
-std::size_t free_queue::index(std::int32_t i) const {
-  const auto position = static_cast<std::size_t>(front_) + static_cast<std::size_t>(i);
-  return position < ring_.size() ? position : position - ring_.size();
-}
-
-std::int32_t free_queue::pop() {
-  const std::int32_t block = ring_[index(0)];
-  front_ = static_cast<std::int32_t>(index(1));
-  --size_;
+std::int32_t free_queue::pop_front() {
+  const std::int32_t block = links_[end()].next;
+  remove(block);
   return block;
 }
 
-void free_queue::push(std::int32_t block) {
-  ring_[index(size_)] = block;
+void free_queue::insert_before(std::int32_t block, std::int32_t next) {
+  const std::int32_t previous = at(next).previous;
+  at(block) = {previous, next};
+  at(previous).next = block;
+  at(next).previous = block;
   ++size_;
+}
+
+void free_queue::remove(std::int32_t block) {
+  const link out = at(block);
+  at(out.previous).next = out.next;
+  at(out.next).previous = out.previous;
+  --size_;
+}
+
+std::vector<std::int32_t> free_queue::blocks() const {
+  std::vector<std::int32_t> found;
+  auto previous = static_cast<std::int32_t>(end());
+  for (std::int32_t block = links_[end()].next; static_cast<std::size_t>(block) != end();) {
+    const link& here = links_[static_cast<std::size_t>(block)];
+    if (here.previous != previous || static_cast<std::int32_t>(found.size()) == size_) return {};
+    found.push_back(block);
+    previous = block;
+    block = here.next;
+  }
+  if (links_[end()].previous != previous || static_cast<std::int32_t>(found.size()) != size_) return {};
+  return found;
 }
 
 }  // namespace troupe

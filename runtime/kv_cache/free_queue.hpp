@@ -1,4 +1,5 @@
-// Free blocks in the order in which they came back: the one free for longest is taken first. All O(1).
+// The blocks that nobody uses, in the order in which they are taken. A doubly linked list over block numbers:
+// all O(1), no allocation after construction. (vLLM's FreeKVCacheBlockQueue, with indices for pointers.)
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,16 +14,25 @@ class free_queue {
 
   std::int32_t size() const { return size_; }
   // Only while size() > 0.
-  std::int32_t pop();
+  std::int32_t pop_front();
   // Only for a block that is not in the queue.
-  void push(std::int32_t block);
-  // The i-th from the front.
-  std::int32_t at(std::int32_t i) const { return ring_[index(i)]; }
+  void push_front(std::int32_t block) { insert_before(block, links_[end()].next); }
+  void push_back(std::int32_t block) { insert_before(block, static_cast<std::int32_t>(end())); }
+  // Only for a block that is in the queue.
+  void remove(std::int32_t block);
+  // Front to back. Empty where the links contradict each other.
+  std::vector<std::int32_t> blocks() const;
 
  private:
-  std::size_t index(std::int32_t i) const;
-  std::vector<std::int32_t> ring_;  // [num_blocks]
-  std::int32_t front_ = 0;
+  struct link {
+    std::int32_t previous = 0;
+    std::int32_t next = 0;
+  };
+  std::size_t end() const { return links_.size() - 1; }
+  link& at(std::int32_t block) { return links_[static_cast<std::size_t>(block)]; }
+  void insert_before(std::int32_t block, std::int32_t next);
+
+  std::vector<link> links_;  // [num_blocks + 1]; the last stands before the front and behind the back
   std::int32_t size_ = 0;
 };
 

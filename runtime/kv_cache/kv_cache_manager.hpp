@@ -1,73 +1,143 @@
-// Who holds which block of KV memory. The only writer of block tables.
+// Who holds which block of KV memory, and which prefixes can be found there. The only writer of block tables.
+//
+// A full block's content is named by a hash chain (block_hash.hpp) and can be found by any sequence of the
+// same prefix and scope once the step that filled it is committed; after its last holder it stays until its
+// room is wanted. Blocks that others may read are never written again: a sequence shares full blocks only,
+// computes its last token itself, and a fork begins with a copy of the block that it goes on writing.
 #pragma once
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "runtime/kv_cache/free_queue.hpp"
+#include "runtime/kv_cache/block_hash.hpp"
+#include "runtime/kv_cache/block_pool.hpp"
+#include "runtime/kv_cache/cached_sequence.hpp"
+#include "runtime/kv_cache/step_demand.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
 
-// "After this step the sequence holds `num_tokens` tokens": idempotent, asking twice costs nothing.
-struct sequence_demand {
-  request_id id = 0;
-  std::int32_t num_tokens = 0;
-};
-struct step_demand {
-  std::uint64_t step = 0;
-  std::vector<sequence_demand> sequences;  // in order of precedence
+struct kv_cache_options {
+  std::int32_t num_blocks = 0;   // at least 1
+  std::int32_t block_size = 16;  // tokens, at least 1
+  bool enable_prefix_caching = true;
 };
 
-struct sequence_grant {
-  request_id id = 0;
-  bool granted = false;
-  std::int32_t blocks_needed = 0;  // where refused: how many more it wanted
-  // Where granted: its whole table is block_tables[table_offset .. table_offset + table_length).
-  std::int32_t table_offset = 0;
-  std::int32_t table_length = 0;
-};
-struct step_reservation {
-  std::uint64_t step = 0;
-  std::int32_t free_blocks = 0;  // after the grants
-  std::vector<sequence_grant>
-      sequences;  // one per demand, same order; all after the first refusal are refused
-  std::vector<std::int32_t> block_tables;
+// All in tokens, of first grants; a grant after preempt() is not counted again (as in vLLM).
+struct prefix_cache_counts {
+  std::uint64_t queries = 0;               // that were looked for
+  std::uint64_t hits = 0;                  // that were found
+  std::uint64_t cached_prompt_tokens = 0;  // not computed: hits and forks
 };
 
+// Every call takes time in proportion to the blocks and sequences that it names, not to those that there
+// are. The steady state of decode does not allocate.
 class kv_cache_manager {
  public:
-  // Both at least 1.
-  kv_cache_manager(std::int32_t num_blocks, std::int32_t block_size);
+  using options = kv_cache_options;
+  explicit kv_cache_manager(const kv_cache_options& wanted);
 
-  // All or nothing per sequence, in the order of the demand.
+  // Makes a waiting sequence known by its tokens (after a release(): prompt and output): hashes its full
+  // blocks. A sequence that is never added gets blocks and shares none. Ignored while it holds blocks.
+  void add_sequence(request_id id, std::span<const token_id> prompt, const prefix_scope& scope);
+  // Tokens that a step has sampled, after its commit_step(), before the next one and before the sequence's
+  // release(): they prove that all tokens before the last are stored, and these blocks can be found from now
+  // on where their hash is known. Ignored for a sequence never added.
+  void append_tokens(request_id id, std::span<const token_id> tokens);
+  // Hashes the blocks that appended tokens have filled; for a moment when the device is busy.
+  void index_blocks();
+  // At its first grant the child shares what is computed of the parent's blocks, up to all but the last of
+  // the child's known tokens, which must be the parent's too. Without blocks of the parent by then it is a
+  // sequence like any other.
+  void fork(request_id parent, request_id child);
+  // What a first grant would find now, in tokens.
+  std::int32_t cached_tokens(request_id id) const;
+
+  // All or nothing per sequence, in the order of the demand. `out` is overwritten, its memory reused.
+  void reserve_step(const step_demand& demand, step_reservation& out);
   step_reservation reserve_step(const step_demand& demand);
-  // Step `step` has been executed (or its runner is gone): blocks released under it come back to the pool.
+  // Step `step` and all before it have been executed, or their runner is gone: blocks released under them
+  // come back to the pool. The sequences of a failed step must be released without a further demand.
   void commit_step(std::uint64_t step);
-  // The sequence's references are dropped; blocks that no one else holds are free after `last_step` is
-  // committed. Unknown ids are ignored.
+  // The sequence is over: its references are dropped; blocks that no one else holds are free, or cached,
+  // after `last_step` is committed. Unknown ids are ignored.
   void release(request_id id, std::uint64_t last_step);
+  // The same, but it will come back: its tokens and hashes stay known.
+  void preempt(request_id id, std::uint64_t last_step);
 
-  std::int32_t num_blocks() const { return static_cast<std::int32_t>(references_.size()); }
-  std::int32_t free_blocks() const { return free_.size(); }
+  // No prefix that is cached now will be found any more, nor what sequences that hold blocks now have
+  // computed. False where there are such sequences: they go on with what they have.
+  bool reset_prefix_cache();
+
+  std::int32_t num_blocks() const { return pool_.num_blocks(); }
+  std::int32_t free_blocks() const { return pool_.available(); }  // the cached ones too
+  std::int32_t cached_blocks() const { return pool_.num_cached(); }
+  std::int32_t references(std::int32_t block) const { return pool_.references(block); }
   std::int32_t block_size() const { return block_size_; }
-  double usage() const;  // 0..1
-  // free + held + pending == all, every reference count right. For tests and idle checks.
-  bool consistent() const;
+  double usage() const;  // 0..1, the share of blocks that are held
+  const prefix_cache_counts& counts() const { return counts_; }
+  // Bytes of the prefix index and of the hashes that sequences keep.
+  std::size_t hash_bytes() const;
+  // Empty, or what is wrong: free + cached + referenced == all, every count, every hash entry. Takes time in
+  // proportion to the pool. Builds with assertions do it whenever the last held block comes back.
+  std::string check() const;
+  bool consistent() const { return check().empty(); }
 
  private:
-  struct pending_release {
+  struct pending_drop {
     std::uint64_t last_step = 0;
     std::vector<std::int32_t> blocks;
   };
-  void drop_references(const std::vector<std::int32_t>& blocks);
+  // What a first grant finds: leading tokens, whole blocks of them to share, the rest to copy.
+  struct prefix_match {
+    std::int32_t num_tokens = 0;
+    std::optional<std::int32_t> copied_from = {};
+    bool outdated = false;  // they are a forked sequence's from before a reset
+  };
+
+  cached_sequence* find(request_id id) const;
+  cached_sequence& find_or_make(request_id id);
+  std::int32_t blocks_for(std::int32_t num_tokens) const {
+    return (num_tokens + block_size_ - 1) / block_size_;
+  }
+
+  // `shared` gets the blocks to share.
+  prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
+                            std::vector<std::int32_t>& shared) const;
+  void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
+  void begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
+                   std::uint64_t step);
+  void extend_table(cached_sequence& who, std::int32_t num_blocks);
+  std::vector<std::int32_t> take_spare_table();
+  void count_first_grant(const cached_sequence& who);
+  void write_grant(const cached_sequence& who, sequence_grant& grant, step_reservation& out) const;
+
+  void publish(cached_sequence& who);
+  void index(cached_sequence& who);
+  void give_up_table(cached_sequence& who, std::uint64_t last_step);
+  void drop_table(std::vector<std::int32_t>& blocks);
+  void check_when_idle() const;
+  std::string check_sequence(const cached_sequence& who) const;
 
   std::int32_t block_size_;
-  std::vector<std::int32_t> references_;  // [num_blocks] tables and pending releases that hold the block
-  free_queue free_;
-  std::unordered_map<request_id, std::vector<std::int32_t>> tables_;
-  std::vector<pending_release> pending_;  // released, but a step that may write them has not been committed
+  bool enable_prefix_caching_;
+  block_pool pool_;
+  block_hasher hasher_;
+  boost::unordered_flat_map<request_id, std::unique_ptr<cached_sequence>> sequences_;
+  std::vector<cached_sequence*> to_index_;
+  std::vector<pending_drop> pending_;  // held until a step that may write or copy them is committed
   std::uint64_t committed_ = 0;
+  prefix_cache_counts counts_;
+
+  // Memory that is used again.
+  std::vector<std::unique_ptr<cached_sequence>> spare_sequences_;
+  std::vector<std::vector<std::int32_t>> spare_tables_;
+  std::vector<std::int32_t> shared_;  // what the grant under way shares
 };
 
 }  // namespace troupe

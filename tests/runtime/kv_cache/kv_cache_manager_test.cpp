@@ -16,24 +16,8 @@ std::vector<std::int32_t> table_of(const step_reservation& reservation, std::siz
   return {begin, begin + grant.table_length};
 }
 
-TEST(free_queue, gives_what_was_free_for_longest_and_wraps_around) {
-  free_queue queue(3);
-  EXPECT_EQ(queue.pop(), 0);
-  EXPECT_EQ(queue.pop(), 1);
-  queue.push(1);
-  queue.push(0);
-  for (int round = 0; round < 10; ++round) {
-    for (const std::int32_t block : {2, 1, 0}) {
-      EXPECT_EQ(queue.at(0), block);
-      EXPECT_EQ(queue.pop(), block);
-      queue.push(block);
-    }
-  }
-  EXPECT_EQ(queue.size(), 3);
-}
-
 TEST(kv_cache_manager, grants_the_blocks_that_the_tokens_need_and_no_more) {
-  kv_cache_manager cache(10, 4);
+  kv_cache_manager cache({10, 4});
   const auto reservation = cache.reserve_step({1, {{7, 1}, {8, 4}, {9, 5}}});
   EXPECT_EQ(reservation.step, 1U);
   EXPECT_EQ(table_of(reservation, 0).size(), 1U);
@@ -44,7 +28,7 @@ TEST(kv_cache_manager, grants_the_blocks_that_the_tokens_need_and_no_more) {
 }
 
 TEST(kv_cache_manager, asking_twice_or_for_less_costs_nothing_and_asking_for_more_extends_the_table) {
-  kv_cache_manager cache(10, 4);
+  kv_cache_manager cache({10, 4});
   const auto first = table_of(cache.reserve_step({1, {{7, 6}}}), 0);
   EXPECT_EQ(table_of(cache.reserve_step({1, {{7, 6}}}), 0), first);
   EXPECT_EQ(table_of(cache.reserve_step({2, {{7, 2}}}), 0), first);
@@ -55,7 +39,7 @@ TEST(kv_cache_manager, asking_twice_or_for_less_costs_nothing_and_asking_for_mor
 }
 
 TEST(kv_cache_manager, refuses_everything_after_the_first_refusal_and_says_what_was_missing) {
-  kv_cache_manager cache(4, 4);
+  kv_cache_manager cache({4, 4});
   cache.reserve_step({1, {{1, 4}}});
   const auto reservation = cache.reserve_step({2, {{1, 8}, {2, 12}, {3, 1}, {1, 4}}});
   EXPECT_TRUE(reservation.sequences[0].granted);
@@ -70,7 +54,7 @@ TEST(kv_cache_manager, refuses_everything_after_the_first_refusal_and_says_what_
 }
 
 TEST(kv_cache_manager, a_refused_sequence_keeps_what_it_held_and_gets_nothing) {
-  kv_cache_manager cache(2, 4);
+  kv_cache_manager cache({2, 4});
   const auto held = table_of(cache.reserve_step({1, {{1, 4}}}), 0);
   EXPECT_FALSE(cache.reserve_step({2, {{1, 12}}}).sequences[0].granted);
   EXPECT_EQ(cache.free_blocks(), 1);
@@ -78,7 +62,7 @@ TEST(kv_cache_manager, a_refused_sequence_keeps_what_it_held_and_gets_nothing) {
 }
 
 TEST(kv_cache_manager, blocks_outlive_the_step_that_may_write_them) {
-  kv_cache_manager cache(4, 4);
+  kv_cache_manager cache({4, 4});
   cache.reserve_step({1, {{1, 8}, {2, 4}}});
   cache.release(1, 1);
   EXPECT_EQ(cache.free_blocks(), 1);
@@ -91,7 +75,7 @@ TEST(kv_cache_manager, blocks_outlive_the_step_that_may_write_them) {
 }
 
 TEST(kv_cache_manager, a_name_may_come_again_while_its_old_blocks_are_pending) {
-  kv_cache_manager cache(4, 4);
+  kv_cache_manager cache({4, 4});
   const auto old_table = table_of(cache.reserve_step({5, {{1, 8}}}), 0);
   cache.release(1, 5);
   const auto new_table = table_of(cache.reserve_step({6, {{1, 8}}}), 0);
@@ -104,7 +88,7 @@ TEST(kv_cache_manager, a_name_may_come_again_while_its_old_blocks_are_pending) {
 }
 
 TEST(kv_cache_manager, ignores_unknown_names_and_steps_that_come_late) {
-  kv_cache_manager cache(2, 4);
+  kv_cache_manager cache({2, 4});
   cache.release(9, 0);
   cache.commit_step(3);
   cache.commit_step(1);
@@ -123,7 +107,7 @@ TEST(kv_cache_manager, never_gives_a_block_to_two_and_never_loses_one) {
       return static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(most + 1));
     };
     const std::int32_t num_blocks = 1 + pick(30);
-    kv_cache_manager cache(num_blocks, 1 + pick(4));
+    kv_cache_manager cache({num_blocks, 1 + pick(4)});
     std::map<request_id, std::vector<std::int32_t>> held;
     std::multimap<std::uint64_t, std::vector<std::int32_t>> pending;
     std::uint64_t committed = 0;

@@ -43,7 +43,7 @@ class scheduler_test : public ::testing::Test {
     limits.num_blocks = limits.num_blocks > 0 ? limits.num_blocks : 1000;
     limits.end_tokens = {0};
     tested = std::make_unique<scheduler>(limits);
-    cache = std::make_unique<kv_cache_manager>(limits.num_blocks, limits.block_size);
+    cache = std::make_unique<kv_cache_manager>(kv_cache_options{limits.num_blocks, limits.block_size});
   }
 
   void submit(engine_request request) {

@@ -67,7 +67,7 @@ class simulation {
         num_requests_(options.num_requests),
         limits_(draw_limits()),
         scheduler_(limits_),
-        kv_cache_(limits_.num_blocks, limits_.block_size),
+        kv_cache_({limits_.num_blocks, limits_.block_size}),
         device_({limits_.block_size, limits_.num_blocks, 1}, vocab) {}
 
   simulation_story run() {

@@ -1,0 +1,104 @@
+#include "runtime/kv_cache/block_pool.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace troupe {
+
+std::int32_t block_pool::take() {
+  const std::int32_t block = queue_.pop_front();
+  if (index_.contains(block)) evict(block);
+  references_[static_cast<std::size_t>(block)] = 1;
+  return block;
+}
+
+// The only place where a cached content is lost for want of room: a lower tier of memory would take it over
+// here, and be asked where find() finds nothing.
+void block_pool::evict(std::int32_t block) {
+  index_.erase(block);
+  --cached_;
+}
+
+void block_pool::share(std::int32_t block) {
+  std::int32_t& count = references_[static_cast<std::size_t>(block)];
+  if (count++ > 0) return;
+  queue_.remove(block);
+  --cached_;
+}
+
+void block_pool::drop(std::int32_t block) {
+  if (--references_[static_cast<std::size_t>(block)] > 0) return;
+  if (!index_.contains(block)) return queue_.push_front(block);
+  // One unused copy of a content is enough: the one that somebody holds, else the one used last.
+  if (const auto twin = index_.twin_of(block)) {
+    if (references(*twin) > 0) {
+      index_.erase(block);
+      return queue_.push_front(block);
+    }
+    forget_cached(*twin);
+  }
+  queue_.push_back(block);
+  ++cached_;
+}
+
+void block_pool::forget_cached(std::int32_t block) {
+  index_.erase(block);
+  queue_.remove(block);
+  queue_.push_front(block);
+  --cached_;
+}
+
+void block_pool::publish(std::int32_t block, const block_hash& hash) {
+  if (!index_.contains(block)) index_.insert(block, hash);
+}
+
+std::optional<block_hash> block_pool::published(std::int32_t block) const {
+  if (!index_.contains(block)) return std::nullopt;
+  return index_.hash_of(block);
+}
+
+void block_pool::forget_contents() {
+  index_.clear();
+  cached_ = 0;
+}
+
+std::string block_pool::check(std::span<const std::int32_t> expected) const {
+  for (std::int32_t block = 0; block < num_blocks(); ++block) {
+    const std::int32_t holders = expected[static_cast<std::size_t>(block)];
+    if (references(block) != holders) {
+      return fmt::format("block {} counts {} holders and has {}", block, references(block), holders);
+    }
+  }
+  if (std::string wrong = index_.check(); !wrong.empty()) return wrong;
+  return check_queue();
+}
+
+std::string block_pool::check_queue() const {
+  const std::vector<std::int32_t> queued = queue_.blocks();
+  if (static_cast<std::int32_t>(queued.size()) != queue_.size()) return "the free queue's links are broken";
+  std::vector<bool> seen(references_.size(), false);
+  std::int32_t cached = 0;
+  for (const std::int32_t block : queued) {
+    if (references(block) != 0) return fmt::format("block {} is held and free", block);
+    if (seen[static_cast<std::size_t>(block)]) return fmt::format("block {} is free twice", block);
+    seen[static_cast<std::size_t>(block)] = true;
+    if (!index_.contains(block)) {
+      if (cached > 0) return fmt::format("block {} is free, but queued behind cached ones", block);
+      continue;
+    }
+    ++cached;
+    const auto twin = index_.twin_of(block);
+    if (twin && references(*twin) == 0) return fmt::format("blocks {} and {} cache the same", block, *twin);
+  }
+  const auto held =
+      num_blocks() - static_cast<std::int32_t>(std::count(references_.begin(), references_.end(), 0));
+  const auto free = static_cast<std::int32_t>(queued.size()) - cached;
+  if (cached != cached_ || free + cached + held != num_blocks()) {
+    return fmt::format("{} free + {} cached (counted as {}) + {} referenced blocks are not {}", free, cached,
+                       cached_, held, num_blocks());
+  }
+  return {};
+}
+
+}  // namespace troupe

@@ -1,0 +1,63 @@
+// All blocks of KV memory: who counts on each, which are free, and which of the free ones still hold a
+// content that can be found by its hash.
+//
+// A block is referenced (by tables), cached (by nobody, but its content can be found) or free. Free ones are
+// taken first, the one given back last before the others: its memory is warm, and memory never touched costs
+// none. Cached ones follow, least recently used first.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/kv_cache/free_queue.hpp"
+#include "runtime/kv_cache/prefix_index.hpp"
+
+namespace troupe {
+
+class block_pool {
+ public:
+  explicit block_pool(std::int32_t num_blocks)
+      : references_(static_cast<std::size_t>(num_blocks), 0), queue_(num_blocks), index_(num_blocks) {}
+
+  std::int32_t num_blocks() const { return static_cast<std::int32_t>(references_.size()); }
+  // Blocks that take() can give: the cached ones too.
+  std::int32_t available() const { return queue_.size(); }
+  std::int32_t num_cached() const { return cached_; }
+  std::int32_t references(std::int32_t block) const { return references_[static_cast<std::size_t>(block)]; }
+
+  // A block for one holder; evicts the content used least recently where no block is free. Only while
+  // available() > 0.
+  std::int32_t take();
+  // One more holder, of a block that is referenced or cached.
+  void share(std::int32_t block);
+  // One holder less. The last one gone, the block is cached where its content can be found, else free.
+  void drop(std::int32_t block);
+
+  // Any block, referenced or cached, of this content.
+  std::optional<std::int32_t> find(const block_hash& hash) const { return index_.find(hash); }
+  // From now on the content of this referenced block can be found.
+  void publish(std::int32_t block, const block_hash& hash);
+  // The hash under which the block's content can be found.
+  std::optional<block_hash> published(std::int32_t block) const;
+  // No content can be found any more; what was cached is free.
+  void forget_contents();
+
+  std::size_t index_bytes() const { return index_.bytes(); }
+  // Empty, or what is wrong. `expected` holds every block's number of holders.
+  std::string check(std::span<const std::int32_t> expected) const;
+
+ private:
+  void evict(std::int32_t block);
+  void forget_cached(std::int32_t block);
+  std::string check_queue() const;
+
+  std::vector<std::int32_t> references_;  // [num_blocks]
+  free_queue queue_;                      // free ones, then cached ones
+  prefix_index index_;
+  std::int32_t cached_ = 0;
+};
+
+}  // namespace troupe

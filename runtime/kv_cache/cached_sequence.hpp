@@ -1,0 +1,53 @@
+// What the KV cache knows about one sequence.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/kv_cache/block_hash.hpp"
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+struct cached_sequence {
+  request_id id = 0;
+
+  bool added = false;                  // its tokens are known here; else it is only given blocks
+  std::int32_t known = 0;              // tokens known: prompt + appended
+  std::vector<block_hash> chain = {};  // its scope's hash, then one per full block hashed so far; empty: none
+  std::vector<token_id> tail = {};     // the known tokens after the hashed ones
+  bool queued = false;                 // waits for index_blocks()
+  bool preempted = false;
+
+  std::vector<std::int32_t> table = {};   // empty before the first grant and after a preemption
+  std::optional<request_id> parent = {};  // whose blocks it shares at its first grant
+  std::uint64_t first_step = 0;           // of the first grant
+  std::int32_t num_cached = 0;            // found then
+  std::optional<std::int32_t> copied_from =
+      {};  // then: the block whose copy is table[num_cached / block_size]
+
+  std::int32_t stored = 0;      // leading tokens whose K and V committed steps have written, at least
+  std::int32_t published = 0;   // leading blocks that others can find
+  bool outdated = false;        // its K and V are older than a reset: others must not find them
+  std::uint64_t last_step = 0;  // the last that it had a grant for
+  // Beside `stored`: the first `planned` tokens are stored once step `planned_step` is committed.
+  std::int32_t planned = 0;
+  std::uint64_t planned_step = 0;
+
+  std::int32_t num_hashed() const { return chain.empty() ? 0 : static_cast<std::int32_t>(chain.size()) - 1; }
+
+  // Forgets everything but the memory it has.
+  void clear(request_id new_id);
+  // Its blocks are gone; tokens and hashes stay.
+  void forget_blocks();
+  // Takes note of a demand of step `step` that says `computed` tokens are stored by the steps before it, when
+  // all steps up to `committed` are over.
+  void note_demand(std::uint64_t step, std::int32_t computed, std::uint64_t committed);
+  // Tokens of a committed step have been appended: all before the last are stored.
+  void note_samples(std::uint64_t committed);
+  // Extends the chain by the blocks that are full by now.
+  void hash_full_blocks(block_hasher& hasher, std::size_t block_size);
+};
+
+}  // namespace troupe

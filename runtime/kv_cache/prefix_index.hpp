@@ -1,0 +1,52 @@
+// From a block's hash to the block: a hash table whose entries are the blocks themselves, so that it never
+// allocates after construction. Two blocks may have the same hash: two sequences that computed the same at
+// the same time.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/kv_cache/block_hash.hpp"
+
+namespace troupe {
+
+class prefix_index {
+ public:
+  explicit prefix_index(std::int32_t num_blocks);
+
+  // Any block of this hash.
+  std::optional<std::int32_t> find(const block_hash& hash) const;
+  bool contains(std::int32_t block) const { return entry_of(block).next != absent; }
+  // The hash of a block that is in the index.
+  const block_hash& hash_of(std::int32_t block) const { return entry_of(block).hash; }
+  // Another block of the same hash; `block` is in the index.
+  std::optional<std::int32_t> twin_of(std::int32_t block) const;
+
+  void insert(std::int32_t block, const block_hash& hash);  // only for a block that is not in it
+  void erase(std::int32_t block);                           // only for a block that is in it
+  void clear();
+
+  std::int32_t size() const { return size_; }
+  std::size_t bytes() const { return heads_.size() * sizeof(heads_[0]) + entries_.size() * sizeof(entry); }
+  // Empty, or what is wrong: an entry in the wrong bucket, twice or not at all, or a wrong count.
+  std::string check() const;
+
+ private:
+  static constexpr std::int32_t last = -1;    // the end of a bucket
+  static constexpr std::int32_t absent = -2;  // not in the index
+  struct entry {
+    block_hash hash{};
+    std::int32_t next = absent;  // in its bucket
+  };
+  const entry& entry_of(std::int32_t block) const { return entries_[static_cast<std::size_t>(block)]; }
+  entry& entry_of(std::int32_t block) { return entries_[static_cast<std::size_t>(block)]; }
+  std::size_t bucket_of(const block_hash& hash) const;
+
+  std::vector<std::int32_t> heads_;  // [a power of two, at least num_blocks]
+  std::vector<entry> entries_;       // [num_blocks]
+  std::int32_t size_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <utility>
+
+#include "runtime/kv_cache/kv_cache_manager.hpp"
+
+namespace troupe {
+
+namespace {
+
+// Room that a table has from the start, so that decode seldom asks for more: 8,192 tokens at 16 a block.
+constexpr std::size_t usual_table = 512;
+
+}  // namespace
+
+step_reservation kv_cache_manager::reserve_step(const step_demand& demand) {
+  step_reservation reservation;
+  reserve_step(demand, reservation);
+  return reservation;
+}
+
+void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation& out) {
+  out.step = demand.step;
+  out.sequences.clear();
+  out.block_tables.clear();
+  out.copies.clear();
+  out.cached_lengths.clear();
+  bool refused = false;
+  for (const sequence_demand& wanted : demand.sequences) {
+    decide(wanted, refused, out);
+    refused = !out.sequences.back().granted;
+  }
+  for (const request_id id : demand.prefix_queries) out.cached_lengths.push_back(cached_tokens(id));
+  out.free_blocks = free_blocks();
+}
+
+void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_reservation& out) {
+  sequence_grant& grant = out.sequences.emplace_back();
+  grant.id = wanted.id;
+  cached_sequence* who = find(wanted.id);
+  const bool first = who == nullptr || who->table.empty();
+  const std::int32_t total = blocks_for(wanted.num_tokens);
+  std::int32_t needed = std::max(total - (first ? 0 : static_cast<std::int32_t>(who->table.size())), 0);
+  prefix_match match;
+  if (first && who != nullptr && !refused) {
+    match = match_prefix(*who, wanted.num_tokens, shared_);
+    // What nobody holds at the moment has to be taken out of the free blocks like a new one.
+    needed -= static_cast<std::int32_t>(std::count_if(
+        shared_.begin(), shared_.end(), [this](std::int32_t block) { return pool_.references(block) > 0; }));
+  }
+  if (refused || (needed > 0 && pool_.available() - needed < wanted.keep_free)) {
+    grant.blocks_needed = needed;
+    return;
+  }
+  if (who == nullptr) who = &find_or_make(wanted.id);
+  if (first) {
+    begin_table(*who, match, total, out.step);
+  } else {
+    who->note_demand(out.step, wanted.num_computed, committed_);
+    publish(*who);
+    extend_table(*who, total);
+  }
+  write_grant(*who, grant, out);
+}
+
+void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
+                                   std::uint64_t step) {
+  who.table = take_spare_table();
+  who.table.reserve(std::min(usual_table, static_cast<std::size_t>(pool_.num_blocks())));
+  if (match.num_tokens > 0) {
+    for (const std::int32_t block : shared_) pool_.share(block);
+    who.table.insert(who.table.end(), shared_.begin(), shared_.end());
+  }
+  extend_table(who, num_blocks);
+  who.first_step = step;
+  who.last_step = step;
+  who.num_cached = match.num_tokens;
+  who.stored = match.num_tokens / block_size_ * block_size_;
+  who.outdated = match.outdated;
+  who.parent.reset();
+  if (match.copied_from) {
+    // Held until the copy is made: its sequence may end before.
+    who.copied_from = match.copied_from;
+    pool_.share(*match.copied_from);
+    pending_.push_back({step, take_spare_table()});
+    pending_.back().blocks.push_back(*match.copied_from);
+  }
+  publish(who);
+  count_first_grant(who);
+}
+
+void kv_cache_manager::extend_table(cached_sequence& who, std::int32_t num_blocks) {
+  while (static_cast<std::int32_t>(who.table.size()) < num_blocks) who.table.push_back(pool_.take());
+}
+
+std::vector<std::int32_t> kv_cache_manager::take_spare_table() {
+  if (spare_tables_.empty()) return {};
+  std::vector<std::int32_t> table = std::move(spare_tables_.back());
+  spare_tables_.pop_back();
+  return table;
+}
+
+void kv_cache_manager::count_first_grant(const cached_sequence& who) {
+  if (who.preempted) return;
+  const auto found = static_cast<std::uint64_t>(who.num_cached);
+  counts_.cached_prompt_tokens += found;
+  if (who.chain.empty()) return;
+  counts_.queries += static_cast<std::uint64_t>(who.known);
+  counts_.hits += found;
+}
+
+void kv_cache_manager::write_grant(const cached_sequence& who, sequence_grant& grant,
+                                   step_reservation& out) const {
+  grant.granted = true;
+  grant.table_offset = static_cast<std::int32_t>(out.block_tables.size());
+  grant.table_length = static_cast<std::int32_t>(who.table.size());
+  out.block_tables.insert(out.block_tables.end(), who.table.begin(), who.table.end());
+  if (who.first_step != out.step) return;
+  grant.num_cached = who.num_cached;
+  if (!who.copied_from) return;
+  out.copies.push_back({*who.copied_from, who.table[static_cast<std::size_t>(who.num_cached / block_size_)]});
+}
+
+std::int32_t kv_cache_manager::cached_tokens(request_id id) const {
+  const cached_sequence* who = find(id);
+  if (who == nullptr) return 0;
+  std::vector<std::int32_t> shared;
+  return match_prefix(*who, who->known, shared).num_tokens;
+}
+
+// The last token is always computed: its logits are wanted.
+kv_cache_manager::prefix_match kv_cache_manager::match_prefix(const cached_sequence& who,
+                                                              std::int32_t num_tokens,
+                                                              std::vector<std::int32_t>& shared) const {
+  shared.clear();
+  const std::int32_t limit = (who.added ? std::min(who.known, num_tokens) : num_tokens) - 1;
+  const std::int32_t most = std::min(who.num_hashed(), limit / block_size_);
+  for (std::int32_t i = 0; i < most; ++i) {
+    const auto block = pool_.find(who.chain[static_cast<std::size_t>(i) + 1]);
+    if (!block) break;
+    shared.push_back(*block);
+  }
+  const prefix_match cached{static_cast<std::int32_t>(shared.size()) * block_size_};
+  const cached_sequence* parent = who.parent ? find(*who.parent) : nullptr;
+  if (parent == nullptr || parent->table.empty()) return cached;
+  const std::int32_t common = std::min(parent->stored, limit);
+  if (common <= cached.num_tokens) return cached;
+
+  prefix_match forked{common, {}, parent->outdated};
+  const auto full = static_cast<std::size_t>(common / block_size_);
+  shared.assign(parent->table.begin(), parent->table.begin() + static_cast<std::ptrdiff_t>(full));
+  if (common % block_size_ != 0) forked.copied_from = parent->table[full];
+  return forked;
+}
+
+}  // namespace troupe

@@ -1,0 +1,53 @@
+// What a step asks of the KV cache and what it gets. Both are reused from step to step.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+// "After this step the sequence holds `num_tokens` tokens": idempotent, asking twice costs nothing. The first
+// demand of a sequence asks for all its known tokens, so that its cached prefix is found.
+struct sequence_demand {
+  request_id id = 0;
+  std::int32_t num_tokens = 0;
+  std::int32_t keep_free = 0;  // blocks that must stay free after this grant: watermark, others' reservations
+  // Leading tokens whose K and V the steps before this one store, those in flight included. Lets others share
+  // the chunks of a prompt before its end; 0 is always safe.
+  std::int32_t num_computed = 0;
+};
+struct step_demand {
+  std::uint64_t step = 0;
+  std::vector<sequence_demand> sequences = {};  // in order of precedence
+  std::vector<request_id> prefix_queries = {};  // waiting requests whose cached length is wanted
+};
+
+// The device copies whole blocks, in this order, before it runs the step's rows.
+struct block_copy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+
+struct sequence_grant {
+  request_id id = 0;
+  bool granted = false;
+  std::int32_t blocks_needed = 0;  // where refused: how many free blocks it wanted
+  // Where granted: its whole table is block_tables[table_offset .. table_offset + table_length).
+  std::int32_t table_offset = 0;
+  std::int32_t table_length = 0;
+  // Leading tokens whose K and V came from the cache or from a fork: set in the step of the first grant (also
+  // when that step is asked for again), less than both the known and the demanded tokens.
+  std::int32_t num_cached = 0;
+};
+struct step_reservation {
+  std::uint64_t step = 0;
+  std::int32_t free_blocks = 0;  // after the grants; cached blocks that nobody uses count as free
+  // One per demand, same order; all after the first refusal are refused.
+  std::vector<sequence_grant> sequences = {};
+  std::vector<std::int32_t> block_tables = {};
+  std::vector<block_copy> copies = {};
+  std::vector<std::int32_t> cached_lengths = {};  // tokens, one per prefix query
+};
+
+}  // namespace troupe
