@@ -80,7 +80,7 @@ std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card,
   metrics::cache_config cache;
   cache.block_size = layout.block_size;
   cache.num_blocks = layout.num_blocks;
-  cache.dtype = "f16";
+  cache.dtype = layout.dtype;
   metrics->set_cache_config(cache);
   metrics::program_info info;
   info.version = options.version;

@@ -65,12 +65,14 @@ result<loaded_engine> load_engine(const engine_options& options) {
   cpu.limits = limits;
   cpu.threads = options.threads;
   cpu.kernel_path = options.kernel_path;
+  cpu.kv_cache_dtype = options.kv_cache_dtype;
   cpu.end_tokens = end_tokens(**vocabulary);
   result<std::unique_ptr<executor>> device = make_cpu_executor(*model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   const kv_layout layout = (*device)->layout();
-  spdlog::info("weights packed for {}; {} KV blocks of {} tokens", (*device)->kernel_path(),
-               layout.num_blocks, layout.block_size);
+  spdlog::info("weights packed for {}; {} KV blocks of {} tokens in {}, {} bytes per block",
+               (*device)->kernel_path(), layout.num_blocks, layout.block_size, layout.dtype,
+               layout.bytes_per_block);
 
   loaded_engine engine;
   engine.device = std::move(*device);

@@ -11,6 +11,9 @@ std::vector<option> kv_cache_options() {
                     "Tokens of one KV cache block", 16),
       size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
                   "Memory for the KV cache"),
+      text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
+                  "How keys and values are stored; int8 takes half the memory; auto: f16 on the CPU",
+                  {"auto", "f16", "int8"}),
   };
 }
 

@@ -17,6 +17,7 @@ struct settings {
   std::int32_t max_num_batched_tokens = 512;
   std::int32_t block_size = 16;
   std::uint64_t kv_cache_memory = 1ULL << 30U;
+  std::string kv_cache_dtype = "auto";
   std::int32_t threads = 0;  // 0: one per core that the process may use
   std::string kernel_path = "auto";
   std::int32_t tokenizer_workers = 2;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kv_tile.hpp"
 #include "kernels/packed_weights.hpp"
 
 namespace troupe::kernels {
@@ -34,26 +35,43 @@ struct activation_rows {
 
 enum class rotation : std::int32_t { interleaved, halves };
 
-// Tokens of a KV tile, and of a fixed stretch of context whose softmax is computed as one.
-inline constexpr std::int32_t tile_tokens = 16;
-inline constexpr std::int32_t stretch_tiles = 16;
-inline constexpr std::int32_t stretch_tokens = tile_tokens * stretch_tiles;
-
 // The most queries that attend() takes at once.
 inline constexpr std::int32_t max_attend_queries = 6;
 
-// Queries of one KV head against one stretch of context. A tile of a KV head is K [head_dim][16 tokens], then
-// V [16 tokens][head_dim], in f16. head_dim is a multiple of 16.
+// Queries of one KV head against one stretch of context. head_dim is a multiple of 16.
 struct attend_arguments {
   const float* queries[max_attend_queries];  // each [head_dim], scaled by 1/sqrt(head_dim)
   std::int32_t limits[max_attend_queries];   // tokens of this stretch that each query sees, 1..stretch_tokens
   float* outputs[max_attend_queries];        // each [head_dim]: sum of exp(score - maximum) * V
   float maxima[max_attend_queries];          // out: the largest score
   float sums[max_attend_queries];            // out: sum of exp(score - maximum)
-  const std::uint16_t* const* tiles;         // [ceil(largest limit / 16)]
+  const std::byte* const* tiles;             // [ceil(largest limit / 16)]
   std::int32_t num_queries;
   std::int32_t head_dim;
-  float* scores;  // work space [num_queries][stretch_tokens]
+  float* scores;        // work space [num_queries][stretch_tokens]
+  std::int16_t* codes;  // work space [num_queries][code_stride(head_dim)], for int8 tiles
+};
+
+constexpr std::int32_t code_stride(std::int32_t head_dim) {
+  return head_dim > stretch_tokens ? head_dim : stretch_tokens;
+}
+
+// What depends on how keys and values are stored.
+struct kv_kernels {
+  // Stores one token's K and V at place `token` of a KV head's tile, clamped to what is finite in f16.
+  // int8, x the head's Hadamard transform (sums and differences at distance 1, 2, 4, ...): scale = amax /
+  // 127, code = 128 + round(x * (127 / amax)), to even; all 128 where amax is below 1e-30.
+  void (*store)(const float* key, const float* value, std::int32_t head_dim, std::int32_t token,
+                std::byte* tile);
+
+  // Scores, then weights exp(score - maximum), then weighted values.
+  // f16: every sum is a chain of fused multiply-adds in order.
+  // int8: both products are exact sums of integers. A query's transform is rounded to 15 bits (amax / 16256),
+  // and so are a stretch's weights, each times its token's V scale: score = float(dot) * (scale_q * scale_k),
+  // output = the transform of float(dot) * scale_w; scale_q and scale_w hold hadamard_scale. (int8 keys
+  // against rounded queries as in SageAttention, arXiv 2410.02367; 15 bits where it has 8, so that what is
+  // lost is lost in the storage alone.)
+  void (*attend)(attend_arguments& arguments);
 };
 
 // The state of a softmax over the stretches seen so far.
@@ -88,11 +106,10 @@ struct kernel_table {
   // Rotates the first 2 * pairs values of a head in place by cosines and sines [pairs].
   void (*rotate)(float* head, const float* cosines, const float* sines, std::int32_t pairs, rotation layout);
 
-  // Stores one token's K and V, clamped to finite f16, at place `token` of a KV head's tile.
-  void (*store_kv)(const float* key, const float* value, std::int32_t head_dim, std::int32_t token,
-                   std::uint16_t* tile);
+  kv_kernels f16_kv;
+  kv_kernels int8_kv;  // head_dim at most max_int8_head_dim
+  const kv_kernels& kv(kv_dtype dtype) const { return dtype == kv_dtype::int8 ? int8_kv : f16_kv; }
 
-  void (*attend)(attend_arguments& arguments);
   // state = state merged with a later stretch's (maximum, sum, output).
   void (*merge)(attention_state& state, float maximum, float sum, const float* output, std::int32_t head_dim);
   // out = output / sum.

@@ -48,6 +48,7 @@ void print_json(const std::string& model, const benchmark_options& run, const be
   out["kernel_path"] = report.kernel_path;
   out["max_num_batched_tokens"] = run.max_num_batched_tokens;
   out["block_size"] = run.block_size;
+  out["kv_cache_dtype"] = report.kv_cache_dtype;
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
@@ -77,6 +78,7 @@ int bench_offline(const bench_options& options) {
   benchmark_options run = options.run;
   run.threads = settings.threads > 0 ? settings.threads : usable_cores();
   run.kernel_path = settings.kernel_path;
+  run.kv_cache_dtype = settings.kv_cache_dtype;
   run.block_size = settings.block_size;
   run.max_num_batched_tokens = settings.max_num_batched_tokens;
   progress_bar bar(on_terminal());

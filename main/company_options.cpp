@@ -14,6 +14,7 @@ company_options to_company_options(const config::settings& settings, const std::
   out.engine.max_num_batched_tokens = settings.max_num_batched_tokens;
   out.engine.block_size = settings.block_size;
   out.engine.kv_cache_bytes = settings.kv_cache_memory;
+  out.engine.kv_cache_dtype = settings.kv_cache_dtype;
   out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
   out.engine.kernel_path = settings.kernel_path;
   out.served_model_name =

@@ -188,10 +188,12 @@ result<benchmark_report> run_offline_benchmark(const model_ptr& model, const ben
   device_options.limits = planned->device;
   device_options.threads = options.threads;
   device_options.kernel_path = options.kernel_path;
+  device_options.kv_cache_dtype = options.kv_cache_dtype;
   auto device = make_cpu_executor(model, device_options);
   if (!device) return tl::unexpected(device.error());
   report.load_seconds = seconds_since(begin);
   report.kernel_path = (*device)->kernel_path();
+  report.kv_cache_dtype = (*device)->layout().dtype;
 
   scheduler_limits limits;
   limits.max_num_seqs = options.batch;

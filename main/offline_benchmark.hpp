@@ -18,6 +18,7 @@ struct benchmark_options {
   std::int32_t block_size = 16;
   std::int32_t threads = 0;
   std::string kernel_path = "auto";
+  std::string kv_cache_dtype = "auto";
   std::uint64_t seed = 0;
 };
 
@@ -30,6 +31,7 @@ struct benchmark_report {
   double step_ms_p50 = 0;  // of the decode steps
   double step_ms_p99 = 0;
   std::string kernel_path;
+  std::string kv_cache_dtype;
 
   double prefill_rate() const {
     return prefill_seconds > 0 ? static_cast<double>(prefill_tokens) / prefill_seconds : 0;

@@ -4,6 +4,7 @@
 
 #include "kernels/reference/exponential.hpp"
 #include "kernels/reference/reference_attention.hpp"
+#include "kernels/reference/reference_attention_int8.hpp"
 #include "kernels/reference/reference_matmul.hpp"
 
 namespace troupe::kernels {
@@ -83,8 +84,8 @@ const kernel_table reference_kernels{
     .rms_norm = rms_norm,
     .silu_multiply = silu_multiply,
     .rotate = rotate,
-    .store_kv = reference::store_kv,
-    .attend = reference::attend,
+    .f16_kv = {reference::store_kv, reference::attend},
+    .int8_kv = {reference::store_kv_int8, reference::attend_int8},
     .merge = reference::merge,
     .finish = reference::finish,
     .arg_max = arg_max,

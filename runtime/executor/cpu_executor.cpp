@@ -110,6 +110,12 @@ class cpu_executor final : public executor {
   std::vector<std::int32_t> rows_;        // the rows whose logits are wanted
 };
 
+result<kernels::kv_dtype> find_kv_dtype(const std::string& name) {
+  if (name == "auto" || name == "f16") return kernels::kv_dtype::f16;
+  if (name == "int8") return kernels::kv_dtype::int8;
+  return fail(error_code::invalid_argument, "kv_cache_dtype must be auto, f16 or int8", "kv_cache_dtype");
+}
+
 result<void> check_options(const model_config& config, const cpu_executor_options& options) {
   const executor_limits& limits = options.limits;
   if (limits.max_rows < 1 || limits.max_rows > 1 << 20) {
@@ -143,7 +149,9 @@ result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
   if (limits.max_model_len <= 0 || limits.max_model_len > config.context_length) {
     limits.max_model_len = config.context_length;
   }
-  auto pool = kv_pool::create(config, limits.block_size, limits.kv_cache_bytes);
+  const auto dtype = find_kv_dtype(options.kv_cache_dtype);
+  if (!dtype) return tl::unexpected(dtype.error());
+  auto pool = kv_pool::create(config, *dtype, limits.block_size, limits.kv_cache_bytes);
   if (!pool) return tl::unexpected(pool.error());
   auto weights = pack_model(*model);
   if (!weights) return tl::unexpected(weights.error());

@@ -12,15 +12,16 @@ namespace troupe {
 
 struct cpu_executor_options {
   executor_limits limits;
-  std::int32_t threads = 0;          // 0: one per core that this process may use
-  std::string kernel_path = "auto";  // auto | avx512vnni | avx2 | reference
-  std::vector<token_id> end_tokens;  // masked while a sequence is below its min_tokens
+  std::int32_t threads = 0;             // 0: one per core that this process may use
+  std::string kernel_path = "auto";     // auto | avx512vnni | avx2 | reference
+  std::string kv_cache_dtype = "auto";  // auto | f16 | int8; auto is f16
+  std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
 };
 
 // Repacks the weights once (of the file, only rows of the embedding are read again) and takes all memory that
 // a step needs. A max_model_len of 0 or beyond the model's own becomes the model's. Errors: unsupported (a
-// kernel path that this CPU lacks, a head size that is no multiple of 16), invalid_argument,
-// resource_exhausted.
+// kernel path that this CPU lacks, a head size that is no multiple of 16), invalid_argument (also an unknown
+// kv_cache_dtype), resource_exhausted.
 result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
                                                     const cpu_executor_options& options);
 

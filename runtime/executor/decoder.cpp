@@ -171,6 +171,7 @@ void decoder::gate_and_up(const fused_linear& linear, const kernels::activation_
 
 void decoder::rotate_and_store(const step_batch& batch, const packed_layer& weights, std::int32_t layer) {
   const std::int32_t block_size = pool_.layout().block_size;
+  const auto store = kernels_.kv(pool_.dtype()).store;
   for (std::int64_t claimed = team_.claim(1); claimed < batch.num_rows(); claimed = team_.claim(1)) {
     const auto row = static_cast<std::int32_t>(claimed);
     place_heads(row, weights);
@@ -180,8 +181,8 @@ void decoder::rotate_and_store(const step_batch& batch, const packed_layer& weig
       const float* key = values + weights.qkv.columns[1] + head * config_.head_dim;
       const float* value = values + weights.qkv.columns[2] + head * config_.head_dim;
       const std::int32_t offset = slot % block_size;
-      kernels_.store_kv(key, value, config_.head_dim, offset % kernels::tile_tokens,
-                        pool_.tile(slot / block_size, offset, layer, head));
+      store(key, value, config_.head_dim, offset % kernels::tile_tokens,
+            pool_.tile(slot / block_size, offset, layer, head));
     }
   }
 }

@@ -14,6 +14,7 @@ struct kv_layout {
   std::int32_t block_size = 16;
   std::int32_t num_blocks = 0;
   std::size_t bytes_per_block = 0;
+  std::string dtype = {};  // how K and V are stored: "f16", "int8"; empty where nothing is
 };
 
 struct executor_limits {

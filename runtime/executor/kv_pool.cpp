@@ -3,21 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
-
-#include "kernels/kernel_table.hpp"
 
 namespace troupe {
 
-result<kv_pool> kv_pool::create(const model_config& config, std::int32_t block_size, std::size_t bytes) {
+result<kv_pool> kv_pool::create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,
+                                std::size_t bytes) {
   if (block_size < kernels::tile_tokens || block_size % kernels::tile_tokens != 0 || block_size > 4096) {
     return fail(error_code::invalid_argument, "block size must be a multiple of 16, at most 4096",
                 "block_size");
   }
+  if (dtype == kernels::kv_dtype::int8 && config.head_dim > kernels::max_int8_head_dim) {
+    return fail(error_code::unsupported, "int8 KV does not take attention heads of this size",
+                "kv_cache_dtype");
+  }
   kv_pool pool;
+  pool.dtype_ = dtype;
+  pool.layout_.dtype = kernels::to_string(dtype);
   const auto tiles = static_cast<std::size_t>(block_size / kernels::tile_tokens);
-  pool.head_bytes_ =
-      static_cast<std::size_t>(config.head_dim) * 2 * kernels::tile_tokens * sizeof(std::uint16_t);
+  pool.head_bytes_ = kernels::tile_bytes(dtype, config.head_dim);
   pool.tile_bytes_ = pool.head_bytes_ * static_cast<std::size_t>(config.num_kv_heads);
   pool.layer_bytes_ = pool.tile_bytes_ * tiles;
   if (__builtin_mul_overflow(pool.layer_bytes_, static_cast<std::size_t>(config.num_layers),
@@ -39,6 +44,10 @@ result<kv_pool> kv_pool::create(const model_config& config, std::int32_t block_s
   if (!memory) return tl::unexpected(memory.error());
   pool.memory_ = std::move(*memory);
   return pool;
+}
+
+void kv_pool::copy_block(std::int32_t from, std::int32_t to) {
+  std::memmove(tile(to, 0, 0, 0), tile(from, 0, 0, 0), layout_.bytes_per_block);
 }
 
 }  // namespace troupe

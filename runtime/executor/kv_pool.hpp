@@ -1,13 +1,14 @@
 // The paged KV memory of all layers.
 //
-// Block b is contiguous: [layer][tile of 16 tokens][kv_head][K: head_dim x 16 tokens, V: 16 tokens x
-// head_dim] in f16. K lies transposed so that 16 scores come from whole vectors with no sums across lanes.
+// Block b is contiguous: [layer][tile of 16 tokens][kv_head], each a tile of kernels/kv_tile.hpp with its K,
+// its V and, in int8, their scales, so that copying a block's bytes copies all there is.
 // f16 rather than bf16 because its three more bits of mantissa serve keys and values better than range that
 // normalised ones never use; what lies outside is clamped.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kv_tile.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/page_memory.hpp"
 #include "runtime/model/model.hpp"
@@ -19,23 +20,28 @@ class kv_pool {
  public:
   kv_pool() = default;
   // As many blocks as `bytes` hold. Untouched blocks cost no memory.
-  // Errors: invalid_argument (block size), resource_exhausted (not even one block).
-  static result<kv_pool> create(const model_config& config, std::int32_t block_size, std::size_t bytes);
+  // Errors: invalid_argument (block size), unsupported (int8 with heads beyond max_int8_head_dim),
+  // resource_exhausted (not even one block).
+  static result<kv_pool> create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,
+                                std::size_t bytes);
 
   const kv_layout& layout() const { return layout_; }
+  kernels::kv_dtype dtype() const { return dtype_; }
+
+  // All layers of block `from` to block `to`.
+  void copy_block(std::int32_t from, std::int32_t to);
 
   // The tile of one KV head that holds `offset` (a token's place within its block).
-  std::uint16_t* tile(std::int32_t block, std::int32_t offset, std::int32_t layer,
-                      std::int32_t kv_head) const {
-    const std::size_t byte = static_cast<std::size_t>(block) * layout_.bytes_per_block +
-                             static_cast<std::size_t>(layer) * layer_bytes_ +
-                             static_cast<std::size_t>(offset / 16) * tile_bytes_ +
-                             static_cast<std::size_t>(kv_head) * head_bytes_;
-    return reinterpret_cast<std::uint16_t*>(memory_.data() + byte);
+  std::byte* tile(std::int32_t block, std::int32_t offset, std::int32_t layer, std::int32_t kv_head) const {
+    return memory_.data() + static_cast<std::size_t>(block) * layout_.bytes_per_block +
+           static_cast<std::size_t>(layer) * layer_bytes_ +
+           static_cast<std::size_t>(offset / kernels::tile_tokens) * tile_bytes_ +
+           static_cast<std::size_t>(kv_head) * head_bytes_;
   }
 
  private:
   kv_layout layout_;
+  kernels::kv_dtype dtype_ = kernels::kv_dtype::f16;
   std::size_t layer_bytes_ = 0;
   std::size_t tile_bytes_ = 0;
   std::size_t head_bytes_ = 0;

@@ -20,6 +20,7 @@ paged_attention::paged_attention(const kernels::kernel_table& kernels, const mod
     space.scores.resize(static_cast<std::size_t>(max_attend_queries) * stretch_tokens);
     space.outputs.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
     space.partial.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
+    space.codes.resize(static_cast<std::size_t>(max_attend_queries * kernels::code_stride(head_dim_)));
   }
 }
 
@@ -94,7 +95,7 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
     arguments.outputs[i] = first_token == 0 ? states[i].output : space.partial.data() + i * head_dim_;
     longest = std::max(longest, arguments.limits[i]);
   }
-  const std::uint16_t* tiles[kernels::stretch_tiles];
+  const std::byte* tiles[kernels::stretch_tiles];
   const std::int32_t block_size = in.pool.layout().block_size;
   for (std::int32_t t = 0; t * tile_tokens < longest; ++t) {
     const std::int32_t token = first_token + t * tile_tokens;
@@ -105,7 +106,8 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
   arguments.num_queries = count;
   arguments.head_dim = head_dim_;
   arguments.scores = space.scores.data();
-  kernels_.attend(arguments);
+  arguments.codes = space.codes.data();
+  kernels_.kv(in.pool.dtype()).attend(arguments);
   for (std::int32_t i = 0; i < count; ++i) {
     if (first_token == 0) {
       states[i].maximum = arguments.maxima[i];

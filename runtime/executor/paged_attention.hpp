@@ -34,9 +34,10 @@ class paged_attention {
   };
   // One thread's work space for up to max_attend_queries queries.
   struct scratch {
-    std::vector<float> scores;   // [queries][stretch_tokens]
-    std::vector<float> outputs;  // [queries][head_dim]: running
-    std::vector<float> partial;  // [queries][head_dim]: of one stretch
+    std::vector<float> scores;        // [queries][stretch_tokens]
+    std::vector<float> outputs;       // [queries][head_dim]: running
+    std::vector<float> partial;       // [queries][head_dim]: of one stretch
+    std::vector<std::int16_t> codes;  // [queries][code_stride]
   };
   struct context {
     const step_batch& batch;

@@ -2,7 +2,9 @@
 
 #include "kernels/cpu/avx2/matmul.hpp"
 #include "kernels/cpu/avx2/vector.hpp"
+#include "kernels/cpu/avx2/wide_dot.hpp"
 #include "kernels/cpu/simd/attention.hpp"
+#include "kernels/cpu/simd/attention_int8.hpp"
 #include "kernels/cpu/simd/elementwise.hpp"
 
 namespace troupe::kernels {
@@ -15,8 +17,8 @@ const kernel_table avx2_kernels{
     .rms_norm = rms_norm<vector16>,
     .silu_multiply = silu_multiply<vector16>,
     .rotate = rotate<vector16>,
-    .store_kv = store_kv<vector16>,
-    .attend = attend<vector16>,
+    .f16_kv = {store_kv<vector16>, attend<vector16>},
+    .int8_kv = {store_kv_int8<vector16>, attend_int8<vector16, wide_dot>},
     .merge = merge<vector16>,
     .finish = finish<vector16>,
     .arg_max = arg_max<vector16>,

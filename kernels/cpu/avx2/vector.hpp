@@ -95,6 +95,25 @@ struct vector16 {
     const __m256i ordered = _mm256_permute4x64_epi64(words, 0xD8);
     return _mm_packs_epi16(_mm256_castsi256_si128(ordered), _mm256_extracti128_si256(ordered, 1));
   }
+  // Sums and differences of lanes at distance 1, 2, 4, 8: a Hadamard transform of 16.
+  static type hadamard(type x) {
+    const type within{hadamard(x.low), hadamard(x.high)};
+    return {_mm256_add_ps(within.low, within.high), _mm256_sub_ps(within.low, within.high)};
+  }
+  static __m256 hadamard(__m256 x) {
+    x = sums_and_differences<0xAA>(_mm256_permute_ps(x, 0xB1), x);
+    x = sums_and_differences<0xCC>(_mm256_permute_ps(x, 0x4E), x);
+    return sums_and_differences<0xF0>(_mm256_permute2f128_ps(x, x, 1), x);
+  }
+  template <int Differences>
+  static __m256 sums_and_differences(__m256 partner, __m256 x) {
+    return _mm256_blend_ps(_mm256_add_ps(partner, x), _mm256_sub_ps(partner, x), Differences);
+  }
+  // 128 + the value rounded within +-127.
+  static void store_raised_codes(std::uint8_t* p, type x) {
+    const __m128i raise = _mm_set1_epi8(static_cast<char>(-128));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_xor_si128(to_codes(x), raise));
+  }
   // Rounds to int8 within +-127; stores 32 codes and the sum of each half.
   static void store_codes(std::int8_t* p, type low, type high, std::int32_t (&sums)[2]) {
     const __m256i codes = _mm256_inserti128_si256(_mm256_castsi128_si256(to_codes(low)), to_codes(high), 1);

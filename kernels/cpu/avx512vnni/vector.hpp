@@ -62,6 +62,22 @@ struct vector16 {
     const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }
+  // Sums and differences of lanes at distance 1, 2, 4, 8: a Hadamard transform of 16.
+  static type hadamard(type x) {
+    x = sums_and_differences(_mm512_permute_ps(x, 0xB1), x, 0xAAAA);
+    x = sums_and_differences(_mm512_permute_ps(x, 0x4E), x, 0xCCCC);
+    x = sums_and_differences(_mm512_shuffle_f32x4(x, x, 0xB1), x, 0xF0F0);
+    return sums_and_differences(_mm512_shuffle_f32x4(x, x, 0x4E), x, 0xFF00);
+  }
+  static type sums_and_differences(type partner, type x, __mmask16 differences) {
+    return _mm512_mask_sub_ps(_mm512_add_ps(partner, x), differences, partner, x);
+  }
+  // 128 + the value rounded within +-127.
+  static void store_raised_codes(std::uint8_t* p, type x) {
+    const __m512i codes = _mm512_cvtps_epi32(min(max(x, set(-127.0F)), set(127.0F)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm512_cvtepi32_epi8(_mm512_add_epi32(codes, _mm512_set1_epi32(128))));
+  }
   // Rounds to int8 within +-127; stores 32 codes and the sum of each half.
   static void store_codes(std::int8_t* p, type low, type high, std::int32_t (&sums)[2]) {
     const __m128i first = _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(min(max(low, set(-127.0F)), set(127.0F))));

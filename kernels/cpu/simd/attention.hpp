@@ -1,18 +1,22 @@
-// Attention over V, a vector of 16 floats (see elementwise.hpp for the linkage). Queries share each load of K
-// and V.
+// Attention over f16 tiles with V, a vector of 16 floats (see elementwise.hpp for the linkage). Queries share
+// each load of K and V.
 #pragma once
 #include "kernels/cpu/simd/elementwise.hpp"
 
 namespace troupe::kernels {
 namespace {
 
+inline const std::uint16_t* halves(const std::byte* tile) {
+  return reinterpret_cast<const std::uint16_t*>(tile);
+}
+
 // Keys and values lie in pages of their own that no hardware prefetch crosses into: while one tile's keys are
 // read, the same place of its values and of the next tile's keys is asked for.
 inline void prefetch_places(const attend_arguments& a, std::int32_t tile, std::int32_t tiles,
                             std::int32_t next, std::int32_t end, std::int32_t d) {
   for (std::int32_t t = 0; t < tiles; ++t) {
-    __builtin_prefetch(a.tiles[tile + t] + (a.head_dim + d) * tile_tokens);
-    if (next + t < end) __builtin_prefetch(a.tiles[next + t] + d * tile_tokens);
+    __builtin_prefetch(halves(a.tiles[tile + t]) + (a.head_dim + d) * tile_tokens);
+    if (next + t < end) __builtin_prefetch(halves(a.tiles[next + t]) + d * tile_tokens);
   }
 }
 
@@ -27,7 +31,7 @@ inline void tile_scores(const attend_arguments& a, std::int32_t query, std::int3
   for (std::int32_t d = 0; d < a.head_dim; ++d) {
     if (d % 2 == 0) prefetch_places(a, tile, Tiles, tile + Tiles, end, d);
     typename V::type keys[Tiles];
-    for (int t = 0; t < Tiles; ++t) keys[t] = V::load_f16(a.tiles[tile + t] + d * tile_tokens);
+    for (int t = 0; t < Tiles; ++t) keys[t] = V::load_f16(halves(a.tiles[tile + t]) + d * tile_tokens);
     for (int q = 0; q < Q; ++q) {
       const auto value = V::set(a.queries[query + q][d]);
       for (int t = 0; t < Tiles; ++t) sums[q][t] = V::fma(value, keys[t], sums[q][t]);
@@ -75,7 +79,7 @@ inline void weighted_values(attend_arguments& a, std::int32_t query, std::int32_
   const float* weights = a.scores + query * stretch_tokens;
   for (std::int32_t t = 0; t < tokens; ++t) {
     const std::uint16_t* row =
-        a.tiles[t / tile_tokens] + (tile_tokens + t % tile_tokens) * a.head_dim + column;
+        halves(a.tiles[t / tile_tokens]) + (tile_tokens + t % tile_tokens) * a.head_dim + column;
     typename V::type values[Columns];
     for (int c = 0; c < Columns; ++c) values[c] = V::load_f16(row + c * 16);
     for (int q = 0; q < Q; ++q) {
@@ -102,30 +106,31 @@ inline void attend_queries(attend_arguments& a, std::int32_t query) {
   for (; column < a.head_dim; column += 16) weighted_values<V, Q, 1>(a, query, column, tokens);
 }
 
-template <class V>
-void attend(attend_arguments& a) {
+// Calls Attend::queries<Q>(a, query) for stretches of Q queries, as many at once as V has registers for.
+template <class V, class Attend>
+inline void attend_in_turn(attend_arguments& a) {
   std::int32_t query = 0;
   while (query < a.num_queries) {
     const std::int32_t left = a.num_queries - query;
     const std::int32_t taken = left < V::queries_at_once ? left : V::queries_at_once;
     switch (taken) {
       case 1:
-        attend_queries<V, 1>(a, query);
+        Attend::template queries<1>(a, query);
         break;
       case 2:
-        attend_queries<V, 2>(a, query);
+        Attend::template queries<2>(a, query);
         break;
       case 3:
-        attend_queries<V, 3>(a, query);
+        Attend::template queries<3>(a, query);
         break;
       case 4:
-        attend_queries<V, 4>(a, query);
+        Attend::template queries<4>(a, query);
         break;
       case 5:
-        attend_queries<V, 5>(a, query);
+        Attend::template queries<5>(a, query);
         break;
       default:
-        attend_queries<V, 6>(a, query);
+        Attend::template queries<6>(a, query);
         break;
     }
     query += taken < max_attend_queries ? taken : max_attend_queries;
@@ -133,16 +138,33 @@ void attend(attend_arguments& a) {
 }
 
 template <class V>
+struct f16_attention {
+  template <int Q>
+  static void queries(attend_arguments& a, std::int32_t query) {
+    attend_queries<V, Q>(a, query);
+  }
+};
+
+template <class V>
+void attend(attend_arguments& a) {
+  attend_in_turn<V, f16_attention<V>>(a);
+}
+
+template <class V>
+inline typename V::type finite_in_f16(typename V::type x) {
+  return V::min(V::max(x, V::set(-65504.0F)), V::set(65504.0F));
+}
+
+template <class V>
 void store_kv(const float* key, const float* value, std::int32_t head_dim, std::int32_t token,
-              std::uint16_t* tile) {
-  const auto lowest = V::set(-65504.0F);
-  const auto highest = V::set(65504.0F);
-  std::uint16_t* values = tile + (tile_tokens + token) * head_dim;
+              std::byte* tile) {
+  auto* key_codes = reinterpret_cast<std::uint16_t*>(tile);
+  std::uint16_t* values = key_codes + (tile_tokens + token) * head_dim;
   for (std::int32_t d = 0; d < head_dim; d += 16) {
     std::uint16_t keys[16];
-    V::store_f16(keys, V::min(V::max(V::load(key + d), lowest), highest));
-    for (std::int32_t i = 0; i < 16; ++i) tile[(d + i) * tile_tokens + token] = keys[i];
-    V::store_f16(values + d, V::min(V::max(V::load(value + d), lowest), highest));
+    V::store_f16(keys, finite_in_f16<V>(V::load(key + d)));
+    for (std::int32_t i = 0; i < 16; ++i) key_codes[(d + i) * tile_tokens + token] = keys[i];
+    V::store_f16(values + d, finite_in_f16<V>(V::load(value + d)));
   }
 }
 

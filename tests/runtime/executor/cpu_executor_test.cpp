@@ -18,7 +18,7 @@ using test::chunk;
 using test::executor_driver;
 
 cpu_executor_options options(std::int32_t threads = 1, std::int32_t block_size = 16,
-                             std::string path = "auto") {
+                             std::string path = "auto", std::string dtype = "auto") {
   cpu_executor_options made;
   made.limits = {.max_rows = 600,
                  .max_sequences = 48,
@@ -27,6 +27,7 @@ cpu_executor_options options(std::int32_t threads = 1, std::int32_t block_size =
                  .kv_cache_bytes = 24U << 20};
   made.threads = threads;
   made.kernel_path = std::move(path);
+  made.kv_cache_dtype = std::move(dtype);
   return made;
 }
 
@@ -70,24 +71,43 @@ TEST(cpu_executor, every_kernel_path_gives_the_same_bits) {
        {tensor_type::q4_1, tensor_type::q8_0, tensor_type::q5_1, tensor_type::q6_k, tensor_type::f16}) {
     const auto model = test::load_from_memory(
         test::tiny_model({.kind = test::tiny_kind::qwen3, .weights = type, .embedding = type}));
-    std::vector<float> expected;
-    for (const kernels::kernel_table* table : kernels::available_kernels()) {
-      std::mt19937 random(5);
-      const auto device = make(model, options(1, 16, table->name));
-      EXPECT_EQ(device->kernel_path(), table->name);
-      executor_driver driver(*device);
-      const auto sequence =
-          driver.add(random_prompt(40, model->config.vocab_size, random), with_all_logprobs(model));
-      driver.generate(sequence, 4);
-      if (expected.empty()) expected = flatten(driver[sequence]);
-      EXPECT_TRUE(same_bits(flatten(driver[sequence]), expected)) << table->name << " " << to_string(type);
+    for (const char* dtype : {"f16", "int8"}) {
+      std::vector<float> expected;
+      for (const kernels::kernel_table* table : kernels::available_kernels()) {
+        std::mt19937 random(5);
+        const auto device = make(model, options(1, 16, table->name, dtype));
+        EXPECT_EQ(device->kernel_path(), table->name);
+        executor_driver driver(*device);
+        const auto sequence =
+            driver.add(random_prompt(40, model->config.vocab_size, random), with_all_logprobs(model));
+        driver.generate(sequence, 4);
+        if (expected.empty()) expected = flatten(driver[sequence]);
+        EXPECT_TRUE(same_bits(flatten(driver[sequence]), expected))
+            << table->name << " " << to_string(type) << " " << dtype;
+      }
     }
   }
 }
 
+TEST(cpu_executor, says_how_it_stores_keys_and_values_and_what_a_block_takes) {
+  const auto model = test::load_from_memory(test::tiny_model());
+  const model_config& config = model->config;
+  const auto heads = static_cast<std::size_t>(config.num_layers * config.num_kv_heads);
+  const auto dim = static_cast<std::size_t>(config.head_dim);
+  const kv_layout halves = make(model, options())->layout();
+  EXPECT_EQ(halves.dtype, "f16");
+  EXPECT_EQ(halves.bytes_per_block, heads * 16 * dim * 2 * 2);
+  const kv_layout codes = make(model, options(1, 16, "auto", "int8"))->layout();
+  EXPECT_EQ(codes.dtype, "int8");
+  EXPECT_EQ(codes.bytes_per_block, heads * 16 * (dim + 4) * 2);  // a scale of four bytes per head and token
+  EXPECT_EQ(make_cpu_executor(model, options(1, 16, "auto", "fp8")).error().code,
+            error_code::invalid_argument);
+}
+
 // One request alone, whole prompt at once, one thread: what its company must not change.
-std::vector<float> alone(const model_ptr& model, const std::vector<token_id>& prompt, std::int32_t count) {
-  const auto device = make(model, options());
+std::vector<float> alone(const model_ptr& model, const std::vector<token_id>& prompt, std::int32_t count,
+                         const char* dtype = "auto") {
+  const auto device = make(model, options(1, 16, "auto", dtype));
   executor_driver driver(*device);
   const auto sequence = driver.add(prompt, with_all_logprobs(model));
   driver.generate(sequence, count);
@@ -123,6 +143,7 @@ struct law_case {
   gguf::tensor_type type;
   std::int32_t threads;
   std::int32_t block_size;
+  const char* dtype = "f16";
 };
 
 class company : public testing::TestWithParam<law_case> {};
@@ -131,7 +152,7 @@ TEST_P(company, never_changes_a_requests_bits) {
   const law_case& with = GetParam();
   const auto model = test::load_from_memory(test::tiny_model(
       {.kind = with.kind, .weights = with.type, .embedding = with.type, .context_length = 1024}));
-  const auto device = make(model, options(with.threads, with.block_size));
+  const auto device = make(model, options(with.threads, with.block_size, "auto", with.dtype));
   std::mt19937 random(17);
   std::vector<std::int32_t> order(static_cast<std::size_t>(device->layout().num_blocks));
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
@@ -145,19 +166,22 @@ TEST_P(company, never_changes_a_requests_bits) {
   }
   run_crowd(driver, sequences, 5, random);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    EXPECT_TRUE(same_bits(flatten(driver[sequences[i]]), alone(model, prompts[i], 5))) << prompts[i].size();
+    EXPECT_TRUE(same_bits(flatten(driver[sequences[i]]), alone(model, prompts[i], 5, with.dtype)))
+        << prompts[i].size();
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     law, company,
-    testing::Values(law_case{"q4_1_two_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 2, 16},
-                    law_case{"q4_1_three_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 3, 32},
-                    law_case{"q8_0_one_thread", test::tiny_kind::qwen2, gguf::tensor_type::q8_0, 1, 64},
-                    law_case{"q6_k_three_threads", test::tiny_kind::llama_untied, gguf::tensor_type::q6_k, 3,
-                             16},
-                    law_case{"q5_1_two_threads", test::tiny_kind::qwen3, gguf::tensor_type::q5_1, 2, 48},
-                    law_case{"f16_two_threads", test::tiny_kind::mistral, gguf::tensor_type::f16, 2, 16}),
+    testing::Values(
+        law_case{"q4_1_two_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 2, 16},
+        law_case{"q4_1_three_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 3, 32},
+        law_case{"q8_0_one_thread", test::tiny_kind::qwen2, gguf::tensor_type::q8_0, 1, 64},
+        law_case{"q6_k_three_threads", test::tiny_kind::llama_untied, gguf::tensor_type::q6_k, 3, 16},
+        law_case{"q5_1_two_threads", test::tiny_kind::qwen3, gguf::tensor_type::q5_1, 2, 48},
+        law_case{"f16_two_threads", test::tiny_kind::mistral, gguf::tensor_type::f16, 2, 16},
+        law_case{"int8_kv_two_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 2, 32, "int8"},
+        law_case{"int8_kv_three_threads", test::tiny_kind::qwen3, gguf::tensor_type::q8_0, 3, 16, "int8"}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
 TEST(cpu_executor, a_preempted_sequence_recomputes_the_same_bits_in_other_blocks) {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "runtime/executor/cpu_executor.hpp"
@@ -14,33 +15,41 @@ namespace {
 
 using nlohmann::json;
 
-class golden : public testing::Test {
+class golden : public testing::TestWithParam<const char*> {
  protected:
   static void SetUpTestSuite() {
     const auto model = load_model(test::default_model_path());
     ASSERT_TRUE(model.has_value()) << model.error().message;
-    cpu_executor_options options;
-    options.limits = {
-        .max_rows = 1024, .max_sequences = 8, .max_model_len = 2048, .kv_cache_bytes = 64U << 20};
-    auto made = make_cpu_executor(*model, options);
-    ASSERT_TRUE(made.has_value()) << made.error().message;
-    device_ = std::move(*made);
+    for (const char* dtype : {"f16", "int8"}) {
+      cpu_executor_options options;
+      options.limits = {
+          .max_rows = 1024, .max_sequences = 8, .max_model_len = 2048, .kv_cache_bytes = 64U << 20};
+      options.kv_cache_dtype = dtype;
+      auto made = make_cpu_executor(*model, options);
+      ASSERT_TRUE(made.has_value()) << made.error().message;
+      devices_[dtype] = std::move(*made);
+    }
     std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/data/smollm2_logits.jsonl");
     for (std::string line; std::getline(file, line);) cases_.push_back(json::parse(line));
     ASSERT_EQ(cases_.size(), 10U);
   }
-  static void TearDownTestSuite() { device_.reset(); }
+  static void TearDownTestSuite() { devices_.clear(); }
 
-  static std::unique_ptr<executor> device_;
+  executor& device() { return *devices_[GetParam()]; }
+
+  static std::map<std::string, std::unique_ptr<executor>> devices_;
   static std::vector<json> cases_;
 };
 
-std::unique_ptr<executor> golden::device_;
+std::map<std::string, std::unique_ptr<executor>> golden::devices_;
 std::vector<json> golden::cases_;
 
-TEST_F(golden, greedy_follows_the_reference_up_to_the_first_small_margin) {
+INSTANTIATE_TEST_SUITE_P(kv_cache_dtype, golden, testing::Values("f16", "int8"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST_P(golden, greedy_follows_the_reference_up_to_the_first_small_margin) {
   for (const json& expected : cases_) {
-    test::executor_driver driver(*device_);
+    test::executor_driver driver(device());
     const auto sequence = driver.add(expected["token_ids"], test::greedy());
     const auto ids = expected["greedy_ids"].get<std::vector<token_id>>();
     const auto margins = expected["greedy_margin"].get<std::vector<double>>();
@@ -52,19 +61,19 @@ TEST_F(golden, greedy_follows_the_reference_up_to_the_first_small_margin) {
   }
 }
 
-TEST_F(golden, top_three_log_probabilities_are_close_to_the_reference) {
+TEST_P(golden, top_three_log_probabilities_are_close_to_the_reference) {
   double distance = 0;
   int count = 0;
   for (const json& expected : cases_) {
-    test::executor_driver driver(*device_);
+    test::executor_driver driver(device());
     const auto tokens = expected["token_ids"].get<std::vector<token_id>>();
     const auto sequence = driver.add(tokens, test::greedy());
     step_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
     for (int i = 0; i < 3; ++i)
       batch.prompt_logprobs.push_back({0, batch.num_rows() - 1, expected["top_ids"][i], 0});
     step_result result;
-    device_->forward(batch);
-    device_->sample(batch, result);
+    device().forward(batch);
+    device().sample(batch, result);
     for (int i = 0; i < 3; ++i) {
       const double reference = expected["top_logits"][i].get<double>() - expected["logsumexp"].get<double>();
       distance += std::abs(result.prompt_logprobs[static_cast<std::size_t>(i)].logprob - reference);
@@ -75,12 +84,12 @@ TEST_F(golden, top_three_log_probabilities_are_close_to_the_reference) {
   EXPECT_LE(distance / count, 0.12);
 }
 
-TEST_F(golden, mean_log_probability_of_the_prompts_is_close_to_the_reference) {
+TEST_P(golden, mean_log_probability_of_the_prompts_is_close_to_the_reference) {
   double sum = 0;
   double reference = 0;
   double count = 0;
   for (const json& expected : cases_) {
-    test::executor_driver driver(*device_);
+    test::executor_driver driver(device());
     const auto tokens = expected["token_ids"].get<std::vector<token_id>>();
     const auto sequence = driver.add(tokens, test::greedy());
     step_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
@@ -88,8 +97,8 @@ TEST_F(golden, mean_log_probability_of_the_prompts_is_close_to_the_reference) {
       batch.prompt_logprobs.push_back({0, i, tokens[static_cast<std::size_t>(i) + 1], 0});
     }
     step_result result;
-    device_->forward(batch);
-    device_->sample(batch, result);
+    device().forward(batch);
+    device().sample(batch, result);
     for (const token_logprobs& entry : result.prompt_logprobs) sum -= entry.logprob;
     const auto predicted = static_cast<double>(result.prompt_logprobs.size());
     reference += expected["mean_prompt_nll"].get<double>() * predicted;

@@ -29,7 +29,12 @@ double window_nll(executor& device, const std::vector<token_id>& window) {
   return sum;
 }
 
-TEST(perplexity, is_within_half_a_percent_of_the_fp32_reference) {
+class perplexity : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(kv_cache_dtype, perplexity, testing::Values("f16", "int8"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST_P(perplexity, is_within_half_a_percent_of_the_fp32_reference) {
   std::ifstream rule_file(std::string(TROUPE_SOURCE_DIR) + "/tests/data/smollm2_perplexity.json");
   const auto rule = nlohmann::json::parse(rule_file);
   std::ifstream text_file("/usr/share/common-licenses/GPL-3");
@@ -48,6 +53,7 @@ TEST(perplexity, is_within_half_a_percent_of_the_fp32_reference) {
                     .max_sequences = 1,
                     .max_model_len = static_cast<std::int32_t>(width),
                     .kv_cache_bytes = 64U << 20};
+  options.kv_cache_dtype = GetParam();
   auto device = make_cpu_executor(*model, options);
   ASSERT_TRUE(device.has_value()) << device.error().message;
   double nll = 0;
@@ -56,10 +62,10 @@ TEST(perplexity, is_within_half_a_percent_of_the_fp32_reference) {
     nll += window_nll(**device, {ids.begin() + windows * width, ids.begin() + (windows + 1) * width});
   }
   EXPECT_EQ(windows, rule["windows"].get<std::ptrdiff_t>());
-  const double perplexity = std::exp(nll / static_cast<double>(windows * (width - 1)));
+  const double measured = std::exp(nll / static_cast<double>(windows * (width - 1)));
   const auto reference = rule["perplexity"].get<double>();
-  RecordProperty("perplexity", std::to_string(perplexity));
-  EXPECT_NEAR(perplexity, reference, 0.005 * reference);
+  RecordProperty("perplexity", std::to_string(measured));
+  EXPECT_NEAR(measured, reference, 0.005 * reference);
 }
 
 }  // namespace
