@@ -1,6 +1,7 @@
-// The engine without any actor: model file, prompt, text. Links the runtime library alone.
+// The engine without any actor: model file, text to go on with (no chat template), what follows it. Links the
+// runtime library alone.
 //
-//   example_generate MODEL.gguf PROMPT [MAX_TOKENS]
+//   example_generate MODEL.gguf TEXT [MAX_TOKENS]
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -36,9 +37,14 @@ int generate(troupe::engine& engine, const troupe::tokenizer_ptr& tokenizer, tro
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    std::fprintf(stderr, "usage: %s MODEL.gguf PROMPT [MAX_TOKENS]\n", argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s MODEL.gguf TEXT [MAX_TOKENS]\nGoes on with TEXT, as in \"Once upon a time\".\n",
+                 argv[0]);
     return 2;
   }
+  const int max_tokens = argc > 3 ? std::atoi(argv[3]) : 64;
+  if (max_tokens < 1)
+    return complain({troupe::error_code::invalid_argument, "MAX_TOKENS must be at least 1"});
   const auto model = troupe::load_model(argv[1]);
   if (!model) return complain(model.error());
   const auto tokenizer = troupe::load_tokenizer((*model)->file);
@@ -62,7 +68,7 @@ int main(int argc, char** argv) {
 
   troupe::sampling_params greedy;
   greedy.temperature = 0.0F;
-  greedy.max_tokens = argc > 3 ? std::atoi(argv[3]) : 64;
+  greedy.max_tokens = max_tokens;
   return generate(engine, *tokenizer,
                   {.id = 1,
                    .prompt = (*tokenizer)->encode(argv[2], {}),

@@ -44,6 +44,8 @@ class Client:
         if len(header) < HEADER.size:
             raise TroupeError("the server closed the connection")
         length, kind, request = HEADER.unpack(header)
+        if kind not in (WELCOME, DELTA, FINISHED, PONG, ERROR):
+            raise TroupeError("the server does not speak this protocol: is this its TCP port?")
         payload = self.stream.read(length)
         message = payload if kind == PONG else json.loads(payload)
         if kind == ERROR and request == 0:
@@ -74,23 +76,24 @@ class Client:
                     raise TroupeError(message["error"]["message"])
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Generate text over troupe's TCP protocol.")
-    parser.add_argument("prompts", nargs="+")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=7777)
-    parser.add_argument("--max-tokens", type=int, default=128)
-    parser.add_argument("--temperature", type=float, default=0.0)
-    args = parser.parse_args()
-    sampling = {"max_tokens": args.max_tokens, "temperature": args.temperature}
-    with Client(args.host, args.port) as client:
-        answers = {client.generate(messages=[{"role": "user", "content": p}], **sampling): "" for p in args.prompts}
+def ask(prompts, host, port, **sampling):
+    """Prints the answers: one as it comes, several one after the other."""
+    with Client(host, port) as client:
+        answers = {client.generate(messages=[{"role": "user", "content": p}], **sampling): "" for p in prompts}
         for number, text in client.pieces(*answers):
             answers[number] += text
             if len(answers) == 1:
                 print(text, end="", flush=True)
-        print("\n" if len(answers) == 1 else "\n\n".join(answers.values()))
+        print("" if len(answers) == 1 else "\n\n".join(answers.values()))
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description="Generate text over troupe's TCP protocol.")
+    parser.add_argument("prompts", nargs="+")
+    for flag, default in {"--host": "127.0.0.1", "--port": 7777, "--max-tokens": 128, "--temperature": 0.0}.items():
+        parser.add_argument(flag, type=type(default), default=default)
+    args = parser.parse_args()
+    try:
+        ask(**vars(args))
+    except (OSError, TroupeError) as failure:
+        raise SystemExit(f"tcp_client: {args.host}:{args.port}: {failure}")

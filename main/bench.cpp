@@ -14,7 +14,7 @@
 #include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
 #include "main/progress.hpp"
-#include "runtime/executor/thread_team.hpp"
+#include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe::cli {

@@ -2,7 +2,7 @@
 
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
-#include "runtime/executor/thread_team.hpp"
+#include "runtime/executor/usable_cores.hpp"
 
 namespace troupe::cli {
 

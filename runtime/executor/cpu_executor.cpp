@@ -9,6 +9,7 @@
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/decoder.hpp"
 #include "runtime/sampling/sampler.hpp"
+#include "runtime/executor/usable_cores.hpp"
 
 namespace troupe {
 namespace {

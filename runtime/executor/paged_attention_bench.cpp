@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/dispatch.hpp"
+#include "runtime/executor/usable_cores.hpp"
 
 namespace {
 

@@ -1,9 +1,9 @@
 #include "runtime/executor/thread_team.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "runtime/executor/usable_cores.hpp"
 
 namespace troupe {
 namespace {
@@ -17,13 +17,6 @@ struct task_interrupted {};
 void pause() { __builtin_ia32_pause(); }
 
 }  // namespace
-
-std::int32_t usable_cores() {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (::sched_getaffinity(0, sizeof(cores), &cores) == 0) return std::max(1, CPU_COUNT(&cores));
-  return static_cast<std::int32_t>(std::max(1U, std::thread::hardware_concurrency()));
-}
 
 thread_team::thread_team(std::int32_t members)
     : size_(std::max(1, members)), spins_(size_ <= usable_cores() ? spins_before_sleep : 0) {

@@ -11,9 +11,6 @@
 
 namespace troupe {
 
-// Cores that this process may use, by its affinity mask; at least 1.
-std::int32_t usable_cores();
-
 class thread_team {
  public:
   // Waiting members spin for a moment, then sleep; a team larger than the usable cores sleeps at once.
