@@ -36,6 +36,13 @@ result<std::int32_t> context_length(std::int32_t wanted, std::int32_t trained) {
   return wanted;
 }
 
+void log_kv_cache(const kv_layout& layout) {
+  const double mebibytes = static_cast<double>(layout.num_blocks) *
+                           static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
+  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all",
+               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes);
+}
+
 }  // namespace
 
 std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
@@ -63,6 +70,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
                                .kv_cache_bytes = options.kv_cache_bytes};
   cpu_executor_options cpu;
   cpu.limits = limits;
+  cpu.memory_utilization = options.memory_utilization;
   cpu.threads = options.threads;
   cpu.kernel_path = options.kernel_path;
   cpu.kv_cache_dtype = options.kv_cache_dtype;
@@ -70,9 +78,8 @@ result<loaded_engine> load_engine(const engine_options& options) {
   result<std::unique_ptr<executor>> device = make_cpu_executor(*model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   const kv_layout layout = (*device)->layout();
-  spdlog::info("weights packed for {}; {} KV blocks of {} tokens in {}, {} bytes per block",
-               (*device)->kernel_path(), layout.num_blocks, layout.block_size, layout.dtype,
-               layout.bytes_per_block);
+  spdlog::info("weights packed for {}", (*device)->kernel_path());
+  log_kv_cache(layout);
 
   loaded_engine engine;
   engine.device = std::move(*device);

@@ -21,6 +21,7 @@ struct engine_options {
   std::int32_t block_size = 16;
   std::size_t kv_cache_bytes = std::size_t{1} << 30U;
   std::string kv_cache_dtype = "auto";
+  double memory_utilization = 0;  // above 0: this share of the free memory in place of kv_cache_bytes
   std::int32_t threads = 0;  // of the executor; 0: one per core that the process may use
   std::string kernel_path = "auto";
 };

@@ -28,6 +28,14 @@ std::string spellings(const option& which) {
   return text;
 }
 
+// CLI11 reads a flag's value only after its checks, and fails without saying which flag it was.
+std::string is_truth_value(const std::string& text) {
+  for (const char* each : {"true", "false", "on", "off", "yes", "no", "1", "0"}) {
+    if (text == each) return {};
+  }
+  return "expected true or false, got \"" + text + "\"";
+}
+
 }  // namespace
 
 void add_flags(CLI::App& app, std::initializer_list<option_group> groups, setting_sources& sources) {
@@ -45,6 +53,7 @@ void add_flags(CLI::App& app, std::initializer_list<option_group> groups, settin
       app.add_flag_function(
              spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
              std::string(which.help) + " (=" + value + ")")
+          ->check(CLI::Validator(is_truth_value, ""))
           ->group(heading(which.group));
     } else {
       app.add_option_function<std::string>(spellings(which), keep, std::string(which.help))

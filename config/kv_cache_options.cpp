@@ -14,6 +14,9 @@ std::vector<option> kv_cache_options() {
       text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
                   "How keys and values are stored; int8 takes half the memory; auto: f16 on the CPU",
                   {"auto", "f16", "int8"}),
+      ratio_option("memory_utilization", group::engine, &settings::memory_utilization, 0, 1000,
+                   "Share of the memory that is free beside the weights for the KV cache, in place of "
+                   "--kv-cache-memory; 0: off"),
   };
 }
 

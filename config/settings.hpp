@@ -18,6 +18,7 @@ struct settings {
   std::int32_t block_size = 16;
   std::uint64_t kv_cache_memory = 1ULL << 30U;
   std::string kv_cache_dtype = "auto";
+  double memory_utilization = 0;  // of what is free; 0: kv_cache_memory says how much
   std::int32_t threads = 0;  // 0: one per core that the process may use
   std::string kernel_path = "auto";
   std::int32_t tokenizer_workers = 2;

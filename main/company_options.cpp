@@ -15,6 +15,7 @@ company_options to_company_options(const config::settings& settings, const std::
   out.engine.block_size = settings.block_size;
   out.engine.kv_cache_bytes = settings.kv_cache_memory;
   out.engine.kv_cache_dtype = settings.kv_cache_dtype;
+  out.engine.memory_utilization = settings.memory_utilization;
   out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
   out.engine.kernel_path = settings.kernel_path;
   out.served_model_name =

@@ -39,9 +39,9 @@ int report_listening(const error& failure) {
   return failure.code == error_code::invalid_argument ? exit_configuration : exit_failure;
 }
 
-void log_engine(const company_options& options, const loaded_engine& engine, std::uint64_t kv_cache_memory) {
-  spdlog::info("model {}, context {} tokens, KV cache {}, {} threads on {}", options.served_model_name,
-               engine.max_model_len, config::size_text(kv_cache_memory), options.engine.threads, cpu_name());
+void log_engine(const company_options& options, const loaded_engine& engine) {
+  spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
+               engine.max_model_len, options.engine.threads, cpu_name());
 }
 
 // Opens both ports; the exit code where one cannot be had.
@@ -117,7 +117,7 @@ int serve(const config::setting_sources& sources) {
   company_options options = to_company_options(settings, *path);
   auto engine = load_engine(options.engine);
   if (!engine) return report(engine.error());
-  log_engine(options, *engine, settings.kv_cache_memory);
+  log_engine(options, *engine);
   options.loaded = std::move(*engine);
   stop_request stop;  // outlives the company, which may tell it until its end
   auto started = company::start(std::move(options));

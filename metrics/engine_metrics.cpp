@@ -144,6 +144,13 @@ void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting) {
 }
 
 void engine_metrics::set_kv_cache_usage(double share) { state_->set(metric::kv_cache_usage, share); }
+void engine_metrics::add_prefix_cache(std::uint64_t queries, std::uint64_t hits) {
+  state_->increment(metric::prefix_cache_queries, queries);
+  state_->increment(metric::prefix_cache_hits, hits);
+}
+void engine_metrics::add_prompt_tokens_cached(std::uint64_t count) {
+  state_->increment(metric::prompt_tokens_cached, count);
+}
 void engine_metrics::add_prompt_tokens(std::uint64_t count) {
   state_->increment(metric::prompt_tokens, count);
 }

@@ -59,6 +59,9 @@ class engine_metrics {
 
   void set_requests(std::int64_t running, std::int64_t waiting);
   void set_kv_cache_usage(double share);
+  // In tokens.
+  void add_prefix_cache(std::uint64_t queries, std::uint64_t hits);
+  void add_prompt_tokens_cached(std::uint64_t count);
   void add_prompt_tokens(std::uint64_t count);
   void add_generation_tokens(std::uint64_t count);
   void add_preemptions(std::uint64_t count);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/dispatch.hpp"
+#include "runtime/executor/available_memory.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/decoder.hpp"
 #include "runtime/sampling/sampler.hpp"
@@ -129,10 +130,21 @@ result<void> check_options(const model_config& config, const cpu_executor_option
   if (options.threads < 0 || options.threads > 1024) {
     return fail(error_code::invalid_argument, "threads must be 0 to 1024", "threads");
   }
+  if (!(options.memory_utilization >= 0 && options.memory_utilization <= 1)) {
+    return fail(error_code::invalid_argument, "memory_utilization must be 0 to 1", "memory_utilization");
+  }
   if (config.head_dim % kernels::panel_outputs != 0) {
     return fail(error_code::unsupported, "attention heads of a size that is no multiple of 16");
   }
   return {};
+}
+
+// To be called once the weights are in memory.
+result<std::size_t> kv_cache_bytes(const cpu_executor_options& options) {
+  if (options.memory_utilization <= 0) return options.limits.kv_cache_bytes;
+  const result<std::uint64_t> available = available_memory();
+  if (!available) return tl::unexpected(available.error());
+  return static_cast<std::size_t>(static_cast<double>(*available) * options.memory_utilization);
 }
 
 }  // namespace
@@ -152,10 +164,12 @@ result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
   }
   const auto dtype = find_kv_dtype(options.kv_cache_dtype);
   if (!dtype) return tl::unexpected(dtype.error());
-  auto pool = kv_pool::create(config, *dtype, limits.block_size, limits.kv_cache_bytes);
-  if (!pool) return tl::unexpected(pool.error());
   auto weights = pack_model(*model);
   if (!weights) return tl::unexpected(weights.error());
+  const result<std::size_t> kv_bytes = kv_cache_bytes(options);
+  if (!kv_bytes) return tl::unexpected(kv_bytes.error());
+  auto pool = kv_pool::create(config, *dtype, limits.block_size, *kv_bytes);
+  if (!pool) return tl::unexpected(pool.error());
   const std::int32_t threads = options.threads > 0 ? options.threads : usable_cores();
   try {
     return std::make_unique<cpu_executor>(model, std::move(*weights), std::move(*pool), *kernels, limits,

@@ -77,7 +77,8 @@ TEST(Flags, HelpShowsEveryOptionWithItsDefaultAndMeaning) {
   const std::string help = app.help();
   const settings defaults;
   for (const option& which : options()) {
-    EXPECT_NE(help.find(which.flag() + " "), std::string::npos) << which.name;
+    const std::string behind = which.is_switch() || !which.aliases.empty() ? "," : " ";
+    EXPECT_NE(help.find(which.flag() + behind), std::string::npos) << which.name;
     const std::string value = value_text(defaults, which);
     EXPECT_TRUE(value.empty() || help.find("=" + value) != std::string::npos) << which.name;
   }

@@ -62,8 +62,11 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:num_requests_waiting", "gauge"},
       {"vllm:kv_cache_usage_perc", "gauge"},
       {"vllm:cache_config_info", "gauge"},
+      {"vllm:prefix_cache_queries_total", "counter"},
+      {"vllm:prefix_cache_hits_total", "counter"},
       {"vllm:num_preemptions_total", "counter"},
       {"vllm:prompt_tokens_total", "counter"},
+      {"vllm:prompt_tokens_cached_total", "counter"},
       {"vllm:generation_tokens_total", "counter"},
       {"vllm:request_success_total", "counter"},
       {"vllm:iteration_tokens_total", "histogram"},
@@ -140,10 +143,16 @@ TEST(EngineMetrics, CountersAddUp) {
   metrics.add_prompt_tokens(7);
   metrics.add_generation_tokens(3);
   metrics.add_preemptions(1);
+  metrics.add_prefix_cache(20, 0);
+  metrics.add_prefix_cache(12, 8);
+  metrics.add_prompt_tokens_cached(9);
   const exposition text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:prompt_tokens_total")), 17);
   EXPECT_EQ(text.at(sample("vllm:generation_tokens_total")), 3);
   EXPECT_EQ(text.at(sample("vllm:num_preemptions_total")), 1);
+  EXPECT_EQ(text.at(sample("vllm:prefix_cache_queries_total")), 32);
+  EXPECT_EQ(text.at(sample("vllm:prefix_cache_hits_total")), 8);
+  EXPECT_EQ(text.at(sample("vllm:prompt_tokens_cached_total")), 9);
 }
 
 TEST(EngineMetrics, InformationIsOneSampleOfOneThatALaterCallReplaces) {

@@ -1,0 +1,15 @@
+// How much more memory this process may use.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+// Bytes that can be had without swapping: what the kernel calls available, or what the process's control
+// groups (v2, v1) leave of their limits, whichever is less; a file cache that can be dropped counts as free.
+// `root` stands for "/". Errors: io_error where the kernel does not say.
+result<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
+
+}  // namespace troupe
