@@ -12,6 +12,8 @@ const char* heading(option_group group) {
       return "Model";
     case option_group::engine:
       return "Engine";
+    case option_group::bucketing:
+      return "Buckets";
     case option_group::server:
       return "Server";
     case option_group::logging:
@@ -36,32 +38,38 @@ std::string is_truth_value(const std::string& text) {
   return "expected true or false, got \"" + text + "\"";
 }
 
+void add_flag(CLI::App& app, const option& which, setting_sources& sources) {
+  const std::string value = value_text(settings{}, which);
+  const auto keep = [&sources, name = std::string(which.name)](const std::string& text) {
+    sources.flags[name] = text;
+  };
+  if (which.is_switch()) {
+    app.add_flag_function(
+           spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
+           std::string(which.help) + " (=" + value + ")")
+        ->check(CLI::Validator(is_truth_value, ""))
+        ->group(heading(which.group));
+  } else {
+    app.add_option_function<std::string>(spellings(which), keep, std::string(which.help))
+        ->type_name(which.value_name())
+        ->default_str(value)
+        ->group(heading(which.group));
+  }
+}
+
 }  // namespace
 
 void add_flags(CLI::App& app, std::initializer_list<option_group> groups, setting_sources& sources) {
   app.add_option("--config", sources.file, "TOML file with any of these options (also: TROUPE_CONFIG)")
       ->type_name("FILE")
       ->group("Configuration");
-  const settings defaults;
-  for (const option& which : options()) {
-    if (std::find(groups.begin(), groups.end(), which.group) == groups.end()) continue;
-    const std::string value = value_text(defaults, which);
-    const auto keep = [&sources, name = std::string(which.name)](const std::string& text) {
-      sources.flags[name] = text;
-    };
-    if (which.is_switch()) {
-      app.add_flag_function(
-             spellings(which), [keep](std::int64_t on) { keep(on > 0 ? "true" : "false"); },
-             std::string(which.help) + " (=" + value + ")")
-          ->check(CLI::Validator(is_truth_value, ""))
-          ->group(heading(which.group));
-    } else {
-      app.add_option_function<std::string>(spellings(which), keep, std::string(which.help))
-          ->type_name(which.value_name())
-          ->default_str(value)
-          ->group(heading(which.group));
-    }
-  }
+  for (const option& which : options())
+    if (std::find(groups.begin(), groups.end(), which.group) != groups.end()) add_flag(app, which, sources);
+}
+
+void add_flags(CLI::App& app, std::initializer_list<std::string_view> names, setting_sources& sources) {
+  for (const std::string_view name : names)
+    if (const option* which = find_option(name)) add_flag(app, *which, sources);
 }
 
 }  // namespace troupe::config

@@ -1,6 +1,7 @@
 // What the files of options are written with: one builder per kind of value, one function per concern.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -48,6 +49,12 @@ inline option switch_option(std::string_view name, option_group group, bool sett
                             std::string_view help) {
   return {name, group, member, 0, 1, 1, {}, {}, help};
 }
+// A number, or "auto".
+inline option auto_option(std::string_view name, option_group group,
+                          std::optional<std::int32_t> settings::*member, std::int64_t low, std::int64_t high,
+                          std::string_view help) {
+  return {name, group, member, low, high, 1, {}, {}, help};
+}
 // The same option under the names that other programs give it.
 inline option with_aliases(option which, std::vector<std::string_view> aliases) {
   which.aliases = std::move(aliases);
@@ -58,6 +65,7 @@ std::vector<option> model_options();
 std::vector<option> engine_options();
 std::vector<option> scheduler_options();
 std::vector<option> kv_cache_options();
+std::vector<option> bucketing_options();
 std::vector<option> server_options();
 std::vector<option> logging_options();
 

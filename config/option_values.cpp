@@ -9,6 +9,8 @@
 namespace troupe::config {
 namespace {
 
+constexpr std::string_view automatic = "auto";
+
 template <class... Cases>
 struct overloaded : Cases... {
   using Cases::operator()...;
@@ -30,7 +32,8 @@ std::string option::value_name() const {
       overloaded{[](std::string settings::*) { return "TEXT"; }, [](std::int32_t settings::*) { return "N"; },
                  [](std::uint64_t settings::*) { return "SIZE"; },
                  [](std::chrono::milliseconds settings::*) { return "TIME"; },
-                 [](double settings::*) { return "RATIO"; }, [](bool settings::*) { return "true|false"; }},
+                 [](double settings::*) { return "RATIO"; }, [](bool settings::*) { return "true|false"; },
+                 [](std::optional<std::int32_t> settings::*) { return "N|auto"; }},
       member);
 }
 
@@ -40,22 +43,23 @@ std::string option::range() const {
     for (const std::string_view choice : choices) text += (text.empty() ? "" : "|") + std::string(choice);
     return text;
   }
+  const auto number = [](std::int64_t n) { return std::to_string(n); };
   const auto span = [this](const auto& print) {
     return print(low) + " to " + print(high) +
            (multiple_of > 1 ? ", a multiple of " + std::to_string(multiple_of) : "");
   };
   return std::visit(
-      overloaded{
-          [](std::string settings::*) { return std::string(); },
-          [&](std::int32_t settings::*) { return span([](std::int64_t n) { return std::to_string(n); }); },
-          [&](std::uint64_t settings::*) {
-            return span([](std::int64_t n) { return size_text(static_cast<std::uint64_t>(n)); });
-          },
-          [&](std::chrono::milliseconds settings::*) {
-            return span([](std::int64_t n) { return duration_text(std::chrono::milliseconds(n)); });
-          },
-          [&](double settings::*) { return span(ratio_text); },
-          [](bool settings::*) { return std::string("true|false"); }},
+      overloaded{[](std::string settings::*) { return std::string(); },
+                 [&](std::int32_t settings::*) { return span(number); },
+                 [&](std::uint64_t settings::*) {
+                   return span([](std::int64_t n) { return size_text(static_cast<std::uint64_t>(n)); });
+                 },
+                 [&](std::chrono::milliseconds settings::*) {
+                   return span([](std::int64_t n) { return duration_text(std::chrono::milliseconds(n)); });
+                 },
+                 [&](double settings::*) { return span(ratio_text); },
+                 [](bool settings::*) { return std::string("true|false"); },
+                 [&](std::optional<std::int32_t> settings::*) { return "auto or " + span(number); }},
       member);
 }
 
@@ -98,6 +102,14 @@ tl::expected<void, std::string> assign(settings& target, const option& which, st
                  [&](bool settings::*member) {
                    return checked(parse_switch(text), "true or false",
                                   [&](std::int64_t n) { target.*member = n != 0; });
+                 },
+                 [&](std::optional<std::int32_t> settings::*member) -> tl::expected<void, std::string> {
+                   if (text == automatic) {
+                     target.*member = std::nullopt;
+                     return {};
+                   }
+                   return checked(parse_integer(text), "an integer or auto",
+                                  [&](std::int64_t n) { target.*member = static_cast<std::int32_t>(n); });
                  }},
       which.member);
 }
@@ -109,7 +121,10 @@ std::string value_text(const settings& source, const option& which) {
                  [&](std::uint64_t settings::*m) { return size_text(source.*m); },
                  [&](std::chrono::milliseconds settings::*m) { return duration_text(source.*m); },
                  [&](double settings::*m) { return ratio_text(std::llround(source.*m * 1000)); },
-                 [&](bool settings::*m) { return std::string(source.*m ? "true" : "false"); }},
+                 [&](bool settings::*m) { return std::string(source.*m ? "true" : "false"); },
+                 [&](std::optional<std::int32_t> settings::*m) {
+                   return source.*m ? std::to_string(*(source.*m)) : std::string(automatic);
+                 }},
       which.member);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,12 +15,14 @@
 
 namespace troupe::config {
 
-enum class option_group { model, engine, server, logging };
+enum class option_group { model, engine, bucketing, server, logging };
 
-// Where an option's value lives: text, an integer, a size in bytes, a duration, a ratio or a switch.
+// Where an option's value lives: text, an integer, a size in bytes, a duration, a ratio, a switch or an
+// integer that may be left to the program ("auto").
 using option_member =
     std::variant<std::string settings::*, std::int32_t settings::*, std::uint64_t settings::*,
-                 std::chrono::milliseconds settings::*, double settings::*, bool settings::*>;
+                 std::chrono::milliseconds settings::*, double settings::*, bool settings::*,
+                 std::optional<std::int32_t> settings::*>;
 
 struct option {
   std::string_view name;  // the TOML key: "max_num_seqs"
@@ -52,7 +55,7 @@ std::string variable_of(std::string_view name);
 std::string_view nearest_option(std::string_view name);
 
 // Reads `text` as the option's kind, checks its range and stores it: "64", "1GiB", "1.5 MiB", "15", "15s",
-// "500ms", "0.9", "true". The error says what was expected and what came, without where it came from.
+// "500ms", "0.9", "true", "auto". The error says what was expected and what came, without where it came from.
 tl::expected<void, std::string> assign(settings& target, const option& target_option, std::string_view text);
 // The option's value in the form that assign() reads.
 std::string value_text(const settings& source, const option& source_option);

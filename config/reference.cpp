@@ -53,8 +53,10 @@ std::string settings_toml(const loaded_settings& loaded) {
   std::string out;
   for (const option& which : options()) {
     const std::string text = value_text(loaded.values, which);
-    const bool bare = which.is_switch() || std::holds_alternative<std::int32_t settings::*>(which.member) ||
-                      std::holds_alternative<double settings::*>(which.member);
+    const bool bare =
+        which.is_switch() || std::holds_alternative<std::int32_t settings::*>(which.member) ||
+        std::holds_alternative<double settings::*>(which.member) ||
+        (std::holds_alternative<std::optional<std::int32_t> settings::*>(which.member) && text != "auto");
     const auto origin = loaded.origins.find(which.name);
     out += std::string(which.name) + " = " + (bare ? text : quoted(text)) + "  # " +
            (origin == loaded.origins.end() ? "default" : origin->second) + "\n";

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <string>
 
+#include "config/bucketing_settings.hpp"
+
 namespace troupe::config {
 
-struct settings {
+struct settings : bucketing_settings {
   // model
   std::string model;              // path of a GGUF file; empty: the default model's places
   std::string served_model_name;  // empty: the file's name without quantisation and extension

@@ -33,10 +33,11 @@ std::optional<std::string> node_text(const option& which, const toml::node& node
   }
   const bool is_text = std::holds_alternative<std::string settings::*>(which.member);
   const bool is_integer = std::holds_alternative<std::int32_t settings::*>(which.member);
+  const bool is_automatic = std::holds_alternative<std::optional<std::int32_t> settings::*>(which.member);
   const bool is_ratio = std::holds_alternative<double settings::*>(which.member);
   const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
   if (const auto* text = node.as_string()) {
-    if (is_integer || is_ratio) return std::nullopt;
+    if (is_integer || is_ratio || (is_automatic && text->get() != "auto")) return std::nullopt;
     return text->get();
   }
   if (is_text) return std::nullopt;
@@ -52,6 +53,8 @@ const char* expected_type(const option& which) {
   if (std::holds_alternative<std::uint64_t settings::*>(which.member)) return "a size such as \"1GiB\"";
   if (std::holds_alternative<double settings::*>(which.member)) return "a number";
   if (which.is_switch()) return "true or false";
+  if (std::holds_alternative<std::optional<std::int32_t> settings::*>(which.member))
+    return "an integer or \"auto\"";
   return "a time such as \"15s\"";
 }
 

@@ -16,6 +16,7 @@ void add_chat(CLI::App& app, command_body& chosen);
 void add_tokenize(CLI::App& app, command_body& chosen);
 void add_inspect(CLI::App& app, command_body& chosen);
 void add_bench(CLI::App& app, command_body& chosen);
+void add_buckets(CLI::App& app, command_body& chosen);
 void add_config(CLI::App& app, command_body& chosen);
 
 }  // namespace troupe::cli

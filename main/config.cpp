@@ -35,7 +35,7 @@ void add_config(CLI::App& app, command_body& chosen) {
   CLI::App* command = app.add_subcommand("config", "Print the settings in force, as TOML with their origins");
   command->add_flag("--markdown", options->markdown, "Print the table of all options instead");
   using enum config::option_group;
-  config::add_flags(*command, {model, engine, server, logging}, options->sources);
+  config::add_flags(*command, {model, engine, bucketing, server, logging}, options->sources);
   command->footer(
       "\nExamples:\n"
       "  troupe config > troupe.toml              a file to start from\n"

@@ -140,7 +140,7 @@ void add_serve(CLI::App& app, command_body& chosen) {
   const auto sources = std::make_shared<config::setting_sources>();
   CLI::App* command = app.add_subcommand("serve", "Serve a model over HTTP (OpenAI's API) and TCP");
   using enum config::option_group;
-  config::add_flags(*command, {model, engine, server, logging}, *sources);
+  config::add_flags(*command, {model, engine, bucketing, server, logging}, *sources);
   command->footer(
       "\nEvery option may stand in a TOML file (max_num_seqs = 8) or in the environment "
       "(TROUPE_MAX_NUM_SEQS=8).\n"

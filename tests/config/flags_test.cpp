@@ -13,7 +13,9 @@ TEST(Flags, EveryOptionHasAFlagThatKeepsTheTextAsGiven) {
   for (const option& which : options()) {
     CLI::App app;
     setting_sources sources;
-    add_flags(app, {option_group::model, option_group::engine, option_group::server, option_group::logging},
+    add_flags(app,
+              {option_group::model, option_group::engine, option_group::bucketing, option_group::server,
+               option_group::logging},
               sources);
     app.parse(which.is_switch() ? which.flag() : which.flag() + " 15");
     EXPECT_EQ(sources.flags.at(std::string(which.name)), which.is_switch() ? "true" : "15") << which.name;
@@ -72,7 +74,9 @@ TEST(Flags, TakeNegativeNumbersAndTextWithSpaces) {
 TEST(Flags, HelpShowsEveryOptionWithItsDefaultAndMeaning) {
   CLI::App app;
   setting_sources sources;
-  add_flags(app, {option_group::model, option_group::engine, option_group::server, option_group::logging},
+  add_flags(app,
+            {option_group::model, option_group::engine, option_group::bucketing, option_group::server,
+             option_group::logging},
             sources);
   const std::string help = app.help();
   const settings defaults;

@@ -21,6 +21,10 @@ std::pair<std::string, std::string> two_values(const option& which) {
     const std::string usual = value_text(settings{}, which);
     return {usual == "true" ? "false" : "true", usual};
   }
+  if (which.choices.size() == 2) {
+    const std::string usual = value_text(settings{}, which);
+    return {std::string(which.choices[which.choices[0] == usual ? 1 : 0]), usual};
+  }
   if (!which.choices.empty()) return {std::string(which.choices[1]), std::string(which.choices[2])};
   if (std::holds_alternative<std::string settings::*>(which.member)) return {"first", "second"};
   const bool is_time = std::holds_alternative<std::chrono::milliseconds settings::*>(which.member);
@@ -34,7 +38,8 @@ std::pair<std::string, std::string> two_values(const option& which) {
 
 std::string as_toml(const option& which, const std::string& text) {
   const bool bare = which.is_switch() || std::holds_alternative<std::int32_t settings::*>(which.member) ||
-                    std::holds_alternative<double settings::*>(which.member);
+                    std::holds_alternative<double settings::*>(which.member) ||
+                    std::holds_alternative<std::optional<std::int32_t> settings::*>(which.member);
   return std::string(which.name) + " = " + (bare ? text : "\"" + text + "\"") + "\n";
 }
 

@@ -87,6 +87,32 @@ TEST(Options, RefuseAChoiceThatIsNone) {
   EXPECT_EQ(stored.error(), "must be auto|avx512vnni|avx2|reference, got 'AVX2'");
 }
 
+TEST(Options, LeaveANumberToTheProgramWhereItIsAuto) {
+  settings target;
+  const option& which = *find_option("prompt_query_bucket_min");
+  EXPECT_EQ(value_text(target, which), "auto");
+  ASSERT_TRUE(assign(target, which, "64"));
+  EXPECT_EQ(target.prompt_query_bucket_min, 64);
+  EXPECT_EQ(value_text(target, which), "64");
+  ASSERT_TRUE(assign(target, which, "auto"));
+  EXPECT_EQ(target.prompt_query_bucket_min, std::nullopt);
+  EXPECT_EQ(assign(target, which, "0").error(), "must be auto or 1 to 16777216, got '0'");
+  EXPECT_EQ(assign(target, which, "Auto").error(), "expected an integer or auto, got 'Auto'");
+}
+
+TEST(Options, NameEveryDimensionOfTheBuckets) {
+  for (const std::string phase : {"prompt", "decode"})
+    for (const std::string dimension : {"bs", "query", "block"})
+      for (const std::string end : {"min", "step", "max", "limit"}) {
+        const std::string name = phase + "_" + dimension + "_bucket_" + end;
+        ASSERT_NE(find_option(name), nullptr) << name;
+        settings target;
+        ASSERT_TRUE(assign(target, *find_option(name), "77"));
+        for (const option& other : options())
+          EXPECT_EQ(value_text(target, other) == "77", other.name == name) << other.name;
+      }
+}
+
 TEST(Options, SuggestTheNearestNameOnlyWhereOneIsNear) {
   EXPECT_EQ(nearest_option("prot"), "port");
   EXPECT_EQ(nearest_option("max-num-seqs"), "max_num_seqs");

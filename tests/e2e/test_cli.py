@@ -13,7 +13,8 @@ import pytest
 
 from conftest import BINARY, MODEL, ROOT
 
-SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"]]
+SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
+               ["buckets"]]
 
 
 def clean_environment(**extra):

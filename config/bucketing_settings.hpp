@@ -1,0 +1,47 @@
+// The settings of buckets and warm-up.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace troupe::config {
+
+// A value that is not set follows from the engine's sizes; see runtime/bucketing/make_buckets.hpp.
+struct bucketing_settings {
+  std::string bucketing_strategy = "exponential";
+  std::string bucketing_from_file;  // empty: the strategy's buckets
+  std::string bucket_fill = "fill";
+
+  std::optional<std::int32_t> prompt_bs_bucket_min;
+  std::optional<std::int32_t> prompt_bs_bucket_step;
+  std::optional<std::int32_t> prompt_bs_bucket_max;
+  std::optional<std::int32_t> prompt_bs_bucket_limit;
+  std::optional<std::int32_t> prompt_query_bucket_min;
+  std::optional<std::int32_t> prompt_query_bucket_step;
+  std::optional<std::int32_t> prompt_query_bucket_max;
+  std::optional<std::int32_t> prompt_query_bucket_limit;
+  std::optional<std::int32_t> prompt_block_bucket_min;
+  std::optional<std::int32_t> prompt_block_bucket_step;
+  std::optional<std::int32_t> prompt_block_bucket_max;
+  std::optional<std::int32_t> prompt_block_bucket_limit;
+
+  std::optional<std::int32_t> decode_bs_bucket_min;
+  std::optional<std::int32_t> decode_bs_bucket_step;
+  std::optional<std::int32_t> decode_bs_bucket_max;
+  std::optional<std::int32_t> decode_bs_bucket_limit;
+  std::optional<std::int32_t> decode_query_bucket_min;
+  std::optional<std::int32_t> decode_query_bucket_step;
+  std::optional<std::int32_t> decode_query_bucket_max;
+  std::optional<std::int32_t> decode_query_bucket_limit;
+  std::optional<std::int32_t> decode_block_bucket_min;
+  std::optional<std::int32_t> decode_block_bucket_step;
+  std::optional<std::int32_t> decode_block_bucket_max;
+  std::optional<std::int32_t> decode_block_bucket_limit;
+
+  std::string decode_batch_bucket_strategy = "auto";  // auto: decode_bs_bucket_* unless one of these is set
+  std::optional<std::int32_t> decode_batch_bucket_min;
+  std::optional<std::int32_t> decode_batch_bucket_step;
+  std::optional<std::int32_t> decode_batch_bucket_limit;
+};
+
+}  // namespace troupe::config

@@ -1,0 +1,10 @@
+// Settings as buckets are made of them.
+#pragma once
+#include "config/settings.hpp"
+#include "runtime/bucketing/make_buckets.hpp"
+
+namespace troupe::cli {
+
+bucketing_options to_bucketing_options(const config::settings& settings);
+
+}  // namespace troupe::cli

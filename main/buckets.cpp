@@ -1,0 +1,207 @@
+// troupe buckets: the buckets that options make, what padding to them costs, and which would cost least.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/flags.hpp"
+#include "main/bucketing_options.hpp"
+#include "main/commands.hpp"
+#include "main/exit_code.hpp"
+#include "main/load.hpp"
+#include "runtime/bucketing/bucket_text.hpp"
+#include "runtime/bucketing/padding_waste.hpp"
+#include "runtime/bucketing/text_file.hpp"
+
+namespace troupe::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::int32_t usual_model_len = 4096;
+
+struct buckets_options {
+  config::setting_sources sources;
+  std::int32_t num_blocks = 0;
+  bool json = false;
+  std::string trace;
+  std::string suggest;
+  std::int32_t count = 8;
+};
+
+engine_sizes sizes_of(const config::settings& settings, std::int32_t num_blocks) {
+  engine_sizes sizes;
+  sizes.max_num_seqs = settings.max_num_seqs;
+  sizes.max_num_batched_tokens = settings.max_num_batched_tokens;
+  sizes.block_size = settings.block_size;
+  sizes.max_model_len = settings.max_model_len > 0 ? settings.max_model_len : usual_model_len;
+  const std::int64_t blocks_each = (sizes.max_model_len + sizes.block_size - 1) / sizes.block_size;
+  const std::int64_t all = std::min<std::int64_t>(blocks_each * sizes.max_num_seqs, max_bucket_value);
+  sizes.num_blocks = num_blocks > 0 ? num_blocks : static_cast<std::int32_t>(all);
+  return sizes;
+}
+
+ordered_json to_json(const std::vector<bucket>& buckets) {
+  ordered_json out = ordered_json::array();
+  for (const bucket& b : buckets) out.push_back({b.batch, b.query, b.blocks});
+  return out;
+}
+
+ordered_json to_json(const std::vector<unified_bucket>& buckets) {
+  ordered_json out = ordered_json::array();
+  for (const unified_bucket& b : buckets)
+    out.push_back({b.query, b.shared_blocks, b.unique_blocks, b.causal ? 1 : 0});
+  return out;
+}
+
+ordered_json to_json(const padding_waste& waste) {
+  return {{"lengths", waste.lengths},
+          {"tokens", waste.tokens},
+          {"padding_tokens", waste.padding_tokens},
+          {"waste", waste.share()},
+          {"fallbacks", waste.fallbacks}};
+}
+
+std::string percent(const padding_waste& waste) {
+  return fmt::format("{} padding tokens, {:.2f} % of what is computed", waste.padding_tokens,
+                     100 * waste.share());
+}
+
+// One line per batch and query, with all their blocks.
+void print_table(const char* phase, const std::vector<bucket>& buckets) {
+  fmt::print("\n{} {} buckets\n{:>6} {:>7}  blocks", buckets.size(), phase, "batch", "query");
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const bucket& b = buckets[i];
+    if (i == 0 || b.batch != buckets[i - 1].batch || b.query != buckets[i - 1].query)
+      fmt::print("\n{:>6} {:>7} ", b.batch, b.query);
+    fmt::print(" {}", b.blocks);
+  }
+  fmt::print("\n");
+}
+
+void print_table(const std::vector<unified_bucket>& buckets) {
+  fmt::print("\n{} unified buckets\n{:>7} {:>7} {:>7}  causal", buckets.size(), "query", "shared", "unique");
+  for (const unified_bucket& b : buckets)
+    fmt::print("\n{:>7} {:>7} {:>7}  {}", b.query, b.shared_blocks, b.unique_blocks, b.causal ? "yes" : "no");
+  fmt::print("\n");
+}
+
+void print_table(const bucket_plan& plan) {
+  for (const std::string& line : describe(plan))
+    if (!line.starts_with("Generated")) fmt::print("{}\n", line);
+  if (plan.strategy == bucketing_strategy::none) fmt::print("no buckets: every step runs as it is\n");
+  if (!plan.prompt.empty()) print_table("prompt", plan.prompt);
+  if (!plan.decode.empty()) print_table("decode", plan.decode);
+  if (!plan.unified.empty()) print_table(plan.unified);
+}
+
+void print_table(const padding_waste& waste) {
+  fmt::print("\ntrace      {} prompts, {} tokens\npadding    {}\nfallbacks  {} prompts beyond every bucket\n",
+             waste.lengths, waste.tokens, percent(waste), waste.fallbacks);
+}
+
+void print_json(const ordered_json& out) { fmt::print("{}\n", out.dump()); }
+
+int flushed() { return std::fflush(stdout) == 0 ? exit_ok : exit_failure; }
+
+result<std::vector<std::int32_t>> load_trace(const std::string& path) {
+  const auto text = read_text_file(path, max_trace_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return parse_trace(*text, path);
+}
+
+padding_waste measure(const std::vector<std::int32_t>& lengths, const bucket_plan& plan) {
+  if (plan.strategy == bucketing_strategy::unified)
+    return measure_waste(lengths, bucket_table<unified_bucket>(plan.unified));
+  return measure_waste(lengths, bucket_table<bucket>(plan.prompt));
+}
+
+int suggest(const buckets_options& options) {
+  const auto lengths = load_trace(options.suggest);
+  if (!lengths) return report(lengths.error());
+  const auto suggested = suggest_lengths(*lengths, options.count);
+  if (!suggested) return report(suggested.error());
+  std::vector<bucket> buckets;
+  for (const std::int32_t length : suggested->lengths) buckets.push_back({1, length, 0});
+  const padding_waste waste = measure_waste(*lengths, bucket_table<bucket>(buckets));
+  if (options.json) {
+    print_json({{"prompt", to_json(buckets)}, {"trace", to_json(waste)}});
+    return flushed();
+  }
+  fmt::print(
+      "# {} buckets for {} prompts: {}\n# For --bucketing-from-file; buckets of decodes are not in it.\n",
+      buckets.size(), waste.lengths, percent(waste));
+  for (const bucket& b : buckets) fmt::print("{}\n", to_string(b));
+  return flushed();
+}
+
+int show(const buckets_options& options) {
+  const auto loaded = load(options.sources);
+  if (!loaded) return loaded.error();
+  const auto plan =
+      make_buckets(to_bucketing_options(loaded->values), sizes_of(loaded->values, options.num_blocks));
+  if (!plan) return report(plan.error());
+  std::optional<padding_waste> waste;
+  if (!options.trace.empty()) {
+    const auto lengths = load_trace(options.trace);
+    if (!lengths) return report(lengths.error());
+    waste = measure(*lengths, *plan);
+  }
+  if (options.json) {
+    ordered_json out{{"prompt", to_json(plan->prompt)},
+                     {"decode", to_json(plan->decode)},
+                     {"unified", to_json(plan->unified)}};
+    if (waste) out["trace"] = to_json(*waste);
+    print_json(out);
+    return flushed();
+  }
+  print_table(*plan);
+  if (waste) print_table(*waste);
+  return flushed();
+}
+
+}  // namespace
+
+void add_buckets(CLI::App& app, command_body& chosen) {
+  const auto options = std::make_shared<buckets_options>();
+  CLI::App* command = app.add_subcommand("buckets", "Print the shapes that steps are rounded up to");
+  config::add_flags(*command, {config::option_group::bucketing}, options->sources);
+  config::add_flags(*command, {"max_num_seqs", "max_num_batched_tokens", "block_size", "max_model_len"},
+                    options->sources);
+  command
+      ->add_option("--num-blocks", options->num_blocks,
+                   "KV blocks; 0: as many as max_num_seqs sequences of max_model_len fill")
+      ->check(CLI::Range(0, max_bucket_value))
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "One line of JSON");
+  CLI::Option* trace = command->add_option("--trace", options->trace,
+                                           "File of prompt lengths: what padding costs them as well");
+  CLI::Option* suggest_trace =
+      command->add_option("--suggest", options->suggest,
+                          "File of prompt lengths: only print the bucket file that costs them least");
+  trace->type_name("FILE")->excludes(suggest_trace);
+  suggest_trace->type_name("FILE");
+  command->add_option("--buckets", options->count, "Buckets to suggest")
+      ->needs(suggest_trace)
+      ->check(CLI::Range(1, max_suggested_buckets))
+      ->capture_default_str();
+  command->footer(
+      "\nNeeds no model: a max_model_len of 0 counts as 4096 here.\n"
+      "\nExamples:\n"
+      "  troupe buckets --max-num-seqs 32 --max-model-len 2048 --num-blocks 1024\n"
+      "  troupe buckets --bucketing-strategy linear --prompt-query-bucket-step 64 --json\n"
+      "  troupe buckets --trace lengths.txt\n"
+      "  troupe buckets --suggest lengths.txt --buckets 4 > buckets.txt");
+  command->callback([options, &chosen] {
+    chosen = [options] { return options->suggest.empty() ? show(*options) : suggest(*options); };
+  });
+}
+
+}  // namespace troupe::cli
