@@ -79,8 +79,8 @@ TEST(BucketFile, NamesABadLineWithItsNumberAndFault) {
       {"(1, 2, range(3, 4", "expected ',' or ')', the line ends"},
       {"(1, 2, range(3, 4, 0))", "the step of a range must be at least 1"},
       {"(1, 2, range(4, 3, 1))", "the range from 4 to 3 is empty"},
-      {"(1, 2, range(0, 16777216, 1))", "the range from 0 to 16777216 has more than 65536 values"},
-      {"(range(1, 300), range(1, 300), 1)", "more than 65536 buckets in a line"},
+      {"(1, 2, range(0, 16777216, 1))", "the range from 0 to 16777216 has more than 262144 values"},
+      {"(range(1, 600), range(1, 600), 1)", "more than 262144 buckets in a line"},
       {"(0, 2, 3)", "a batch size of 0"},
       {"(1, [2, 0], 3)", "a query length of 0"},
       {"(1, \x1b[31m, 3)", "expected a whole number up to 16777216, a list or a range, found '?[31m, 3)'"},
@@ -103,8 +103,8 @@ TEST(BucketFile, NamesEveryBadLine) {
 TEST(BucketFile, MustHoldABucketAndNotTooMany) {
   EXPECT_EQ(fault(""), "b.txt: holds no bucket");
   EXPECT_EQ(fault("# nothing\n"), "b.txt: holds no bucket");
-  EXPECT_EQ(fault("(1, 1, range(0, 65535))\n(2, 1, 1)"), "b.txt:2: more than 65536 buckets");
-  EXPECT_EQ(parse("(1, 1, range(0, 65535))\n(1, 1, range(0, 65535))").size(), 65536U);
+  EXPECT_EQ(fault("(1, 1, range(0, 262143))\n(2, 1, 1)"), "b.txt:2: more than 262144 buckets");
+  EXPECT_EQ(parse("(1, 1, range(0, 262143))\n(1, 1, range(0, 262143))").size(), 262144U);
 }
 
 TEST(BucketFile, NeverFailsOtherwiseOverRandomBytes) {
