@@ -29,6 +29,7 @@ constexpr std::int32_t usual_model_len = 4096;
 
 struct buckets_options {
   config::setting_sources sources;
+  std::int32_t block_size = 0;  // 0: that of the settings
   std::int32_t num_blocks = 0;
   bool json = false;
   std::string trace;
@@ -36,15 +37,15 @@ struct buckets_options {
   std::int32_t count = 8;
 };
 
-engine_sizes sizes_of(const config::settings& settings, std::int32_t num_blocks) {
+engine_sizes sizes_of(const config::settings& settings, const buckets_options& options) {
   engine_sizes sizes;
   sizes.max_num_seqs = settings.max_num_seqs;
   sizes.max_num_batched_tokens = settings.max_num_batched_tokens;
-  sizes.block_size = settings.block_size;
+  sizes.block_size = options.block_size > 0 ? options.block_size : settings.block_size;
   sizes.max_model_len = settings.max_model_len > 0 ? settings.max_model_len : usual_model_len;
   const std::int64_t blocks_each = (sizes.max_model_len + sizes.block_size - 1) / sizes.block_size;
   const std::int64_t all = std::min<std::int64_t>(blocks_each * sizes.max_num_seqs, max_bucket_value);
-  sizes.num_blocks = num_blocks > 0 ? num_blocks : static_cast<std::int32_t>(all);
+  sizes.num_blocks = options.num_blocks > 0 ? options.num_blocks : static_cast<std::int32_t>(all);
   return sizes;
 }
 
@@ -145,8 +146,7 @@ int suggest(const buckets_options& options) {
 int show(const buckets_options& options) {
   const auto loaded = load(options.sources);
   if (!loaded) return loaded.error();
-  const auto plan =
-      make_buckets(to_bucketing_options(loaded->values), sizes_of(loaded->values, options.num_blocks));
+  const auto plan = make_buckets(to_bucketing_options(loaded->values), sizes_of(loaded->values, options));
   if (!plan) return report(plan.error());
   std::optional<padding_waste> waste;
   if (!options.trace.empty()) {
@@ -173,8 +173,12 @@ void add_buckets(CLI::App& app, command_body& chosen) {
   const auto options = std::make_shared<buckets_options>();
   CLI::App* command = app.add_subcommand("buckets", "Print the shapes that steps are rounded up to");
   config::add_flags(*command, {config::option_group::bucketing}, options->sources);
-  config::add_flags(*command, {"max_num_seqs", "max_num_batched_tokens", "block_size", "max_model_len"},
-                    options->sources);
+  config::add_flags(*command, {"max_num_seqs", "max_num_batched_tokens", "max_model_len"}, options->sources);
+  command
+      ->add_option("--block-size,--page-size", options->block_size,
+                   "Tokens of one KV block, also such as no device here has; 0: as configured")
+      ->check(CLI::Range(0, 1 << 16))
+      ->capture_default_str();
   command
       ->add_option("--num-blocks", options->num_blocks,
                    "KV blocks; 0: as many as max_num_seqs sequences of max_model_len fill")

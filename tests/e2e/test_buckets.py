@@ -29,6 +29,15 @@ def test_exponential_buckets_are_the_documented_ones():
     assert found["unified"] == []
 
 
+def test_a_block_may_hold_one_token():
+    found = buckets("--block-size", 1, "--max-num-seqs", 4, "--max-num-batched-tokens", 1024, "--max-model-len", 1024,
+                    "--num-blocks", 5781, "--prompt-bs-bucket-max", 4, "--prompt-query-bucket-min", 128,
+                    "--prompt-query-bucket-step", 128, "--prompt-block-bucket-max", 0, "--decode-block-bucket-min", 128,
+                    "--decode-block-bucket-step", 128)
+    assert [4, 512, 0] in found["prompt"]
+    assert all(bucket in found["decode"] for bucket in ([4, 1, 512], [2, 1, 512], [4, 1, 640]))
+
+
 def test_unified_buckets_are_the_documented_ones():
     found = buckets("--bucketing-strategy", "unified", "--max-num-seqs", 32, "--max-num-batched-tokens", 2048,
                     "--block-size", 128, "--max-model-len", 1024, "--num-blocks", 5781)
