@@ -2,7 +2,8 @@
 //   D::lanes, D::store_codes   15-bit codes in the form that step() reads, and what they add up to
 //   D::sums, D::step, D::total   16 dot products of four bytes a lane with four codes, in D::parts registers
 // Keys times a query and values times weights are the same loop over groups of four. See kernel_table for
-// what is computed.
+// what is computed. Nothing is asked for ahead as in attention.hpp: with tiles of half the size that was
+// measured to cost more than it gains.
 #pragma once
 #include <cstring>
 
@@ -65,18 +66,9 @@ inline const float* scales_at(const std::byte* tile, std::size_t offset) {
   return reinterpret_cast<const float*>(tile + offset);
 }
 
-// One cache line of the same tiles' values and of the next tiles' keys (see prefetch_places).
-inline void prefetch_lines(const attend_arguments& a, std::int32_t tile, std::int32_t tiles, std::int32_t end,
-                           std::int32_t line) {
-  for (std::int32_t t = tile; t < tile + tiles; ++t) {
-    __builtin_prefetch(a.tiles[t] + value_codes_offset(a.head_dim) + line * 64);
-    if (t + tiles < end) __builtin_prefetch(a.tiles[t + tiles] + line * 64);
-  }
-}
-
 template <class V, class D, int Q, int Tiles>
 inline void tile_scores_int8(const attend_arguments& a, const wide_row* rows, std::int32_t query,
-                             std::int32_t tile, std::int32_t end) {
+                             std::int32_t tile) {
   const auto stride = static_cast<std::size_t>(code_stride(a.head_dim));
   const std::int16_t* codes = a.codes + query * stride;
   typename D::sums sums[Tiles][Q * D::parts];
@@ -84,7 +76,6 @@ inline void tile_scores_int8(const attend_arguments& a, const wide_row* rows, st
     for (auto& sum : sums[t]) sum = D::no_sums();
   }
   for (std::int32_t group = 0; group < a.head_dim / 4; ++group) {
-    prefetch_lines(a, tile, Tiles, end, group);
     for (int t = 0; t < Tiles; ++t) {
       D::template step<Q>(sums[t], a.tiles[tile + t] + group * 64, codes + group * 4, stride);
     }
@@ -150,9 +141,9 @@ struct int8_attention {
     for (int q = 0; q < Q; ++q) rows[q] = quantize_query<V, D>(a, query + q);
     std::int32_t tile = 0;
     for (; tile + beside <= tiles; tile += beside) {
-      tile_scores_int8<V, D, Q, beside>(a, rows, query, tile, tiles);
+      tile_scores_int8<V, D, Q, beside>(a, rows, query, tile);
     }
-    for (; tile < tiles; ++tile) tile_scores_int8<V, D, Q, 1>(a, rows, query, tile, tiles);
+    for (; tile < tiles; ++tile) tile_scores_int8<V, D, Q, 1>(a, rows, query, tile);
     for (int q = 0; q < Q; ++q) {
       softmax<V>(a, query + q, tiles);
       rows[q] = quantize_weights<V, D>(a, query + q, tiles);
