@@ -7,8 +7,8 @@ using group = option_group;
 
 std::vector<option> kv_cache_options() {
   return {
-      number_option("block_size", group::engine, &settings::block_size, 16, 1024,
-                    "Tokens of one KV cache block", 16),
+      or_divisor(number_option("block_size", group::engine, &settings::block_size, 1, 1024,
+                               "Tokens of one KV cache block; attention is slow below 16", 16)),
       size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
                   "Memory for the KV cache"),
       text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,

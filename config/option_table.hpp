@@ -55,6 +55,11 @@ inline option auto_option(std::string_view name, option_group group,
                           std::string_view help) {
   return {name, group, member, low, high, 1, {}, {}, help};
 }
+// Of a number with multiple_of: its divisors will do too.
+inline option or_divisor(option which) {
+  which.or_divisor = true;
+  return which;
+}
 // The same option under the names that other programs give it.
 inline option with_aliases(option which, std::vector<std::string_view> aliases) {
   which.aliases = std::move(aliases);

@@ -21,7 +21,9 @@ tl::unexpected<std::string> out_of_range(const option& which, std::string_view t
 }
 
 bool within(const option& which, std::int64_t number) {
-  return number >= which.low && number <= which.high && number % which.multiple_of == 0;
+  if (number < which.low || number > which.high) return false;
+  const bool divides = which.or_divisor && number != 0 && which.multiple_of % number == 0;
+  return divides || number % which.multiple_of == 0;
 }
 
 }  // namespace
@@ -46,7 +48,8 @@ std::string option::range() const {
   const auto number = [](std::int64_t n) { return std::to_string(n); };
   const auto span = [this](const auto& print) {
     return print(low) + " to " + print(high) +
-           (multiple_of > 1 ? ", a multiple of " + std::to_string(multiple_of) : "");
+           (multiple_of > 1 ? ", a multiple of " + std::to_string(multiple_of) : "") +
+           (or_divisor ? " or a divisor of it" : "");
   };
   return std::visit(
       overloaded{[](std::string settings::*) { return std::string(); },

@@ -49,4 +49,8 @@ constexpr std::size_t tile_bytes(kv_dtype dtype, std::int32_t head_dim) {
   return static_cast<std::size_t>(head_dim) * 2 * tile_tokens * sizeof(std::uint16_t);
 }
 
+// Copies one token's K and V, scales included, from a place of one tile to a place of another.
+void copy_token(kv_dtype dtype, std::int32_t head_dim, const std::byte* from, std::int32_t from_place,
+                std::byte* to, std::int32_t to_place);
+
 }  // namespace troupe::kernels

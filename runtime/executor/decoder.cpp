@@ -181,7 +181,7 @@ void decoder::rotate_and_store(const step_batch& batch, const packed_layer& weig
       const float* key = values + weights.qkv.columns[1] + head * config_.head_dim;
       const float* value = values + weights.qkv.columns[2] + head * config_.head_dim;
       const std::int32_t offset = slot % block_size;
-      store(key, value, config_.head_dim, offset % kernels::tile_tokens,
+      store(key, value, config_.head_dim, pool_.place(slot / block_size, offset),
             pool_.tile(slot / block_size, offset, layer, head));
     }
   }

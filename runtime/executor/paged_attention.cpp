@@ -20,6 +20,10 @@ paged_attention::paged_attention(const kernels::kernel_table& kernels, const mod
     space.scores.resize(static_cast<std::size_t>(max_attend_queries) * stretch_tokens);
     space.outputs.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
     space.partial.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
+    // f16 is the larger of the types.
+    if (limits.block_size < tile_tokens) {
+      space.gathered.resize(kernels::stretch_tiles * kernels::tile_bytes(kernels::kv_dtype::f16, head_dim_));
+    }
     space.codes.resize(static_cast<std::size_t>(max_attend_queries * kernels::code_stride(head_dim_)));
   }
 }
@@ -99,6 +103,10 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
   const std::int32_t block_size = in.pool.layout().block_size;
   for (std::int32_t t = 0; t * tile_tokens < longest; ++t) {
     const std::int32_t token = first_token + t * tile_tokens;
+    if (in.pool.shares_tiles()) {
+      tiles[t] = gather_tile(space, in, sequence, kv_head, token, first_token + longest);
+      continue;
+    }
     const auto entry = static_cast<std::size_t>(sequence.table_offset + token / block_size);
     tiles[t] = in.pool.tile(in.batch.block_tables[entry], token % block_size, in.layer, kv_head);
   }
@@ -116,6 +124,24 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
       kernels_.merge(states[i], arguments.maxima[i], arguments.sums[i], arguments.outputs[i], head_dim_);
     }
   }
+}
+
+// The tokens [first, end) of one KV head, 16 at most, side by side in a tile of the work space.
+const std::byte* paged_attention::gather_tile(scratch& space, const context& in,
+                                              const sequence_rows& sequence, std::int32_t kv_head,
+                                              std::int32_t first, std::int32_t end) {
+  const std::int32_t block_size = in.pool.layout().block_size;
+  const std::size_t bytes = kernels::tile_bytes(in.pool.dtype(), head_dim_);
+  std::byte* tile =
+      space.gathered.data() + static_cast<std::size_t>(first % stretch_tokens / tile_tokens) * bytes;
+  for (std::int32_t token = first; token < std::min(first + tile_tokens, end); ++token) {
+    const auto entry = static_cast<std::size_t>(sequence.table_offset + token / block_size);
+    const std::int32_t block = in.batch.block_tables[entry];
+    const std::int32_t offset = token % block_size;
+    kernels::copy_token(in.pool.dtype(), head_dim_, in.pool.tile(block, offset, in.layer, kv_head),
+                        in.pool.place(block, offset), tile, token - first);
+  }
+  return tile;
 }
 
 }  // namespace troupe

@@ -38,6 +38,7 @@ class paged_attention {
     std::vector<float> outputs;       // [queries][head_dim]: running
     std::vector<float> partial;       // [queries][head_dim]: of one stretch
     std::vector<std::int16_t> codes;  // [queries][code_stride]
+    std::vector<std::byte> gathered;  // [stretch_tiles] tiles, where blocks are smaller than tiles
   };
   struct context {
     const step_batch& batch;
@@ -48,6 +49,8 @@ class paged_attention {
     float* out;
     std::size_t out_stride;
   };
+  const std::byte* gather_tile(scratch& space, const context& in, const sequence_rows& sequence,
+                               std::int32_t kv_head, std::int32_t first, std::int32_t end);
   void attend_item(scratch& space, const context& in, std::int64_t item);
   void attend_queries(scratch& space, const context& in, const sequence_rows& sequence, std::int32_t kv_head,
                       const query* queries, std::int32_t count);

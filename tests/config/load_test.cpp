@@ -33,7 +33,8 @@ std::pair<std::string, std::string> two_values(const option& which) {
   if (std::holds_alternative<double settings::*>(which.member))
     return {ratio_text(which.low + 3), ratio_text(which.low + 4)};
   const std::string unit = is_time ? "ms" : is_size ? "B" : "";
-  return {std::to_string(which.low + 3 * step) + unit, std::to_string(which.low + 4 * step) + unit};
+  const std::int64_t least = (which.low + step - 1) / step * step;
+  return {std::to_string(least + 3 * step) + unit, std::to_string(least + 4 * step) + unit};
 }
 
 std::string as_toml(const option& which, const std::string& text) {

@@ -63,14 +63,18 @@ TEST(Options, EveryNumberIsRefusedJustOutsideItsRange) {
   }
 }
 
-TEST(Options, RefuseABlockSizeThatIsNoMultipleOf16) {
+TEST(Options, TakeABlockSizeThatIsAMultipleOrADivisorOf16) {
   settings target;
   const auto stored = assign(target, *find_option("block_size"), "24");
   ASSERT_FALSE(stored);
-  EXPECT_EQ(stored.error(), "must be 16 to 1024, a multiple of 16, got '24'");
+  EXPECT_EQ(stored.error(), "must be 1 to 1024, a multiple of 16 or a divisor of it, got '24'");
   EXPECT_EQ(target.block_size, 16);
   EXPECT_TRUE(assign(target, *find_option("block_size"), "48"));
   EXPECT_EQ(target.block_size, 48);
+  for (const char* size : {"1", "2", "4", "8", "16"})
+    EXPECT_TRUE(assign(target, *find_option("block_size"), size));
+  for (const char* size : {"0", "-1", "3", "12", "-16"})
+    EXPECT_FALSE(assign(target, *find_option("block_size"), size)) << size;
 }
 
 TEST(Options, ASwitchTakesTheUsualWordsAndNoOthers) {

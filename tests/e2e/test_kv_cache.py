@@ -1,5 +1,6 @@
 """What the KV cache must not change: the tokens, however small the pool is and however keys and values are stored."""
 import asyncio
+import dataclasses
 import random
 
 import openai
@@ -33,6 +34,14 @@ def test_200_requests_through_a_pool_that_holds_8_get_the_tokens_they_have_alone
         small.wait_idle()
     assert all(len(tokens) == 12 for tokens in together)
     assert together == alone
+
+
+def test_block_sizes_1_16_and_32_give_equal_tokens(service, start_service):
+    asks = [dataclasses.replace(ask, prompt=ask.prompt[:300]) for ask in make_asks(8, None)]
+    expected = asyncio.run(ask_all(service, asks, 8))
+    for size in ["1", "32"]:
+        with start_service("--block-size", size) as other:
+            assert asyncio.run(ask_all(other, asks, 8)) == expected, size
 
 
 def test_int8_keys_and_values_keep_a_requests_tokens_the_same_alone_and_in_a_crowd(start_service):

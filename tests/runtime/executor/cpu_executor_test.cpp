@@ -181,6 +181,8 @@ INSTANTIATE_TEST_SUITE_P(
         law_case{"q5_1_two_threads", test::tiny_kind::qwen3, gguf::tensor_type::q5_1, 2, 48},
         law_case{"f16_two_threads", test::tiny_kind::mistral, gguf::tensor_type::f16, 2, 16},
         law_case{"int8_kv_two_threads", test::tiny_kind::llama, gguf::tensor_type::q4_1, 2, 32, "int8"},
+        law_case{"blocks_of_1", test::tiny_kind::qwen2, gguf::tensor_type::q8_0, 2, 1},
+        law_case{"blocks_of_4_int8_kv", test::tiny_kind::llama, gguf::tensor_type::q4_1, 3, 4, "int8"},
         law_case{"int8_kv_three_threads", test::tiny_kind::qwen3, gguf::tensor_type::q8_0, 3, 16, "int8"}),
     [](const auto& instance) { return std::string(instance.param.name); });
 
