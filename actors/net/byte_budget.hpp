@@ -1,4 +1,5 @@
-// One bound for the bytes that all clients of a server make it hold. Lives on the io_context thread.
+// One bound for the bytes that all clients of a server make it hold: what has arrived and is kept, not what
+// was announced. Lives on the io_context thread.
 #pragma once
 #include <cstddef>
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/openai/tokenize.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
@@ -33,10 +34,7 @@ struct model_card {
   std::int64_t created = 0;  // unix seconds
 };
 
-struct tokenize_request {
-  std::variant<chat_prompt, text_prompt> prompt;
-  bool return_token_strs = false;
-};
+using openai::tokenize_request;
 struct tokenize_reply {
   std::vector<token_id> tokens;
   std::vector<std::string> token_strs;

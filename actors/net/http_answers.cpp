@@ -14,6 +14,7 @@ namespace troupe::net {
 namespace {
 
 constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
+const std::string nothing;
 
 }  // namespace
 
@@ -84,8 +85,8 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
   live_generation live(shared_->port, request, events, 0);
   openai::whole_answer answer;
   while (!answer.complete()) {
-    co_await wake_.wait();
-    if (gone_) co_return false;
+    const bool listening = co_await wait_for_news(nothing);
+    if (!listening) co_return false;
     for (tagged_event& entry : events->take()) answer.add(std::move(entry.event));
   }
   live.ended();
@@ -107,8 +108,8 @@ asio::awaitable<bool> http_connection::answer_stream(const generation_request_pt
   live_generation live(shared_->port, request, events, 0);
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
-    co_await wake_.wait();
-    if (gone_) co_return false;
+    const bool listening = co_await wait_for_news(stream.comment());
+    if (!listening) co_return false;
     const std::string text = stream.encode(events->take());
     if (stream.ended()) live.ended();
     if (text.empty()) continue;
@@ -128,8 +129,8 @@ asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(const qu
   ask([replies](result<Reply> reply) { replies->push(std::move(reply), 0); });
   std::vector<result<Reply>> arrived;
   while (arrived.empty()) {
-    co_await wake_.wait();
-    if (gone_) co_return std::nullopt;
+    const bool listening = co_await wait_for_news(nothing);
+    if (!listening) co_return std::nullopt;
     arrived = replies->take();
   }
   co_await stop_watching();
@@ -147,7 +148,7 @@ asio::awaitable<bool> http_connection::tokenize(openai::json& body) {
   }
   const bool with_strings = parsed->return_token_strs;
   const question<tokenize_reply> ask = [this, &parsed](auto answer) {
-    shared_->port.tokenize({std::move(parsed->prompt), parsed->return_token_strs}, std::move(answer));
+    shared_->port.tokenize(std::move(*parsed), std::move(answer));
   };
   const auto reply = co_await reply_to<tokenize_reply>(ask);
   if (!reply) co_return false;

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::size_t read_ahead_bytes = 64U << 10U;
 constexpr std::size_t read_size = 4096;
+const std::string answer_prefix = "HTTP/1.1 ";  // every answer begins with it
 
-request_line describe(const http::request<http::string_body>& header) {
+request_line describe(const http::request<growing_body>& header) {
   request_line line;
   line.version = header.version();
   line.keep_alive = header.keep_alive();
@@ -43,7 +44,7 @@ bool is_json(boost::beast::string_view type) {
   return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
 }
 
-std::optional<http_response> refuse_fields(const http::request<http::string_body>& header) {
+std::optional<http_response> refuse_fields(const http::request<growing_body>& header) {
   if (!is_json(header[http::field::content_type])) {
     return error_response(415, "the body must be sent as Content-Type: application/json");
   }
@@ -126,6 +127,7 @@ asio::awaitable<bool> http_connection::serve_request() {
 asio::awaitable<bool> http_connection::wait_for_request() {
   if (finishing_) co_return false;
   if (buffer_.size() > 0) co_return true;
+  if (input_ended_) co_return false;
   idle_ = true;
   deadline_.arm(shared_->options.idle_timeout);
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
@@ -145,9 +147,8 @@ asio::awaitable<bool> http_connection::read_header(request_parser& parser) {
 
 asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_budget::share& held) {
   if (parser.is_done()) co_return true;
-  const auto length = parser.content_length();
-  bool room = held.hold(length ? static_cast<std::size_t>(*length) : 0);
-  if (room && boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+  bool room = true;
+  if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
     const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
     const bool written = co_await write(go_on);
     if (!written) co_return false;
@@ -159,7 +160,7 @@ asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_bu
       deadline_.disarm();
       co_return co_await refuse_unreadable(failure);
     }
-    room = held.hold(parser.get().body().size());
+    room = held.hold(parser.get().body().capacity());
   }
   deadline_.disarm();
   if (room) co_return true;
@@ -210,26 +211,54 @@ asio::awaitable<bool> http_connection::refuse(const http_response& response) {
 
 asio::awaitable<bool> http_connection::write(const std::string& text) {
   deadline_.arm(shared_->options.write_timeout);
-  const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(text), no_throw);
+  const auto rest = asio::buffer(text) + std::exchange(sent_ahead_, 0);
+  const auto [failure, size] = co_await asio::async_write(socket_, rest, no_throw);
   deadline_.disarm();
   if (failure) close();
   co_return !failure;
 }
 
+asio::awaitable<bool> http_connection::wait_for_news(const std::string& comment) {
+  co_await wake_.wait();
+  if (gone_) co_return false;
+  if (!std::exchange(probe_due_, false)) co_return true;
+  if (!comment.empty()) co_return co_await write(comment);
+  const bool written = co_await write(answer_prefix);
+  sent_ahead_ = answer_prefix.size();
+  co_return written && !gone_;
+}
+
 void http_connection::watch_client() {
   want_watch_ = true;
   if (watching_ || gone_ || buffer_.size() >= read_ahead_bytes) return;
+  if (input_ended_) return watch_for_reset();
   watching_ = true;
   socket_.async_read_some(
       buffer_.prepare(read_size),
       asio::bind_cancellation_slot(stop_watch_.slot(),
                                    [self = shared_from_this()](asio_error failure, std::size_t size) {
-                                     self->watching_ = false;
                                      self->buffer_.commit(size);
-                                     if (failure && self->want_watch_) self->close();
-                                     if (!failure && self->want_watch_) self->watch_client();
-                                     self->wake_.notify();
+                                     self->watched(failure);
                                    }));
+}
+
+void http_connection::watch_for_reset() {
+  watching_ = true;
+  socket_.async_wait(
+      tcp::socket::wait_error,
+      asio::bind_cancellation_slot(stop_watch_.slot(), [self = shared_from_this()](asio_error) {
+        self->watched(asio::error::connection_reset);
+      }));
+}
+
+void http_connection::watched(asio_error failure) {
+  watching_ = false;
+  wake_.notify();
+  if (failure == asio::error::eof) input_ended_ = true;
+  if (!want_watch_) return;
+  if (failure && failure != asio::error::eof) return close();
+  probe_due_ = input_ended_;
+  watch_client();
 }
 
 asio::awaitable<void> http_connection::stop_watching() {

@@ -2,7 +2,6 @@
 #pragma once
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -16,6 +15,7 @@
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
 #include "actors/net/engine_port.hpp"
+#include "actors/net/growing_body.hpp"
 #include "actors/net/http_message.hpp"
 #include "actors/net/http_routes.hpp"
 #include "actors/net/live_generation.hpp"
@@ -44,7 +44,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   void close() override;
 
  private:
-  using request_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
+  using request_parser = boost::beast::http::request_parser<growing_body>;
 
   // Puts a question to the engine, whose answer goes to the function handed in.
   template <class Reply>
@@ -68,14 +68,21 @@ class http_connection final : public connection, public std::enable_shared_from_
 
   asio::awaitable<bool> respond(const http_response& response);
   asio::awaitable<bool> write(const std::string& text);
+  // Waits until something has happened; false where the client has left. Where it has only ended its sending
+  // side it is probed with the beginning of its answer, or with `comment` where that has begun.
+  asio::awaitable<bool> wait_for_news(const std::string& comment);
   // For requests that were not read to their end: answers, then lets the client read it.
   asio::awaitable<bool> refuse(const http_response& response);
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
-  // later.
+  // later. An end of the client's sending side may be either: it has left, or it waits for its answer as
+  // `nc -N` does. Bytes that we send then tell the two apart: a system whose program has left resets the
+  // connection.
   void watch_client();
+  void watch_for_reset();
+  void watched(asio_error failure);
   asio::awaitable<void> stop_watching();
   void leave();  // the client is gone or must go: wakes whoever waits
 
@@ -95,6 +102,9 @@ class http_connection final : public connection, public std::enable_shared_from_
   request_line request_;
   bool watching_ = false;
   bool want_watch_ = false;
+  bool input_ended_ = false;    // the client sends nothing more
+  bool probe_due_ = false;      // and has not been probed
+  std::size_t sent_ahead_ = 0;  // bytes of the next answer that a probe has sent already
   bool gone_ = false;
   bool finishing_ = false;
   bool idle_ = true;  // between two requests

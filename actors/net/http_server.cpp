@@ -9,10 +9,11 @@
 namespace troupe::net {
 
 result<http_server> http_server::start(http_options options, engine_port& port) {
-  request_line any;
-  any.keep_alive = false;
-  const std::string refusal =
-      serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
+  const auto refusal = [] {
+    request_line any;
+    any.keep_alive = false;
+    return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
+  };
   const listen_options listen = options.listen;
   auto shared = std::make_shared<http_shared>(std::move(options), port);
   auto server =
@@ -30,7 +31,6 @@ http_server& http_server::operator=(http_server&&) noexcept = default;
 
 std::uint16_t http_server::port() const { return server_->port(); }
 std::size_t http_server::connections() const { return server_->connections(); }
-void http_server::stop_accepting() { server_->stop_accepting(); }
 void http_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
 void http_server::close() { server_->close(); }
 

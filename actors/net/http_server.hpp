@@ -24,7 +24,6 @@ class http_server {
 
   std::uint16_t port() const;       // the one that is listened on
   std::size_t connections() const;  // open at the moment
-  void stop_accepting();            // new clients find the port closed; open connections go on
   // Idle connections end now, the others after the answer under way; `done` is called once, on the server's
   // thread, when none is left.
   void drain(std::function<void()> done);

@@ -1,9 +1,11 @@
 #include "actors/net/listener.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <boost/asio/ip/v6_only.hpp>
 #include <chrono>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -24,9 +26,7 @@ tl::unexpected<error> cannot_listen(const listen_options& options, const asio_er
   return fail(error_code::io_error, where + " cannot be opened: " + why.message(), "host");
 }
 
-}  // namespace
-
-result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
+result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_options& options) {
   asio_error why;
   tcp::resolver resolver(context);
   const auto places = resolver.resolve(options.host, std::to_string(options.port),
@@ -41,21 +41,45 @@ result<tcp::acceptor> open_listener(asio::io_context& context, const listen_opti
   if (!why) acceptor.set_option(tcp::acceptor::reuse_address(true), why);
   if (!why && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), why);
   if (!why) acceptor.bind(endpoint, why);
-  if (!why) acceptor.listen(backlog, why);
   if (why) return cannot_listen(options, why);
   return acceptor;
 }
 
+}  // namespace
+
+result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
+  result<tcp::acceptor> acceptor = bind_listener(context, options);
+  if (!acceptor) return acceptor;
+  asio_error why;
+  acceptor->listen(backlog, why);
+  if (why) return cannot_listen(options, why);
+  return acceptor;
+}
+
+result<void> check_address(const listen_options& options) {
+  asio::io_context context;
+  return bind_listener(context, options).map([](const tcp::acceptor&) {});
+}
+
 asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void(tcp::socket)> on_client) {
   asio::steady_timer pause(acceptor.get_executor());
+  std::string trouble;  // since the last client
   while (acceptor.is_open()) {
-    auto [failure, socket] = co_await acceptor.async_accept(no_throw);
-    if (!failure) {
-      on_client(std::move(socket));
-    } else if (acceptor.is_open() && failure != asio::error::connection_aborted) {
-      pause.expires_after(pause_after_failure);
-      co_await pause.async_wait(no_throw);
+    std::string failed;
+    try {
+      if (!trouble.empty()) {
+        pause.expires_after(pause_after_failure);
+        co_await pause.async_wait(no_throw);
+      }
+      auto [failure, socket] = co_await acceptor.async_accept(no_throw);
+      if (!failure) on_client(std::move(socket));
+      if (failure && failure != asio::error::connection_aborted) failed = failure.message();
+    } catch (const std::exception& fault) {
+      failed = fault.what();
     }
+    if (!failed.empty() && failed != trouble && acceptor.is_open())
+      spdlog::error("a client could not be taken: {}; the next ones may have to wait", failed);
+    trouble = std::move(failed);
   }
 }
 

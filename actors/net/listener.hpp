@@ -11,8 +11,11 @@ namespace troupe::net {
 // Opens, binds and listens. Errors: io_error or invalid_argument, naming port and host.
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options);
 
-// Hands every client to `on_client` until the acceptor is closed. When descriptors or memory run out it waits
-// and goes on.
+// Whether the address could be listened on now, without doing so. Errors: those of open_listener.
+result<void> check_address(const listen_options& options);
+
+// Hands every client to `on_client` until the acceptor is closed. When descriptors or memory run out, or
+// `on_client` throws, it says so in the log, waits a little and goes on.
 asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void(tcp::socket)> on_client);
 
 }  // namespace troupe::net

@@ -21,7 +21,7 @@ struct http_options {
   std::size_t max_header_bytes = 16U << 10U;
   std::size_t max_body_bytes = 32U << 20U;
   std::size_t max_buffered_bytes = 256U << 20U;      // bodies of all connections together
-  std::size_t max_stream_buffer_bytes = 1U << 20U;   // unsent output of one stream
+  std::size_t max_stream_buffer_bytes = 4U << 20U;   // unsent output of one stream
   std::chrono::milliseconds header_timeout{10'000};  // from its first byte to its last
   std::chrono::milliseconds body_timeout{30'000};
   std::chrono::milliseconds write_timeout{30'000};

@@ -1,7 +1,8 @@
 #include "actors/net/socket_server.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <exception>
-#include <new>
 #include <utility>
 
 #include "actors/net/refused_connection.hpp"
@@ -14,7 +15,8 @@ constexpr std::chrono::milliseconds refusal_timeout{1'000};
 
 }  // namespace
 
-result<std::unique_ptr<socket_server>> socket_server::start(listen_options options, std::string refusal,
+result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
+                                                            std::function<std::string()> refusal,
                                                             connection_factory make) {
   std::unique_ptr<socket_server> server(
       new socket_server(std::move(options), std::move(refusal), std::move(make)));
@@ -31,7 +33,8 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
   return server;
 }
 
-socket_server::socket_server(listen_options options, std::string refusal, connection_factory make)
+socket_server::socket_server(listen_options options, std::function<std::string()> refusal,
+                             connection_factory make)
     : options_(std::move(options)), refusal_(std::move(refusal)), make_(std::move(make)) {}
 
 socket_server::~socket_server() { close(); }
@@ -42,8 +45,9 @@ void socket_server::serve() {
     try {
       context_.run();
       return;
-    } catch (const std::exception&) {
+    } catch (const std::exception& fault) {
       // Out of memory in one handler: what it served is gone, the others go on.
+      spdlog::error("a connection was lost: {}", fault.what());
     }
   }
 }
@@ -58,14 +62,10 @@ void socket_server::admit(tcp::socket socket) {
   }
   const bool refused = clients_.size() - refused_ >= options_.max_connections;
   if (refused && refused_ >= max_refused) return;
-  try {
-    serve_client(
-        refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_, refusal_timeout)
-                : make_(context_, std::move(socket)),
-        refused);
-  } catch (const std::bad_alloc&) {
-    // This client is lost; the next may find room.
-  }
+  serve_client(
+      refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_(), refusal_timeout)
+              : make_(context_, std::move(socket)),
+      refused);
 }
 
 void socket_server::serve_client(std::shared_ptr<connection> client, bool refused) {
@@ -73,8 +73,13 @@ void socket_server::serve_client(std::shared_ptr<connection> client, bool refuse
   if (refused) ++refused_;
   open_ = clients_.size();
   if (draining_) client->finish();
-  asio::co_spawn(context_, client->run(),
-                 [this, client, refused](std::exception_ptr) { on_end(client, refused); });
+  try {
+    asio::co_spawn(context_, client->run(),
+                   [this, client, refused](std::exception_ptr) { on_end(client, refused); });
+  } catch (...) {
+    on_end(client, refused);
+    throw;
+  }
 }
 
 void socket_server::on_end(const std::shared_ptr<connection>& client, bool refused) {
@@ -83,13 +88,6 @@ void socket_server::on_end(const std::shared_ptr<connection>& client, bool refus
   if (refused) --refused_;
   open_ = clients_.size();
   if (clients_.empty() && drained_) std::exchange(drained_, nullptr)();
-}
-
-void socket_server::stop_accepting() {
-  asio::post(context_, [this] {
-    asio_error ignored;
-    acceptor_.close(ignored);
-  });
 }
 
 void socket_server::drain(std::function<void()> done) {

@@ -19,8 +19,9 @@ class socket_server {
  public:
   using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
 
-  // `refusal` is what a client beyond max_connections reads. Errors: those of open_listener.
-  static result<std::unique_ptr<socket_server>> start(listen_options options, std::string refusal,
+  // `refusal` makes what a client beyond max_connections reads. Errors: those of open_listener.
+  static result<std::unique_ptr<socket_server>> start(listen_options options,
+                                                      std::function<std::string()> refusal,
                                                       connection_factory make);
   ~socket_server();  // close()
   socket_server(const socket_server&) = delete;
@@ -30,21 +31,21 @@ class socket_server {
   std::size_t connections() const { return open_.load(); }  // any thread
 
   // Any thread but the server's own.
-  void stop_accepting();
-  // Ends idle connections now and the others after their answer; `done` is called once, when none is left.
+  // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
+  // when none is left.
   void drain(std::function<void()> done);
   // Ends everything and joins the thread. Twice is once.
   void close();
 
  private:
-  socket_server(listen_options options, std::string refusal, connection_factory make);
+  socket_server(listen_options options, std::function<std::string()> refusal, connection_factory make);
   void serve();
-  void admit(tcp::socket socket);
+  void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   void on_end(const std::shared_ptr<connection>& client, bool refused);
 
   listen_options options_;
-  std::string refusal_;
+  std::function<std::string()> refusal_;
   connection_factory make_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> open_for_calls_{context_.get_executor()};

@@ -33,6 +33,15 @@ std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   return out;
 }
 
+// A line that begins with a colon is a comment of server-sent events.
+const std::string& sse_stream::comment() const {
+  static const std::string none;
+  static const std::string plain = ":\n\n";
+  static const std::string chunk = "3\r\n:\n\n\r\n";
+  if (!started_) return none;
+  return request_.version == 10 ? plain : chunk;
+}
+
 std::string sse_stream::head() const {
   http_response response;
   response.content_type = "text/event-stream; charset=utf-8";

@@ -29,6 +29,8 @@ class sse_stream {
   // What to write for these events, in one piece; empty where they show nothing.
   std::string encode(const std::vector<tagged_event>& events);
   bool ended() const { return ended_; }
+  // Bytes that mean nothing to the client; empty while nothing has been encoded.
+  const std::string& comment() const;
   // The request was refused before anything was shown: the answer is an error with its own status.
   const std::optional<error>& refusal() const { return refusal_; }
 

@@ -11,9 +11,12 @@
 namespace troupe::net {
 
 result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
-  std::string refusal;
-  wire::append_frame(refusal, wire::frame_type::error, 0,
-                     wire::error_payload({error_code::unavailable, "too many connections at the moment"}));
+  const auto refusal = [] {
+    std::string frame;
+    wire::append_frame(frame, wire::frame_type::error, 0,
+                       wire::error_payload({error_code::unavailable, "too many connections at the moment"}));
+    return frame;
+  };
   const listen_options listen = options.listen;
   auto shared = std::make_shared<tcp_shared>(std::move(options), port);
   auto server =
@@ -31,7 +34,6 @@ tcp_server& tcp_server::operator=(tcp_server&&) noexcept = default;
 
 std::uint16_t tcp_server::port() const { return server_->port(); }
 std::size_t tcp_server::connections() const { return server_->connections(); }
-void tcp_server::stop_accepting() { server_->stop_accepting(); }
 void tcp_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
 void tcp_server::close() { server_->close(); }
 

@@ -10,7 +10,7 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::size_t payload_step = 64U << 10U;  // memory follows what has arrived, not what was announced
+constexpr std::size_t payload_step = 8U << 10U;  // memory follows what has arrived, not what was announced
 
 }  // namespace
 
@@ -77,12 +77,12 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     wire::frame_header header;
     const bool came = co_await read_header(header);
     if (!came) co_return std::nullopt;
-    byte_budget::share held(shared_->frames);
-    std::optional<error> fault = check_header(header, held);
+    std::optional<error> fault = check_header(header);
     if (fault) co_return fault;
     std::string payload;
-    const bool complete = co_await read_payload(payload, header.length);
-    if (!complete) co_return std::nullopt;
+    byte_budget::share held(shared_->frames);
+    fault = co_await read_payload(payload, header.length, held);
+    if (fault || payload.size() < header.length) co_return fault;
     fault = handle(header, std::move(payload));
     if (fault) co_return fault;
   }
@@ -102,18 +102,25 @@ asio::awaitable<bool> tcp_session::read_header(wire::frame_header& header) {
   co_return !cut;
 }
 
-asio::awaitable<bool> tcp_session::read_payload(std::string& payload, std::size_t size) {
+asio::awaitable<std::optional<error>> tcp_session::read_payload(std::string& payload, std::size_t size,
+                                                                byte_budget::share& held) {
   while (payload.size() < size) {
     const std::size_t have = payload.size();
-    payload.resize(std::min(size, have + std::max(have, payload_step)));
+    const std::size_t next = std::min(size, have + std::max(have, payload_step));
+    if (!held.hold(next)) {
+      const error full{error_code::resource_exhausted, "too many large frames at the moment"};
+      co_return full;
+    }
+    payload.resize(next);
     const auto [failure, got] = co_await asio::async_read(socket_, asio::buffer(payload) + have, no_throw);
-    if (failure) co_return false;
+    if (!failure) continue;
+    payload.resize(have);
+    break;
   }
-  co_return true;
+  co_return std::nullopt;
 }
 
-std::optional<error> tcp_session::check_header(const wire::frame_header& header,
-                                               byte_budget::share& held) const {
+std::optional<error> tcp_session::check_header(const wire::frame_header& header) const {
   const auto limit = wire::client_payload_limit(header.type, shared_->options.max_frame_bytes);
   if (!limit)
     return error{error_code::invalid_argument, fmt::format("frame type {} is unknown", header.type)};
@@ -128,10 +135,7 @@ std::optional<error> tcp_session::check_header(const wire::frame_header& header,
   }
   const bool names_request = header.type == static_cast<std::uint8_t>(wire::frame_type::generate) ||
                              header.type == static_cast<std::uint8_t>(wire::frame_type::cancel);
-  if (names_request == (header.request != 0)) {
-    if (held.hold(header.length)) return std::nullopt;
-    return error{error_code::resource_exhausted, "too many large frames at the moment"};
-  }
+  if (names_request == (header.request != 0)) return std::nullopt;
   return error{error_code::invalid_argument, names_request
                                                  ? "request number 0 is the connection's own"
                                                  : "this frame belongs to no request: its number must be 0"};

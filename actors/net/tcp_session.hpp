@@ -52,8 +52,11 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   // Nothing: the client has left. An error: the client broke the protocol and is told so before the end.
   asio::awaitable<std::optional<error>> read_frames();
   asio::awaitable<bool> read_header(wire::frame_header& header);
-  asio::awaitable<bool> read_payload(std::string& payload, std::size_t size);
-  std::optional<error> check_header(const wire::frame_header& header, byte_budget::share& held) const;
+  // `held` follows what has arrived; an error where the budget does not allow that. A payload that stays
+  // shorter: the client has left.
+  asio::awaitable<std::optional<error>> read_payload(std::string& payload, std::size_t size,
+                                                     byte_budget::share& held);
+  std::optional<error> check_header(const wire::frame_header& header) const;
   std::optional<error> handle(const wire::frame_header& header, std::string payload);
 
   std::optional<error> greet(const std::string& payload);

@@ -28,12 +28,12 @@ result<std::variant<chat_prompt, text_prompt>> read_source(field_reader& fields)
 
 }  // namespace
 
-result<tokenize_body> parse_tokenize(const json& body, const request_context& context) {
+result<tokenize_request> parse_tokenize(const json& body, const request_context& context) {
   if (auto known = check_model(body, context.model); !known) return tl::unexpected<error>(known.error());
   field_reader fields(body);
   auto source = read_source(fields);
   if (!source) return tl::unexpected<error>(source.error());
-  tokenize_body parsed{std::move(*source)};
+  tokenize_request parsed{std::move(*source)};
   fields.read("return_token_strs", parsed.return_token_strs);
   if (auto status = fields.status(); !status) return tl::unexpected<error>(status.error());
   return parsed;

@@ -11,13 +11,14 @@
 
 namespace troupe::openai {
 
-struct tokenize_body {
+// A text to be turned into tokens. Unlike a prompt it may be empty.
+struct tokenize_request {
   std::variant<chat_prompt, text_prompt> prompt;
   bool return_token_strs = false;
 };
 
 // {"prompt" or "messages", "add_special_tokens", "add_generation_prompt", "return_token_strs"}
-result<tokenize_body> parse_tokenize(const json& body, const request_context& context);
+result<tokenize_request> parse_tokenize(const json& body, const request_context& context);
 // {"tokens": [...]}
 result<std::vector<token_id>> parse_detokenize(const json& body, const request_context& context);
 

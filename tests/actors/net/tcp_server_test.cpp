@@ -374,7 +374,6 @@ TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
   busy.send(frame_type::generate, 1, prompt);
   const auto id = engine.wait_for_request(1);
   std::promise<void> done;
-  server.stop_accepting();
   server.drain([&done] { done.set_value(); });
   EXPECT_TRUE(idle.socket.at_end());
   busy.send(frame_type::generate, 2, prompt);
@@ -384,6 +383,37 @@ TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
   EXPECT_EQ(busy.read().type, frame_type::finished);
   EXPECT_TRUE(busy.socket.at_end());
   done.get_future().wait();
+}
+
+TEST(tcp_server, large_frames_share_one_bound_of_what_has_arrived) {
+  scripted_engine engine;
+  tcp_options options = options_of_test();
+  options.max_buffered_bytes = 300'000;
+  tcp_server server = *tcp_server::start(options, engine);
+  const auto announce = [&](std::size_t sent) {
+    frame_client client(server.port());
+    client.greet();
+    const std::string frame = frame_bytes(frame_type::generate, 1, std::string(180'000, 'a'));
+    client.socket.send(std::string_view(frame).substr(0, wire::frame_header_bytes + sent));
+    return client;
+  };
+  std::vector<frame_client> announcers;
+  for (int i = 0; i < 8; ++i) announcers.push_back(announce(0));
+  const std::string body = R"({"prompt":")" + std::string(60'000, 'a') + R"(","max_tokens":1})";
+  frame_client client(server.port());
+  client.greet();
+  client.send(frame_type::generate, 1, body);
+  EXPECT_EQ(client.read().type, frame_type::delta);
+  announcers.push_back(announce(140'000));
+  frame refused;
+  while (refused.request != 0 || refused.type != frame_type::error) {  // until the 140,000 bytes have arrived
+    frame_client other(server.port());
+    other.greet();
+    other.send(frame_type::generate, 1, body);
+    refused = other.read();
+    ASSERT_TRUE(refused.came);
+  }
+  EXPECT_EQ(refused.json()["error"]["code"], "rate_limit_exceeded");
 }
 
 TEST(tcp_server, connections_beyond_the_limit_are_told_so) {

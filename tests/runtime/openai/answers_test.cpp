@@ -60,8 +60,8 @@ TEST(whole_answer, is_a_text_completion) {
   EXPECT_EQ(body["object"], "text_completion");
   EXPECT_EQ(body["choices"],
             nlohmann::json::parse(R"([{"index":0,"text":"Hello","logprobs":{"text_offset":[0,2],
-      "token_logprobs":[-0.5,-9999.0],"tokens":["t1","\ufffd\ufffd"],
-      "top_logprobs":[{"t1":-0.5,"t2":-1.5},{"\ufffd\ufffd":-9999.0,"t1":-0.25}]},
+      "token_logprobs":[-0.5,-9999.0],"tokens":["t1","\ufffd"],
+      "top_logprobs":[{"t1":-0.5,"t2":-1.5},{"\ufffd":-9999.0,"t1":-0.25}]},
       "finish_reason":"stop","stop_reason":"END","token_ids":[1,9],"prompt_token_ids":[10,11,12]}])"));
 }
 
