@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/actor_port.hpp"
+#include "actors/closed_port.hpp"
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/supervisor.hpp"
@@ -24,7 +25,7 @@ struct company::state {
   supervisor_actor supervisor;
   company_roster_ptr roster;
   port_parts ports;
-  std::unique_ptr<actor_port> port;
+  std::unique_ptr<net::engine_port> port;
   std::vector<gateway_actor> gateways;  // besides the roster's
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
@@ -214,6 +215,7 @@ void company::on_failure(std::function<void(const std::string& actor)> callback)
 }
 
 result<company::counts> company::count() const {
+  if (state_->stopped) return fail(error_code::unavailable, "the company has stopped");
   counts all;
   const auto requests = state_->ask<msg::request_counts>(state_->roster->scheduler, msg::count{});
   const auto blocks = state_->ask<msg::kv_cache_counts>(state_->roster->kv_cache, msg::count{});
@@ -236,7 +238,8 @@ result<company::counts> company::count() const {
 
 bool company::drain(std::chrono::nanoseconds grace) {
   if (state_->stopped) return true;
-  return state_->ask<msg::drained>(state_->supervisor, msg::drain_company{grace}).has_value();
+  const auto drained = state_->ask<msg::company_drained>(state_->supervisor, msg::drain_company{grace});
+  return drained && drained->complete;
 }
 
 void company::stop() {
@@ -252,7 +255,7 @@ void company::stop() {
     }
     for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);
   }
-  state_->port.reset();
+  state_->port = std::make_unique<closed_port>();
   state_->ports = {};
   state_->gateways.clear();
   state_->roster.reset();

@@ -66,7 +66,8 @@ class company {
   result<std::uint16_t> serve_http(const net::http_options& options);
   result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 
-  // The engine as the embedding program uses it. Any thread; valid until stop().
+  // The engine as the embedding program uses it. Any thread; a reference is good until stop(), after which
+  // the port is another that refuses everything with `unavailable`.
   net::engine_port& port();
   // Any thread.
   net::engine_status status() const;
@@ -85,10 +86,12 @@ class company {
     std::int32_t blocks = 0;
     bool blocks_consistent = true;
   };
+  // Errors: unavailable, after stop() or where an actor has ended.
   result<counts> count() const;
 
   // Refuses new requests with `unavailable`, lets running ones finish within the
-  // grace, ends the rest with `abort`. True where all have ended.
+  // grace, ends the rest with `abort`. False where some were cut off: by the abort, or with an answer that
+  // their clients had not read to its end.
   bool drain(std::chrono::nanoseconds grace);
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
   void stop();

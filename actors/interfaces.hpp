@@ -105,7 +105,7 @@ using supervisor_actor = caf::typed_actor<
     caf::reacts_to<msg::add_gateway, gateway_actor>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
-    caf::replies_to<msg::drain_company>::with<msg::drained>,
+    caf::replies_to<msg::drain_company>::with<msg::company_drained>,
     // The grace of a drain is nearly over: aborts what is still open.
     caf::reacts_to<msg::abort_all>,
     // The grace of a drain is over: waits for no connection any more.

@@ -125,6 +125,10 @@ struct tokenizer_lost {
 // Take no more requests; the answer comes when the last open one has ended.
 struct drain {};
 struct drained {};
+// The company has drained. `complete`: no request was cut off.
+struct company_drained {
+  bool complete = true;
+};
 // A gateway's server has no connection left.
 struct connections_closed {};
 // Wait for connections no longer.
@@ -256,6 +260,10 @@ auto inspect(Inspector& f, drained&) {
   return f(caf::meta::type_name("drained"));
 }
 template <class Inspector>
+auto inspect(Inspector& f, company_drained& x) {
+  return f(caf::meta::type_name("company_drained"), x.complete);
+}
+template <class Inspector>
 auto inspect(Inspector& f, connections_closed&) {
   return f(caf::meta::type_name("connections_closed"));
 }
@@ -322,6 +330,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_lost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drained))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_drained))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::connections_closed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_connections))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))

@@ -1,9 +1,11 @@
 // A gateway with a server from actors/net: the server has its own thread, the actor its streams.
 #pragma once
 #include <cstdint>
+#include <exception>
 #include <future>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "actors/actor_port.hpp"
@@ -21,19 +23,26 @@ class socket_gateway_state : public gateway_state {
  public:
   using gateway_state::gateway_state;
 
+  // Tells `started` once, whatever happens; without a server the actor quits.
   void listen(port_parts ports, Options options, std::promise<result<std::uint16_t>>& started) {
-    port_ = std::make_unique<actor_port>(gateway_actor(self_), std::move(ports));
-    result<Server> server = Server::start(std::move(options), *port_);
-    if (!server) {
-      started.set_value(tl::unexpected<error>(std::move(server.error())));
-      self_->quit();
-      return;
-    }
-    server_.emplace(std::move(*server));
-    started.set_value(server_->port());
+    result<std::uint16_t> listening = start_server(std::move(ports), std::move(options));
+    if (!listening) self_->quit();
+    started.set_value(std::move(listening));
   }
 
  private:
+  // No thread and no memory for one are thrown; a client of this gateway wants to be told like of a port in
+  // use.
+  result<std::uint16_t> start_server(port_parts ports, Options options) try {
+    port_ = std::make_unique<actor_port>(gateway_actor(self_), std::move(ports));
+    result<Server> server = Server::start(std::move(options), *port_);
+    if (!server) return tl::unexpected<error>(std::move(server.error()));
+    server_.emplace(std::move(*server));
+    return server_->port();
+  } catch (const std::exception& fault) {
+    return fail(error_code::io_error, std::string("the gateway cannot start: ") + fault.what());
+  }
+
   void close_connections() override {
     server_->drain([self = gateway_actor(self_)] { caf::anon_send(self, msg::connections_closed{}); });
   }

@@ -132,10 +132,10 @@ void supervisor_state::fail(const std::string& role, const std::string& reason) 
   for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::company_failed{});
 }
 
-caf::result<msg::drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
-  auto promise = self_->make_response_promise<msg::drained>();
+caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
+  auto promise = self_->make_response_promise<msg::company_drained>();
   if (!roster_ || draining_ == drain_phase::done) {
-    promise.deliver(msg::drained{});
+    promise.deliver(msg::company_drained{!cut_off_});
     return promise;
   }
   drains_.push_back(promise);
@@ -147,11 +147,13 @@ caf::result<msg::drained> supervisor_state::drain(std::chrono::nanoseconds grace
 
 void supervisor_state::abort_all() {
   if (!roster_) return;
+  if (draining_ == drain_phase::tokenizers) cut_off_ = true;
   self_->delayed_send(supervisor_actor(self_), flush_time_, msg::abandon_connections{});
   for (const tokenizer_actor& tokenizer : roster_->tokenizers) self_->send(tokenizer, msg::abort_all{});
 }
 
 void supervisor_state::abandon_connections() {
+  if (draining_ == drain_phase::gateways) cut_off_ = true;
   for (const gateway_actor& gateway : gateways_) self_->send(gateway, msg::abandon_connections{});
 }
 
@@ -180,7 +182,7 @@ void supervisor_state::one_drained() {
   if (--undrained_ > 0) return;
   if (draining_ == drain_phase::tokenizers) return drain_gateways();
   draining_ = drain_phase::done;
-  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::company_drained{!cut_off_});
 }
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,

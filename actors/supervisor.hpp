@@ -34,7 +34,7 @@ class supervisor_state {
   void prepare(supervisor_parts parts);
   company_roster_ptr start();
   void add_gateway(const gateway_actor& gateway, std::string role);
-  caf::result<msg::drained> drain(std::chrono::nanoseconds grace);
+  caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void abort_all();
   void abandon_connections();
 
@@ -71,7 +71,8 @@ class supervisor_state {
   // What a drain keeps of its grace for the last bytes to reach the clients.
   std::chrono::nanoseconds flush_time_ = std::chrono::seconds(1);
   std::size_t undrained_ = 0;  // answers to drain that are still to come
-  std::vector<caf::typed_response_promise<msg::drained>> drains_;
+  bool cut_off_ = false;       // something was ended before it had finished
+  std::vector<caf::typed_response_promise<msg::company_drained>> drains_;
 };
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,

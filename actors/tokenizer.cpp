@@ -8,6 +8,7 @@
 
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {
@@ -175,7 +176,7 @@ result<std::string> tokenizer_state::detokenize(const std::vector<token_id>& tok
     if (id < 0 || id >= parts_.vocabulary->vocab_size())
       return fail(error_code::invalid_argument, fmt::format("token {} is outside the vocabulary", id),
                   "tokens");
-  return parts_.vocabulary->decode(tokens, false);
+  return replace_invalid_utf8(parts_.vocabulary->decode(tokens, false));
 }
 
 void tokenizer_state::company_failed() {

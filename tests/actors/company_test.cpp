@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <future>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "actors/interfaces.hpp"
 #include "actors/net/options.hpp"
+#include "actors/socket_gateway.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -250,7 +252,7 @@ TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
   for (std::size_t i = 0; i < clients.size(); ++i)
     company->port().generate(request(static_cast<int>(i), 450), clients[i].sink());
   clients[0].wait_first();
-  EXPECT_TRUE(company->drain(std::chrono::nanoseconds(1)));
+  EXPECT_FALSE(company->drain(std::chrono::nanoseconds(1))) << "requests were cut off";
   for (waiting_client& client : clients) {
     const finish_reason reason = client.wait_end().reason;
     EXPECT_TRUE(reason == finish_reason::abort || reason == finish_reason::length);
@@ -288,6 +290,58 @@ TEST_F(CompanyOnThreads, InterruptEndsTheWaitForReadiness) {
   if (!ready) {
     EXPECT_EQ(ready.error().code, error_code::unavailable);
   }
+}
+
+TEST_F(CompanyOnThreads, AnswersEveryCallAfterItsStop) {
+  const std::unique_ptr<company> company = started();
+  company->stop();
+  const auto counts = company->count();
+  ASSERT_FALSE(counts);
+  EXPECT_EQ(counts.error().code, error_code::unavailable);
+  EXPECT_EQ(company->serve_http({}).error().code, error_code::unavailable);
+  net::engine_port& port = company->port();
+  waiting_client client;
+  port.abort(port.generate(request(1, 5), client.sink()));
+  EXPECT_EQ(client.wait_end().failure->code, error_code::unavailable);
+  bool tokenized = true;
+  port.tokenize({text_prompt{"x"}, false}, [&](const auto& reply) { tokenized = reply.has_value(); });
+  EXPECT_FALSE(tokenized);
+  bool detokenized = true;
+  port.detokenize({1}, [&](const auto& reply) { detokenized = reply.has_value(); });
+  EXPECT_FALSE(detokenized);
+  EXPECT_FALSE(port.status().live);
+  EXPECT_EQ(port.token_text(1), "");
+  EXPECT_TRUE(company->drain(std::chrono::seconds(1)));
+}
+
+struct no_options {};
+struct failing_server {
+  static result<failing_server> start(no_options, net::engine_port&) {
+    throw std::runtime_error("no threads");
+  }
+  std::uint16_t port() const { return 0; }
+  void drain(const std::function<void()>&) {}
+};
+class failing_gateway_state : public socket_gateway_state<failing_server, no_options> {
+ public:
+  using socket_gateway_state::socket_gateway_state;
+};
+
+TEST(SocketGateway, TellsWhyItsServerCouldNotStart) {
+  caf::actor_system_config config;
+  configure(config, "stealing", 1);
+  caf::actor_system system{config};
+  const auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
+  auto listening = started->get_future();
+  system.spawn([started](gateway_actor::stateful_pointer<failing_gateway_state> self) {
+    self->state.start({});
+    self->state.listen({}, {}, *started);
+    return gateway_handlers<failing_gateway_state>(self);
+  });
+  const result<std::uint16_t> port = listening.get();
+  ASSERT_FALSE(port);
+  EXPECT_NE(port.error().message.find("no threads"), std::string::npos);
+  system.await_all_actors_done();  // hangs where the gateway has not quit
 }
 
 TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {

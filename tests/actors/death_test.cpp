@@ -101,7 +101,8 @@ TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage.run(2);  // the supervisor's, the first tokenizer's
   const auto late = stage.ask("hello", 9);
   stage.run();
-  answer.receive([](const msg::drained&) {}, [](const caf::error&) { FAIL(); });
+  answer.receive([](const msg::company_drained& drained) { EXPECT_TRUE(drained.complete); },
+                 [](const caf::error&) { FAIL(); });
   ASSERT_EQ(open->ends.size(), 1U);
   EXPECT_EQ(open->ends[0].reason, finish_reason::length);
   ASSERT_EQ(late->ends.size(), 1U);
@@ -123,7 +124,8 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
   ASSERT_TRUE(open->ends.empty());
   stage.advance(std::chrono::seconds(11));
   stage.run();
-  answer.receive([](const msg::drained&) {}, [](const caf::error&) { FAIL(); });
+  answer.receive([](const msg::company_drained& drained) { EXPECT_FALSE(drained.complete); },
+                 [](const caf::error&) { FAIL(); });
   ASSERT_EQ(open->ends.size(), 1U);
   EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
   EXPECT_GT(open->tokens.size(), 0U);
@@ -132,8 +134,46 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
 
 TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {
   stage stage;
-  EXPECT_TRUE(stage.query<msg::drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
-  EXPECT_TRUE(stage.query<msg::drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
+  for (int i = 0; i < 2; ++i) {
+    const auto answer =
+        stage.query<msg::company_drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)});
+    ASSERT_TRUE(answer);
+    EXPECT_TRUE(answer->complete);
+  }
+}
+
+// A gateway whose clients never take the last of their answers.
+gateway_actor::behavior_type clinging_gateway(
+    gateway_actor::stateful_pointer<caf::unit_t> self,
+    std::shared_ptr<caf::typed_response_promise<msg::drained>> promise) {
+  return {
+      [](const msg::open_stream&, const client_stream_ptr&, const generation_request_ptr&) {},
+      [](const msg::abort&) {},
+      [](const msg::stream_output&, const stream_batch_ptr&) {},
+      [](const msg::tokenizer_lost&) {},
+      [self, promise](const msg::drain&) -> caf::result<msg::drained> {
+        *promise = self->make_response_promise<msg::drained>();
+        return *promise;
+      },
+      [](const msg::connections_closed&) {},
+      [promise](const msg::abandon_connections&) { promise->deliver(msg::drained{}); },
+      [](const msg::count&) { return msg::gateway_counts{}; },
+  };
+}
+
+TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
+  stage stage;
+  const gateway_actor gateway =
+      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging"}, gateway);
+  caf::scoped_actor self{stage.system()};
+  auto answer =
+      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  stage.run();
+  stage.advance(std::chrono::seconds(11));
+  stage.run();
+  answer.receive([](const msg::company_drained& drained) { EXPECT_FALSE(drained.complete); },
+                 [](const caf::error&) { FAIL(); });
 }
 
 TEST(Text, GoesToTokensAndBack) {
@@ -153,6 +193,10 @@ TEST(Text, GoesToTokensAndBack) {
   EXPECT_EQ(tokens, (std::vector<token_id>{'a', 'b', 'c'}));
   EXPECT_EQ(text, "xy");
   EXPECT_EQ(refused, 2);
+  stage.port().detokenize({'x', 0xE2, 0x82, 'y', 0xFF},
+                          [&](const result<std::string>& reply) { text = reply.value(); });
+  stage.run();
+  EXPECT_EQ(text, "x\uFFFDy\uFFFD") << "as a stream shows it";
 }
 
 // Actors share nothing but messages: whatever the order in which they run, each request gets its own tokens.
