@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::jinja {
 

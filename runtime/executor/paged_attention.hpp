@@ -14,7 +14,7 @@ namespace troupe {
 
 class paged_attention {
  public:
-  // max_context: the longest context in tokens.
+  // Work space is taken here, for steps of up to `limits`.
   paged_attention(const kernels::kernel_table& kernels, const model_config& config,
                   const executor_limits& limits, std::int32_t threads);
 

@@ -6,12 +6,10 @@
 #include <cmath>
 #include <iterator>
 
-#include "runtime/openai/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::openai {
 namespace {
-
-constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
 void append_escaped(std::string& out, char byte) {
   switch (byte) {
@@ -49,12 +47,11 @@ void append_json_string(std::string& out, std::string_view text) {
     at = end;
     if (static_cast<unsigned char>(text[at]) < 0x80U) {
       append_escaped(out, text[at++]);
-    } else if (const std::size_t length = utf8_character_length(text.substr(at)); length > 0) {
-      out.append(text, at, length);
-      at += length;
     } else {
-      out += replacement;
-      ++at;
+      const utf8_unit unit = first_utf8_unit(text.substr(at));
+      const bool valid = unit.what == utf8_unit::kind::character;
+      out += valid ? text.substr(at, unit.size) : replacement_character;
+      at += unit.size;
     }
   }
   out += '"';

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/openai/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::openai {
 namespace {

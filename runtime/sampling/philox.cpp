@@ -1,7 +1,5 @@
 #include "runtime/sampling/philox.hpp"
 
-#include "runtime/sampling/sampler.hpp"
-
 namespace troupe {
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,

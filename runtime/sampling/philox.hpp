@@ -10,4 +10,7 @@ namespace troupe {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
+// Uniform in [0, 1): key = seed, counter = position.
+double uniform(std::uint64_t seed, std::uint64_t position);
+
 }  // namespace troupe

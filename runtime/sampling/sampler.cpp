@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "runtime/sampling/logits_processors.hpp"
+#include "runtime/sampling/philox.hpp"
 #include "runtime/sampling/row_math.hpp"
 #include "runtime/sampling/truncation.hpp"
 

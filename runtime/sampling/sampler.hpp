@@ -9,10 +9,6 @@
 
 namespace troupe {
 
-// Uniform in [0, 1) from Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC
-// 2011), key = seed, counter = position.
-double uniform(std::uint64_t seed, std::uint64_t position);
-
 // Work space of one thread, reused between rows; no allocation once it has grown to the vocabulary.
 struct sampler_scratch {
   std::vector<float> logits;

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "runtime/sampling/philox.hpp"
+
 namespace troupe {
 namespace {
 

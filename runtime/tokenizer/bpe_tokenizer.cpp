@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/tokenizer/byte_level.hpp"
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {

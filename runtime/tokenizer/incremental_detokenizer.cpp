@@ -1,7 +1,7 @@
 #include <utility>
 
 #include "runtime/tokenizer/tokenizer.hpp"
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {

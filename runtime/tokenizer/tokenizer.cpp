@@ -4,7 +4,7 @@
 
 #include "runtime/tokenizer/bpe_tokenizer.hpp"
 #include "runtime/tokenizer/sentencepiece_tokenizer.hpp"
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 

@@ -17,6 +17,12 @@ namespace troupe {
 enum class token_type : std::uint8_t { normal = 1, unknown, control, user_defined, unused, byte };
 
 struct vocabulary {
+  vocabulary() = default;
+  vocabulary(const vocabulary&) = delete;  // `ids` looks into `texts`, which a move keeps in place
+  vocabulary& operator=(const vocabulary&) = delete;
+  vocabulary(vocabulary&&) = default;
+  vocabulary& operator=(vocabulary&&) = default;
+
   std::vector<std::string> texts;                      // [token], as spelled in the file
   std::vector<token_type> types;                       // [token]
   std::vector<bool> ends_generation;                   // [token]

@@ -6,7 +6,7 @@
 #include <map>
 #include <random>
 
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
 
 namespace troupe {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "runtime/sampling/philox.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe {

@@ -4,8 +4,6 @@
 
 #include <set>
 
-#include "runtime/sampling/sampler.hpp"
-
 namespace troupe {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
 
 namespace troupe {
@@ -61,15 +61,6 @@ TEST(incremental_detokenizer, keeps_the_first_space_where_text_stands_before_it)
   const auto id = *tokenizer->find("▁the");
   EXPECT_EQ(incremental_detokenizer(tokenizer, true, true).push(id), "the");
   EXPECT_EQ(incremental_detokenizer(tokenizer, true, false).push(id), " the");
-}
-
-TEST(utf8, replaces_by_maximal_parts) {  // Unicode 15, section 3.9, table 3-8 and following
-  EXPECT_EQ(replace_invalid_utf8("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
-            "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  EXPECT_EQ(replace_invalid_utf8("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), "\uFFFD\uFFFD\uFFFD\uFFFD\x41");
-  EXPECT_EQ(replace_invalid_utf8("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
-  EXPECT_EQ(replace_invalid_utf8("\xF4\x8F\xBF\xBF"), "\xF4\x8F\xBF\xBF");
-  EXPECT_EQ(replace_invalid_utf8("\xF4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "runtime/tokenizer/utf8.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe {
 namespace {
@@ -71,6 +71,12 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   drain_utf8(pending, out);
   if (!pending.empty()) out += replacement_character;
   return out;
+}
+
+std::int64_t utf8_length(std::string_view bytes) {
+  std::int64_t characters = 0;
+  for (; !bytes.empty(); ++characters) bytes.remove_prefix(first_utf8_unit(bytes).size);
+  return characters;
 }
 
 }  // namespace troupe

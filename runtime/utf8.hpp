@@ -2,6 +2,7 @@
 // replacement as in section 3.9 and the WHATWG encoding standard).
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -31,5 +32,8 @@ void drain_utf8(std::string& pending, std::string& out);
 
 // The text with U+FFFD for everything that is not a character.
 std::string replace_invalid_utf8(std::string_view bytes);
+
+// Characters in `bytes`, each U+FFFD that replace_invalid_utf8() would put included.
+std::int64_t utf8_length(std::string_view bytes);
 
 }  // namespace troupe
