@@ -93,7 +93,7 @@ int bench_offline(const bench_options& options) {
   } else {
     print_table(model_name(*path), run, *measured);
   }
-  return std::fflush(stdout) == 0 ? exit_ok : exit_failure;
+  return exit_ok;
 }
 
 }  // namespace

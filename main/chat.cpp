@@ -16,6 +16,7 @@
 #include "main/conversation.hpp"
 #include "main/embedded.hpp"
 #include "main/exit_code.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -41,7 +42,7 @@ class chat_session {
     if (interactive_) std::printf("%s", help_text);
     for (std::string line; show_prompt(), std::getline(std::cin, line);) {
       if (line == "/exit" || line == "/quit") return;
-      obey_or_answer(line);
+      obey_or_answer(replace_invalid_utf8(line));
     }
     if (interactive_) std::puts("");
   }

@@ -1,6 +1,20 @@
 #include "main/exit_code.hpp"
 
+#include <cerrno>
+#include <cstring>
+#include <iostream>
+
 namespace troupe::cli {
+
+int finish_output(int code) {
+  errno = 0;
+  const bool written = !std::cout.flush().fail() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return code;
+  // The reason of an earlier write is not known any more.
+  complain(std::string("the output could not be written") +
+           (errno != 0 ? std::string(": ") + std::strerror(errno) : ""));
+  return code == exit_ok ? exit_failure : code;
+}
 
 int report(const error& failure) {
   complain(failure.message);

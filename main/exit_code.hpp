@@ -19,6 +19,10 @@ enum exit_code : int {
 // Prints "troupe: MESSAGE" to the standard error stream.
 inline void complain(const std::string& message) { std::fprintf(stderr, "troupe: %s\n", message.c_str()); }
 
+// Writes out what the standard output still holds. `code` where that worked; else says why not, and
+// exit_failure unless `code` is a failure already.
+int finish_output(int code);
+
 // Prints the error and gives the exit code that its kind asks for. What is unsupported is the model's fault
 // unless a setting is named.
 int report(const error& failure);

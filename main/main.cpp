@@ -33,13 +33,14 @@ int parse_and_run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& failure) {
-    return app.exit(failure) == 0 ? troupe::cli::exit_ok : troupe::cli::exit_usage;
+    return troupe::cli::finish_output(app.exit(failure) == 0 ? troupe::cli::exit_ok
+                                                             : troupe::cli::exit_usage);
   }
   if (!chosen) {
     troupe::cli::complain("a subcommand is required; troupe --help lists them");
     return troupe::cli::exit_usage;
   }
-  return chosen();
+  return troupe::cli::finish_output(chosen());
 }
 
 }  // namespace

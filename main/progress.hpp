@@ -1,4 +1,4 @@
-// Progress on the standard error stream: a bar on a terminal, else "[i/N] what" lines in the log.
+// Progress as a bar on the standard error stream, where that is a terminal.
 #pragma once
 #include <chrono>
 #include <cstdint>

@@ -15,6 +15,7 @@
 #include "main/conversation.hpp"
 #include "main/embedded.hpp"
 #include "main/exit_code.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -44,8 +45,8 @@ int exit_code_of(const finished& end) {
 
 int run(const run_options& options) {
   signal_watch signals;
-  const std::string prompt =
-      options.prompt == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : options.prompt;
+  const std::string prompt = replace_invalid_utf8(
+      options.prompt == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : options.prompt);
   auto started = start_embedded(options.sources);
   if (!started) return started.error();
   conversation talk((*started)->port());

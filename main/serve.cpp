@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "actors/company.hpp"
+#include "actors/net/listener.hpp"
 #include "config/flags.hpp"
 #include "config/values.hpp"
 #include "main/commands.hpp"
@@ -42,6 +43,14 @@ int report_listening(const error& failure) {
 void log_engine(const company_options& options, const loaded_engine& engine) {
   spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
                engine.max_model_len, options.engine.threads, cpu_name());
+}
+
+// Whether both ports can be had, asked before the model is loaded; the exit code where not.
+tl::expected<void, int> check_ports(const config::settings& settings) {
+  auto free = net::check_address(to_http_options(settings).listen);
+  if (free && settings.tcp_port >= 0) free = net::check_address(to_tcp_options(settings).listen);
+  if (!free) return tl::unexpected(report_listening(free.error()));
+  return {};
 }
 
 // Opens both ports; the exit code where one cannot be had.
@@ -113,6 +122,7 @@ int serve(const config::setting_sources& sources) {
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
   const auto path = find_model(settings.model);
   if (!path) return report(path.error());
+  if (const auto checked = check_ports(settings); !checked) return checked.error();
 
   company_options options = to_company_options(settings, *path);
   auto engine = load_engine(options.engine);

@@ -16,6 +16,7 @@
 #include "main/load.hpp"
 #include "runtime/gguf/gguf.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -67,7 +68,9 @@ int tokenize(const tokenize_options& options) {
   const auto vocabulary = load_tokenizer(*file);
   if (!vocabulary) return report(vocabulary.error());
 
-  const std::string text = options.text == "-" ? all_of_stdin() : options.text;
+  const std::string given = options.text == "-" ? all_of_stdin() : options.text;
+  const std::string text = replace_invalid_utf8(given);
+  if (text != given) complain("warning: the text is not UTF-8: what is not became U+FFFD");
   const auto tokens =
       (*vocabulary)
           ->encode(text, {.add_special_tokens = !options.no_special, .parse_special = !options.plain});
@@ -77,7 +80,7 @@ int tokenize(const tokenize_options& options) {
     for (const token_id id : tokens)
       std::cout << id << '\t' << quoted_piece((*vocabulary)->piece(id)) << '\n';
   }
-  return std::cout.flush() ? exit_ok : exit_failure;
+  return exit_ok;
 }
 
 }  // namespace

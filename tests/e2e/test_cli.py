@@ -152,7 +152,42 @@ def test_the_default_model_is_found_in_the_data_folder(tmp_path):
     refused(lost, 66, "./quickstart", "--model")
 
 
+def test_a_folder_in_place_of_a_model_is_told_so(tmp_path):
+    for subcommand in (["serve", "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
+        refused(troupe(*subcommand, tmp_path), 66, str(tmp_path), "folder")
+
+
+@pytest.mark.parametrize("flags, word", [(["--port", "PORT"], "PORT"), (["--tcp-port", "PORT"], "PORT"),
+                                         (["--host", "no such host"], "no such host")])
+def test_an_address_that_cannot_be_had_is_told_before_the_model_is_loaded(flags, word):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = troupe("serve", "--model", MODEL, *[flag.replace("PORT", port) for flag in flags],
+                      TROUPE_PORT="0" if "--port" not in flags else "", TROUPE_TCP_PORT="0" if "--tcp-port" not in flags else "")
+    assert done.returncode == (78 if "--host" in flags else 1)
+    assert word.replace("PORT", port) in done.stderr and "loading" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["config"], ["config", "--markdown"], ["inspect", MODEL], ["--help"], ["--version"],
+                                       ["tokenize", "x", "--model", MODEL]], ids=lambda a: " ".join(map(str, a[:2])))
+def test_output_that_cannot_be_written_is_a_failure(arguments):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BINARY, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True,
+                              env=clean_environment(), timeout=300)
+    assert done.returncode == 1 and "output" in done.stderr
+
+
 # ---- tokenize, inspect ----
+
+def test_tokenize_replaces_and_tells_what_is_not_utf8():
+    done = subprocess.run([BINARY, "tokenize", "--json", "--model", str(MODEL)], input=b"a\xffb\xe2\x82", capture_output=True,
+                          env=clean_environment(), timeout=300)
+    assert done.returncode == 0 and b"UTF-8" in done.stderr
+    assert json.loads(done.stdout) == json.loads(troupe("tokenize", "--json", "--model", MODEL, "a\ufffdb\ufffd").stdout)
+
+
 
 def test_tokenize_prints_ids_and_pieces():
     done = troupe("tokenize", "Hello, w\u00f6rld", "--model", MODEL)

@@ -2,6 +2,7 @@
 import http.client
 import json
 import signal
+import socket
 import time
 
 
@@ -43,6 +44,39 @@ def test_sigterm_aborts_what_is_left_after_the_grace_time(start_service):
         assert time.monotonic() - begin < 10
         assert '"finish_reason":"abort"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
         connection.close()
+
+
+def unread(service, body):
+    """A request whose answer is larger than what the sockets hold, and a client that takes none of it."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", service.port))
+    text = json.dumps(body).encode()
+    client.sendall(b"POST /tokenize HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(text) + text)
+    assert client.recv(1) == b"H"  # the answer is on its way
+    return client
+
+
+def test_a_client_that_never_reads_its_answer_does_not_outlast_the_grace_time(start_service):
+    with start_service("--shutdown-grace", "5") as service, unread(service, {"prompt": "a b c d " * 500_000}):
+        begin = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(30) == 0
+        assert time.monotonic() - begin < 10
+        assert "cut off" in service.log() and "every request had finished" not in service.log()
+
+
+def test_the_log_tells_whether_requests_were_cut_off(start_service):
+    with start_service("--shutdown-grace", "1") as service:
+        connection, _ = begin_stream(service, max_tokens=8000)
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        assert "cut off" in service.log() and "every request had finished" not in service.log()
+        connection.close()
+    with start_service() as service:
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        assert "every request had finished" in service.log()
 
 
 def test_no_new_request_is_taken_while_draining(start_service):
