@@ -51,13 +51,20 @@ result<void> check(const company_options& options) {
   return {};
 }
 
-scheduler_limits limits_of(const company_options& options, const loaded_engine& engine) {
-  scheduler_limits limits;
+result<scheduler_limits> limits_of(const company_options& options, const loaded_engine& engine) {
+  scheduler_limits limits = options.scheduling;
   limits.max_num_seqs = options.engine.max_num_seqs;
   limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
   limits.max_model_len = engine.max_model_len;
   limits.max_num_queued_requests = options.max_num_queued_requests;
   limits.end_tokens = end_tokens(*engine.vocabulary);
+  if (!limits.enable_chunked_prefill && limits.max_num_batched_tokens < limits.max_model_len)
+    return fail(
+        error_code::invalid_argument,
+        fmt::format("without chunked prefill a prompt runs in one step, but max_num_batched_tokens ({}) is "
+                    "smaller than max_model_len ({}): raise the one or lower the other",
+                    limits.max_num_batched_tokens, limits.max_model_len),
+        "max_num_batched_tokens");
   return limits;
 }
 
@@ -127,6 +134,8 @@ void company::state::open_system(const company_options& options) {
 }
 
 result<void> company::state::hire(const company_options& options, loaded_engine engine) {
+  result<scheduler_limits> limits = limits_of(options, engine);
+  if (!limits) return tl::unexpected<error>(limits.error());
   board = std::make_shared<company_board>(options.step_deadline);
   ports.card = card_of(options, engine);
   ports.board = board;
@@ -134,13 +143,14 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.vocabulary = engine.vocabulary;
 
   supervisor_parts parts;
-  parts.limits = limits_of(options, engine);
+  parts.limits = std::move(*limits);
   parts.tokenizer.vocabulary = engine.vocabulary;
   parts.tokenizer.chat = engine.chat;
   parts.tokenizer.limits.vocab_size = ports.card.vocab_size;
   parts.tokenizer.limits.max_logprobs = options.max_logprobs;
   parts.tokenizer.max_model_len = engine.max_model_len;
   parts.tokenizer.request_timeout = options.request_timeout;
+  parts.tokenizer.queue_timeout = options.queue_timeout;
   parts.tokenizer.metrics = ports.metrics;
   parts.tokenizer_workers = options.tokenizer_workers;
   parts.board = board;

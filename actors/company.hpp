@@ -13,6 +13,7 @@
 #include "actors/load_engine.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/result.hpp"
+#include "runtime/scheduler/scheduler.hpp"
 
 namespace caf {
 class actor_system;
@@ -31,9 +32,11 @@ struct company_options {
   std::string served_model_name;  // empty: the engine's name
   std::string version;            // of the program, for metrics
   std::string cpu;                // its name, for metrics
+  scheduler_limits scheduling;    // its policy; what a step and the cache hold follows from the engine
   std::size_t max_num_queued_requests = 1024;
   std::int32_t max_logprobs = 20;
   std::chrono::nanoseconds request_timeout{0};                         // from arrival; 0: none
+  std::chrono::nanoseconds queue_timeout{0};                           // until its first step; 0: none
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
 
   std::int32_t tokenizer_workers = 2;

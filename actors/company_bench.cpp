@@ -47,8 +47,8 @@ class counted_executor final : public executor {
       : inner_(make_null_executor({16, num_blocks, 1}, [](const sample_row&) { return 'x'; })),
         steps_(steps) {}
   kv_layout layout() const override { return inner_->layout(); }
-  void forward(const step_batch&) override { ++steps_; }
-  void sample(const step_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  void forward(const device_batch&) override { ++steps_; }
+  void sample(const device_batch& batch, step_result& result) override { inner_->sample(batch, result); }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:

@@ -68,9 +68,11 @@ using scheduler_actor = caf::typed_actor<
 
 // kv_cache: who holds which block; the only writer of block tables.
 using kv_cache_actor = caf::typed_actor<
+    // Hashes the prompt of a request that waits, so that its cached prefix is found.
+    caf::reacts_to<msg::add_sequence, engine_request_ptr>,
     // Grants or refuses, per sequence and in order, the blocks of a whole step.
     caf::replies_to<msg::reserve_step, step_demand_ptr>::with<step_reservation_ptr>,
-    // Takes note that a step is over and takes back the blocks of sequences that are done.
+    // Takes note that a step is over, of its tokens, and takes back the blocks of sequences that are done.
     caf::reacts_to<msg::commit_step>,
     // Takes back the blocks of sequences that are done, between steps.
     caf::reacts_to<msg::release_blocks>,

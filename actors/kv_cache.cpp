@@ -1,16 +1,26 @@
 #include "actors/kv_cache.hpp"
 
+#include <span>
 #include <utility>
 
 namespace troupe {
 
-void kv_cache_state::start(const kv_layout& layout, std::shared_ptr<metrics::engine_metrics> metrics) {
-  manager_ = std::make_unique<kv_cache_manager>(kv_cache_options{layout.num_blocks, layout.block_size});
+void kv_cache_state::start(const kv_cache_options& options,
+                           std::shared_ptr<metrics::engine_metrics> metrics) {
+  manager_ = std::make_unique<kv_cache_manager>(options);
   metrics_ = std::move(metrics);
 }
 
+void kv_cache_state::add_sequence(const engine_request& request) {
+  // Who wants the log-probabilities of its prompt computes all of it.
+  if (request.sampling->prompt_logprobs) return;
+  manager_->add_sequence(request.id, request.prompt,
+                         {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
+  if (request.fork_of) manager_->fork(*request.fork_of, request.id);
+}
+
 step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
-  auto reservation = std::make_shared<step_reservation>();
+  const std::shared_ptr<step_reservation> reservation = reservations_.take();
   manager_->reserve_step(demand, *reservation);
   report();
   return reservation;
@@ -18,33 +28,59 @@ step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
 
 void kv_cache_state::commit(const msg::commit_step& step) {
   manager_->commit_step(step.step);
-  for (const block_release& each : step.releases) manager_->release(each.id, each.last_step);
+  std::span<const token_id> appended = step.appended;
+  for (const token_append& each : step.appends) {
+    const auto count = static_cast<std::size_t>(each.count);
+    manager_->append_tokens(each.id, appended.first(count));
+    appended = appended.subspan(count);
+  }
+  give_back(step.releases);
   report();
 }
 
 void kv_cache_state::release(const std::vector<block_release>& releases) {
-  for (const block_release& each : releases) manager_->release(each.id, each.last_step);
+  give_back(releases);
   report();
 }
 
-// No block is kept once its sequence has given it back: there is nothing to forget.
-void kv_cache_state::reset(reset_call& call) {
-  call.reply(manager_->free_blocks() == manager_->num_blocks());
+void kv_cache_state::give_back(const std::vector<block_release>& releases) {
+  for (const block_release& each : releases) {
+    if (each.preempted) {
+      manager_->preempt(each.id, each.last_step);
+    } else {
+      manager_->release(each.id, each.last_step);
+    }
+  }
 }
+
+void kv_cache_state::reset(reset_call& call) { call.reply(manager_->reset_prefix_cache()); }
 
 msg::kv_cache_counts kv_cache_state::count() const {
   return {manager_->num_blocks(), manager_->free_blocks(), manager_->consistent()};
 }
 
-void kv_cache_state::report() { metrics_->set_kv_cache_usage(manager_->usage()); }
+void kv_cache_state::report() {
+  metrics_->set_kv_cache_usage(manager_->usage());
+  const prefix_cache_counts& counts = manager_->counts();
+  if (counts.queries == reported_.queries) return;
+  metrics_->add_prefix_cache(counts.queries - reported_.queries, counts.hits - reported_.hits);
+  reported_ = counts;
+}
 
 kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer<kv_cache_state> self,
-                                                kv_layout layout,
+                                                kv_cache_options options,
                                                 std::shared_ptr<metrics::engine_metrics> metrics) {
-  self->state.start(layout, std::move(metrics));
+  self->state.start(options, std::move(metrics));
   return {
-      [self](const msg::reserve_step&, const step_demand_ptr& demand) {
-        return self->state.reserve(*demand);
+      [self](const msg::add_sequence&, const engine_request_ptr& request) {
+        self->state.add_sequence(*request);
+      },
+      // The answer goes first: what has to be hashed is hashed while the step runs.
+      [self](const msg::reserve_step&, const step_demand_ptr& demand) -> caf::result<step_reservation_ptr> {
+        auto answer = self->make_response_promise<step_reservation_ptr>();
+        answer.deliver(self->state.reserve(*demand));
+        self->state.index_blocks();
+        return answer;
       },
       [self](const msg::commit_step& step) { self->state.commit(step); },
       [self](const msg::release_blocks& done) { self->state.release(done.releases); },

@@ -19,12 +19,15 @@
 namespace troupe {
 
 using engine_request_ptr = std::shared_ptr<const engine_request>;
-using step_demand_ptr = std::shared_ptr<const step_demand>;
 using step_reservation_ptr = std::shared_ptr<const step_reservation>;
 
 template <class Inspector>
 auto inspect(Inspector& f, block_release& x) {
-  return f(caf::meta::type_name("block_release"), x.id, x.last_step);
+  return f(caf::meta::type_name("block_release"), x.id, x.last_step, x.preempted);
+}
+template <class Inspector>
+auto inspect(Inspector& f, token_append& x) {
+  return f(caf::meta::type_name("token_append"), x.id, x.count);
 }
 
 namespace msg {
@@ -42,6 +45,10 @@ struct generate {
 };
 // The same request in tokens. Beside it: engine_request_ptr.
 struct submit {
+  request_id id = 0;
+};
+// A request that waits now: its prompt, for the prefix cache. Beside it: engine_request_ptr.
+struct add_sequence {
   request_id id = 0;
 };
 // Nobody waits for this request any more.
@@ -63,9 +70,12 @@ struct convert_text {};
 struct reserve_step {
   std::uint64_t step = 0;
 };
-// The step has been executed or will never be; these sequences are done with their blocks.
+// The step has been executed or will never be: its sequences have these tokens more, and some of them are
+// done with their blocks.
 struct commit_step {
   std::uint64_t step = 0;
+  std::vector<token_append> appends;
+  std::vector<token_id> appended;  // of all appends, in order
   std::vector<block_release> releases;
 };
 // These sequences are done with their blocks. No step has ended.
@@ -172,6 +182,10 @@ auto inspect(Inspector& f, submit& x) {
   return f(caf::meta::type_name("submit"), x.id);
 }
 template <class Inspector>
+auto inspect(Inspector& f, add_sequence& x) {
+  return f(caf::meta::type_name("add_sequence"), x.id);
+}
+template <class Inspector>
 auto inspect(Inspector& f, abort& x) {
   return f(caf::meta::type_name("abort"), x.id);
 }
@@ -193,7 +207,7 @@ auto inspect(Inspector& f, reserve_step& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, commit_step& x) {
-  return f(caf::meta::type_name("commit_step"), x.step, x.releases);
+  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.releases);
 }
 template <class Inspector>
 auto inspect(Inspector& f, release_blocks& x) {
@@ -308,6 +322,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(troupe, 4200)
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_stream))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::generate))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::submit))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_sequence))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::describe))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::reset_prefix_cache))

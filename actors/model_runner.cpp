@@ -10,8 +10,9 @@ namespace troupe {
 std::optional<std::chrono::nanoseconds> model_runner_state::execute(const step_batch& batch,
                                                                     step_result& result) try {
   const auto begin = std::chrono::steady_clock::now();
-  device_->forward(batch);
-  device_->sample(batch, result);
+  const device_batch& rows = feed_.resolve(batch);
+  device_->forward(rows);
+  device_->sample(rows, result);
   return std::chrono::steady_clock::now() - begin;
 } catch (const std::exception& fault) {
   spdlog::error("step {} of {} rows failed: {}", batch.step, batch.num_rows(), fault.what());
@@ -30,6 +31,7 @@ caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const 
   auto result = std::make_shared<step_result>();
   const auto took = execute(batch, *result);
   if (!took) return caf::make_error(caf::sec::runtime_error, "step failed");
+  feed_.remember(*result);
   return {msg::step_done{batch.step, took->count()}, step_result_ptr(std::move(result))};
 }
 

@@ -5,6 +5,7 @@
 
 #include "actors/interfaces.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/token_feed.hpp"
 
 namespace troupe {
 
@@ -21,6 +22,7 @@ class model_runner_state {
   // Nothing where the executor threw.
   std::optional<std::chrono::nanoseconds> execute(const step_batch& batch, step_result& result);
   std::shared_ptr<executor> device_;
+  token_feed feed_;
 };
 
 model_runner_actor::behavior_type model_runner_behavior(

@@ -23,18 +23,20 @@ void scheduler_state::start(scheduler_parts parts) {
   metrics_ = std::move(parts.metrics);
 }
 
-void scheduler_state::submit(const engine_request& request) {
-  if (auto accepted = scheduler_->submit(request); !accepted) {
+void scheduler_state::submit(const engine_request_ptr& request) {
+  if (auto accepted = scheduler_->submit(*request); !accepted) {
     token_event refusal;
-    refusal.id = request.id;
+    refusal.id = request->id;
     refusal.end.emplace();
     refusal.end->reason = finish_reason::error;
     refusal.end->failure = std::move(accepted.error());
-    refusal.end->tokens.prompt_tokens = static_cast<std::int32_t>(request.prompt.size());
-    deliver(0, {std::move(refusal)});
+    refusal.end->tokens.prompt_tokens = static_cast<std::int32_t>(request->prompt.size());
+    token_batch events{std::move(refusal)};
+    deliver({}, events);
     return;
   }
-  unscheduled_.insert(request.id);
+  self_->send(kv_cache_, msg::add_sequence{request->id}, request);
+  unscheduled_.insert(request->id);
   changed_ = true;
   arm_timer();
   plan();
@@ -68,18 +70,17 @@ msg::request_counts scheduler_state::count() const {
 void scheduler_state::plan() {
   if (phase_ != phase::idle) return;
   planned_at_ = now();
-  std::optional<step_demand> demand = scheduler_->plan();
+  step_demand_ptr demand = scheduler_->plan();
   if (!demand) return;
   metrics_->observe_step(metrics::step_phase::plan, in_seconds(now() - planned_at_));
-  reserve(std::move(*demand));
+  reserve(std::move(demand));
 }
 
-void scheduler_state::reserve(step_demand demand) {
+void scheduler_state::reserve(step_demand_ptr demand) {
   phase_ = phase::reserving;
   changed_ = false;
-  const std::uint64_t step = demand.step;
-  auto payload = std::make_shared<const step_demand>(std::move(demand));
-  self_->request(kv_cache_, caf::infinite, msg::reserve_step{step}, step_demand_ptr(std::move(payload)))
+  const std::uint64_t step = demand->step;
+  self_->request(kv_cache_, caf::infinite, msg::reserve_step{step}, std::move(demand))
       .then([this](const step_reservation_ptr& reservation) { on_reservation(*reservation); },
             [this](const caf::error&) { phase_ = phase::halted; });
 }
@@ -87,77 +88,87 @@ void scheduler_state::reserve(step_demand demand) {
 void scheduler_state::on_reservation(const step_reservation& reservation) {
   resolved_step resolved = scheduler_->resolve(reservation);
   if (!resolved.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(resolved.releases)});
-  if (resolved.demand) {
-    reserve(std::move(*resolved.demand));
-  } else if (resolved.batch) {
+  if (resolved.demand) return reserve(std::move(resolved.demand));
+  phase_ = phase::idle;
+  if (resolved.batch) {
     metrics_->observe_step(metrics::step_phase::reserve, in_seconds(now() - planned_at_));
     run(std::move(resolved.batch));
-  } else {
-    phase_ = phase::idle;
-    if (changed_) plan();
+    plan();
+  } else if (changed_) {
+    plan();
   }
 }
 
 void scheduler_state::run(step_batch_ptr batch) {
-  phase_ = phase::running;
-  step_began_ = now();
-  board_->step_started(step_began_);
-  started_ = first_scheduled(*batch);
-  metrics_->observe_step_tokens(batch->num_rows());
   const std::uint64_t step = batch->step;
+  running_.push_back({step, now(), first_scheduled(*batch)});
+  if (running_.size() == 1) board_->step_started(running_.front().began);
+  metrics_->observe_step_tokens(batch->num_rows());
   self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
       .then(
           [this](const msg::step_done& done, const step_result_ptr& result) { on_step_done(done, *result); },
           [this, step](const caf::error&) { on_step_failed(step); });
 }
 
+scheduler_state::running_step scheduler_state::take_oldest() {
+  running_step ended = std::move(running_.front());
+  running_.pop_front();
+  if (running_.empty()) {
+    board_->step_ended();
+  } else {
+    running_.front().began = now();
+    board_->step_started(running_.front().began);
+  }
+  return ended;
+}
+
 void scheduler_state::on_step_done(const msg::step_done& done, const step_result& result) {
   const steady_time began = now();
-  phase_ = phase::idle;
-  board_->step_ended();
-  scheduler_output output = scheduler_->commit(result);
-  self_->send(kv_cache_, msg::commit_step{done.step, std::move(output.releases)});
-  // The next step first, then this one's text: the runner need not wait for the tokenizers. Who reads a token
-  // finds it counted.
-  plan();
-  report();
-  deliver(done.step, std::move(output.events));
+  const running_step ended = take_oldest();
+  scheduler_->commit(result, output_);
+  settle_step(ended);
   metrics_->observe_step(metrics::step_phase::execute,
                          in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
   metrics_->observe_step(metrics::step_phase::commit, in_seconds(now() - began));
 }
 
 void scheduler_state::on_step_failed(std::uint64_t step) {
-  phase_ = phase::idle;
-  board_->step_ended();
-  scheduler_output output = scheduler_->fail_step(step, error{error_code::internal, "the step failed"});
-  self_->send(kv_cache_, msg::commit_step{step, std::move(output.releases)});
-  deliver(step, std::move(output.events));
+  const running_step ended = take_oldest();
+  output_ = scheduler_->fail_step(step, error{error_code::internal, "the step failed"});
+  settle_step(ended);
+}
+
+// The next step first, then this one's text: the runner need not wait for the tokenizers. Who reads a token
+// finds it counted.
+void scheduler_state::settle_step(const running_step& ended) {
+  self_->send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
+                                          std::move(output_.releases)});
+  changed_ = true;
   plan();
   report();
+  deliver(ended, output_.events);
 }
 
 void scheduler_state::settle(scheduler_output output) {
   if (!output.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(output.releases)});
-  deliver(0, std::move(output.events));
+  deliver({}, output.events);
   changed_ = true;
   plan();
   report();
 }
 
-void scheduler_state::deliver(std::uint64_t step, token_batch events) {
+void scheduler_state::deliver(const running_step& step, token_batch& events) {
   for (const token_event& event : events)
     if (event.end && !unscheduled_.empty()) unscheduled_.erase(event.id);
   const std::size_t shards = tokenizers_.size();
   std::vector<token_batch> batches(shards);
   std::vector<std::vector<request_id>> scheduled(shards);
   for (token_event& event : events) batches[event.id % shards].push_back(std::move(event));
-  if (step != 0)
-    for (const request_id id : std::exchange(started_, {})) scheduled[id % shards].push_back(id);
+  for (const request_id id : step.scheduled) scheduled[id % shards].push_back(id);
   for (std::size_t shard = 0; shard < shards; ++shard) {
     if (batches[shard].empty() && scheduled[shard].empty()) continue;
     auto payload = std::make_shared<const token_batch>(std::move(batches[shard]));
-    self_->send(tokenizers_[shard], msg::token_output{step, step_began_, std::move(scheduled[shard])},
+    self_->send(tokenizers_[shard], msg::token_output{step.step, step.began, std::move(scheduled[shard])},
                 token_batch_ptr(std::move(payload)));
   }
 }
@@ -183,6 +194,7 @@ void scheduler_state::report() {
   metrics_->set_requests(counts.running, counts.waiting);
   metrics_->add_preemptions(counts.preemptions - reported_.preemptions);
   metrics_->add_prompt_tokens(counts.prompt_tokens - reported_.prompt_tokens);
+  metrics_->add_prompt_tokens_cached(counts.cached_tokens - reported_.cached_tokens);
   metrics_->add_generation_tokens(counts.generation_tokens - reported_.generation_tokens);
   reported_ = counts;
 }
@@ -194,7 +206,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::connect_tokenizers&, const tokenizer_pool& tokenizers) {
         self->state.connect(tokenizers);
       },
-      [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(*request); },
+      [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(request); },
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },

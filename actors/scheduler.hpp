@@ -1,7 +1,9 @@
 // The actor that owns the request table and drives the step loop:
-//   plan -> reserve_step -> resolve (again after a preemption) -> run_step -> commit -> plan.
+//   plan -> reserve_step -> resolve (again after a preemption) -> run_step -> plan ... commit -> plan.
+// While a step is with the runner the next ones are planned and sent after it, as many as may be in flight.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <unordered_set>
@@ -29,7 +31,7 @@ class scheduler_state {
 
   void start(scheduler_parts parts);
   void connect(tokenizer_pool tokenizers) { tokenizers_ = std::move(tokenizers); }
-  void submit(const engine_request& request);
+  void submit(const engine_request_ptr& request);
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);
   void expire();
@@ -37,19 +39,28 @@ class scheduler_state {
   msg::request_counts count() const;
 
  private:
-  // What the loop waits for. `halted`: kv_cache is gone, nothing can be planned any more.
-  enum class phase { idle, reserving, running, halted };
+  // Whether a reservation is awaited. `halted`: kv_cache is gone, nothing can be planned any more.
+  enum class phase { idle, reserving, halted };
+  // A step with the runner.
+  struct running_step {
+    std::uint64_t step = 0;
+    steady_time began{};
+    std::vector<request_id> scheduled;  // whose first step it is
+  };
 
   void plan();
-  void reserve(step_demand demand);
+  void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);
   void run(step_batch_ptr batch);
   void on_step_done(const msg::step_done& done, const step_result& result);
   void on_step_failed(std::uint64_t step);
+  // The oldest step is over; the next one, if any, begins now.
+  running_step take_oldest();
 
+  void settle_step(const running_step& ended);
   // Ends and releases between steps; what changed may make room for a plan.
   void settle(scheduler_output output);
-  void deliver(std::uint64_t step, token_batch events);
+  void deliver(const running_step& step, token_batch& events);
   std::vector<request_id> first_scheduled(const step_batch& batch);
   void arm_timer();
   void report();
@@ -67,9 +78,9 @@ class scheduler_state {
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
   std::optional<steady_time> timer_;  // the earliest one armed
   std::unordered_set<request_id> unscheduled_;
-  std::vector<request_id> started_;  // first scheduled in the step in flight
+  std::deque<running_step> running_;  // oldest first
+  scheduler_output output_;
   steady_time planned_at_{};
-  steady_time step_began_{};
   scheduler_counts reported_;
 };
 

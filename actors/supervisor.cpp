@@ -34,7 +34,10 @@ company_roster_ptr supervisor_state::start() {
   parts_.limits.num_blocks = layout.num_blocks;
   parts_.limits.block_size = layout.block_size;
   roster_ = std::make_shared<company_roster>();
-  roster_->kv_cache = self_->spawn(kv_cache_behavior, layout, parts_.tokenizer.metrics);
+  roster_->kv_cache = self_->spawn(
+      kv_cache_behavior,
+      kv_cache_options{layout.num_blocks, layout.block_size, parts_.limits.enable_prefix_caching},
+      parts_.tokenizer.metrics);
   watch(roster_->kv_cache, "kv_cache");
   roster_->model_runner = spawn_model_runner();
   watch(roster_->model_runner, "model_runner");

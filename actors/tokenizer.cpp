@@ -61,6 +61,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->prompt = std::move(prompt);
   submission->sampling = std::make_shared<const sampling_params>(request.sampling);
   submission->arrival = message.arrival;
+  if (parts_.queue_timeout.count() > 0) submission->queue_deadline = message.arrival + parts_.queue_timeout;
   submission->priority = request.priority;
   submission->tenant = request.user;
   submission->cache_salt = request.cache_salt;

@@ -25,6 +25,7 @@ struct tokenizer_parts {
   std::int32_t max_model_len = 0;
   std::size_t max_prompt_bytes = 0;             // longer ones are refused before they are encoded
   std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
+  std::chrono::nanoseconds queue_timeout{0};    // until the first step; 0: none
   scheduler_actor scheduler;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };

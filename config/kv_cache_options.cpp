@@ -7,8 +7,13 @@ using group = option_group;
 
 std::vector<option> kv_cache_options() {
   return {
-      or_divisor(number_option("block_size", group::engine, &settings::block_size, 1, 1024,
-                               "Tokens of one KV cache block; attention is slow below 16", 16)),
+      with_aliases(or_divisor(number_option("block_size", group::engine, &settings::block_size, 1, 1024,
+                                            "Tokens of one KV cache block; attention is slow below 16", 16)),
+                   {"page_size"}),
+      switch_option(
+          "enable_prefix_caching", group::engine, &settings::enable_prefix_caching,
+          "Keep the KV cache of prompts and answers, and take it up again where another request begins "
+          "the same"),
       size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
                   "Memory for the KV cache"),
       text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,

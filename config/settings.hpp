@@ -25,6 +25,16 @@ struct settings : bucketing_settings {
   std::string kernel_path = "auto";
   std::int32_t tokenizer_workers = 2;
   std::int32_t max_num_queued_requests = 1024;
+  std::chrono::milliseconds queue_timeout{0};  // 0: none
+  std::string scheduling_policy = "fcfs";
+  bool async_scheduling = true;
+  bool enable_prefix_caching = true;
+  std::int32_t num_scheduler_steps = 1;
+  bool enable_chunked_prefill = true;
+  std::int32_t long_prefill_token_threshold = 0;  // 0: the token budget alone
+  std::int32_t max_num_partial_prefills = 1;
+  double watermark = 0.01;
+  bool new_token_ratio = false;
   std::int32_t max_logprobs = 20;
   std::chrono::milliseconds request_timeout{0};  // 0: none
 

@@ -100,8 +100,9 @@ int bench_offline(const bench_options& options) {
 
 void add_bench(CLI::App& app, command_body& chosen) {
   const auto options = std::make_shared<bench_options>();
-  CLI::App* bench = app.add_subcommand("bench", "Measure how fast this machine runs a model");
+  CLI::App* bench = app.add_subcommand("bench", "Measure how fast this machine runs a model, and what the engine adds to it");
   bench->require_subcommand(1);
+  add_bench_scheduler(*bench, chosen);
   CLI::App* command = bench->add_subcommand("offline",
                                             "Prefill and decode rates of the engine alone: distinct random "
                                             "prompts, all prefilled before the decode is "

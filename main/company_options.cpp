@@ -6,6 +6,23 @@
 
 namespace troupe::cli {
 
+namespace {
+
+scheduler_limits to_scheduling(const config::settings& settings) {
+  scheduler_limits out;
+  out.policy = parse_policy(settings.scheduling_policy).value_or(scheduling_policy::fcfs);
+  out.max_steps_in_flight = settings.num_scheduler_steps + (settings.async_scheduling ? 1 : 0);
+  out.enable_chunked_prefill = settings.enable_chunked_prefill;
+  out.long_prefill_token_threshold = settings.long_prefill_token_threshold;
+  out.max_num_partial_prefills = settings.max_num_partial_prefills;
+  out.enable_prefix_caching = settings.enable_prefix_caching;
+  out.watermark = settings.watermark;
+  out.reserve_new_tokens = settings.new_token_ratio;
+  return out;
+}
+
+}  // namespace
+
 company_options to_company_options(const config::settings& settings, const std::string& model_path) {
   company_options out;
   out.engine.model_path = model_path;
@@ -25,6 +42,8 @@ company_options to_company_options(const config::settings& settings, const std::
   out.max_num_queued_requests = static_cast<std::size_t>(settings.max_num_queued_requests);
   out.max_logprobs = settings.max_logprobs;
   out.request_timeout = settings.request_timeout;
+  out.queue_timeout = settings.queue_timeout;
+  out.scheduling = to_scheduling(settings);
   out.tokenizer_workers = settings.tokenizer_workers;
   return out;
 }

@@ -1,14 +1,20 @@
-// One step of the engine as the device sees it: the flattened "super-sequence" of prefill chunks and decodes.
+// One step of the engine as it is sent to the runner: the flattened "super-sequence" of prefill chunks and
+// decodes. Of the three shapes that a batch has, this is the middle one: schedule_batch (what is scheduled) ->
+// step_batch (what the step needs) -> device_batch (what the device reads: every token known).
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "runtime/kv_cache/block_copy.hpp"
 #include "runtime/request.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
+
+// Steps planned and not committed: no more than this many, whatever the limits say.
+inline constexpr std::int32_t most_steps_in_flight = 32;
 
 // The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length).
 struct sequence_rows {
@@ -38,7 +44,8 @@ struct prompt_logprob_row {
   std::int32_t top = 0;
 };
 
-struct step_batch {
+// What step_batch and device_batch have in common.
+struct batch_rows {
   std::uint64_t step = 0;
   std::vector<token_id> tokens;          // [rows]
   std::vector<std::int32_t> positions;   // [rows]
@@ -47,8 +54,32 @@ struct step_batch {
   std::vector<std::int32_t> block_tables;
   std::vector<sample_row> samples;  // at most one per sequence, ordered by row
   std::vector<prompt_logprob_row> prompt_logprobs;
+  std::vector<block_copy> copies;  // whole blocks, copied in order before any row is written
 
   std::int32_t num_rows() const { return static_cast<std::int32_t>(tokens.size()); }
+};
+
+// Where a token comes from that nobody knows yet: a sample of a step in flight.
+struct token_source {
+  std::uint64_t step = 0;
+  std::int32_t sample = 0;  // index into that step's samples
+};
+// tokens[row] is such a token.
+struct fed_row {
+  std::int32_t row = 0;
+  token_source from;
+};
+// samples[sample].history[index] is such a token.
+struct fed_history {
+  std::int32_t sample = 0;
+  std::int32_t index = 0;
+  token_source from;
+};
+
+// Tokens that are not known yet are 0 here; the runner fills them in (executor/token_feed.hpp).
+struct step_batch : batch_rows {
+  std::vector<fed_row> fed_rows;
+  std::vector<fed_history> fed_histories;
 };
 using step_batch_ptr = std::shared_ptr<const step_batch>;
 

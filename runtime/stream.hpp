@@ -1,5 +1,6 @@
 // What a request gets back, step by step, and the one event that ends it.
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,10 +36,14 @@ struct finished {
   usage tokens = {};
 };
 
+// What one request gets in one step: few tokens, without a place of their own on the heap.
+using token_list = boost::container::small_vector<token_id, 4>;
+
 // One sampled token as the scheduler hands it to the tokenizer.
 struct token_event {
   request_id id = 0;
-  std::vector<token_id> tokens = {};          // may be empty where only `end` is told
+  token_list tokens = {};                     // may be empty where only `end` is told
+  std::int32_t cached_tokens = 0;  // of the prompt, not computed anew; told with the first token
   std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
   std::vector<token_logprobs> prompt_logprobs = {};  // [prompt - 1], once, with the first token, where asked for
   std::optional<finished> end = {};

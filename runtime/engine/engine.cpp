@@ -1,6 +1,7 @@
 #include "runtime/engine/engine.hpp"
 
 #include <exception>
+#include <span>
 #include <utility>
 
 namespace troupe {
@@ -18,49 +19,103 @@ scheduler_limits with_pool_of(scheduler_limits limits, const executor& device) {
 
 engine::engine(std::unique_ptr<executor> device, scheduler_limits limits)
     : device_(std::move(device)),
-      scheduler_(with_pool_of(std::move(limits), *device_)),
-      kv_cache_({device_->layout().num_blocks, device_->layout().block_size}) {}
+      scheduler_(with_pool_of(limits, *device_)),
+      kv_cache_({.num_blocks = device_->layout().num_blocks,
+                 .block_size = device_->layout().block_size,
+                 .enable_prefix_caching = limits.enable_prefix_caching}) {}
 
-result<void> engine::submit(engine_request request) { return scheduler_.submit(std::move(request)); }
-
-token_batch engine::abort(request_id id) {
-  scheduler_output output = scheduler_.end(id, finish_reason::abort);
-  release(output.releases);
-  return std::move(output.events);
-}
-
-token_batch engine::step() {
-  std::optional<step_demand> demand = scheduler_.plan();
-  while (demand) {
-    resolved_step resolved = scheduler_.resolve(kv_cache_.reserve_step(*demand));
-    release(resolved.releases);
-    if (resolved.batch) return run(*resolved.batch);
-    demand = std::move(resolved.demand);
-  }
+result<void> engine::submit(engine_request request) {
+  const engine_request known = request;
+  if (auto accepted = scheduler_.submit(std::move(request)); !accepted) return accepted;
+  // Who wants the log-probabilities of its prompt computes all of it.
+  if (known.sampling->prompt_logprobs) return {};
+  kv_cache_.add_sequence(known.id, known.prompt,
+                         {.cache_salt = known.cache_salt, .adapter = {}, .extra = {}});
+  if (known.fork_of) kv_cache_.fork(*known.fork_of, known.id);
   return {};
 }
 
-token_batch engine::run(const step_batch& batch) {
-  scheduler_output output;
-  try {
-    device_->forward(batch);
-    device_->sample(batch, result_);
-    output = scheduler_.commit(result_);
-  } catch (const std::exception&) {
-    output = scheduler_.fail_step(batch.step, {error_code::internal, "the model's step failed"});
-  }
-  kv_cache_.commit_step(batch.step);
-  release(output.releases);
+token_batch engine::abort(request_id id) {
+  scheduler_output output = scheduler_.end(id, finish_reason::abort);
+  give_back(output.releases);
   return std::move(output.events);
+}
+
+const token_batch& engine::step() {
+  while (dispatch()) {
+  }
+  if (execute()) return commit();
+  output_.clear();
+  return output_.events;
+}
+
+bool engine::dispatch() {
+  step_demand_ptr demand = scheduler_.plan();
+  while (demand) {
+    kv_cache_.reserve_step(*demand, reservation_);
+    resolved_step resolved = scheduler_.resolve(reservation_);
+    give_back(resolved.releases);
+    if (resolved.batch) {
+      dispatched_.push_back(std::move(resolved.batch));
+      return true;
+    }
+    demand = std::move(resolved.demand);
+  }
+  return false;
+}
+
+bool engine::execute() {
+  if (dispatched_.empty()) return false;
+  kv_cache_.index_blocks();
+  const step_batch& batch = *dispatched_.front();
+  try {
+    const device_batch& rows = feed_.resolve(batch);
+    device_->forward(rows);
+    device_->sample(rows, result_);
+    feed_.remember(result_);
+    failed_ = false;
+  } catch (const std::exception&) {
+    failed_ = true;
+  }
+  return true;
+}
+
+const token_batch& engine::commit() {
+  const std::uint64_t step = dispatched_.front()->step;
+  dispatched_.erase(dispatched_.begin());
+  if (failed_) {
+    output_ = scheduler_.fail_step(step, {error_code::internal, "the model's step failed"});
+  } else {
+    scheduler_.commit(result_, output_);
+  }
+  kv_cache_.commit_step(step);
+  settle();
+  return output_.events;
+}
+
+void engine::settle() {
+  std::span<const token_id> appended = output_.appended;
+  for (const token_append& each : output_.appends) {
+    const auto count = static_cast<std::size_t>(each.count);
+    kv_cache_.append_tokens(each.id, appended.first(count));
+    appended = appended.subspan(count);
+  }
+  give_back(output_.releases);
 }
 
 bool engine::idle() const {
   const scheduler_counts counts = scheduler_.counts();
-  return counts.running == 0 && counts.waiting == 0;
+  return counts.running == 0 && counts.waiting == 0 && counts.steps_in_flight == 0;
 }
 
-void engine::release(const std::vector<block_release>& releases) {
-  for (const block_release& given : releases) kv_cache_.release(given.id, given.last_step);
+void engine::give_back(const std::vector<block_release>& releases) {
+  for (const block_release& given : releases) {
+    if (given.preempted) {
+      kv_cache_.preempt(given.id, given.last_step);
+    } else {
+      kv_cache_.release(given.id, given.last_step);
+    }
+  }
 }
 
 }  // namespace troupe

@@ -2,8 +2,11 @@
 // without actors, offline measurement and tests; the actors drive the same parts by messages.
 #pragma once
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/token_feed.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -16,22 +19,39 @@ class engine {
 
   result<void> submit(engine_request request);
   token_batch abort(request_id id);
-  // Plans, reserves, runs and commits one step: its tokens and ends. May be empty, also while there is more
-  // to do: a chunk of a prompt gives no token. A step that the executor failed ends its requests with error.
-  token_batch step();
-  bool idle() const;  // nothing running, nothing waiting
+  // Plans as many steps as may be in flight, runs the oldest and commits it: its tokens and ends. May be
+  // empty, also while there is more to do: a chunk of a prompt gives no token. A step that the executor
+  // failed ends its requests with error. Valid until the next call.
+  const token_batch& step();
+  bool idle() const;  // nothing running, nothing waiting, no step in flight
+  std::optional<request_state> describe(request_id id) const { return scheduler_.describe(id); }
+  // False where sequences hold blocks.
+  bool reset_prefix_cache() { return kv_cache_.reset_prefix_cache(); }
+
+  // The parts of step(), for those who time them.
+  // Plans and reserves one step; false where there is none to plan.
+  bool dispatch();
+  // Runs the oldest step that was dispatched; false where there is none.
+  bool execute();
+  // Of the step that execute() ran.
+  const token_batch& commit();
 
   const kv_cache_manager& kv_cache() const { return kv_cache_; }
   const class scheduler& scheduler() const { return scheduler_; }
   executor& device() { return *device_; }
 
  private:
-  token_batch run(const step_batch& batch);
-  void release(const std::vector<block_release>& releases);
+  void give_back(const std::vector<block_release>& releases);
+  void settle();
   std::unique_ptr<executor> device_;
   class scheduler scheduler_;
   kv_cache_manager kv_cache_;
+  std::vector<step_batch_ptr> dispatched_;  // oldest first
+  token_feed feed_;
+  step_reservation reservation_;
   step_result result_;
+  bool failed_ = false;  // the step that execute() ran
+  scheduler_output output_;
 };
 
 }  // namespace troupe

@@ -37,8 +37,9 @@ struct prompt_builder {
     context["documents"] = nullptr;
     const auto text = chat.render(context);
     if (!text) return fail(text.error().code, text.error().message, "messages");
-    return not_empty(vocabulary.encode(*text, {.add_special_tokens = prompt.add_special_tokens, .parse_special = true}),
-                     "messages");
+    return not_empty(
+        vocabulary.encode(*text, {.add_special_tokens = prompt.add_special_tokens, .parse_special = true}),
+        "messages");
   }
 
   prompt_tokens operator()(const text_prompt& prompt) const {

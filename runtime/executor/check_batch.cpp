@@ -11,7 +11,7 @@ void require(bool holds, const char* what) {
 
 bool within(std::int64_t value, std::int64_t limit) { return value >= 0 && value < limit; }
 
-void check_sequence(const step_batch& batch, const sequence_rows& sequence, const kv_layout& layout) {
+void check_sequence(const device_batch& batch, const sequence_rows& sequence, const kv_layout& layout) {
   const auto rows = static_cast<std::int64_t>(batch.tokens.size());
   const auto tables = static_cast<std::int64_t>(batch.block_tables.size());
   require(sequence.first_row >= 0 && sequence.num_rows > 0 &&
@@ -31,7 +31,7 @@ void check_sequence(const step_batch& batch, const sequence_rows& sequence, cons
 
 }  // namespace
 
-void check_batch(const step_batch& batch, const model_config& config, const executor_limits& limits,
+void check_batch(const device_batch& batch, const model_config& config, const executor_limits& limits,
                  const kv_layout& layout) {
   const auto rows = static_cast<std::int64_t>(batch.tokens.size());
   require(rows <= limits.max_rows, "step: too many rows");
@@ -48,6 +48,10 @@ void check_batch(const step_batch& batch, const model_config& config, const exec
   }
   for (const std::int32_t block : batch.block_tables) {
     require(within(block, layout.num_blocks), "step: a block is outside the KV memory");
+  }
+  for (const block_copy& copy : batch.copies) {
+    require(within(copy.from, layout.num_blocks) && within(copy.to, layout.num_blocks),
+            "step: a copied block is outside the KV memory");
   }
   for (const sequence_rows& sequence : batch.sequences) check_sequence(batch, sequence, layout);
   const auto sequences = static_cast<std::int64_t>(batch.sequences.size());

@@ -50,12 +50,12 @@ class cpu_executor final : public executor {
   kv_layout layout() const override { return decoder_.layout(); }
   std::string kernel_path() const override { return kernels_.name; }
 
-  void forward(const step_batch& batch) override {
+  void forward(const device_batch& batch) override {
     check_batch(batch, config_, limits_, decoder_.layout());
     if (batch.num_rows() > 0) decoder_.forward(batch);
   }
 
-  void sample(const step_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, step_result& result) override {
     result.step = batch.step;
     result.tokens.clear();
     result.tokens.resize(batch.samples.size());
@@ -70,7 +70,7 @@ class cpu_executor final : public executor {
 
  private:
   // The head runs for a bounded number of rows at a time; each row's logits are reduced at once.
-  void sample_member(std::int32_t member, const step_batch& batch, step_result& result) {
+  void sample_member(std::int32_t member, const device_batch& batch, step_result& result) {
     const auto total = static_cast<std::int32_t>(rows_.size());
     for (std::int32_t first = 0; first < total; first += decoder::head_rows) {
       const std::int32_t count = std::min(decoder::head_rows, total - first);
@@ -83,7 +83,7 @@ class cpu_executor final : public executor {
     }
   }
 
-  void reduce(std::int32_t member, const step_batch& batch, std::int32_t index, const float* logits,
+  void reduce(std::int32_t member, const device_batch& batch, std::int32_t index, const float* logits,
               step_result& result) {
     const std::span<const float> row(logits, static_cast<std::size_t>(config_.vocab_size));
     const auto i = static_cast<std::size_t>(index);

@@ -49,18 +49,19 @@ decoder::decoder(model_ptr source, packed_model weights, kv_pool pool, const ker
     own_.emplace_back(rows_prepared_alone, widest_input(config_));
 }
 
-void decoder::forward(const step_batch& batch) {
+void decoder::forward(const device_batch& batch) {
+  for (const block_copy& copy : batch.copies) pool_.copy_block(copy.from, copy.to);
   attention_.plan(batch);
   team_.run([&](std::int32_t member) { run_member(member, batch); });
 }
 
-void decoder::run_member(std::int32_t member, const step_batch& batch) {
+void decoder::run_member(std::int32_t member, const device_batch& batch) {
   embed(batch);
   team_.barrier();
   for (std::int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer(member, batch, layer);
 }
 
-void decoder::embed(const step_batch& batch) {
+void decoder::embed(const device_batch& batch) {
   const gguf::tensor& table = *source_->embedding;
   const std::size_t row_bytes = table.data.size() / static_cast<std::size_t>(config_.vocab_size);
   const auto pairs = static_cast<std::size_t>(config_.rope_dim / 2);
@@ -76,7 +77,7 @@ void decoder::embed(const step_batch& batch) {
   }
 }
 
-void decoder::run_layer(std::int32_t member, const step_batch& batch, std::int32_t layer) {
+void decoder::run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer) {
   const packed_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int32_t rows = batch.num_rows();
 
@@ -169,7 +170,7 @@ void decoder::gate_and_up(const fused_linear& linear, const kernels::activation_
   }
 }
 
-void decoder::rotate_and_store(const step_batch& batch, const packed_layer& weights, std::int32_t layer) {
+void decoder::rotate_and_store(const device_batch& batch, const packed_layer& weights, std::int32_t layer) {
   const std::int32_t block_size = pool_.layout().block_size;
   const auto store = kernels_.kv(pool_.dtype()).store;
   for (std::int64_t claimed = team_.claim(1); claimed < batch.num_rows(); claimed = team_.claim(1)) {

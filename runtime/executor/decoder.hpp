@@ -7,13 +7,13 @@
 
 #include "kernels/kernel_table.hpp"
 #include "runtime/executor/activation_buffer.hpp"
+#include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/kv_pool.hpp"
 #include "runtime/executor/packed_model.hpp"
 #include "runtime/executor/paged_attention.hpp"
 #include "runtime/executor/thread_team.hpp"
 #include "runtime/model/model.hpp"
-#include "runtime/step_batch.hpp"
 
 namespace troupe {
 
@@ -26,7 +26,7 @@ class decoder {
   const kv_layout& layout() const { return pool_.layout(); }
 
   // Runs the batch's rows through all layers; hidden states stay until the next call.
-  void forward(const step_batch& batch);
+  void forward(const device_batch& batch);
 
   // Inside a task of the team, by every member: logits of `count` rows of the last forward pass, named by
   // `rows`, into logits(0 .. count). Ends with a barrier. count <= head_rows.
@@ -38,10 +38,10 @@ class decoder {
   static constexpr std::int32_t head_rows = 32;  // rows of logits held at once
 
  private:
-  void run_member(std::int32_t member, const step_batch& batch);
-  void embed(const step_batch& batch);
-  void run_layer(std::int32_t member, const step_batch& batch, std::int32_t layer);
-  void rotate_and_store(const step_batch& batch, const packed_layer& weights, std::int32_t layer);
+  void run_member(std::int32_t member, const device_batch& batch);
+  void embed(const device_batch& batch);
+  void run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer);
+  void rotate_and_store(const device_batch& batch, const packed_layer& weights, std::int32_t layer);
   void place_heads(std::int32_t row, const packed_layer& weights);
   void gate_and_up(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows);
   void multiply(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows,

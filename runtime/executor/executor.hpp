@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/step_batch.hpp"
+#include "runtime/executor/device_batch.hpp"
+
 
 namespace troupe {
 
@@ -31,12 +32,12 @@ class executor {
  public:
   virtual ~executor() = default;
   virtual kv_layout layout() const = 0;
-  // Runs the step's rows through the model: writes their K and V, keeps the hidden states of the rows to
-  // sample.
-  virtual void forward(const step_batch& batch) = 0;
+  // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
+  // states of the rows to sample.
+  virtual void forward(const device_batch& batch) = 0;
   // Draws one token per sample row of the step that forward() ran last. `result` is reused: cleared, not
   // freed.
-  virtual void sample(const step_batch& batch, step_result& result) = 0;
+  virtual void sample(const device_batch& batch, step_result& result) = 0;
   // The arithmetic in use, for logs and measurements: "avx512vnni", "avx2", "reference", "null".
   virtual std::string kernel_path() const = 0;
 };

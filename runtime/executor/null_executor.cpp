@@ -18,9 +18,9 @@ class null_executor final : public executor {
   null_executor(kv_layout layout, token_script script) : layout_(layout), script_(std::move(script)) {}
 
   kv_layout layout() const override { return layout_; }
-  void forward(const step_batch&) override {}
+  void forward(const device_batch&) override {}
 
-  void sample(const step_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, step_result& result) override {
     result.step = batch.step;
     result.tokens.clear();
     result.prompt_logprobs.clear();

@@ -28,7 +28,7 @@ paged_attention::paged_attention(const kernels::kernel_table& kernels, const mod
   }
 }
 
-void paged_attention::plan(const step_batch& batch) {
+void paged_attention::plan(const device_batch& batch) {
   item_begin_.clear();
   std::int64_t items = 0;
   for (const sequence_rows& sequence : batch.sequences) {
@@ -39,7 +39,7 @@ void paged_attention::plan(const step_batch& batch) {
   item_begin_.push_back(items);
 }
 
-void paged_attention::run(thread_team& team, std::int32_t member, const step_batch& batch,
+void paged_attention::run(thread_team& team, std::int32_t member, const device_batch& batch,
                           const kv_pool& pool, std::int32_t layer, const float* queries,
                           std::size_t query_stride, float* out, std::size_t out_stride) {
   const context in{batch, pool, layer, queries, query_stride, out, out_stride};

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "kernels/kernel_table.hpp"
+#include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/kv_pool.hpp"
 #include "runtime/executor/thread_team.hpp"
 #include "runtime/model/model.hpp"
-#include "runtime/step_batch.hpp"
 
 namespace troupe {
 
@@ -19,11 +19,11 @@ class paged_attention {
                   const executor_limits& limits, std::int32_t threads);
 
   // Divides the batch into work items; call once a step, before the team starts.
-  void plan(const step_batch& batch);
+  void plan(const device_batch& batch);
 
   // Inside a team's task, by every member: `queries` and `out` are [rows] of heads * head_dim floats at their
   // strides; queries are rotated and scaled. Ends before a barrier: the caller places one after it.
-  void run(thread_team& team, std::int32_t member, const step_batch& batch, const kv_pool& pool,
+  void run(thread_team& team, std::int32_t member, const device_batch& batch, const kv_pool& pool,
            std::int32_t layer, const float* queries, std::size_t query_stride, float* out,
            std::size_t out_stride);
 
@@ -41,7 +41,7 @@ class paged_attention {
     std::vector<std::byte> gathered;  // [stretch_tiles] tiles, where blocks are smaller than tiles
   };
   struct context {
-    const step_batch& batch;
+    const device_batch& batch;
     const kv_pool& pool;
     std::int32_t layer;
     const float* queries;

@@ -1,4 +1,4 @@
-// A block whose content another one gets before a step writes either.
+// The device copies whole blocks, in the order in which a step names them, before it runs the step's rows.
 #pragma once
 #include <cstdint>
 

@@ -112,12 +112,24 @@ void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
 
 void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_step) {
   index(who);
+  if (who.copied_from && last_step < who.first_step) forget_copy(who);
   if (last_step <= committed_) {
     drop_table(who.table);
   } else {
     pending_.push_back({last_step, std::move(who.table)});
   }
   who.forget_blocks();
+}
+
+// It was granted blocks, but the step was not sent off with it: nobody will make the copy.
+void kv_cache_manager::forget_copy(const cached_sequence& who) {
+  const auto held = std::find_if(pending_.begin(), pending_.end(), [&who](const pending_drop& given) {
+    return given.last_step == who.first_step && given.blocks.size() == 1 &&
+           given.blocks[0] == *who.copied_from;
+  });
+  if (held == pending_.end()) return;
+  drop_table(held->blocks);
+  pending_.erase(held);
 }
 
 // The last block first, so that a prefix outlives what continued it.

@@ -120,6 +120,7 @@ class kv_cache_manager {
   void publish(cached_sequence& who);
   void index(cached_sequence& who);
   void give_up_table(cached_sequence& who, std::uint64_t last_step);
+  void forget_copy(const cached_sequence& who);
   void drop_table(std::vector<std::int32_t>& blocks);
   void check_when_idle() const;
   std::string check_sequence(const cached_sequence& who) const;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/kv_cache/block_copy.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
@@ -21,12 +22,6 @@ struct step_demand {
   std::uint64_t step = 0;
   std::vector<sequence_demand> sequences = {};  // in order of precedence
   std::vector<request_id> prefix_queries = {};  // waiting requests whose cached length is wanted
-};
-
-// The device copies whole blocks, in this order, before it runs the step's rows.
-struct block_copy {
-  std::int32_t from = 0;
-  std::int32_t to = 0;
 };
 
 struct sequence_grant {

@@ -59,23 +59,49 @@ result<void> scheduler::state::submit(engine_request request) {
     return fail(error_code::internal, fmt::format("request {} is known", request.id));
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
-  if (waiting.size() >= limits.max_num_queued_requests) {
-    return fail(
-        error_code::resource_exhausted,
-        fmt::format("{} requests are waiting, which is the most allowed; try again later", waiting.size()));
-  }
+  if (waiting->size() >= limits.max_num_queued_requests) return queue_is_full(request.arrival);
+  waiting->add(add(std::move(request), *max_tokens));
+  return {};
+}
 
+// The next in line has been waiting for so long: a newcomer may expect no less.
+tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
+  error refusal{
+      error_code::resource_exhausted,
+      fmt::format("{} requests are waiting, which is the most allowed; try again later", waiting->size())};
+  refusal.retry_after = seconds_between(waiting->next(1).front()->arrival, arrival);
+  return tl::unexpected<error>(std::move(refusal));
+}
+
+sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens) {
+  const sampling_params& params = *request.sampling;
   auto added = std::make_unique<sequence>();
   added->id = request.id;
   added->prompt_length = static_cast<std::int32_t>(request.prompt.size());
   added->tokens = std::move(request.prompt);
-  added->max_tokens = *max_tokens;
+  added->max_tokens = max_tokens;
+  added->min_tokens = params.min_tokens;
+  added->ignores_end = params.ignore_eos;
+  added->has_stop_tokens = !params.stop_token_ids.empty();
+  added->needs_history = params.needs_history();
+  added->wants_prompt_logprobs = params.prompt_logprobs.has_value();
   added->sampling = std::move(request.sampling);
+  added->num_indexed = added->prompt_length;
+  added->index_at = added->prompt_length + 1;
+  added->ticket = ++tickets;
+  added->arrival = request.arrival;
+  added->priority = request.priority;
+  added->tenant = std::move(request.tenant);
+  // Its prompt has to be computed by itself: all of its log-probabilities are wanted.
+  if (!added->wants_prompt_logprobs) added->fork_of = request.fork_of;
+  if (added->fork_of) ++num_held;
   added->deadline = request.deadline;
   if (added->deadline) deadlines.emplace(*added->deadline, added->id);
-  waiting.push_back(added.get());
-  requests.emplace(request.id, std::move(added));
-  return {};
+  added->queue_deadline = request.queue_deadline;
+  if (added->queue_deadline) queue_deadlines.emplace(*added->queue_deadline, added->id);
+  sequence& who = *added;
+  requests.emplace(who.id, std::move(added));
+  return who;
 }
 
 }  // namespace troupe

@@ -2,80 +2,123 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <memory>
 
 namespace troupe {
 
 namespace {
 
-void add_slots(step_batch& batch, const sequence_rows& rows, std::int32_t first_position,
-               std::int32_t block_size) {
-  const std::int32_t* table = batch.block_tables.data() + rows.table_offset;
-  std::int32_t block = first_position / block_size;
-  std::int32_t offset = first_position % block_size;
-  for (std::int32_t i = 0; i < rows.num_rows; ++i) {
-    batch.slots.push_back(table[block] * block_size + offset);
-    if (++offset == block_size) {
-      offset = 0;
-      ++block;
+// Writes into a step_batch of which only the first num_rows and num_samples are of this step yet.
+class batch_builder {
+ public:
+  batch_builder(step_batch& batch, std::int32_t block_size) : batch_(batch), block_size_(block_size) {}
+
+  void add(planned_rows& planned) {
+    const sequence& who = *planned.who;
+    const sequence_rows rows{who.id, num_rows_, planned.num_rows, planned.table_offset, planned.table_length};
+    batch_.sequences.push_back(rows);
+    add_tokens(who, rows);
+    add_places(who, rows);
+    if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
+    planned.sampled = planned.num_rows == who.num_missing();
+    num_rows_ += planned.num_rows;
+    if (planned.sampled) add_sample(who);
+  }
+
+  void finish() { batch_.samples.resize(num_samples_); }
+
+ private:
+  void add_tokens(const sequence& who, const sequence_rows& rows) {
+    token_id* to = batch_.tokens.data() + rows.first_row;
+    const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, rows.num_rows);
+    std::copy_n(who.tokens.begin() + who.num_computed, known, to);
+    for (std::int32_t i = known; i < rows.num_rows; ++i) {
+      to[i] = 0;
+      const std::int32_t pending = who.num_computed + i - who.num_tokens();
+      batch_.fed_rows.push_back({rows.first_row + i, who.pending[static_cast<std::size_t>(pending)]});
     }
   }
-}
 
-void add_sample(step_batch& batch, const sequence& who, std::int32_t index, std::int32_t row) {
-  sample_row& sample = batch.samples.emplace_back();
-  sample.sequence = index;
-  sample.row = row;
-  sample.position = who.num_tokens();
-  sample.num_generated = who.num_generated();
-  sample.sampling = who.sampling;
-  sample.prompt_length = who.prompt_length;
-  if (who.sampling->needs_history()) sample.history = who.tokens;
-}
-
-// The rows [first position, first position + num_rows) whose successor is a prompt token not yet looked at.
-void add_prompt_logprobs(step_batch& batch, const sequence& who, std::int32_t index,
-                         const sequence_rows& rows) {
-  if (!who.sampling->prompt_logprobs) return;
-  const auto collected = static_cast<std::int32_t>(who.prompt_logprobs.size());
-  const std::int32_t end = std::min(who.num_computed + rows.num_rows, who.prompt_length - 1);
-  for (std::int32_t position = std::max(who.num_computed, collected); position < end; ++position) {
-    batch.prompt_logprobs.push_back({index, rows.first_row + position - who.num_computed,
-                                     who.tokens[static_cast<std::size_t>(position) + 1],
-                                     *who.sampling->prompt_logprobs});
+  void add_places(const sequence& who, const sequence_rows& rows) {
+    const std::int32_t* table = batch_.block_tables.data() + rows.table_offset;
+    std::int32_t* positions = batch_.positions.data() + rows.first_row;
+    std::int32_t* slots = batch_.slots.data() + rows.first_row;
+    std::int32_t block = who.num_computed / block_size_;
+    std::int32_t offset = who.num_computed % block_size_;
+    for (std::int32_t i = 0; i < rows.num_rows; ++i) {
+      positions[i] = who.num_computed + i;
+      slots[i] = table[block] * block_size_ + offset;
+      if (++offset == block_size_) {
+        offset = 0;
+        ++block;
+      }
+    }
   }
-}
 
-void add_sequence(step_batch& batch, const planned_rows& planned, std::int32_t block_size) {
-  const sequence& who = *planned.who;
-  const auto index = static_cast<std::int32_t>(batch.sequences.size());
-  const sequence_rows rows{who.id, batch.num_rows(), planned.num_rows, planned.table_offset,
-                           planned.table_length};
-  batch.sequences.push_back(rows);
-  const auto first = who.tokens.begin() + who.num_computed;
-  batch.tokens.insert(batch.tokens.end(), first, first + planned.num_rows);
-  for (std::int32_t i = 0; i < planned.num_rows; ++i) batch.positions.push_back(who.num_computed + i);
-  add_slots(batch, rows, who.num_computed, block_size);
-  add_prompt_logprobs(batch, who, index, rows);
-  if (planned.samples()) add_sample(batch, who, index, batch.num_rows() - 1);
-}
+  // The place of a sample keeps its memory and its sequence's parameters: most steps are much like the last.
+  void add_sample(const sequence& who) {
+    if (num_samples_ == batch_.samples.size()) batch_.samples.emplace_back();
+    sample_row& sample = batch_.samples[num_samples_];
+    sample.sequence = static_cast<std::int32_t>(batch_.sequences.size()) - 1;
+    sample.row = num_rows_ - 1;
+    sample.position = who.num_tokens() + who.num_pending();
+    sample.num_generated = sample.position - who.prompt_length;
+    sample.prompt_length = who.prompt_length;
+    if (sample.sampling != who.sampling) sample.sampling = who.sampling;
+    sample.history.clear();
+    if (who.needs_history) add_history(who, sample);
+    ++num_samples_;
+  }
+
+  void add_history(const sequence& who, sample_row& sample) {
+    sample.history.reserve(static_cast<std::size_t>(who.prompt_length) +
+                           static_cast<std::size_t>(who.max_tokens));
+    sample.history.assign(who.tokens.begin(), who.tokens.end());
+    for (const token_source& source : who.pending) {
+      batch_.fed_histories.push_back({static_cast<std::int32_t>(num_samples_),
+                                      static_cast<std::int32_t>(sample.history.size()), source});
+      sample.history.push_back(0);
+    }
+  }
+
+  // The rows whose successor is a prompt token not yet looked at.
+  void add_prompt_logprobs(const sequence& who, const sequence_rows& rows) {
+    const auto index = static_cast<std::int32_t>(batch_.sequences.size()) - 1;
+    const auto collected = static_cast<std::int32_t>(who.prompt_logprobs.size());
+    const std::int32_t end = std::min(who.num_computed + rows.num_rows, who.prompt_length - 1);
+    for (std::int32_t position = std::max(who.num_computed, collected); position < end; ++position) {
+      batch_.prompt_logprobs.push_back({index, rows.first_row + position - who.num_computed,
+                                        who.tokens[static_cast<std::size_t>(position) + 1],
+                                        *who.sampling->prompt_logprobs});
+    }
+  }
+
+  step_batch& batch_;
+  std::int32_t block_size_;
+  std::int32_t num_rows_ = 0;
+  std::size_t num_samples_ = 0;
+};
 
 }  // namespace
 
-step_batch_ptr build_batch(std::uint64_t step, std::span<const planned_rows> planned,
-                           const std::vector<std::int32_t>& block_tables, std::int32_t block_size) {
-  auto batch = std::make_shared<step_batch>();
-  batch->step = step;
+void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
+                 const step_reservation& reservation, std::int32_t block_size) {
   std::size_t num_rows = 0;
   for (const planned_rows& rows : planned) num_rows += static_cast<std::size_t>(rows.num_rows);
-  batch->tokens.reserve(num_rows);
-  batch->positions.reserve(num_rows);
-  batch->slots.reserve(num_rows);
-  batch->sequences.reserve(planned.size());
-  batch->samples.reserve(planned.size());
-  batch->block_tables = block_tables;
-  for (const planned_rows& rows : planned) add_sequence(*batch, rows, block_size);
-  return batch;
+  batch.step = step;
+  batch.tokens.resize(num_rows);
+  batch.positions.resize(num_rows);
+  batch.slots.resize(num_rows);
+  batch.sequences.clear();
+  batch.prompt_logprobs.clear();
+  batch.fed_rows.clear();
+  batch.fed_histories.clear();
+  // As much room as where they come from: that grows in leaps, an assignment would grow by a block a step.
+  batch.block_tables.reserve(reservation.block_tables.capacity());
+  batch.block_tables = reservation.block_tables;
+  batch.copies = reservation.copies;
+  batch_builder builder(batch, block_size);
+  for (planned_rows& rows : planned) builder.add(rows);
+  builder.finish();
 }
 
 }  // namespace troupe

@@ -12,58 +12,52 @@ bool contains(const std::vector<token_id>& ids, token_id id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
+enum class token_end { none, end_token, stop_token, length };
+
 // What the newest token of the sequence ends, if anything; in vLLM's order: end token, stop token, length.
-std::optional<finished> end_by_token(const sequence& who, const std::vector<token_id>& end_tokens) {
-  const sampling_params& params = *who.sampling;
+token_end end_by_token(const sequence& who, const std::vector<token_id>& end_tokens) {
   const token_id token = who.tokens.back();
-  finished end;
-  end.tokens = who.tokens_used();
-  if (who.num_generated() > params.min_tokens) {
-    if (!params.ignore_eos && contains(end_tokens, token)) return end;
-    if (contains(params.stop_token_ids, token)) {
-      end.stop_token = token;
-      return end;
-    }
+  if (who.num_generated() > who.min_tokens) {
+    if (!who.ignores_end && contains(end_tokens, token)) return token_end::end_token;
+    if (who.has_stop_tokens && contains(who.sampling->stop_token_ids, token)) return token_end::stop_token;
   }
-  if (who.num_generated() < who.max_tokens) return std::nullopt;
-  end.reason = finish_reason::length;
-  return end;
+  return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
 }
 
 }  // namespace
 
-scheduler_output scheduler::state::commit(const step_result& result) {
-  if (now != phase::in_flight || result.step != step) return {};
-  const bool complete = result.tokens.size() == batch->samples.size() &&
-                        result.prompt_logprobs.size() == batch->prompt_logprobs.size();
-  if (!complete) {
-    return fail_step(step, {error_code::internal, fmt::format("the executor sampled {} of {} rows",
-                                                              result.tokens.size(), batch->samples.size())});
+void scheduler::state::commit(const step_result& result, scheduler_output& output) {
+  output.clear();
+  if (flights.empty() || result.step != flights.front().step) return;
+  const step_in_flight& done = flights.front();
+  const std::size_t samples = done.batch->samples.size();
+  if (result.tokens.size() != samples ||
+      result.prompt_logprobs.size() != done.batch->prompt_logprobs.size()) {
+    output = fail_step(result.step, {error_code::internal, fmt::format("the executor sampled {} of {} rows",
+                                                                       result.tokens.size(), samples)});
+    return;
   }
-  scheduler_output output;
-  output.events.reserve(result.tokens.size());
-  commit_rows(result, output);
+  commit_rows(done, result, output);
   if (!output.releases.empty()) std::erase_if(running, [](const sequence* who) { return who->ended; });
-  finish_phase();
-  return output;
+  finish_step();
 }
 
-void scheduler::state::commit_rows(const step_result& result, scheduler_output& output) {
+void scheduler::state::commit_rows(const step_in_flight& done, const step_result& result,
+                                   scheduler_output& output) {
+  const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
   std::size_t sample = 0;
   std::size_t prompt_row = 0;
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    sequence& who = *planned[i].who;
+  for (std::size_t i = 0; i < done.rows.size(); ++i) {
+    const planned_rows& rows = done.rows[i];
+    sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
-    for (; prompt_row < batch->prompt_logprobs.size() && batch->prompt_logprobs[prompt_row].sequence == index;
-         ++prompt_row) {
+    for (; prompt_row < prompt_rows.size() && prompt_rows[prompt_row].sequence == index; ++prompt_row)
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
-    }
-    const bool sampled = sample < batch->samples.size() && batch->samples[sample].sequence == index;
     if (!who.ended) {
-      who.num_computed += planned[i].num_rows;
-      if (sampled) commit_token(who, result.tokens[sample], output);
+      if (who.running && who.admitted_step <= done.step) who.num_stored += rows.num_rows;
+      if (rows.sampled) commit_token(who, result.tokens[sample], output);
     }
-    if (sampled) ++sample;
+    if (rows.sampled) ++sample;
   }
 }
 
@@ -72,20 +66,43 @@ void scheduler::state::commit_token(sequence& who, const sampled_token& sampled,
   event.id = who.id;
   if (who.num_generated() == 0) {
     totals.prompt_tokens += static_cast<std::uint64_t>(who.prompt_length);
+    totals.cached_tokens += static_cast<std::uint64_t>(who.num_cached);
+    event.cached_tokens = who.num_cached;
     event.prompt_logprobs = std::exchange(who.prompt_logprobs, {});
   }
   ++totals.generation_tokens;
+  who.pending.erase(who.pending.begin());
   who.tokens.push_back(sampled.token);
   event.tokens.push_back(sampled.token);
   if (sampled.logprobs) event.logprobs.push_back(*sampled.logprobs);
-  event.end = end_by_token(who, limits.end_tokens);
-  if (event.end) output.releases.push_back(retire(who));
+  append_to_cache(who, output);
+  const token_end by = end_by_token(who, limits.end_tokens);
+  if (by == token_end::none) return;
+  event.end.emplace();
+  event.end->tokens = who.tokens_used();
+  if (by == token_end::stop_token) event.end->stop_token = sampled.token;
+  if (by == token_end::length) event.end->reason = finish_reason::length;
+  output.releases.push_back(retire(who));
 }
 
+// The first token at once: it proves the whole prompt stored, for those that share it. The others as they
+// fill a block.
+void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) const {
+  const std::int32_t known = who.num_tokens();
+  if (known < who.index_at) return;
+  if (limits.enable_prefix_caching || who.num_generated() == 1) {
+    output.appends.push_back({who.id, known - who.num_indexed});
+    output.appended.insert(output.appended.end(), who.tokens.begin() + who.num_indexed, who.tokens.end());
+  }
+  who.num_indexed = known;
+  who.index_at = (known / limits.block_size + 1) * limits.block_size;
+}
+
+// The steps after it go on: what they hold of the ended requests is dropped when they are committed.
 scheduler_output scheduler::state::fail_step(std::uint64_t failed, const error& failure) {
   scheduler_output output;
-  if (now != phase::in_flight || failed != step) return output;
-  for (const planned_rows& rows : planned) {
+  if (flights.empty() || failed != flights.front().step) return output;
+  for (const planned_rows& rows : flights.front().rows) {
     sequence& who = *rows.who;
     if (who.ended) continue;
     token_event& event = output.events.emplace_back();
@@ -97,8 +114,15 @@ scheduler_output scheduler::state::fail_step(std::uint64_t failed, const error& 
     output.releases.push_back(retire(who));
   }
   std::erase_if(running, [](const sequence* who) { return who->ended; });
-  finish_phase();
+  finish_step();
   return output;
+}
+
+void scheduler::state::finish_step() {
+  committed = flights.front().step;
+  flights.pop();
+  room_came_back = true;
+  forget_retired();
 }
 
 }  // namespace troupe

@@ -1,4 +1,6 @@
+#include <fmt/format.h>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/scheduler/scheduler_state.hpp"
@@ -8,26 +10,29 @@ namespace troupe {
 block_release scheduler::state::retire(sequence& who) {
   const auto found = requests.find(who.id);
   who.ended = true;
+  room_came_back = true;
   if (who.deadline) deadlines.erase({*who.deadline, who.id});
+  if (who.queue_deadline && !who.admitted_once) queue_deadlines.erase({*who.queue_deadline, who.id});
+  if (who.running) {
+    return_blocks(who);
+  } else {
+    waiting->remove(who);
+    if (who.fork_of) --num_held;
+    if (refused.who == &who) refused = {};
+  }
   retired.push_back(std::move(found->second));
   requests.erase(found);
-  return {who.id, who.last_step};
+  return {who.id, who.last_step, false};
 }
 
-void scheduler::state::remove_from_queues(const sequence& who) {
-  if (who.running) {
-    std::erase(running, &who);
-    return;
-  }
-  if (!waiting.empty() && waiting.front() == &who) blocks_wanted = 0;
-  std::erase(waiting, &who);
+void scheduler::state::return_blocks(const sequence& who) {
+  for (std::size_t i = 0; i < flights.size(); ++i)
+    if (flights[i].step == who.last_step) flights[i].returning_blocks += blocks_of(who.num_reserved);
 }
 
-void scheduler::state::finish_phase() {
-  now = phase::idle;
-  batch.reset();
-  planned.clear();
-  retired.clear();
+void scheduler::state::forget_retired() {
+  if (is_planned || retired.empty()) return;
+  std::erase_if(retired, [this](const auto& who) { return who->last_step <= committed; });
 }
 
 scheduler_output scheduler::state::end(request_id id, finish_reason reason, std::optional<error> failure) {
@@ -49,20 +54,34 @@ scheduler_output scheduler::state::stopped(request_id id) {
   scheduler_output output;
   if (found == requests.end()) return output;
   sequence& who = *found->second;
-  remove_from_queues(who);
   output.releases.push_back(retire(who));
-  if (now == phase::idle) retired.clear();
+  if (who.running) std::erase(running, &who);
+  forget_retired();
   return output;
 }
 
 scheduler_output scheduler::state::expire(steady_time time) {
   scheduler_output output;
-  while (!deadlines.empty() && deadlines.begin()->first <= time) {
-    scheduler_output ended = end(deadlines.begin()->second, finish_reason::timeout, std::nullopt);
+  const auto add = [&output](scheduler_output ended) {
     std::move(ended.events.begin(), ended.events.end(), std::back_inserter(output.events));
     std::move(ended.releases.begin(), ended.releases.end(), std::back_inserter(output.releases));
+  };
+  while (!deadlines.empty() && deadlines.begin()->first <= time)
+    add(end(deadlines.begin()->second, finish_reason::timeout, std::nullopt));
+  while (!queue_deadlines.empty() && queue_deadlines.begin()->first <= time) {
+    const sequence& who = *requests.at(queue_deadlines.begin()->second);
+    const std::int32_t waited = seconds_between(who.arrival, time);
+    error failure{error_code::unavailable,
+                  fmt::format("the request has waited for {} s and its turn has not come", waited)};
+    failure.retry_after = waited;
+    add(end(who.id, finish_reason::error, std::move(failure)));
   }
   return output;
+}
+
+std::int32_t scheduler::state::seconds_between(steady_time from, steady_time to) {
+  const auto whole = std::chrono::ceil<std::chrono::seconds>(to - from).count();
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(whole, 1, 3600));
 }
 
 }  // namespace troupe

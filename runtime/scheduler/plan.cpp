@@ -1,41 +1,111 @@
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
 
-std::optional<step_demand> scheduler::state::plan() {
-  if (now != phase::idle) return std::nullopt;
+step_demand_ptr scheduler::state::plan() {
+  if (is_planned || flights.full()) return nullptr;
+  make_place_for_first();
   planned.clear();
-  std::int32_t budget = limits.max_num_batched_tokens;
-  for (sequence* who : running) {
-    if (budget == 0) break;
-    const std::int32_t num_rows = std::min(who->num_missing(), budget);
-    planned.push_back({who, num_rows, who->num_computed + num_rows});
-    budget -= num_rows;
-  }
-  // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
-  // for want of blocks would have been computed for nothing.
-  auto places = static_cast<std::size_t>(std::max(limits.max_num_seqs, 0));
-  places -= std::min(places, running.size());
-  for (sequence* who : waiting) {
-    if (budget == 0 || places == 0) break;
-    const std::int32_t num_rows = std::min(who->num_missing(), budget);
-    planned.push_back({who, num_rows, who->num_tokens()});
-    budget -= num_rows;
-    --places;
-  }
-  if (planned.empty()) return std::nullopt;
+  joining.clear();
+  plan_waiting(plan_running());
+  if (planned.empty() && joining.empty()) return nullptr;
   ++step;
-  now = phase::planned;
+  is_planned = true;
+  room_came_back = false;
   return demand_planned();
 }
 
-std::optional<step_demand> scheduler::state::demand_planned() const {
-  step_demand demand;
-  demand.step = step;
-  demand.sequences.reserve(planned.size());
-  for (const planned_rows& rows : planned) demand.sequences.push_back({rows.who->id, rows.num_tokens});
+// Gives what is left of the token budget. Decodes come first, whatever their age: however long the prompts
+// beside it, a running request waits for no more than one step with one bounded chunk.
+std::int32_t scheduler::state::plan_running() {
+  std::int32_t budget = limits.max_num_batched_tokens;
+  prefilling.clear();
+  for (sequence* who : running) {
+    const std::int32_t missing = who->num_missing();
+    if (missing > 1) {
+      prefilling.push_back(who);
+    } else if (budget > 0 && !who->is_sampled_out()) {
+      planned.push({.who = who, .num_rows = 1, .num_tokens = who->num_computed + 1});
+      --budget;
+    }
+  }
+  for (sequence* who : prefilling) {
+    const std::int32_t num_rows = rows_of(*who, budget);
+    if (num_rows == 0) break;
+    planned.push({.who = who, .num_rows = num_rows, .num_tokens = who->num_computed + num_rows});
+    budget -= num_rows;
+  }
+  return budget;
+}
+
+std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget) const {
+  const std::int32_t most = limits.long_prefill_token_threshold;
+  const std::int32_t rows = std::min(who.num_missing(), budget);
+  return most > 0 && limits.enable_chunked_prefill ? std::min(rows, most) : rows;
+}
+
+// A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
+// for want of blocks would have been computed for nothing.
+void scheduler::state::plan_waiting(std::int32_t budget) {
+  const auto most = static_cast<std::size_t>(std::max(limits.max_num_seqs, 0));
+  if (waiting->size() == 0 || budget == 0 || running.size() >= most) return;
+  std::size_t places = most - running.size();
+  auto partial = static_cast<std::int32_t>(prefilling.size());
+  std::int32_t keep_free = blocks_to_keep_free();
+  for (sequence* who : waiting->next(places + num_held)) {
+    if (budget == 0 || places == 0) break;
+    const readiness now = readiness_of(*who);
+    if (now == readiness::held) continue;
+    if (now == readiness::blocks_others) break;
+    const std::int32_t num_rows = rows_of(*who, budget);
+    if (num_rows < who->num_missing() &&
+        (!limits.enable_chunked_prefill || ++partial > limits.max_num_partial_prefills))
+      break;
+    const bool alone = running.empty() && joining.empty();
+    joining.push({.who = who,
+                  .num_rows = num_rows,
+                  .num_tokens = who->num_tokens(),
+                  .keep_free = alone ? 0 : keep_free});
+    if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
+    budget -= num_rows;
+    --places;
+  }
+}
+
+// A preempted request whose last step still runs is the next to come back: nobody passes it. One that is to
+// share another's prompt waits for that and keeps nobody from running.
+scheduler::state::readiness scheduler::state::readiness_of(sequence& who) {
+  if (who.last_step > committed) return readiness::blocks_others;
+  if (!who.fork_of) return readiness::ready;
+  const auto first = requests.find(*who.fork_of);
+  if (first != requests.end()) {
+    const sequence& parent = *first->second;
+    if (parent.running && parent.num_stored >= who.prompt_length) return readiness::ready;
+    if (parent.num_generated() == 0) return readiness::held;
+  }
+  who.fork_of.reset();
+  --num_held;
+  return readiness::ready;
+}
+
+std::int32_t scheduler::state::blocks_to_keep_free() const {
+  auto blocks = static_cast<std::int32_t>(std::ceil(limits.watermark * limits.num_blocks));
+  if (!limits.reserve_new_tokens) return blocks;
+  double expected = 0.0;
+  for (const sequence* who : running) expected += who->max_tokens - who->num_generated();
+  return blocks + static_cast<std::int32_t>(expected * new_tokens.value()) / limits.block_size;
+}
+
+step_demand_ptr scheduler::state::demand_planned() {
+  const std::shared_ptr<step_demand> demand = demands.take();
+  demand->step = step;
+  demand->sequences.clear();
+  for (const schedule_batch* batch : {&planned, &joining})
+    for (const planned_rows& rows : *batch)
+      demand->sequences.push_back({rows.who->id, rows.num_tokens, rows.keep_free, rows.who->num_computed});
   return demand;
 }
 

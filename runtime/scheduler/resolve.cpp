@@ -8,103 +8,100 @@ namespace troupe {
 
 resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   resolved_step resolved;
-  const bool expected =
-      now == phase::planned && reservation.step == step && reservation.sequences.size() == planned.size();
+  const bool expected = is_planned && reservation.step == step &&
+                        reservation.sequences.size() == planned.size() + joining.size();
   if (!expected) return resolved;
 
-  blocks_wanted = 0;
-  if (refuses_running(reservation)) {
-    preempt(reservation, resolved.releases);
-    if (!planned.empty()) {
+  std::swap(resolved.releases, owed_releases);
+  take_grants(reservation);
+  const bool is_short =
+      std::any_of(planned.begin(), planned.end(), [](const planned_rows& rows) { return !rows.granted; });
+  if (is_short) {
+    joining.clear();  // nobody is granted blocks after a refusal
+    const std::int32_t free_at_once = relieve(reservation.free_blocks, resolved.releases);
+    if (free_at_once > 0 && !planned.empty()) {
       resolved.demand = demand_planned();
       return resolved;
     }
-  } else {
-    take_grants(reservation);
+    planned.filter([](const planned_rows& rows) { return rows.granted; });
+  } else if (!admit_joining(reservation)) {
+    make_room_for_refused(resolved.releases);
   }
+  is_planned = false;
   if (!planned.empty()) {
-    admit_planned();
-    batch = build_batch(step, planned, reservation.block_tables, limits.block_size);
-    resolved.batch = batch;
-    now = phase::in_flight;
-    return resolved;
+    send_off(reservation, resolved);
+  } else {
+    --step;
+    // All that was planned has ended, was preempted or was refused. What waits is asked about again if blocks
+    // have come back since: where no step is in flight, the caller has no other occasion to plan.
+    if (flights.empty() && (room_came_back || !resolved.releases.empty())) resolved.demand = plan();
   }
-  // All that was planned has ended, was preempted or was refused. What waits is asked about again if blocks
-  // have come back since; the caller may have no other occasion to plan.
-  const bool blocks_came_back = !retired.empty() || !resolved.releases.empty();
-  finish_phase();
-  if (blocks_came_back) resolved.demand = plan();
+  forget_retired();
   return resolved;
 }
 
-bool scheduler::state::refuses_running(const step_reservation& reservation) const {
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    const sequence& who = *planned[i].who;
-    if (who.running && !who.ended && !reservation.sequences[i].granted) return true;
-  }
-  return false;
-}
-
 void scheduler::state::take_grants(const step_reservation& reservation) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    planned_rows rows = planned[i];
-    const sequence_grant& grant = reservation.sequences[i];
-    if (rows.who->ended) continue;
-    if (!grant.granted) {
-      blocks_wanted = grant.blocks_needed;
-      blocks_free = reservation.free_blocks;
-      break;
+  std::size_t next = 0;
+  for (schedule_batch* batch : {&planned, &joining}) {
+    for (planned_rows& rows : *batch) {
+      const sequence_grant& grant = reservation.sequences[next++];
+      rows.granted = grant.granted;
+      rows.blocks_needed = grant.blocks_needed;
+      rows.table_offset = grant.table_offset;
+      rows.table_length = grant.table_length;
+      rows.num_cached = grant.num_cached;
+      if (grant.granted) rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
     }
-    rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
-    rows.table_offset = grant.table_offset;
-    rows.table_length = grant.table_length;
-    planned[kept++] = rows;
+    batch->filter_unfinished();
   }
-  planned.resize(kept);
 }
 
-// Takes running requests out, the newest first, until those left have the blocks they asked for. Leaves in
-// `planned` the running ones that stay; nothing is admitted in such a step.
-void scheduler::state::preempt(const step_reservation& reservation, std::vector<block_release>& releases) {
-  std::int32_t needed = 0;
-  std::size_t kept = 0;
-  std::vector<std::int32_t> wanted;  // [kept]
-  for (std::size_t i = 0; i < planned.size(); ++i) {
-    const planned_rows rows = planned[i];
-    const sequence_grant& grant = reservation.sequences[i];
-    if (rows.who->ended || !rows.who->running) continue;
-    if (grant.granted) rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
-    wanted.push_back(grant.granted ? 0 : grant.blocks_needed);
-    needed += wanted.back();
-    planned[kept++] = rows;
+bool scheduler::state::admit_joining(const step_reservation& reservation) {
+  refused = {};
+  for (planned_rows& rows : joining) {
+    if (rows.granted) {
+      admit(rows);
+    } else if (refused.who == nullptr) {
+      refused = {rows.who, rows.blocks_needed, reservation.free_blocks, rows.keep_free};
+    }
   }
-
-  std::int32_t free = reservation.free_blocks;
-  while (needed > free && !running.empty()) {
-    sequence& victim = *running.back();
-    running.pop_back();
-    if (kept > 0 && planned[kept - 1].who == &victim) needed -= wanted[--kept];
-    free += (victim.num_reserved + limits.block_size - 1) / limits.block_size;
-    releases.push_back({victim.id, victim.last_step});
-    victim.running = false;
-    victim.num_computed = 0;
-    victim.num_reserved = 0;
-    waiting.push_front(&victim);
-    ++totals.preemptions;
-  }
-  planned.resize(kept);
+  joining.filter([](const planned_rows& rows) { return rows.granted; });
+  planned.merge(joining);
+  return refused.who == nullptr;
 }
 
-// What was granted of the waiting requests stands at the front of their queue, in the same order.
-void scheduler::state::admit_planned() {
-  for (const planned_rows& rows : planned) {
-    rows.who->last_step = step;
-    if (rows.who->running) continue;
-    rows.who->running = true;
-    running.push_back(rows.who);
-    waiting.pop_front();
+void scheduler::state::admit(planned_rows& rows) {
+  sequence& who = *rows.who;
+  waiting->remove(who);
+  who.running = true;
+  running.push_back(&who);
+  who.admitted_step = step;
+  who.num_computed = std::clamp(rows.num_cached, 0, who.num_tokens() - 1);
+  who.num_stored = who.num_computed;
+  rows.num_rows = std::min(rows.num_rows, who.num_missing());
+  waiting->admitted(who, rows.num_rows);
+  if (std::exchange(who.fork_of, std::nullopt)) --num_held;
+  if (std::exchange(who.admitted_once, true)) return;
+  who.num_cached = std::min(who.num_computed, who.prompt_length);
+  who.tokens.reserve(static_cast<std::size_t>(who.prompt_length) + static_cast<std::size_t>(who.max_tokens));
+  if (who.queue_deadline) queue_deadlines.erase({*who.queue_deadline, who.id});
+}
+
+void scheduler::state::send_off(const step_reservation& reservation, resolved_step& resolved) {
+  step_in_flight& flight = flights.push();
+  flight.step = step;
+  flight.batch = batches.take();
+  build_batch(*flight.batch, step, planned, reservation, limits.block_size);
+  std::int32_t sample = 0;
+  for (planned_rows& rows : planned) {
+    sequence& who = *rows.who;
+    who.last_step = step;
+    who.num_computed += rows.num_rows;
+    if (rows.sampled) who.pending.push_back({step, sample++});
   }
+  flight.rows.swap(planned);
+  resolved.batch = flight.batch;
+  if (limits.reserve_new_tokens) new_tokens.decay();
 }
 
 }  // namespace troupe

@@ -1,6 +1,10 @@
 // Continuous batching: which tokens of which requests run in the next step. No clock, no thread, no message.
 //
 //   plan() -> step_demand -> [kv_cache] -> resolve() -> batch or another demand -> [runner] -> commit()
+//
+// Up to max_steps_in_flight steps may be between resolve() and commit(): the next step is planned while one
+// runs. A sequence counts as computed from the moment on in which a step is sent off; what is sampled by a
+// step in flight is known by its place only (token_source), and the runner feeds it forward.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,10 +16,13 @@
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
+#include "runtime/scheduler/waiting_queue.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
+
+using step_demand_ptr = std::shared_ptr<const step_demand>;
 
 struct scheduler_limits {
   std::int32_t max_num_seqs = 64;
@@ -25,12 +32,26 @@ struct scheduler_limits {
   std::int32_t num_blocks = 0;
   std::size_t max_num_queued_requests = 1024;
   std::vector<token_id> end_tokens = {};  // end of generation, unless ignore_eos
+
+  std::int32_t max_steps_in_flight = 1;  // 1: no overlap; at most most_steps_in_flight
+  scheduling_policy policy = scheduling_policy::fcfs;
+  // Off: a prompt runs whole in one step, and max_num_batched_tokens is at least max_model_len.
+  bool enable_chunked_prefill = true;
+  std::int32_t long_prefill_token_threshold = 0;  // most rows of one prompt in a step; 0: the budget alone
+  std::int32_t max_num_partial_prefills = 1;      // sequences that are in the midst of their prompts
+  // Share of the blocks that stays free when a request is admitted beside others.
+  double watermark = 0.0;
+  // Also keep room free for what the running requests may still generate (new_token_ratio.hpp).
+  bool reserve_new_tokens = false;
+  bool enable_prefix_caching = false;  // tokens are told to the KV cache as its blocks fill up
 };
 
-// Blocks to give back: `last_step` is the last step that may still write them.
+// Blocks to give back: `last_step` is the last step that may still write them. A preempted request asks for
+// blocks again later.
 struct block_release {
   request_id id = 0;
   std::uint64_t last_step = 0;
+  bool preempted = false;
 };
 
 // What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after
@@ -38,24 +59,43 @@ struct block_release {
 struct resolved_step {
   std::vector<block_release> releases = {};
   step_batch_ptr batch = {};
-  std::optional<step_demand> demand = {};
+  step_demand_ptr demand = {};
 };
 
-// What came of a step, an abort or an expiry: tokens and ends for the tokenizer, blocks to give back.
+// The sequence's next `count` tokens, known to it and not yet to the KV cache.
+struct token_append {
+  request_id id = 0;
+  std::int32_t count = 0;
+};
+
+// What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
+// the KV cache.
 struct scheduler_output {
   token_batch events = {};
+  std::vector<token_append> appends = {};
+  std::vector<token_id> appended = {};  // of all appends, in order
   std::vector<block_release> releases = {};
+
+  void clear() {
+    events.clear();
+    appends.clear();
+    appended.clear();
+    releases.clear();
+  }
 };
 
 struct scheduler_counts {
   std::int32_t running = 0;
   std::int32_t waiting = 0;
+  std::int32_t steps_in_flight = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t prompt_tokens = 0;
+  std::uint64_t cached_tokens = 0;  // of the prompt tokens, those that were not computed
   std::uint64_t generation_tokens = 0;
 };
 
-// One caller at a time; releases and demands go to the KV cache in the order in which they are given here.
+// One caller at a time; what it gives for the KV cache goes there in the order in which it is given here.
+// Nothing is allocated from step to step once every table has grown to its size.
 class scheduler {
  public:
   explicit scheduler(scheduler_limits limits);
@@ -65,24 +105,26 @@ class scheduler {
 
   // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted).
   result<void> submit(engine_request request);
-  // Ends a request in any state, also while its step runs. Gives its one end event; nothing for an unknown
+  // Ends a request in any state, also while its steps run. Gives its one end event; nothing for an unknown
   // id.
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure = {});
   // The tokenizer found a stop string: the request leaves without an event (the tokenizer emits it).
   scheduler_output stopped(request_id id);
-  // Ends every request whose deadline has passed.
+  // Ends every request whose deadline has passed, and those that have waited past their queue deadline.
   scheduler_output expire(steady_time now);
   std::optional<steady_time> next_deadline() const;
 
-  // Nothing while a step is in flight or there is nothing to run.
-  std::optional<step_demand> plan();
+  // Null while a plan is open, as many steps are in flight as may be, or there is nothing to run.
+  step_demand_ptr plan();
   resolved_step resolve(const step_reservation& reservation);
-  scheduler_output commit(const step_result& result);
-  // The step in flight failed: its requests end with error. (Replay on a restarted runner comes with
+  // Steps end in the order in which they were planned; the result of any but the oldest is ignored. `output`
+  // is cleared, not freed.
+  void commit(const step_result& result, scheduler_output& output);
+  // The oldest step in flight failed: its requests end with error. (Replay on a restarted runner comes with
   // supervision.)
   scheduler_output fail_step(std::uint64_t step, const error& failure);
 
-  bool step_in_flight() const;
+  std::int32_t steps_in_flight() const;
   scheduler_counts counts() const;
   // Nothing for an unknown id.
   std::optional<request_state> describe(request_id id) const;

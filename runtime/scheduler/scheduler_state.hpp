@@ -2,72 +2,119 @@
 // concern.
 #pragma once
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "runtime/scheduler/new_token_ratio.hpp"
+#include "runtime/scheduler/recycler.hpp"
+#include "runtime/scheduler/schedule_batch.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/sequence.hpp"
+#include "runtime/scheduler/steps_in_flight.hpp"
 
 namespace troupe {
 
 struct scheduler::state {
-  enum class phase { idle, planned, in_flight };
-
-  explicit state(scheduler_limits given) : limits(std::move(given)) {}
+  explicit state(scheduler_limits given);
 
   // admission.cpp
   result<void> submit(engine_request request);
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
+  tl::unexpected<error> queue_is_full(steady_time arrival);
+  sequence& add(engine_request request, std::int32_t max_tokens);
 
   // plan.cpp
-  std::optional<step_demand> plan();
-  std::optional<step_demand> demand_planned() const;
+  step_demand_ptr plan();
+  std::int32_t plan_running();
+  void plan_waiting(std::int32_t budget);
+  std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
+  enum class readiness { ready, held, blocks_others };
+  readiness readiness_of(sequence& who);
+  std::int32_t blocks_to_keep_free() const;
+  step_demand_ptr demand_planned();
 
   // resolve.cpp
   resolved_step resolve(const step_reservation& reservation);
-  bool refuses_running(const step_reservation& reservation) const;
   void take_grants(const step_reservation& reservation);
-  void preempt(const step_reservation& reservation, std::vector<block_release>& releases);
-  void admit_planned();
+  // Admits the waiting requests that were granted; false where one was refused.
+  bool admit_joining(const step_reservation& reservation);
+  void admit(planned_rows& rows);
+  void send_off(const step_reservation& reservation, resolved_step& resolved);
+
+  // preempt.cpp
+  // Running requests were refused blocks: takes the worst out until those left have what they want, now or
+  // when the steps in flight are committed. Gives the blocks that are free at once.
+  std::int32_t relieve(std::int32_t free_blocks, std::vector<block_release>& releases);
+  // The same for the first waiting request, where it is worth more than running ones.
+  void make_room_for_refused(std::vector<block_release>& releases);
+  void make_place_for_first();
+  std::optional<std::size_t> worst_running() const;
+  // Gives the blocks that are free at once.
+  std::int32_t preempt(std::size_t index, std::vector<block_release>& releases);
+  std::int32_t returning_blocks() const;
 
   // commit.cpp
-  scheduler_output commit(const step_result& result);
-  void commit_rows(const step_result& result, scheduler_output& output);
+  void commit(const step_result& result, scheduler_output& output);
+  void commit_rows(const step_in_flight& done, const step_result& result, scheduler_output& output);
   void commit_token(sequence& who, const sampled_token& sampled, scheduler_output& output);
+  void append_to_cache(sequence& who, scheduler_output& output) const;
   scheduler_output fail_step(std::uint64_t failed, const error& failure);
+  void finish_step();
 
   // ending.cpp
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure);
   scheduler_output stopped(request_id id);
   scheduler_output expire(steady_time time);
-  // Takes a request out of the table and the deadlines. It stays in `running` or `waiting` for the caller to
-  // remove.
+  // Takes a request out of the table, the deadlines and the waiting queue. Where it runs, it stays in
+  // `running` for the caller to remove.
   block_release retire(sequence& who);
-  void remove_from_queues(const sequence& who);
-  void finish_phase();
+  void return_blocks(const sequence& who);
+  void forget_retired();
+  // Rounded up; from a second to an hour.
+  static std::int32_t seconds_between(steady_time from, steady_time to);
 
-  // scheduler.cpp
+  // describe.cpp
+  std::optional<request_state> describe(request_id id) const;
   std::string why_waiting(const sequence& who) const;
+
+  std::int32_t blocks_of(std::int32_t tokens) const {
+    return (tokens + limits.block_size - 1) / limits.block_size;
+  }
 
   scheduler_limits limits;
   std::unordered_map<request_id, std::unique_ptr<sequence>> requests;
-  std::vector<sequence*> running;  // oldest first
-  std::deque<sequence*> waiting;   // next first
+  std::vector<sequence*> running;  // in the order of admission
+  std::unique_ptr<waiting_queue> waiting;
+  std::size_t num_held = 0;  // waiting ones that share another's prompt
   std::set<std::pair<steady_time, request_id>> deadlines;
+  std::set<std::pair<steady_time, request_id>> queue_deadlines;
 
-  phase now = phase::idle;
-  std::uint64_t step = 0;                          // the number of the last plan
-  std::vector<planned_rows> planned;               // of that plan: running sequences, then waiting ones
-  step_batch_ptr batch;                            // in flight; its sequences are `planned`
-  std::vector<std::unique_ptr<sequence>> retired;  // ended, but named by `planned`
+  bool is_planned = false;            // a plan is open: its demand has no answer yet
+  std::uint64_t step = 0;             // the number of the last plan
+  std::uint64_t committed = 0;        // the last step that is over
+  schedule_batch planned;             // of the open plan: running sequences ...
+  schedule_batch joining;             // ... and waiting ones
+  std::vector<sequence*> prefilling;  // work space of a plan
+  steps_in_flight_ring flights;
+  recycler<step_batch> batches;
+  recycler<step_demand> demands;
+  std::vector<std::unique_ptr<sequence>> retired;  // ended, but named by a plan or a step in flight
+  std::vector<block_release> owed_releases;        // of a preemption during plan()
+  bool room_came_back = false;                     // since the open plan was made
 
-  std::int32_t blocks_wanted = 0;  // by the first waiting request, when it was refused last
-  std::int32_t blocks_free = 0;
+  struct {
+    sequence* who = nullptr;
+    std::int32_t blocks_wanted = 0;
+    std::int32_t blocks_free = 0;
+    std::int32_t keep_free = 0;
+  } refused;  // the first waiting request, when it was refused last
+  new_token_ratio new_tokens;
+  std::uint64_t tickets = 0;
   scheduler_counts totals;
 };
 

@@ -1,48 +1,64 @@
 // One request inside the scheduler: its tokens, how far they are computed, where it stands.
 #pragma once
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/request.hpp"
+#include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
 
+// What the scheduler looks at in every step comes first: a step reads two or three cache lines of a sequence.
 struct sequence {
   request_id id = 0;
-  std::vector<token_id> tokens = {};  // prompt + output
+  std::vector<token_id> tokens = {};  // prompt + output, as far as it is known
   std::int32_t prompt_length = 0;
   std::int32_t max_tokens = 0;  // output tokens at most, at least 1
-  std::shared_ptr<const sampling_params> sampling = {};
-  std::optional<steady_time> deadline = {};
-
-  bool running = false;
-  bool ended = false;             // no longer in the request table; a plan or a step may still name it
-  std::int32_t num_computed = 0;  // leading tokens whose K and V are stored
+  std::int32_t min_tokens = 0;
+  std::int32_t num_computed = 0;  // leading tokens whose K and V are stored, or will be by a step in flight
+  std::int32_t num_stored = 0;    // of those, the ones whose steps are committed
   std::int32_t num_reserved = 0;  // leading tokens that its blocks have room for
-  std::uint64_t last_step = 0;    // the last step that holds rows of it
+  std::int32_t num_indexed = 0;   // tokens that the KV cache knows of
+  std::int32_t index_at = 0;      // how many there are when it is told the next ones
+  bool running = false;
+  bool ended = false;  // no longer in the request table; a plan or a step may still name it
+  bool ignores_end = false;
+  bool has_stop_tokens = false;
+  bool needs_history = false;
+  bool wants_prompt_logprobs = false;
+  std::uint64_t admitted_step = 0;  // since when it has been running
+  std::uint64_t last_step = 0;      // the last step that holds rows of it
+  std::shared_ptr<const sampling_params> sampling = {};
+  // Who samples the tokens after the known ones, in order: one for each sample in flight.
+  boost::container::small_vector<token_source, 2> pending = {};
+
+  std::uint64_t ticket = 0;  // order of arrival
+  std::int32_t priority = 0;
+  std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
+  std::int32_t num_preemptions = 0;
+  bool admitted_once = false;
+  std::optional<request_id> fork_of = {};
+  std::optional<steady_time> deadline = {};
+  std::optional<steady_time> queue_deadline = {};
+  steady_time arrival{};
+  std::string tenant = {};
   // Those of the tokens after the first, collected chunk by chunk until the first output token; kept by
   // preemption.
   std::vector<token_logprobs> prompt_logprobs = {};
 
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens.size()); }
+  std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }
-  std::int32_t num_missing() const { return num_tokens() - num_computed; }
+  // Tokens that no step has computed or will compute so far.
+  std::int32_t num_missing() const { return num_tokens() + num_pending() - num_computed; }
+  // Every output token that it may have is sampled or will be by a step in flight.
+  bool is_sampled_out() const { return num_generated() + num_pending() >= max_tokens; }
   usage tokens_used() const { return {prompt_length, num_generated()}; }
-};
-
-// A sequence's part in a step: its next num_rows tokens. The last row is sampled where no token is missing
-// after it.
-struct planned_rows {
-  sequence* who = nullptr;
-  std::int32_t num_rows = 0;
-  std::int32_t num_tokens = 0;  // demanded room
-  std::int32_t table_offset = 0;
-  std::int32_t table_length = 0;
-
-  bool samples() const { return num_rows == who->num_missing(); }
 };
 
 }  // namespace troupe

@@ -69,7 +69,7 @@ TEST(Company, EndsWithStopAtTheEndToken) {
 
 TEST(Company, TellsTheSchedulerWhenAStopStringEndsAStream) {
   std::int32_t steps = 0;
-  stage stage({.before_step = [&](const step_batch& batch) { steps += batch.step != 0 ? 1 : 0; }});
+  stage stage({.before_step = [&](const device_batch& batch) { steps += batch.step != 0 ? 1 : 0; }});
   sampling_params sampling = greedy(100);
   sampling.stop = {"jk"};
   const auto who = stage.ask("hello", sampling);  // f g h i j k ...
@@ -189,7 +189,7 @@ TEST(Company, AbortOfAnUnknownOrEndedRequestDoesNothing) {
 
 TEST(Company, AStepThatThrowsEndsItsRequestsAndTheRunnerGoesOn) {
   bool fault = true;
-  stage stage({.max_num_seqs = 2, .before_step = [&](const step_batch& batch) {
+  stage stage({.max_num_seqs = 2, .before_step = [&](const device_batch& batch) {
                  if (batch.step > 2 && std::exchange(fault, false)) throw std::runtime_error("secret detail");
                }});
   std::vector<std::shared_ptr<client>> clients;

@@ -44,18 +44,25 @@ class scripted_executor final : public executor {
  public:
   scripted_executor(const company_setup& setup)
       : inner_(make_null_executor({setup.block_size, setup.num_blocks, 1}, setup.script)),
-        before_(setup.before_step) {}
+        before_(setup.before_step),
+        follows_input_(setup.follows_input) {}
   kv_layout layout() const override { return inner_->layout(); }
-  void forward(const step_batch& batch) override {
+  void forward(const device_batch& batch) override {
     before_(batch);
     inner_->forward(batch);
   }
-  void sample(const step_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  void sample(const device_batch& batch, step_result& result) override {
+    inner_->sample(batch, result);
+    for (std::size_t i = 0; follows_input_ && i < batch.samples.size(); ++i)
+      result.tokens[i].token =
+          'a' + (batch.tokens[static_cast<std::size_t>(batch.samples[i].row)] - 'a' + 1) % 26;
+  }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:
   std::unique_ptr<executor> inner_;
-  std::function<void(const step_batch&)> before_;
+  std::function<void(const device_batch&)> before_;
+  bool follows_input_;
 };
 
 }  // namespace
@@ -79,6 +86,8 @@ stage::stage(company_setup setup)
   parts.limits.max_num_batched_tokens = setup.max_num_batched_tokens;
   parts.limits.max_model_len = setup.max_model_len;
   parts.limits.max_num_queued_requests = setup.max_num_queued_requests;
+  parts.limits.max_steps_in_flight = setup.max_steps_in_flight;
+  parts.limits.enable_prefix_caching = setup.enable_prefix_caching;
   parts.limits.end_tokens = {end_token};
   parts.tokenizer.vocabulary = byte_vocabulary();
   parts.tokenizer.chat = std::make_shared<const chat_template>(chat_template::chatml());

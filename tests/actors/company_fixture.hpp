@@ -37,13 +37,17 @@ struct company_setup {
   std::int32_t max_num_batched_tokens = 32;
   std::int32_t max_model_len = 128;
   std::size_t max_num_queued_requests = 64;
+  std::int32_t max_steps_in_flight = 2;
+  bool enable_prefix_caching = true;
   std::int32_t tokenizer_workers = 2;
   std::chrono::nanoseconds request_timeout{0};
   std::chrono::nanoseconds step_deadline = std::chrono::seconds(60);
   // The token for a row; the default spells the alphabet by position.
   token_script script = [](const sample_row& row) { return 'a' + row.position % 26; };
+  // Instead of the script: the letter after the row's own token, so that a token fed wrongly shows.
+  bool follows_input = false;
   // Throws to make a step fail. Called before each step's forward().
-  std::function<void(const step_batch&)> before_step = [](const step_batch&) {};
+  std::function<void(const device_batch&)> before_step = [](const device_batch&) {};
 };
 
 class stage {

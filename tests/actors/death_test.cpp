@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -201,17 +202,31 @@ TEST(Text, GoesToTokensAndBack) {
   EXPECT_EQ(text, "x\uFFFDy\uFFFD") << "as a stream shows it";
 }
 
-// Actors share nothing but messages: whatever the order in which they run, each request gets its own tokens.
+// Actors share nothing but messages: whatever the order in which they run, and however far steps are planned
+// ahead, each request gets its own tokens and one end.
 TEST(AnyOrder, OfMessagesGivesEachRequestItsTokensAndOneEnd) {
-  for (std::uint32_t seed = 1; seed <= 200; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    stage stage({.num_blocks = 12, .block_size = 4, .max_num_seqs = 4, .tokenizer_workers = 3});
+    const bool faulty = random() % 4 == 0;
+    stage stage({.num_blocks = 12,
+                 .block_size = 4,
+                 .max_num_seqs = 4,
+                 .max_num_batched_tokens = static_cast<std::int32_t>(4 + random() % 30),
+                 .max_steps_in_flight = static_cast<std::int32_t>(1 + random() % 4),
+                 .enable_prefix_caching = random() % 2 == 0,
+                 .tokenizer_workers = 3,
+                 .follows_input = true,
+                 .before_step = [&](const device_batch& batch) {
+                   if (faulty && batch.step != 0 && random() % 20 == 0) throw std::runtime_error("lost");
+                 }});
     std::vector<std::shared_ptr<client>> clients;
     std::vector<bool> left;
+    std::vector<std::size_t> lengths;
     for (int i = 0; i < 10; ++i) {
       sampling_params sampling = greedy(static_cast<std::int32_t>(1 + random() % 30));
       if (random() % 4 == 0) sampling.stop = {"op"};
+      lengths.push_back(sampling.stop.empty() ? static_cast<std::size_t>(*sampling.max_tokens) : 0U);
       clients.push_back(stage.ask(std::string(1 + random() % 12, 'x'), sampling));
       left.push_back(random() % 4 == 0);
     }
@@ -224,14 +239,48 @@ TEST(AnyOrder, OfMessagesGivesEachRequestItsTokensAndOneEnd) {
       const client& who = *clients[i];
       ASSERT_EQ(who.ends.size(), 1U);
       EXPECT_EQ(who.events_after_end, 0U);
-      for (std::size_t t = 1; t < who.tokens.size(); ++t)
-        EXPECT_EQ(who.tokens[t], 'a' + (who.tokens[t - 1] - 'a' + 1) % 26);
-      if (!left[i]) {
+      for (std::size_t t = 0; t < who.tokens.size(); ++t)
+        ASSERT_EQ(who.tokens[t], 'a' + ('x' - 'a' + 1 + static_cast<token_id>(t)) % 26);
+      if (!left[i] && !faulty) {
         EXPECT_NE(who.ends[0].reason, finish_reason::abort);
+        EXPECT_TRUE(lengths[i] == 0 || who.tokens.size() == lengths[i]);
       }
     }
     stage.expect_idle();
   }
+}
+
+TEST(Questions, AreAnsweredWhereARequestStandsAndWhetherTheCacheIsForgotten) {
+  stage stage;
+  const auto who = stage.ask("hello", 100);
+  std::optional<request_state> seen;
+  stage.run(30);
+  stage.port().describe(who->id, [&](std::optional<request_state> state) { seen = std::move(state); });
+  stage.run(10);
+  ASSERT_TRUE(seen);
+  EXPECT_EQ(seen->id, who->id);
+  EXPECT_EQ(seen->phase, request_phase::running);
+  EXPECT_EQ(seen->prompt_tokens, 5);
+  EXPECT_GE(seen->computed_tokens, 5);
+  stage.run();
+  int answers = 0;
+  stage.port().describe(who->id, [&](const std::optional<request_state>& state) {
+    ++answers;
+    EXPECT_FALSE(state);
+  });
+  stage.port().reset_prefix_cache([&](bool done) {
+    ++answers;
+    EXPECT_TRUE(done);
+  });
+  stage.run();
+  EXPECT_EQ(answers, 2);
+  stage.kill(stage.roster().scheduler);
+  stage.kill(stage.roster().kv_cache);
+  stage.run();
+  stage.port().describe(1, [&](const std::optional<request_state>& state) { answers += state ? 0 : 1; });
+  stage.port().reset_prefix_cache([&](bool done) { answers += done ? 0 : 1; });
+  stage.run();
+  EXPECT_EQ(answers, 4);
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ TEST(cpu_executor, prompt_log_probabilities_come_in_order_beyond_one_chunk_of_th
   executor_driver driver(*device);
   const auto prompt = random_prompt(100, model->config.vocab_size, random);
   const auto sequence = driver.add(prompt, test::greedy());
-  step_batch batch = driver.build({{sequence, 100}});
+  device_batch batch = driver.build({{sequence, 100}});
   for (std::int32_t row = 0; row + 1 < 100; ++row) {
     batch.prompt_logprobs.push_back({0, row, prompt[static_cast<std::size_t>(row) + 1], 2});
   }
@@ -301,21 +301,21 @@ TEST(cpu_executor, refuses_a_batch_outside_its_memory) {
   const auto device = make(model, options());
   executor_driver driver(*device);
   const auto sequence = driver.add(random_prompt(20, model->config.vocab_size, random), test::greedy());
-  const step_batch good = driver.build({{sequence, 20}});
+  const device_batch good = driver.build({{sequence, 20}});
   const auto refused = [&](auto&& damage) {
-    step_batch batch = good;
+    device_batch batch = good;
     damage(batch);
     EXPECT_THROW(device->forward(batch), std::invalid_argument);
   };
-  refused([&](step_batch& batch) { batch.tokens[3] = model->config.vocab_size; });
-  refused([](step_batch& batch) { batch.tokens[3] = -1; });
-  refused([](step_batch& batch) { batch.positions[19] = 1 << 30; });
-  refused([](step_batch& batch) { batch.slots[0] = -1; });
-  refused([&](step_batch& batch) { batch.block_tables[0] = device->layout().num_blocks; });
-  refused([](step_batch& batch) { batch.sequences[0].num_rows = 21; });
-  refused([](step_batch& batch) { batch.sequences[0].table_length = 1; });
-  refused([](step_batch& batch) { batch.samples[0].row = 20; });
-  refused([](step_batch& batch) { batch.slots.pop_back(); });
+  refused([&](device_batch& batch) { batch.tokens[3] = model->config.vocab_size; });
+  refused([](device_batch& batch) { batch.tokens[3] = -1; });
+  refused([](device_batch& batch) { batch.positions[19] = 1 << 30; });
+  refused([](device_batch& batch) { batch.slots[0] = -1; });
+  refused([&](device_batch& batch) { batch.block_tables[0] = device->layout().num_blocks; });
+  refused([](device_batch& batch) { batch.sequences[0].num_rows = 21; });
+  refused([](device_batch& batch) { batch.sequences[0].table_length = 1; });
+  refused([](device_batch& batch) { batch.samples[0].row = 20; });
+  refused([](device_batch& batch) { batch.slots.pop_back(); });
   EXPECT_NO_THROW(device->forward(good));
 }
 

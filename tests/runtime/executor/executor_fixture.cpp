@@ -45,7 +45,7 @@ std::size_t executor_driver::add(std::vector<token_id> prompt, sampling_params s
   return sequences_.size() - 1;
 }
 
-void executor_driver::add_rows(step_batch& batch, const chunk& part) {
+void executor_driver::add_rows(device_batch& batch, const chunk& part) {
   driver_sequence& sequence = sequences_[part.sequence];
   const std::int32_t block_size = device_.layout().block_size;
   const std::int32_t end = sequence.computed + part.rows;
@@ -78,15 +78,15 @@ void executor_driver::add_rows(step_batch& batch, const chunk& part) {
   }
 }
 
-step_batch executor_driver::build(const std::vector<chunk>& chunks) {
-  step_batch batch;
+device_batch executor_driver::build(const std::vector<chunk>& chunks) {
+  device_batch batch;
   batch.step = ++step_;
   for (const chunk& part : chunks) add_rows(batch, part);
   return batch;
 }
 
 void executor_driver::step(const std::vector<chunk>& chunks) {
-  const step_batch batch = build(chunks);
+  const device_batch batch = build(chunks);
   step_result result;
   device_.forward(batch);
   device_.sample(batch, result);

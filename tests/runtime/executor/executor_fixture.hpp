@@ -9,7 +9,6 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/request.hpp"
-#include "runtime/step_batch.hpp"
 
 namespace troupe::test {
 
@@ -48,10 +47,10 @@ class executor_driver {
   const driver_sequence& operator[](std::size_t sequence) const { return sequences_[sequence]; }
   std::vector<token_id> output(std::size_t sequence) const;
   // The batch of the given chunks, without running it.
-  step_batch build(const std::vector<chunk>& chunks);
+  device_batch build(const std::vector<chunk>& chunks);
 
  private:
-  void add_rows(step_batch& batch, const chunk& part);
+  void add_rows(device_batch& batch, const chunk& part);
   executor& device_;
   std::vector<std::int32_t> free_blocks_;  // taken from the back
   std::vector<driver_sequence> sequences_;

@@ -68,7 +68,7 @@ TEST_P(golden, top_three_log_probabilities_are_close_to_the_reference) {
     test::executor_driver driver(device());
     const auto tokens = expected["token_ids"].get<std::vector<token_id>>();
     const auto sequence = driver.add(tokens, test::greedy());
-    step_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
+    device_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
     for (int i = 0; i < 3; ++i)
       batch.prompt_logprobs.push_back({0, batch.num_rows() - 1, expected["top_ids"][i], 0});
     step_result result;
@@ -92,7 +92,7 @@ TEST_P(golden, mean_log_probability_of_the_prompts_is_close_to_the_reference) {
     test::executor_driver driver(device());
     const auto tokens = expected["token_ids"].get<std::vector<token_id>>();
     const auto sequence = driver.add(tokens, test::greedy());
-    step_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
+    device_batch batch = driver.build({{sequence, static_cast<std::int32_t>(tokens.size())}});
     for (std::int32_t i = 0; i + 1 < batch.num_rows(); ++i) {
       batch.prompt_logprobs.push_back({0, i, tokens[static_cast<std::size_t>(i) + 1], 0});
     }

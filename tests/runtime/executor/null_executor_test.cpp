@@ -10,7 +10,7 @@ TEST(null_executor, answers_every_row_of_a_batch_by_its_script) {
                                          [](const sample_row& row) { return 10 + row.position; });
   EXPECT_EQ(device->layout().num_blocks, 2);
   EXPECT_EQ(device->kernel_path(), "null");
-  step_batch batch;
+  device_batch batch;
   batch.step = 5;
   batch.sequences = {{.id = 1}, {.id = 2}};
   batch.samples = {{.sequence = 1, .position = 3, .sampling = std::make_shared<sampling_params>()}};
@@ -31,7 +31,7 @@ TEST(null_executor, answers_every_row_of_a_batch_by_its_script) {
 
 TEST(null_executor, tells_log_probabilities_only_where_asked) {
   const auto device = make_null_executor({}, [](const sample_row&) { return 1; });
-  step_batch batch;
+  device_batch batch;
   batch.sequences = {{.id = 1}};
   batch.samples = {{.sampling = std::make_shared<sampling_params>(sampling_params{.logprobs = 3})}};
   step_result result;

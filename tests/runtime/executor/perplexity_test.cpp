@@ -17,7 +17,7 @@ namespace {
 double window_nll(executor& device, const std::vector<token_id>& window) {
   test::executor_driver driver(device);
   const auto sequence = driver.add(window, test::greedy());
-  step_batch batch = driver.build({{sequence, static_cast<std::int32_t>(window.size())}});
+  device_batch batch = driver.build({{sequence, static_cast<std::int32_t>(window.size())}});
   for (std::size_t i = 0; i + 1 < window.size(); ++i) {
     batch.prompt_logprobs.push_back({0, static_cast<std::int32_t>(i), window[i + 1], 0});
   }

@@ -102,6 +102,17 @@ TEST_P(fork, the_copied_block_is_held_until_the_copy_is_made) {
   EXPECT_EQ(cache.free_blocks(), 32);
 }
 
+TEST_P(fork, a_copy_that_no_step_will_make_holds_nothing) {
+  prefill(10);
+  cache.reserve_step({2, {{2, 10}}}, reservation);
+  ASSERT_EQ(reservation.copies.size(), 1U);
+  cache.release(2, 0);  // ended before its first step was sent off
+  EXPECT_EQ(cache.references(parent[2]), 1);
+  cache.release(1, 1);
+  cache.release(3, 0);
+  EXPECT_EQ(cache.free_blocks(), 32);
+}
+
 TEST_P(fork, asking_again_in_the_same_step_names_the_copy_again) {
   prefill(10);
   for (int again = 0; again < 2; ++again) {

@@ -39,8 +39,8 @@ std::vector<token_id> some_tokens(std::int32_t vocab_size) {
 
 // All tokens in one step, in blocks of falling order; the whole distribution is asked for after all but the
 // last.
-step_batch whole_sequence(const std::vector<token_id>& tokens, std::int32_t vocab_size) {
-  step_batch batch;
+device_batch whole_sequence(const std::vector<token_id>& tokens, std::int32_t vocab_size) {
+  device_batch batch;
   batch.tokens = tokens;
   const std::int32_t blocks = (length + block_size - 1) / block_size;
   for (std::int32_t i = 0; i < blocks; ++i) batch.block_tables.push_back(blocks - 1 - i);

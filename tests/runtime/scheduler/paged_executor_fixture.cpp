@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 namespace troupe {
@@ -55,13 +56,20 @@ paged_executor::paged_executor(kv_layout layout, std::int32_t vocab)
       vocab_(vocab),
       memory_(static_cast<std::size_t>(layout.num_blocks) * static_cast<std::size_t>(layout.block_size)) {}
 
-void paged_executor::forward(const step_batch& batch) {
+void paged_executor::forward(const device_batch& batch) {
+  const auto size = static_cast<std::ptrdiff_t>(layout_.block_size);
+  for (const block_copy& copy : batch.copies)
+    std::copy_n(memory_.begin() + copy.from * size, size, memory_.begin() + copy.to * size);
   for (std::size_t row = 0; row < batch.tokens.size(); ++row) {
     memory_[static_cast<std::size_t>(batch.slots[row])] = stored(batch.tokens[row], batch.positions[row]);
   }
 }
 
-std::uint64_t paged_executor::read(const step_batch& batch, const sequence_rows& rows,
+void paged_executor::scribble(const device_batch& batch) {
+  for (const std::int32_t slot : batch.slots) memory_[static_cast<std::size_t>(slot)] = 0xbad;
+}
+
+std::uint64_t paged_executor::read(const device_batch& batch, const sequence_rows& rows,
                                    std::int32_t last_position) const {
   std::uint64_t hash = 0;
   for (std::int32_t position = 0; position <= last_position; ++position) {
@@ -72,7 +80,7 @@ std::uint64_t paged_executor::read(const step_batch& batch, const sequence_rows&
   return hash;
 }
 
-void paged_executor::sample(const step_batch& batch, step_result& result) {
+void paged_executor::sample(const device_batch& batch, step_result& result) {
   result.step = batch.step;
   result.tokens.clear();
   result.prompt_logprobs.clear();

@@ -22,12 +22,14 @@ class paged_executor final : public executor {
   paged_executor(kv_layout layout, std::int32_t vocab);
 
   kv_layout layout() const override { return layout_; }
-  void forward(const step_batch& batch) override;
-  void sample(const step_batch& batch, step_result& result) override;
+  void forward(const device_batch& batch) override;
+  void sample(const device_batch& batch, step_result& result) override;
   std::string kernel_path() const override { return "paged"; }
+  // What a step that failed half way may leave behind: anything, in the slots that it may write.
+  void scribble(const device_batch& batch);
 
  private:
-  std::uint64_t read(const step_batch& batch, const sequence_rows& rows, std::int32_t last_position) const;
+  std::uint64_t read(const device_batch& batch, const sequence_rows& rows, std::int32_t last_position) const;
   kv_layout layout_;
   std::int32_t vocab_;
   std::vector<std::uint64_t> memory_;  // [num_blocks * block_size]

@@ -5,93 +5,12 @@
 #include <limits>
 #include <map>
 
+#include "tests/runtime/scheduler/scheduler_fixture.hpp"
+
 namespace troupe {
 namespace {
 
 using std::chrono::seconds;
-
-struct request_options {
-  std::optional<std::int32_t> max_tokens = 100;
-  std::int32_t min_tokens = 0;
-  bool ignore_eos = false;
-  std::vector<token_id> stop_token_ids = {};
-  std::optional<std::int32_t> prompt_logprobs = {};
-  float frequency_penalty = 0.0F;
-  std::optional<steady_time> deadline = {};
-};
-
-engine_request make_request(request_id id, std::size_t prompt, request_options options = {}) {
-  const sampling_params params{.max_tokens = options.max_tokens,
-                               .min_tokens = options.min_tokens,
-                               .frequency_penalty = options.frequency_penalty,
-                               .stop_token_ids = options.stop_token_ids,
-                               .ignore_eos = options.ignore_eos,
-                               .prompt_logprobs = options.prompt_logprobs};
-  return {.id = id,
-          .prompt = std::vector<token_id>(prompt, 7),
-          .sampling = std::make_shared<const sampling_params>(params),
-          .deadline = options.deadline};
-}
-
-// The scheduler with its cache; every sampled token is `token`.
-class scheduler_test : public ::testing::Test {
- protected:
-  scheduler_test() { set_up({}); }
-
-  void set_up(scheduler_limits limits) {
-    limits.max_model_len = limits.max_model_len > 0 ? limits.max_model_len : 1000;
-    limits.num_blocks = limits.num_blocks > 0 ? limits.num_blocks : 1000;
-    limits.end_tokens = {0};
-    tested = std::make_unique<scheduler>(limits);
-    cache = std::make_unique<kv_cache_manager>(kv_cache_options{limits.num_blocks, limits.block_size});
-  }
-
-  void submit(engine_request request) {
-    const auto accepted = tested->submit(std::move(request));
-    ASSERT_TRUE(accepted) << accepted.error().message;
-  }
-
-  step_batch_ptr dispatch() {
-    auto demand = tested->plan();
-    for (int rounds = 0; demand && rounds < 100; ++rounds) {
-      const resolved_step resolved = tested->resolve(cache->reserve_step(*demand));
-      for (const auto& given : resolved.releases) cache->release(given.id, given.last_step);
-      if (resolved.batch) return resolved.batch;
-      demand = resolved.demand;
-    }
-    return nullptr;
-  }
-
-  token_batch complete(const step_batch& batch, token_id token = 9) {
-    step_result result;
-    result.step = batch.step;
-    for (const sample_row& row : batch.samples) {
-      result.tokens.push_back({batch.sequences[static_cast<std::size_t>(row.sequence)].id, token});
-    }
-    result.prompt_logprobs.resize(batch.prompt_logprobs.size());
-    scheduler_output output = tested->commit(result);
-    cache->commit_step(batch.step);
-    for (const auto& given : output.releases) cache->release(given.id, given.last_step);
-    return output.events;
-  }
-
-  token_batch step(token_id token = 9) {
-    const auto batch = dispatch();
-    return batch ? complete(*batch, token) : token_batch{};
-  }
-
-  // "id x rows" of each sequence, in order.
-  static std::string shape(const step_batch_ptr& batch) {
-    std::string text;
-    for (const auto& rows : batch->sequences) {
-      text += (text.empty() ? "" : " ") + std::to_string(rows.id) + "x" + std::to_string(rows.num_rows);
-    }
-    return text;
-  }
-
-  std::unique_ptr<scheduler> tested;
-  std::unique_ptr<kv_cache_manager> cache;
-};
 
 TEST_F(scheduler_test, decodes_and_prefill_chunks_share_a_batch_within_the_token_budget) {
   set_up({.max_num_batched_tokens = 10});
@@ -199,7 +118,7 @@ TEST_F(scheduler_test, a_preempted_request_computes_prompt_and_output_again_and_
   tested->end(1, finish_reason::abort);
   cache->release(1, 3);
   cache->commit_step(3);
-  tested->commit({3, {{1, 9}}, {}});
+  commit({3, {{1, 9}}, {}});
   const auto batch = dispatch();
   EXPECT_EQ(shape(batch), "2x4");
   EXPECT_EQ(batch->tokens, (std::vector<token_id>{7, 7, 9, 9}));
@@ -260,7 +179,7 @@ TEST_F(scheduler_test, end_tokens_stop_unless_ignored_or_too_early) {
   ASSERT_TRUE(events[0].end);
   EXPECT_EQ(events[0].end->reason, finish_reason::stop);
   EXPECT_FALSE(events[0].end->stop_token);
-  EXPECT_EQ(events[0].tokens, (std::vector<token_id>{0}));
+  EXPECT_EQ(events[0].tokens, token_list{0});
   EXPECT_EQ(events[0].end->tokens.completion_tokens, 1);
   EXPECT_FALSE(events[1].end);
   EXPECT_FALSE(events[2].end);
@@ -415,10 +334,10 @@ TEST_F(scheduler_test, a_failed_step_ends_its_requests_with_error_and_spares_tho
 TEST_F(scheduler_test, a_result_with_too_few_tokens_fails_the_step) {
   submit(make_request(1, 2));
   const auto batch = dispatch();
-  const auto output = tested->commit({batch->step, {}, {}});
+  const auto output = commit({batch->step, {}, {}});
   ASSERT_EQ(output.events.size(), 1U);
   EXPECT_EQ(output.events[0].end->reason, finish_reason::error);
-  EXPECT_FALSE(tested->step_in_flight());
+  EXPECT_EQ(tested->steps_in_flight(), 0);
 }
 
 TEST_F(scheduler_test, a_reservation_or_result_of_another_step_is_ignored) {
@@ -431,7 +350,7 @@ TEST_F(scheduler_test, a_reservation_or_result_of_another_step_is_ignored) {
   EXPECT_FALSE(tested->resolve(reservation).batch);
   reservation.step -= 1;
   EXPECT_TRUE(tested->resolve(reservation).batch);
-  EXPECT_TRUE(tested->step_in_flight());
+  EXPECT_EQ(tested->steps_in_flight(), 1);
 }
 
 TEST_F(scheduler_test, when_all_that_was_planned_has_ended_the_room_goes_to_the_next) {

@@ -2,302 +2,404 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-#include <memory>
+#include <deque>
+#include <functional>
 #include <random>
-#include <stdexcept>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "runtime/executor/token_feed.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
+#include "tests/runtime/scheduler/ledger_fixture.hpp"
 #include "tests/runtime/scheduler/paged_executor_fixture.hpp"
 
 namespace troupe {
 
 namespace {
 
-constexpr std::int32_t vocab = 50;
+constexpr std::int32_t vocab = ledger::vocab;
 
-struct broken_promise : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-void require(bool kept, const std::string& promise) {
-  if (!kept) throw broken_promise(promise);
-}
-
-// What one request is owed: its tokens when it runs alone.
-struct ledger_entry {
-  std::vector<token_id> prompt;
-  std::shared_ptr<const sampling_params> sampling;
-  std::optional<steady_time> deadline;
-  std::vector<token_id> expected;
-  finish_reason expected_reason = finish_reason::length;
-  std::vector<token_id> received;
-  bool ended = false;
-};
-
-void fill_expected(ledger_entry& entry, const scheduler_limits& limits) {
-  const sampling_params& params = *entry.sampling;
-  std::vector<token_id> tokens = entry.prompt;
-  const auto room = limits.max_model_len - static_cast<std::int32_t>(entry.prompt.size());
-  const auto pool =
-      limits.num_blocks * limits.block_size - static_cast<std::int32_t>(entry.prompt.size()) + 1;
-  const std::int32_t most = params.max_tokens.value_or(std::min(room, pool));
-  const auto among = [](const std::vector<token_id>& ids, token_id id) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  while (static_cast<std::int32_t>(entry.expected.size()) < most) {
-    const token_id token = expect_row(tokens, params, vocab).token;
-    tokens.push_back(token);
-    entry.expected.push_back(token);
-    if (static_cast<std::int32_t>(entry.expected.size()) <= params.min_tokens) continue;
-    const bool end = !params.ignore_eos && among(limits.end_tokens, token);
-    if (end || among(params.stop_token_ids, token)) {
-      entry.expected_reason = finish_reason::stop;
-      return;
-    }
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) : random_(seed) {}
+  std::int32_t pick(std::int32_t least, std::int32_t most) {
+    return least + static_cast<std::int32_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
   }
+  bool chance(std::int32_t percent) { return pick(1, 100) <= percent; }
+  std::uint64_t number() { return random_(); }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+scheduler_limits draw_limits(dice& random) {
+  scheduler_limits limits;
+  constexpr std::int32_t block_sizes[] = {1, 2, 4, 16};
+  limits.block_size = block_sizes[random.pick(0, 3)];
+  limits.max_num_seqs = random.pick(1, 8);
+  limits.max_num_batched_tokens = random.pick(1, 40);
+  limits.max_model_len = random.pick(4, 80);
+  // From pools that hold one sequence to pools that hold them all.
+  limits.num_blocks = random.pick(1, 1 + limits.max_model_len * random.pick(1, 6) / limits.block_size);
+  limits.max_num_queued_requests = static_cast<std::size_t>(random.pick(2, 40));
+  limits.end_tokens = {3, 5};
+  limits.max_steps_in_flight = random.chance(30) ? 1 : random.chance(60) ? 2 : random.pick(3, 6);
+  limits.policy = random.chance(70) ? scheduling_policy::fcfs : scheduling_policy::priority;
+  limits.enable_prefix_caching = random.chance(60);
+  if (random.chance(20)) {
+    limits.enable_chunked_prefill = false;
+    limits.max_num_batched_tokens = limits.max_model_len + random.pick(0, 20);
+  }
+  if (random.chance(30)) limits.long_prefill_token_threshold = random.pick(1, 20);
+  limits.max_num_partial_prefills = random.pick(1, 3);
+  if (random.chance(30)) limits.watermark = 0.1;
+  limits.reserve_new_tokens = random.chance(20);
+  return limits;
 }
 
+// The three parties are scheduler, KV cache and device; what one sends another arrives in order. Who acts
+// next is drawn.
 class simulation {
  public:
   explicit simulation(const simulation_options& options)
       : random_(options.seed),
         num_requests_(options.num_requests),
-        limits_(draw_limits()),
+        limits_(draw_limits(random_)),
+        ledger_(limits_),
         scheduler_(limits_),
-        kv_cache_({limits_.num_blocks, limits_.block_size}),
-        device_({limits_.block_size, limits_.num_blocks, 1}, vocab) {}
+        kv_cache_({limits_.num_blocks, limits_.block_size, limits_.enable_prefix_caching}),
+        device_({limits_.block_size, limits_.num_blocks, 1}, vocab),
+        slow_(random_.chance(30)) {}
 
   simulation_story run() {
     try {
-      while (submitted_ < num_requests_ || scheduler_.counts().running + scheduler_.counts().waiting > 0)
-        turn();
+      while (submitted_ < num_requests_ || is_busy()) turn();
       check_end();
     } catch (const broken_promise& promise) {
       story_.fault = promise.what();
     }
     story_.preemptions = scheduler_.counts().preemptions;
+    story_.cached_tokens = scheduler_.counts().cached_tokens;
+    story_.finished = ledger_.num_finished();
     return story_;
   }
 
  private:
-  enum class moment { idle, planning, in_flight };
+  using message = std::function<void()>;
 
-  std::int32_t pick(std::int32_t least, std::int32_t most) {
-    return least + static_cast<std::int32_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
+  bool is_busy() const {
+    const scheduler_counts counts = scheduler_.counts();
+    return counts.running + counts.waiting + counts.steps_in_flight > 0 || !to_cache_.empty() ||
+           reservation_ != nullptr;
   }
-  bool chance(std::int32_t percent) { return pick(1, 100) <= percent; }
 
-  scheduler_limits draw_limits() {
-    scheduler_limits limits;
-    constexpr std::int32_t block_sizes[] = {1, 2, 4, 16};
-    limits.block_size = block_sizes[pick(0, 3)];
-    limits.max_num_seqs = pick(1, 8);
-    limits.max_num_batched_tokens = pick(1, 40);
-    limits.max_model_len = pick(4, 80);
-    // From pools that hold one sequence to pools that hold them all.
-    limits.num_blocks = pick(1, 1 + limits.max_model_len * pick(1, 6) / limits.block_size);
-    limits.max_num_queued_requests = static_cast<std::size_t>(pick(2, 40));
-    limits.end_tokens = {3, 5};
-    return limits;
+  void turn() {
+    require(++turns_ < 3000 * (num_requests_ + 10), "no progress: a request starves");
+    now_ += std::chrono::milliseconds(random_.pick(0, 1));
+    disturb();
+    const bool device_acts = !to_device_.empty() && random_.chance(slow_ ? 10 : 40);
+    if (device_acts) return execute();
+    if (!to_cache_.empty() && random_.chance(60)) return act(to_cache_);
+    if (reservation_ && random_.chance(60)) return resolve();
+    if (!results_.empty() && random_.chance(60)) return act(results_);
+    plan();
+    if (to_cache_.empty() && !reservation_ && results_.empty()) {
+      if (!to_device_.empty()) return execute();
+      const scheduler_counts counts = scheduler_.counts();
+      require(counts.running + counts.waiting == 0,
+              "there is work, nothing runs, and nobody will plan again");
+    }
+  }
+
+  static void act(std::deque<message>& inbox) {
+    const message next = std::move(inbox.front());
+    inbox.pop_front();
+    next();
+  }
+
+  // ---- the scheduler's actor ----
+
+  void plan() {
+    if (step_demand_ptr demand = scheduler_.plan()) ask(std::move(demand));
+  }
+
+  void ask(step_demand_ptr demand) {
+    planning_ = true;
+    to_cache_.push_back([this, demand = std::move(demand)] {
+      auto answer = std::make_unique<step_reservation>();
+      kv_cache_.reserve_step(*demand, *answer);
+      reservation_ = std::move(answer);
+      if (random_.chance(50)) kv_cache_.index_blocks();
+      check_cache();
+    });
+  }
+
+  void resolve() {
+    const std::unique_ptr<step_reservation> answer = std::move(reservation_);
+    resolved_step resolved = scheduler_.resolve(*answer);
+    planning_ = false;
+    release(resolved.releases);
+    require(!(resolved.batch && resolved.demand), "a batch and a demand at once");
+    if (resolved.demand) {
+      require(++rounds_ < 100, "planning comes to no end");
+      return ask(std::move(resolved.demand));
+    }
+    rounds_ = 0;
+    if (resolved.batch) send_off(std::move(resolved.batch));
+    plan();
+  }
+
+  void send_off(step_batch_ptr batch) {
+    ++story_.steps;
+    if (!in_flight_.empty()) ++story_.planned_ahead;
+    story_.fed_tokens += batch->fed_rows.size();
+    story_.copied_blocks += batch->copies.size();
+    const std::string fault = batch_fault(*batch, limits_.block_size, limits_.num_blocks,
+                                          limits_.max_num_batched_tokens, limits_.max_num_seqs);
+    require(fault.empty(), "the batch: " + fault);
+    check_chunks(*batch);
+    in_flight_.push_back(batch);
+    to_device_.push_back(std::move(batch));
+    require(static_cast<std::int32_t>(in_flight_.size()) <= limits_.max_steps_in_flight,
+            "more steps in flight than allowed");
+  }
+
+  void check_chunks(const step_batch& batch) const {
+    for (const sequence_rows& rows : batch.sequences) {
+      const bool is_chunk = rows.num_rows > 1 && limits_.enable_chunked_prefill;
+      require(!is_chunk || limits_.long_prefill_token_threshold == 0 ||
+                  rows.num_rows <= limits_.long_prefill_token_threshold,
+              "a chunk is longer than allowed");
+    }
+    if (limits_.enable_chunked_prefill) return;
+    require(batch.samples.size() == batch.sequences.size(), "a prompt was cut although that is switched off");
+  }
+
+  void commit(const step_result& result, bool failed) {
+    if (failed) {
+      output_ = scheduler_.fail_step(result.step, {error_code::internal, "the step failed"});
+    } else {
+      step_result of_another = result;
+      ++of_another.step;
+      scheduler_.commit(of_another, output_);
+      require(output_.events.empty(), "another step's result was taken");
+      scheduler_.commit(result, output_);
+    }
+    for (const token_event& event : output_.events) take(event);
+    to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended] {
+      kv_cache_.commit_step(step);
+      std::span<const token_id> rest = appended;
+      for (const token_append& each : appends) {
+        kv_cache_.append_tokens(each.id, rest.first(static_cast<std::size_t>(each.count)));
+        rest = rest.subspan(static_cast<std::size_t>(each.count));
+      }
+      in_flight_.pop_front();
+      check_cache();
+    });
+    release(output_.releases);
+    plan();
+  }
+
+  void take(const token_event& event) {
+    if (event.end && event.end->failure && event.end->failure->code == error_code::unavailable)
+      ++story_.queue_refusals;
+    ledger_.take(event, now_);
+  }
+
+  void release(const std::vector<block_release>& releases) {
+    if (releases.empty()) return;
+    to_cache_.push_back([this, releases] {
+      for (const block_release& given : releases) {
+        if (given.preempted) {
+          kv_cache_.preempt(given.id, given.last_step);
+        } else {
+          kv_cache_.release(given.id, given.last_step);
+        }
+      }
+      check_cache();
+    });
+  }
+
+  // ---- the device ----
+
+  void execute() {
+    const step_batch_ptr batch = std::move(to_device_.front());
+    to_device_.pop_front();
+    const device_batch& rows = feed_.resolve(*batch);
+    auto result = std::make_shared<step_result>();
+    result->step = batch->step;
+    const bool failed = random_.chance(2);
+    if (failed) {
+      ++story_.failed_steps;
+      device_.scribble(rows);
+    } else {
+      device_.forward(rows);
+      device_.sample(rows, *result);
+      feed_.remember(*result);
+    }
+    results_.push_back([this, result, failed] { commit(*result, failed); });
+  }
+
+  // ---- the world ----
+
+  // Anything that may happen between two messages.
+  void disturb() {
+    while (submitted_ < num_requests_ && random_.chance(10)) submit();
+    if (random_.chance(3)) end_one();
+    if (random_.chance(10)) settle(scheduler_.expire(now_));
+    if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
   }
 
   std::shared_ptr<const sampling_params> draw_sampling() {
     sampling_params params;
-    if (chance(80)) params.max_tokens = pick(1, 40);
-    if (chance(20)) params.min_tokens = pick(0, params.max_tokens.value_or(10));
-    params.seed = random_();
-    params.ignore_eos = chance(40);
-    if (chance(20)) params.stop_token_ids = {static_cast<token_id>(pick(0, vocab - 1))};
-    if (chance(20)) params.logprobs = 1;
-    if (chance(25)) params.prompt_logprobs = 1;
-    if (chance(20)) params.frequency_penalty = 0.5F;
+    if (random_.chance(80)) params.max_tokens = random_.pick(1, 40);
+    if (random_.chance(20)) params.min_tokens = random_.pick(0, params.max_tokens.value_or(10));
+    params.seed = random_.number();
+    params.ignore_eos = random_.chance(40);
+    if (random_.chance(20)) params.stop_token_ids = {static_cast<token_id>(random_.pick(0, vocab - 1))};
+    if (random_.chance(20)) params.logprobs = 1;
+    if (random_.chance(25)) params.prompt_logprobs = 1;
+    if (random_.chance(20)) params.frequency_penalty = 0.5F;
     return std::make_shared<const sampling_params>(std::move(params));
   }
 
-  void submit() {
-    ledger_entry entry;
-    entry.prompt.resize(static_cast<std::size_t>(pick(0, limits_.max_model_len + 2)));
-    for (token_id& token : entry.prompt) token = pick(0, vocab - 1);
-    entry.sampling = draw_sampling();
-    if (chance(15)) entry.deadline = now_ + std::chrono::milliseconds(pick(0, 60));
-    const request_id id = ++submitted_;
-    const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
-    const auto accepted = scheduler_.submit({.id = id,
-                                             .prompt = entry.prompt,
-                                             .sampling = entry.sampling,
-                                             .arrival = now_,
-                                             .deadline = entry.deadline});
-    check_admission(entry, accepted, queued);
-    if (!accepted) return;
-    fill_expected(entry, limits_);
-    ledger_.emplace(id, std::move(entry));
+  // Often the beginning of an earlier request, with what it was answered: a conversation goes on.
+  std::vector<token_id> draw_prompt() {
+    std::vector<token_id> prompt;
+    if (!prompts_.empty() && random_.chance(60))
+      prompt =
+          prompts_[static_cast<std::size_t>(random_.pick(0, static_cast<std::int32_t>(prompts_.size()) - 1))];
+    const auto length = static_cast<std::size_t>(random_.pick(0, limits_.max_model_len + 2));
+    const std::size_t kept = std::min(prompt.size(), length);
+    prompt.resize(length);
+    for (std::size_t i = kept; i < length; ++i) prompt[i] = random_.pick(0, vocab - 1);
+    return prompt;
   }
 
-  void check_admission(const ledger_entry& entry, const result<void>& accepted, std::size_t queued) {
-    const auto prompt = static_cast<std::int32_t>(entry.prompt.size());
-    const std::int32_t output = entry.sampling->max_tokens.value_or(1);
-    const bool fits = prompt > 0 && prompt + output <= limits_.max_model_len &&
-                      prompt + output - 1 <= limits_.num_blocks * limits_.block_size;
-    if (fits && queued < limits_.max_num_queued_requests) {
+  void submit() {
+    engine_request request;
+    request.prompt = draw_prompt();
+    request.sampling = draw_sampling();
+    request.arrival = now_;
+    request.priority = random_.pick(0, 3);
+    if (random_.chance(15)) request.deadline = now_ + std::chrono::milliseconds(random_.pick(0, 300));
+    if (random_.chance(10)) request.queue_deadline = now_ + std::chrono::milliseconds(random_.pick(0, 100));
+    submit(request);
+    // Several answers to one prompt.
+    for (std::int32_t n = random_.chance(15) ? random_.pick(1, 3) : 0; n > 0 && submitted_ < num_requests_;
+         --n) {
+      engine_request another = request;
+      another.fork_of = first_answer_;
+      another.sampling = random_.chance(80) ? with_seed(*request.sampling, n) : draw_sampling();
+      submit(another, true);
+    }
+  }
+
+  static std::shared_ptr<const sampling_params> with_seed(sampling_params params, std::int32_t n) {
+    params.seed += static_cast<std::uint64_t>(n);
+    return std::make_shared<const sampling_params>(std::move(params));
+  }
+
+  void submit(engine_request request, bool is_fork = false) {
+    request.id = ++submitted_;
+    if (!is_fork) first_answer_ = request.id;
+    const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
+    const auto accepted = scheduler_.submit(request);
+    if (ledger_.fits(request) && queued < limits_.max_num_queued_requests) {
       require(accepted.has_value(), "a request that fits was refused");
     } else {
       require(!accepted, "a request that can never fit, or finds the queue full, was accepted");
-      require(accepted.error().code == (fits ? error_code::resource_exhausted : error_code::invalid_argument),
-              "a refusal has the wrong code: " + accepted.error().message);
+      const bool is_full = ledger_.fits(request);
+      require(
+          accepted.error().code == (is_full ? error_code::resource_exhausted : error_code::invalid_argument),
+          "a refusal has the wrong code: " + accepted.error().message);
+      require(!is_full || accepted.error().retry_after > 0, "a refusal says nothing of another try");
+      return;
     }
+    ledger_.open(request);
+    std::vector<token_id> conversation = request.prompt;
+    const std::vector<token_id>& answer = ledger_.at(request.id).expected;
+    conversation.insert(conversation.end(), answer.begin(), answer.end());
+    prompts_.push_back(std::move(conversation));
+    if (request.sampling->prompt_logprobs) return;
+    to_cache_.push_back([this, request] {
+      kv_cache_.add_sequence(request.id, request.prompt, {});
+      if (request.fork_of) kv_cache_.fork(*request.fork_of, request.id);
+    });
   }
 
-  // Anything that the world may do between two messages.
-  void disturb(moment when) {
-    now_ += std::chrono::milliseconds(pick(0, 3));
-    while (submitted_ < num_requests_ && chance(30)) submit();
-    if (chance(8)) end_one(when);
-    if (chance(30)) take(scheduler_.expire(now_));
+  void settle(const scheduler_output& output) {
+    for (const token_event& event : output.events) take(event);
+    release(output.releases);
   }
 
-  void end_one(moment when) {
-    std::vector<request_id> alive;
-    for (const auto& [id, entry] : ledger_) {
-      if (!entry.ended) alive.push_back(id);
-    }
+  void end_one() {
+    const std::vector<request_id> alive = ledger_.open_requests();
     if (alive.empty()) return;
     const request_id id =
-        alive[static_cast<std::size_t>(pick(0, static_cast<std::int32_t>(alive.size()) - 1))];
-    const bool running = scheduler_.describe(id)->phase == request_phase::running;
-    if (when == moment::in_flight && running) ++story_.ended_in_flight;
-    if (when == moment::planning) ++story_.ended_in_planning;
-    if (chance(30)) {
+        alive[static_cast<std::size_t>(random_.pick(0, static_cast<std::int32_t>(alive.size()) - 1))];
+    const auto state = scheduler_.describe(id);
+    require(state && state->computed_tokens <=
+                         state->prompt_tokens + state->generated_tokens + limits_.max_steps_in_flight,
+            "an open request is not described, or described wrongly");
+    if (state->phase == request_phase::running && !in_flight_.empty()) ++story_.ended_in_flight;
+    if (planning_) ++story_.ended_in_planning;
+    if (random_.chance(30)) {
       const auto output = scheduler_.stopped(id);
       require(output.events.empty(), "a stopped request got an event");
-      ledger_.at(id).ended = true;
-      take(output);
+      ledger_.stop(id);
+      settle(output);
     } else {
       const auto output = scheduler_.end(id, finish_reason::abort);
       require(output.events.size() == 1 && output.events[0].id == id, "an abort did not give its one event");
-      take(output);
+      settle(output);
     }
     require(!scheduler_.describe(id), "an ended request is still described");
     require(scheduler_.end(id, finish_reason::abort).events.empty(), "a request ended twice");
   }
 
-  void take(const scheduler_output& output) {
-    for (const token_event& event : output.events) take(event);
-    release(output.releases);
-  }
-  void release(const std::vector<block_release>& releases) {
-    for (const block_release& given : releases) kv_cache_.release(given.id, given.last_step);
-    require(kv_cache_.consistent(), "the KV cache is inconsistent after a release");
-  }
-
-  void take(const token_event& event) {
-    ledger_entry& entry = ledger_.at(event.id);
-    require(!entry.ended, fmt::format("request {} got an event after its end", event.id));
-    const bool first = entry.received.empty() && !event.tokens.empty();
-    entry.received.insert(entry.received.end(), event.tokens.begin(), event.tokens.end());
-    require(entry.received.size() <= entry.expected.size() &&
-                std::equal(entry.received.begin(), entry.received.end(), entry.expected.begin()),
-            fmt::format("request {} has other tokens than alone, from {}", event.id, entry.received.size()));
-    check_logprobs(entry, event, first);
-    if (event.end) check_finished(entry, *event.end, event.id);
-  }
-
-  void check_logprobs(const ledger_entry& entry, const token_event& event, bool first) {
-    require(event.logprobs.size() == (entry.sampling->logprobs ? event.tokens.size() : 0U),
-            "not one log-probability per token");
-    const bool owed = first && entry.sampling->prompt_logprobs;
-    require(event.prompt_logprobs.size() == (owed ? entry.prompt.size() - 1 : 0U),
-            "prompt log-probabilities are not told once, whole, with the first token");
-    std::vector<token_id> prefix;
-    for (std::size_t i = 0; i < event.prompt_logprobs.size(); ++i) {
-      prefix.push_back(entry.prompt[i]);
-      require(event.prompt_logprobs[i].token == entry.prompt[i + 1] &&
-                  event.prompt_logprobs[i].logprob == expect_row(prefix, *entry.sampling, vocab).logprob,
-              "a wrong prompt log-probability");
-    }
-  }
-
-  void check_finished(ledger_entry& entry, const finished& end, request_id id) {
-    entry.ended = true;
-    require(end.tokens.prompt_tokens == static_cast<std::int32_t>(entry.prompt.size()), "wrong prompt usage");
-    require(end.tokens.completion_tokens == static_cast<std::int32_t>(entry.received.size()), "wrong usage");
-    require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without error");
-    if (end.reason == finish_reason::timeout) require(*entry.deadline <= now_, "timed out too early");
-    if (end.reason != finish_reason::stop && end.reason != finish_reason::length) return;
-    ++story_.finished;
-    require(entry.received == entry.expected, fmt::format("request {} ended too early", id));
-    require(end.reason == entry.expected_reason, fmt::format("request {} has the wrong reason", id));
-  }
-
-  // One step, with disturbances between every two messages. The KV cache gets its messages in the order in
-  // which the scheduler sent them: a demand before the releases of what ended since.
-  void turn() {
-    require(++turns_ < 200 * (num_requests_ + 10), "no progress: a request starves");
-    disturb(moment::idle);
-    std::optional<step_demand> demand = scheduler_.plan();
-    step_batch_ptr batch;
-    for (int rounds = 0; demand && !batch; ++rounds) {
-      require(rounds < 100, "planning comes to no end");
-      const step_reservation reservation = kv_cache_.reserve_step(*demand);
-      require(kv_cache_.consistent(), "the KV cache is inconsistent after a reservation");
-      disturb(moment::planning);
-      resolved_step resolved = scheduler_.resolve(reservation);
-      release(resolved.releases);
-      batch = resolved.batch;
-      demand = std::move(resolved.demand);
-      require(!(batch && demand), "a batch and a demand at once");
-    }
-    if (batch) return run(*batch);
-    const auto counts = scheduler_.counts();
-    require(counts.running + counts.waiting == 0, "there is work, nothing runs, and nobody will plan again");
-  }
-
-  void run(const step_batch& batch) {
-    ++story_.steps;
-    const std::string fault = batch_fault(batch, limits_.block_size, limits_.num_blocks,
-                                          limits_.max_num_batched_tokens, limits_.max_num_seqs);
-    require(fault.empty(), "the batch: " + fault);
-    require(scheduler_.step_in_flight() && !scheduler_.plan(), "planned while a step is in flight");
-    const std::int32_t free_before = kv_cache_.free_blocks();
-    disturb(moment::in_flight);
-    require(kv_cache_.free_blocks() <= free_before, "a block was freed while a step that may write it runs");
-
-    scheduler_output output;
-    if (chance(2)) {
-      ++story_.failed_steps;
-      output = scheduler_.fail_step(batch.step, {error_code::internal, "the step failed"});
-    } else {
-      device_.forward(batch);
-      device_.sample(batch, result_);
-      require(scheduler_.commit({batch.step + 1, {}, {}}).events.empty(), "another step's result was taken");
-      output = scheduler_.commit(result_);
-    }
-    if (chance(50)) kv_cache_.commit_step(batch.step);
-    take(output);
-    kv_cache_.commit_step(batch.step);
-    require(!scheduler_.step_in_flight(), "the step is still in flight after its end");
-    require(kv_cache_.consistent(), "the KV cache is inconsistent after a step");
+  // No block is free, or cached for others to take, that a step in flight may write.
+  void check_cache() {
+    const std::string wrong = kv_cache_.check();
+    require(wrong.empty(), "the KV cache: " + wrong);
+    for (const step_batch_ptr& batch : in_flight_)
+      for (const std::int32_t slot : batch->slots)
+        require(kv_cache_.references(slot / limits_.block_size) > 0,
+                "a block was freed while a step that may write it runs");
   }
 
   void check_end() {
-    for (const auto& [id, entry] : ledger_) require(entry.ended, fmt::format("request {} never ended", id));
+    ledger_.check_all_ended();
     require(kv_cache_.free_blocks() == limits_.num_blocks, "blocks were lost");
     require(!scheduler_.next_deadline(), "a deadline of nobody is left");
   }
 
-  std::mt19937_64 random_;
+  dice random_;
   std::size_t num_requests_;
   scheduler_limits limits_;
+  ledger ledger_;
   scheduler scheduler_;
   kv_cache_manager kv_cache_;
   paged_executor device_;
-  step_result result_;
+  token_feed feed_;
+  bool slow_;  // a device that takes its time: more happens while a step runs
+  scheduler_output output_;
+
+  std::deque<message> to_cache_;
+  std::unique_ptr<step_reservation> reservation_;  // the cache's answer, on its way
+  bool planning_ = false;
+  int rounds_ = 0;
+  std::deque<step_batch_ptr> to_device_;
+  std::deque<message> results_;           // the device's answers, on their way
+  std::deque<step_batch_ptr> in_flight_;  // until the cache has heard of their end
+
   steady_time now_{};
   request_id submitted_ = 0;
+  request_id first_answer_ = 0;
   std::size_t turns_ = 0;
-  std::map<request_id, ledger_entry> ledger_;
+  std::vector<std::vector<token_id>> prompts_;
   simulation_story story_;
 };
 

@@ -1,5 +1,6 @@
-// A seeded run of the scheduler, the KV cache and a paged device, with arrivals, aborts, stops, deadlines and
-// failing steps at any moment between two messages, in virtual time.
+// A seeded run of the scheduler, the KV cache and a paged device as three parties that send each other
+// messages, in virtual time: arrivals, aborts, stops, deadlines, full pools, slow and failing steps at any
+// moment between two messages, with steps planned ahead or not.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -15,10 +16,15 @@ struct simulation_options {
 struct simulation_story {
   std::optional<std::string> fault;  // the first promise that was broken
   std::uint64_t steps = 0;
+  std::uint64_t planned_ahead = 0;  // steps sent off while another was in flight
+  std::uint64_t fed_tokens = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t failed_steps = 0;
+  std::uint64_t cached_tokens = 0;
+  std::uint64_t copied_blocks = 0;
   std::uint64_t ended_in_flight = 0;    // requests ended while their step ran
   std::uint64_t ended_in_planning = 0;  // between plan and resolve
+  std::uint64_t queue_refusals = 0;     // by queue deadlines
   std::uint64_t finished = 0;           // by stop or length
 };
 

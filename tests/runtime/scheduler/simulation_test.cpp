@@ -26,7 +26,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   const std::uint64_t first = from_environment("TROUPE_SIMULATION_SEED", 0);
   const std::uint64_t seeds = std::getenv("TROUPE_SIMULATION_SEED") != nullptr
                                   ? 1
-                                  : from_environment("TROUPE_SIMULATION_SEEDS", 2000);
+                                  : from_environment("TROUPE_SIMULATION_SEEDS", 10000);
   simulation_story total;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const simulation_options options{.seed = seed};
@@ -39,6 +39,11 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.ended_in_flight += story.ended_in_flight;
     total.ended_in_planning += story.ended_in_planning;
     total.finished += story.finished;
+    total.planned_ahead += story.planned_ahead;
+    total.fed_tokens += story.fed_tokens;
+    total.cached_tokens += story.cached_tokens;
+    total.copied_blocks += story.copied_blocks;
+    total.queue_refusals += story.queue_refusals;
   }
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
@@ -47,6 +52,11 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.ended_in_flight, seeds / 10);
   EXPECT_GT(total.ended_in_planning, seeds / 10);
   EXPECT_GT(total.finished, seeds);
+  EXPECT_GT(total.planned_ahead, seeds);
+  EXPECT_GT(total.fed_tokens, seeds);
+  EXPECT_GT(total.cached_tokens, seeds);
+  EXPECT_GT(total.copied_blocks, seeds / 10);
+  EXPECT_GT(total.queue_refusals, seeds / 10);
 }
 
 TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {

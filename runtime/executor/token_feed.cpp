@@ -1,0 +1,64 @@
+#include "runtime/executor/token_feed.hpp"
+
+#include <cstddef>
+
+namespace troupe {
+
+namespace {
+
+// With as much room as the source has: that grows in leaps.
+template <class T>
+void assign(std::vector<T>& to, const std::vector<T>& from) {
+  to.reserve(from.capacity());
+  to = from;
+}
+
+// In place: what was allocated for a sample stays with its index, and the sampling parameters of a
+// sequence that kept its place are not counted up and down again.
+void assign(std::vector<sample_row>& to, const std::vector<sample_row>& from) {
+  to.resize(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    to[i].sequence = from[i].sequence;
+    to[i].row = from[i].row;
+    to[i].position = from[i].position;
+    to[i].num_generated = from[i].num_generated;
+    to[i].prompt_length = from[i].prompt_length;
+    if (to[i].sampling != from[i].sampling) to[i].sampling = from[i].sampling;
+    assign(to[i].history, from[i].history);
+  }
+}
+
+}  // namespace
+
+const device_batch& token_feed::resolve(const step_batch& batch) {
+  batch_.step = batch.step;
+  assign(batch_.tokens, batch.tokens);
+  assign(batch_.positions, batch.positions);
+  assign(batch_.slots, batch.slots);
+  assign(batch_.sequences, batch.sequences);
+  assign(batch_.block_tables, batch.block_tables);
+  assign(batch_.samples, batch.samples);
+  assign(batch_.prompt_logprobs, batch.prompt_logprobs);
+  assign(batch_.copies, batch.copies);
+  for (const fed_row& fed : batch.fed_rows) batch_.tokens[static_cast<std::size_t>(fed.row)] = find(fed.from);
+  for (const fed_history& fed : batch.fed_histories) {
+    sample_row& sample = batch_.samples[static_cast<std::size_t>(fed.sample)];
+    sample.history[static_cast<std::size_t>(fed.index)] = find(fed.from);
+  }
+  return batch_;
+}
+
+void token_feed::remember(const step_result& result) {
+  sampled_step& kept = steps_[result.step % steps_.size()];
+  kept.step = result.step;
+  kept.tokens.clear();
+  for (const sampled_token& sampled : result.tokens) kept.tokens.push_back(sampled.token);
+}
+
+token_id token_feed::find(const token_source& source) const {
+  const sampled_step& kept = steps_[source.step % steps_.size()];
+  const auto index = static_cast<std::size_t>(source.sample);
+  return kept.step == source.step && index < kept.tokens.size() ? kept.tokens[index] : 0;
+}
+
+}  // namespace troupe

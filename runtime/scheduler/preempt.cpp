@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include "runtime/scheduler/scheduler_state.hpp"
+
+namespace troupe {
+
+std::int32_t scheduler::state::relieve(std::int32_t free_blocks, std::vector<block_release>& releases) {
+  std::int32_t needed = 0;
+  for (const planned_rows& rows : planned) needed += rows.granted ? 0 : rows.blocks_needed;
+  std::int32_t coming = free_blocks + returning_blocks();
+  std::int32_t free_at_once = 0;
+  const std::size_t before = running.size();
+  while (needed > coming) {
+    const auto worst = worst_running();
+    if (!worst) break;
+    const sequence* victim = running[*worst];
+    coming += blocks_of(victim->num_reserved);
+    for (const planned_rows& rows : planned)
+      if (rows.who == victim && !rows.granted) needed -= rows.blocks_needed;
+    free_at_once += preempt(*worst, releases);
+  }
+  planned.filter([](const planned_rows& rows) { return rows.who->running; });
+  if (limits.reserve_new_tokens && running.size() < before) {
+    std::int64_t generated = 0;
+    std::int64_t most = 0;
+    for (const sequence* who : running) {
+      generated += who->num_generated();
+      most += who->max_tokens;
+    }
+    new_tokens.raise(generated, most, running.size());
+  }
+  return free_at_once;
+}
+
+void scheduler::state::make_room_for_refused(std::vector<block_release>& releases) {
+  std::int32_t coming = refused.blocks_free + returning_blocks();
+  while (refused.blocks_wanted + refused.keep_free > coming) {
+    const auto worst = worst_running();
+    if (!worst || !waiting->preempts(*refused.who, *running[*worst])) break;
+    coming += blocks_of(running[*worst]->num_reserved);
+    preempt(*worst, releases);
+  }
+  planned.filter([](const planned_rows& rows) { return rows.who->running; });
+}
+
+// One place a step is enough: each admission of it asks again.
+void scheduler::state::make_place_for_first() {
+  if (waiting->size() == 0 || running.size() < static_cast<std::size_t>(std::max(limits.max_num_seqs, 0)))
+    return;
+  const auto worst = worst_running();
+  if (!worst) return;
+  const sequence* first = waiting->next(1).front();
+  if (first->last_step > committed || first->fork_of || !waiting->preempts(*first, *running[*worst])) return;
+  preempt(*worst, owed_releases);
+}
+
+// One whose last token is on its way gives its blocks back soon enough.
+std::optional<std::size_t> scheduler::state::worst_running() const {
+  std::optional<std::size_t> worst;
+  for (std::size_t i = running.size(); i > 0; --i) {
+    const sequence& who = *running[i - 1];
+    if (who.is_sampled_out()) continue;
+    if (!worst || waiting->yields_before(who, *running[*worst])) worst = i - 1;
+  }
+  return worst;
+}
+
+// Tokens that steps in flight sample for it still count; it comes back when they are known.
+std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_release>& releases) {
+  sequence& victim = *running[index];
+  running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
+  releases.push_back({victim.id, victim.last_step, true});
+  const std::int32_t at_once = victim.last_step > committed ? 0 : blocks_of(victim.num_reserved);
+  return_blocks(victim);
+  victim.running = false;
+  victim.num_computed = 0;
+  victim.num_stored = 0;
+  victim.num_reserved = 0;
+  ++victim.num_preemptions;
+  waiting->add(victim);
+  ++totals.preemptions;
+  return at_once;
+}
+
+std::int32_t scheduler::state::returning_blocks() const {
+  std::int32_t blocks = 0;
+  for (std::size_t i = 0; i < flights.size(); ++i) blocks += flights[i].returning_blocks;
+  for (const sequence* who : running) blocks += who->is_sampled_out() ? blocks_of(who->num_reserved) : 0;
+  return blocks;
+}
+
+}  // namespace troupe

@@ -1,0 +1,64 @@
+#include "runtime/scheduler/waiting_queue.hpp"
+
+#include <iterator>
+#include <set>
+
+namespace troupe {
+
+namespace {
+
+// A set ordered by (priority, ticket); without priorities by ticket alone.
+class ordered_queue final : public waiting_queue {
+ public:
+  explicit ordered_queue(bool by_priority) : by_priority_(by_priority), waiting_(before{by_priority}) {}
+
+  std::size_t size() const override { return waiting_.size(); }
+  void add(sequence& who) override { waiting_.insert(&who); }
+  void remove(sequence& who) override { waiting_.erase(&who); }
+  void admitted(const sequence&, std::int32_t) override {}
+
+  const std::vector<sequence*>& next(std::size_t most) override {
+    next_.clear();
+    for (auto each = waiting_.begin(); each != waiting_.end() && next_.size() < most; ++each)
+      next_.push_back(*each);
+    return next_;
+  }
+
+  std::size_t ahead_of(const sequence& who) const override {
+    const auto found = waiting_.find(const_cast<sequence*>(&who));
+    return static_cast<std::size_t>(std::distance(waiting_.begin(), found));
+  }
+
+  bool preempts(const sequence& waiting, const sequence& runs) const override {
+    return by_priority_ && waiting.priority < runs.priority;
+  }
+  bool yields_before(const sequence& a, const sequence& b) const override {
+    return by_priority_ && a.priority > b.priority;
+  }
+
+ private:
+  struct before {
+    bool by_priority;
+    bool operator()(const sequence* a, const sequence* b) const {
+      if (by_priority && a->priority != b->priority) return a->priority < b->priority;
+      return a->ticket < b->ticket;
+    }
+  };
+  bool by_priority_;
+  std::set<sequence*, before> waiting_;
+  std::vector<sequence*> next_;
+};
+
+}  // namespace
+
+std::optional<scheduling_policy> parse_policy(std::string_view word) {
+  if (word == "fcfs") return scheduling_policy::fcfs;
+  if (word == "priority") return scheduling_policy::priority;
+  return std::nullopt;
+}
+
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy) {
+  return std::make_unique<ordered_queue>(policy == scheduling_policy::priority);
+}
+
+}  // namespace troupe

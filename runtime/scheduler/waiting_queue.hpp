@@ -1,0 +1,45 @@
+// Who waits, and in which order the scheduler admits them: one class per policy behind this interface.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "runtime/scheduler/sequence.hpp"
+
+namespace troupe {
+
+enum class scheduling_policy {
+  fcfs,      // in the order of arrival
+  priority,  // lower numbers first, equal ones in the order of arrival; preempts running ones of higher
+             // numbers
+};
+// "fcfs", "priority"; nothing for another word.
+std::optional<scheduling_policy> parse_policy(std::string_view word);
+
+// A sequence is in the queue between add() and remove(). Preempted sequences come back by add() too: their
+// tickets are older than those of all that arrived after them.
+class waiting_queue {
+ public:
+  virtual ~waiting_queue() = default;
+  virtual std::size_t size() const = 0;
+  virtual void add(sequence& who) = 0;
+  // Ended or admitted.
+  virtual void remove(sequence& who) = 0;
+  // The first `most` to be admitted, in order; fewer where fewer wait. Valid until the queue changes.
+  virtual const std::vector<sequence*>& next(std::size_t most) = 0;
+  // `who` has been admitted (and removed) with these rows; policies that keep accounts charge them.
+  virtual void admitted(const sequence& who, std::int32_t num_rows) = 0;
+  // How many would be admitted before `who`. May take time in proportion to them.
+  virtual std::size_t ahead_of(const sequence& who) const = 0;
+  // Whether `waiting` is worth more than `runs`, so much that it takes its place.
+  virtual bool preempts(const sequence& waiting, const sequence& runs) const = 0;
+  // Of two running sequences, whether `a` is preempted before `b` where blocks are short. `a` runs for
+  // longer.
+  virtual bool yields_before(const sequence& a, const sequence& b) const = 0;
+};
+
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy);
+
+}  // namespace troupe

@@ -1,0 +1,154 @@
+// Who is admitted, in which order, and what a prompt may take of a step.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/runtime/scheduler/scheduler_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using std::chrono::seconds;
+using admission = scheduler_test;
+
+TEST_F(admission, decodes_come_before_the_chunks_of_older_prompts) {
+  set_up({.max_num_batched_tokens = 12, .long_prefill_token_threshold = 4, .max_num_partial_prefills = 3});
+  submit(make_request(1, 100));
+  submit(make_request(2, 2));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x4 2x2");
+  submit(make_request(3, 100));
+  submit(make_request(4, 100));
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 1x4 3x4 4x3");
+  for (int i = 0; i < 10; ++i) {
+    const auto batch = dispatch_and_complete();
+    EXPECT_EQ(batch->sequences[0].id, 2U);
+  }
+}
+
+TEST_F(admission, only_so_many_prompts_are_cut_at_the_same_time) {
+  set_up({.max_num_batched_tokens = 20, .long_prefill_token_threshold = 6, .max_num_partial_prefills = 2});
+  for (request_id id = 1; id <= 4; ++id) submit(make_request(id, 30));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x6 2x6");
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x6 2x6");
+}
+
+TEST_F(admission, without_chunks_a_prompt_waits_until_all_of_it_fits) {
+  set_up({.max_num_batched_tokens = 20, .max_model_len = 20, .enable_chunked_prefill = false});
+  submit(make_request(1, 12, {.max_tokens = 4}));
+  submit(make_request(2, 12, {.max_tokens = 4}));
+  submit(make_request(3, 2, {.max_tokens = 4}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x12") << "nobody passes the one that does not fit";
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x12 3x2");
+}
+
+TEST_F(admission, a_watermark_stays_free_unless_nobody_else_runs) {
+  set_up({.block_size = 1, .num_blocks = 20, .watermark = 0.2});
+  submit(make_request(1, 14, {.max_tokens = 2}));
+  submit(make_request(2, 3, {.max_tokens = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x14") << "3 of the 6 left would leave less than 4";
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: no blocks (needs 7, free 6)");
+  dispatch_and_complete();
+  submit(make_request(3, 18, {.max_tokens = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x3");
+  dispatch_and_complete();
+  EXPECT_EQ(shape(dispatch_and_complete()), "3x18");
+}
+
+TEST_F(admission, new_tokens_of_the_running_requests_are_provided_for_where_asked) {
+  for (const bool reserve : {false, true}) {
+    set_up({.block_size = 1, .num_blocks = 40, .reserve_new_tokens = reserve});
+    for (request_id id = 1; id <= 3; ++id) submit(make_request(id, 4, {.max_tokens = 20}));
+    // Beside 1 and 2 the third would leave 28 of the 40 tokens that those may still generate.
+    EXPECT_EQ(shape(dispatch_and_complete()), reserve ? "1x4 2x4" : "1x4 2x4 3x4");
+  }
+}
+
+TEST_F(admission, by_priority_the_lowest_number_goes_first_and_equal_ones_by_arrival) {
+  set_up({.max_num_seqs = 1, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.max_tokens = 1, .priority = 5}));
+  submit(make_request(2, 2, {.max_tokens = 1, .priority = 1}));
+  submit(make_request(3, 2, {.max_tokens = 1, .priority = 5}));
+  submit(make_request(4, 2, {.max_tokens = 1, .priority = 1}));
+  std::string order;
+  while (const auto batch = dispatch_and_complete()) order += shape(batch) + " ";
+  EXPECT_EQ(order, "2x2 4x2 1x2 3x2 ");
+}
+
+TEST_F(admission, by_priority_a_better_request_takes_the_place_of_a_worse_one) {
+  set_up({.max_num_seqs = 2, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.priority = 3}));
+  submit(make_request(2, 2, {.priority = 7}));
+  dispatch_and_complete();
+  submit(make_request(3, 2, {.max_tokens = 2, .priority = 5}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 3x2");
+  EXPECT_EQ(tested->counts().preemptions, 1U);
+  EXPECT_EQ(tested->describe(2)->preemptions, 1);
+  submit(make_request(4, 2, {.priority = 3}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 4x2") << "equal ones are not preempted";
+}
+
+TEST_F(admission, by_priority_a_better_request_takes_the_blocks_of_worse_ones) {
+  set_up({.block_size = 1, .num_blocks = 12, .policy = scheduling_policy::priority});
+  submit(make_request(1, 5, {.max_tokens = 3, .priority = 1}));
+  submit(make_request(2, 4, {.max_tokens = 3, .priority = 9}));
+  dispatch_and_complete();
+  submit(make_request(3, 4, {.max_tokens = 1, .priority = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1") << "its rows go with its blocks";
+  EXPECT_EQ(tested->describe(2)->phase, request_phase::waiting);
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 3x4");
+}
+
+TEST_F(admission, several_answers_wait_for_the_first_ones_prompt_and_share_it) {
+  set_up({.max_num_batched_tokens = 8, .block_size = 4});
+  submit(make_request(1, 10));
+  submit(make_request(2, 10, {.fork_of = 1}));
+  submit(make_request(3, 2));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x8");
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: request 1 computes its prompt");
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x2 3x2") << "it keeps nobody from running";
+  const auto batch = dispatch_and_complete();
+  EXPECT_EQ(shape(batch), "1x1 3x1 2x1") << "the last token is computed again";
+  ASSERT_EQ(batch->copies.size(), 1U);
+  EXPECT_EQ(tested->describe(2)->cached_tokens, 9);
+  tested->end(1, finish_reason::abort);
+}
+
+TEST_F(admission, an_answer_whose_first_is_gone_runs_alone) {
+  submit(make_request(1, 10));
+  submit(make_request(2, 10, {.fork_of = 1}));
+  submit(make_request(3, 10, {.prompt_logprobs = 1, .fork_of = 1}));
+  const auto ended = tested->end(1, finish_reason::abort);
+  give_back(ended.releases);
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x10 3x10");
+}
+
+TEST_F(admission, a_request_that_waits_too_long_is_refused_and_told_when_to_come_back) {
+  set_up({.max_num_seqs = 1});
+  const steady_time start{};
+  submit(make_request(1, 2, {.queue_deadline = start + seconds(3)}));
+  submit(make_request(2, 2, {.queue_deadline = start + seconds(3)}));
+  dispatch_and_complete();
+  EXPECT_EQ(tested->next_deadline(), start + seconds(3));
+  const auto output = tested->expire(start + seconds(3));
+  ASSERT_EQ(output.events.size(), 1U) << "the first has run in time";
+  EXPECT_EQ(output.events[0].id, 2U);
+  EXPECT_EQ(output.events[0].end->failure->code, error_code::unavailable);
+  EXPECT_EQ(output.events[0].end->failure->retry_after, 3);
+  EXPECT_FALSE(tested->next_deadline());
+}
+
+TEST_F(admission, a_cached_prefix_is_not_computed_again) {
+  set_up({.block_size = 4, .enable_prefix_caching = true});
+  submit(make_request(1, 11, {.max_tokens = 6}));
+  while (tested->counts().running > 0 || tested->counts().waiting > 0) step();
+  submit(make_request(2, 11));
+  const auto batch = dispatch_and_complete();
+  EXPECT_EQ(shape(batch), "2x3");
+  EXPECT_EQ(batch->positions.front(), 8);
+  EXPECT_EQ(tested->counts().cached_tokens, 8U);
+  submit(make_request(3, 11, {.prompt_logprobs = 1}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 3x11") << "all of its prompt is wanted";
+}
+
+}  // namespace
+}  // namespace troupe

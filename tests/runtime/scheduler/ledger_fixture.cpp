@@ -1,0 +1,113 @@
+#include "tests/runtime/scheduler/ledger_fixture.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+
+namespace troupe {
+
+void require(bool kept, const std::string& promise) {
+  if (!kept) throw broken_promise(promise);
+}
+
+bool ledger::fits(const engine_request& request) const {
+  const auto prompt = static_cast<std::int32_t>(request.prompt.size());
+  const std::int32_t output = request.sampling->max_tokens.value_or(1);
+  return prompt > 0 && prompt + output <= limits_.max_model_len &&
+         prompt + output - 1 <= limits_.num_blocks * limits_.block_size;
+}
+
+void ledger::open(const engine_request& request) {
+  ledger_entry entry;
+  entry.prompt = request.prompt;
+  entry.sampling = request.sampling;
+  entry.deadline = request.deadline;
+  entry.queue_deadline = request.queue_deadline;
+  fill_expected(entry);
+  entries_.emplace(request.id, std::move(entry));
+}
+
+void ledger::fill_expected(ledger_entry& entry) const {
+  const sampling_params& params = *entry.sampling;
+  std::vector<token_id> tokens = entry.prompt;
+  const auto room = limits_.max_model_len - static_cast<std::int32_t>(entry.prompt.size());
+  const auto pool =
+      limits_.num_blocks * limits_.block_size - static_cast<std::int32_t>(entry.prompt.size()) + 1;
+  const std::int32_t most = params.max_tokens.value_or(std::min(room, pool));
+  const auto among = [](const std::vector<token_id>& ids, token_id id) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  while (static_cast<std::int32_t>(entry.expected.size()) < most) {
+    const token_id token = expect_row(tokens, params, vocab).token;
+    tokens.push_back(token);
+    entry.expected.push_back(token);
+    if (static_cast<std::int32_t>(entry.expected.size()) <= params.min_tokens) continue;
+    const bool end = !params.ignore_eos && among(limits_.end_tokens, token);
+    if (end || among(params.stop_token_ids, token)) {
+      entry.expected_reason = finish_reason::stop;
+      return;
+    }
+  }
+}
+
+void ledger::take(const token_event& event, steady_time now) {
+  ledger_entry& entry = entries_.at(event.id);
+  require(!entry.ended, fmt::format("request {} got an event after its end", event.id));
+  const bool first = entry.received.empty() && !event.tokens.empty();
+  entry.received.insert(entry.received.end(), event.tokens.begin(), event.tokens.end());
+  require(entry.received.size() <= entry.expected.size() &&
+              std::equal(entry.received.begin(), entry.received.end(), entry.expected.begin()),
+          fmt::format("request {} has other tokens than alone, from {}", event.id, entry.received.size()));
+  require(event.cached_tokens < static_cast<std::int32_t>(entry.prompt.size()),
+          "a whole prompt came from the cache");
+  check_logprobs(entry, event, first);
+  if (event.end) check_finished(entry, *event.end, event.id, now);
+}
+
+void ledger::check_logprobs(const ledger_entry& entry, const token_event& event, bool first) const {
+  require(event.logprobs.size() == (entry.sampling->logprobs ? event.tokens.size() : 0U),
+          "not one log-probability per token");
+  const bool owed = first && entry.sampling->prompt_logprobs;
+  require(event.prompt_logprobs.size() == (owed ? entry.prompt.size() - 1 : 0U),
+          "prompt log-probabilities are not told once, whole, with the first token");
+  std::vector<token_id> prefix;
+  for (std::size_t i = 0; i < event.prompt_logprobs.size(); ++i) {
+    prefix.push_back(entry.prompt[i]);
+    require(event.prompt_logprobs[i].token == entry.prompt[i + 1] &&
+                event.prompt_logprobs[i].logprob == expect_row(prefix, *entry.sampling, vocab).logprob,
+            "a wrong prompt log-probability");
+  }
+}
+
+void ledger::check_finished(ledger_entry& entry, const finished& end, request_id id, steady_time now) {
+  entry.ended = true;
+  require(end.tokens.prompt_tokens == static_cast<std::int32_t>(entry.prompt.size()), "wrong prompt usage");
+  require(end.tokens.completion_tokens == static_cast<std::int32_t>(entry.received.size()), "wrong usage");
+  require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without error");
+  if (end.reason == finish_reason::timeout) require(*entry.deadline <= now, "timed out too early");
+  if (end.failure && end.failure->code == error_code::unavailable) {
+    require(entry.queue_deadline && *entry.queue_deadline <= now && entry.received.empty(),
+            "refused by a queue deadline that had not passed, or after it had run");
+    require(end.failure->retry_after > 0, "a refusal says nothing of another try");
+  }
+  if (end.reason != finish_reason::stop && end.reason != finish_reason::length) return;
+  ++finished_;
+  require(entry.received == entry.expected, fmt::format("request {} ended too early", id));
+  require(end.reason == entry.expected_reason, fmt::format("request {} has the wrong reason", id));
+}
+
+void ledger::check_all_ended() const {
+  for (const auto& [id, entry] : entries_) require(entry.ended, fmt::format("request {} never ended", id));
+}
+
+std::vector<request_id> ledger::open_requests() const {
+  std::vector<request_id> ids;
+  for (const auto& [id, entry] : entries_)
+    if (!entry.ended) ids.push_back(id);
+  return ids;
+}
+
+}  // namespace troupe

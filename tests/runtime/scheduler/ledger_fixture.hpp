@@ -1,0 +1,61 @@
+// What every request of a simulation is owed, and whether it got it: the tokens that it has when it runs
+// alone.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace troupe {
+
+struct broken_promise : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// Throws where a promise is not kept.
+void require(bool kept, const std::string& promise);
+
+struct ledger_entry {
+  std::vector<token_id> prompt;
+  std::shared_ptr<const sampling_params> sampling;
+  std::optional<steady_time> deadline;
+  std::optional<steady_time> queue_deadline;
+  std::vector<token_id> expected;
+  finish_reason expected_reason = finish_reason::length;
+  std::vector<token_id> received;
+  bool ended = false;
+};
+
+class ledger {
+ public:
+  static constexpr std::int32_t vocab = 50;
+  explicit ledger(const scheduler_limits& limits) : limits_(limits) {}
+
+  // Whether a request can ever run in these limits.
+  bool fits(const engine_request& request) const;
+  // A request was accepted.
+  void open(const engine_request& request);
+  // Its stream took a stop string: no event is owed any more.
+  void stop(request_id id) { entries_.at(id).ended = true; }
+  void take(const token_event& event, steady_time now);
+  void check_all_ended() const;
+
+  const ledger_entry& at(request_id id) const { return entries_.at(id); }
+  std::vector<request_id> open_requests() const;
+  std::uint64_t num_finished() const { return finished_; }  // by stop or length
+
+ private:
+  void fill_expected(ledger_entry& entry) const;
+  void check_logprobs(const ledger_entry& entry, const token_event& event, bool first) const;
+  void check_finished(ledger_entry& entry, const finished& end, request_id id, steady_time now);
+
+  const scheduler_limits& limits_;
+  std::map<request_id, ledger_entry> entries_;
+  std::uint64_t finished_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,140 @@
+// The scheduler with its cache, driven step by step; every sampled token is what the test says.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/kv_cache/kv_cache_manager.hpp"
+#include "runtime/scheduler/scheduler.hpp"
+
+namespace troupe {
+
+struct request_options {
+  std::optional<std::int32_t> max_tokens = 100;
+  std::int32_t min_tokens = 0;
+  bool ignore_eos = false;
+  std::vector<token_id> stop_token_ids = {};
+  std::optional<std::int32_t> prompt_logprobs = {};
+  float frequency_penalty = 0.0F;
+  std::optional<steady_time> deadline = {};
+  std::optional<steady_time> queue_deadline = {};
+  std::int32_t priority = 0;
+  std::optional<request_id> fork_of = {};
+};
+
+inline engine_request make_request(request_id id, std::size_t prompt, request_options options = {}) {
+  const sampling_params params{.max_tokens = options.max_tokens,
+                               .min_tokens = options.min_tokens,
+                               .frequency_penalty = options.frequency_penalty,
+                               .stop_token_ids = options.stop_token_ids,
+                               .ignore_eos = options.ignore_eos,
+                               .prompt_logprobs = options.prompt_logprobs};
+  return {.id = id,
+          .prompt = std::vector<token_id>(prompt, 7),
+          .sampling = std::make_shared<const sampling_params>(params),
+          .deadline = options.deadline,
+          .queue_deadline = options.queue_deadline,
+          .priority = options.priority,
+          .tenant = {},
+          .cache_salt = {},
+          .fork_of = options.fork_of};
+}
+
+// The scheduler with its cache; every sampled token is `token`.
+class scheduler_test : public ::testing::Test {
+ protected:
+  scheduler_test() { set_up({}); }
+
+  void set_up(scheduler_limits limits) {
+    limits.max_model_len = limits.max_model_len > 0 ? limits.max_model_len : 1000;
+    limits.num_blocks = limits.num_blocks > 0 ? limits.num_blocks : 1000;
+    limits.end_tokens = {0};
+    tested = std::make_unique<scheduler>(limits);
+    cache = std::make_unique<kv_cache_manager>(
+        kv_cache_options{limits.num_blocks, limits.block_size, limits.enable_prefix_caching});
+  }
+
+  void submit(engine_request request) {
+    const engine_request known = request;
+    const auto accepted = tested->submit(std::move(request));
+    ASSERT_TRUE(accepted) << accepted.error().message;
+    if (known.sampling->prompt_logprobs) return;
+    cache->add_sequence(known.id, known.prompt, {});
+    if (known.fork_of) cache->fork(*known.fork_of, known.id);
+  }
+
+  void give_back(const std::vector<block_release>& releases) {
+    for (const block_release& given : releases)
+      given.preempted ? cache->preempt(given.id, given.last_step) : cache->release(given.id, given.last_step);
+  }
+
+  scheduler_output commit(const step_result& result) {
+    scheduler_output output;
+    tested->commit(result, output);
+    return output;
+  }
+
+  step_batch_ptr dispatch() {
+    auto demand = tested->plan();
+    for (int rounds = 0; demand && rounds < 100; ++rounds) {
+      const resolved_step resolved = tested->resolve(cache->reserve_step(*demand));
+      give_back(resolved.releases);
+      if (resolved.batch) return resolved.batch;
+      demand = resolved.demand;
+    }
+    return nullptr;
+  }
+
+  token_batch complete(const step_batch& batch, token_id token = 9) {
+    step_result result;
+    result.step = batch.step;
+    for (const sample_row& row : batch.samples) {
+      result.tokens.push_back({batch.sequences[static_cast<std::size_t>(row.sequence)].id, token});
+    }
+    result.prompt_logprobs.resize(batch.prompt_logprobs.size());
+    const scheduler_output output = commit(result);
+    cache->commit_step(batch.step);
+    std::size_t taken = 0;
+    for (const token_append& each : output.appends) {
+      const auto count = static_cast<std::size_t>(each.count);
+      cache->append_tokens(each.id, std::span(output.appended).subspan(taken, count));
+      taken += count;
+    }
+    cache->index_blocks();
+    give_back(output.releases);
+    return output.events;
+  }
+
+  step_batch_ptr dispatch_and_complete() {
+    step_batch_ptr batch = dispatch();
+    if (batch) complete(*batch);
+    // Copied: the scheduler uses a batch again once it is committed.
+    return batch ? std::make_shared<const step_batch>(*batch) : nullptr;
+  }
+
+  token_batch step(token_id token = 9) {
+    const auto batch = dispatch();
+    return batch ? complete(*batch, token) : token_batch{};
+  }
+
+  // "id x rows" of each sequence, in order.
+  static std::string shape(const step_batch_ptr& batch) {
+    std::string text;
+    if (!batch) return text;
+    for (const auto& rows : batch->sequences) {
+      text += (text.empty() ? "" : " ") + std::to_string(rows.id) + "x" + std::to_string(rows.num_rows);
+    }
+    return text;
+  }
+
+  std::unique_ptr<scheduler> tested;
+  std::unique_ptr<kv_cache_manager> cache;
+};
+
+}  // namespace troupe
