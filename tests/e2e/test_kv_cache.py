@@ -36,6 +36,32 @@ def test_200_requests_through_a_pool_that_holds_8_get_the_tokens_they_have_alone
     assert together == alone
 
 
+def chat(service, messages):
+    """The text and the token ids of a greedy answer of 24 tokens."""
+    with openai.OpenAI(base_url=service.url + "/v1", api_key="none", max_retries=0, timeout=300) as client:
+        answer = client.chat.completions.create(model="SmolLM2-135M-Instruct", messages=messages, max_tokens=24, temperature=0,
+                                                extra_body={"return_token_ids": True, "ignore_eos": True})
+    return answer.choices[0].message.content, answer.choices[0].model_extra["token_ids"]
+
+
+def test_a_second_turn_reuses_the_first_and_has_the_same_tokens_as_without(start_service):
+    rng = random.Random(9)
+    first = [{"role": "user", "content": " ".join(rng.choice(WORDS) for _ in range(300))}]
+    with start_service("--no-enable-prefix-caching") as plain:
+        text, first_tokens = chat(plain, first)
+        second = first + [{"role": "assistant", "content": text}, {"role": "user", "content": "And then?"}]
+        _, second_tokens = chat(plain, second)
+        assert plain.metric("vllm:prefix_cache_hits_total") == 0
+    with start_service("--enable-prefix-caching") as caching:
+        assert chat(caching, first) == (text, first_tokens)
+        prompt = caching.metric("vllm:prompt_tokens_total")
+        hits = caching.metric("vllm:prefix_cache_hits_total")
+        assert chat(caching, second)[1] == second_tokens
+        # All full blocks of the first prompt, and of its answer where it is encoded as it was generated.
+        assert caching.metric("vllm:prefix_cache_hits_total") - hits >= prompt // 16 * 16
+        caching.wait_idle()
+
+
 def test_block_sizes_1_16_and_32_give_equal_tokens(service, start_service):
     asks = [dataclasses.replace(ask, prompt=ask.prompt[:300]) for ask in make_asks(8, None)]
     expected = asyncio.run(ask_all(service, asks, 8))
