@@ -19,8 +19,9 @@ std::vector<option> scheduler_options() {
           "queue_timeout", group::engine, &settings::queue_timeout, 0, 7 * day,
           "Longest wait for the first step; then the request is refused with status 503; 0: no limit"),
       text_option("scheduling_policy", group::engine, &settings::scheduling_policy,
-                  "Who runs first; fcfs: who came first, priority: the lowest number, which also preempts",
-                  {"fcfs", "priority"}),
+                  "Who runs first; fcfs: who came first, priority: the lowest number, which also preempts, "
+                  "lpm: the longest cached prefix, drr: tenants in turn, by tokens",
+                  {"fcfs", "priority", "lpm", "drr"}),
       switch_option("async_scheduling", group::engine, &settings::async_scheduling,
                     "Plan the next step while one runs; the same tokens either way"),
       number_option("num_scheduler_steps", group::engine, &settings::num_scheduler_steps, 1, 16,

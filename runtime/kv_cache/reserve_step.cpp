@@ -29,7 +29,10 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
     decide(wanted, refused, out);
     refused = !out.sequences.back().granted;
   }
-  for (const request_id id : demand.prefix_queries) out.cached_lengths.push_back(cached_tokens(id));
+  for (const request_id id : demand.prefix_queries) {
+    const cached_sequence* who = find(id);
+    out.cached_lengths.push_back(who == nullptr ? 0 : match_prefix(*who, who->known, shared_).num_tokens);
+  }
   out.free_blocks = free_blocks();
 }
 

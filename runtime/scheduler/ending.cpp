@@ -20,6 +20,7 @@ block_release scheduler::state::retire(sequence& who) {
     if (who.fork_of) --num_held;
     if (refused.who == &who) refused = {};
   }
+  waiting->finished(who);
   retired.push_back(std::move(found->second));
   requests.erase(found);
   return {who.id, who.last_step, false};

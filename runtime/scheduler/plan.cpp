@@ -103,6 +103,9 @@ step_demand_ptr scheduler::state::demand_planned() {
   const std::shared_ptr<step_demand> demand = demands.take();
   demand->step = step;
   demand->sequences.clear();
+  demand->prefix_queries.clear();
+  waiting->want_prefixes(demand->prefix_queries);
+  prefix_queries = demand->prefix_queries;
   for (const schedule_batch* batch : {&planned, &joining})
     for (const planned_rows& rows : *batch)
       demand->sequences.push_back({rows.who->id, rows.num_tokens, rows.keep_free, rows.who->num_computed});

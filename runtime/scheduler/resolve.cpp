@@ -12,6 +12,7 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
                         reservation.sequences.size() == planned.size() + joining.size();
   if (!expected) return resolved;
 
+  learn_prefixes(reservation);
   std::swap(resolved.releases, owed_releases);
   take_grants(reservation);
   const bool is_short =
@@ -38,6 +39,14 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   }
   forget_retired();
   return resolved;
+}
+
+void scheduler::state::learn_prefixes(const step_reservation& reservation) {
+  const std::size_t count = std::min(prefix_queries.size(), reservation.cached_lengths.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto found = requests.find(prefix_queries[i]);
+    if (found != requests.end()) found->second->cached_prefix = reservation.cached_lengths[i];
+  }
 }
 
 void scheduler::state::take_grants(const step_reservation& reservation) {

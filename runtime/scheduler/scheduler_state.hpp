@@ -40,6 +40,7 @@ struct scheduler::state {
 
   // resolve.cpp
   resolved_step resolve(const step_reservation& reservation);
+  void learn_prefixes(const step_reservation& reservation);
   void take_grants(const step_reservation& reservation);
   // Admits the waiting requests that were granted; false where one was refused.
   bool admit_joining(const step_reservation& reservation);
@@ -97,6 +98,7 @@ struct scheduler::state {
   bool is_planned = false;            // a plan is open: its demand has no answer yet
   std::uint64_t step = 0;             // the number of the last plan
   std::uint64_t committed = 0;        // the last step that is over
+  std::vector<request_id> prefix_queries;  // of the plan that is open
   schedule_batch planned;             // of the open plan: running sequences ...
   schedule_batch joining;             // ... and waiting ones
   std::vector<sequence*> prefilling;  // work space of a plan

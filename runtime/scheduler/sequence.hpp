@@ -38,6 +38,8 @@ struct sequence {
   boost::container::small_vector<token_source, 2> pending = {};
 
   std::uint64_t ticket = 0;  // order of arrival
+  std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
+  std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
   std::int32_t priority = 0;
   std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
   std::int32_t num_preemptions = 0;

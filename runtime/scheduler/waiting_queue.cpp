@@ -1,7 +1,11 @@
 #include "runtime/scheduler/waiting_queue.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <set>
+
+#include "runtime/scheduler/fair_queue.hpp"
+#include "runtime/scheduler/lpm_queue.hpp"
 
 namespace troupe {
 
@@ -16,6 +20,8 @@ class ordered_queue final : public waiting_queue {
   void add(sequence& who) override { waiting_.insert(&who); }
   void remove(sequence& who) override { waiting_.erase(&who); }
   void admitted(const sequence&, std::int32_t) override {}
+  void finished(const sequence&) override {}
+  void want_prefixes(std::vector<request_id>&) const override {}
 
   const std::vector<sequence*>& next(std::size_t most) override {
     next_.clear();
@@ -54,10 +60,14 @@ class ordered_queue final : public waiting_queue {
 std::optional<scheduling_policy> parse_policy(std::string_view word) {
   if (word == "fcfs") return scheduling_policy::fcfs;
   if (word == "priority") return scheduling_policy::priority;
+  if (word == "lpm") return scheduling_policy::lpm;
+  if (word == "drr") return scheduling_policy::drr;
   return std::nullopt;
 }
 
-std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy) {
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum) {
+  if (policy == scheduling_policy::lpm) return std::make_unique<lpm_queue>();
+  if (policy == scheduling_policy::drr) return std::make_unique<fair_queue>(std::max(quantum, 1));
   return std::make_unique<ordered_queue>(policy == scheduling_policy::priority);
 }
 

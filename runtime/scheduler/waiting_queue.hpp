@@ -14,8 +14,10 @@ enum class scheduling_policy {
   fcfs,      // in the order of arrival
   priority,  // lower numbers first, equal ones in the order of arrival; preempts running ones of higher
              // numbers
+  lpm,       // longest cached prefix first, within a bound on how long that may keep anybody waiting
+  drr,       // deficit round robin over tenants, by tokens
 };
-// "fcfs", "priority"; nothing for another word.
+// "fcfs", "priority", "lpm", "drr"; nothing for another word.
 std::optional<scheduling_policy> parse_policy(std::string_view word);
 
 // A sequence is in the queue between add() and remove(). Preempted sequences come back by add() too: their
@@ -31,6 +33,10 @@ class waiting_queue {
   virtual const std::vector<sequence*>& next(std::size_t most) = 0;
   // `who` has been admitted (and removed) with these rows; policies that keep accounts charge them.
   virtual void admitted(const sequence& who, std::int32_t num_rows) = 0;
+  // `who` has ended, from the queue or from running.
+  virtual void finished(const sequence& who) = 0;
+  // The requests whose cached_prefix the policy wants to know at the next plan, appended to `ids`.
+  virtual void want_prefixes(std::vector<request_id>& ids) const = 0;
   // How many would be admitted before `who`. May take time in proportion to them.
   virtual std::size_t ahead_of(const sequence& who) const = 0;
   // Whether `waiting` is worth more than `runs`, so much that it takes its place.
@@ -40,6 +46,7 @@ class waiting_queue {
   virtual bool yields_before(const sequence& a, const sequence& b) const = 0;
 };
 
-std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy);
+// `quantum`: tokens that drr gives each tenant a round.
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum);
 
 }  // namespace troupe

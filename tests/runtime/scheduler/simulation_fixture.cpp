@@ -46,7 +46,9 @@ scheduler_limits draw_limits(dice& random) {
   limits.max_num_queued_requests = static_cast<std::size_t>(random.pick(2, 40));
   limits.end_tokens = {3, 5};
   limits.max_steps_in_flight = random.chance(30) ? 1 : random.chance(60) ? 2 : random.pick(3, 6);
-  limits.policy = random.chance(70) ? scheduling_policy::fcfs : scheduling_policy::priority;
+  constexpr scheduling_policy policies[] = {scheduling_policy::fcfs, scheduling_policy::priority,
+                                            scheduling_policy::lpm, scheduling_policy::drr};
+  limits.policy = random.chance(50) ? scheduling_policy::fcfs : policies[random.pick(1, 3)];
   limits.enable_prefix_caching = random.chance(60);
   if (random.chance(20)) {
     limits.enable_chunked_prefill = false;
@@ -284,6 +286,7 @@ class simulation {
     request.sampling = draw_sampling();
     request.arrival = now_;
     request.priority = random_.pick(0, 3);
+    request.tenant = std::string(1, static_cast<char>('a' + random_.pick(0, 2)));
     if (random_.chance(15)) request.deadline = now_ + std::chrono::milliseconds(random_.pick(0, 300));
     if (random_.chance(10)) request.queue_deadline = now_ + std::chrono::milliseconds(random_.pick(0, 100));
     submit(request);

@@ -1,0 +1,85 @@
+#include "runtime/scheduler/fair_queue.hpp"
+
+#include <algorithm>
+#include <queue>
+
+namespace troupe {
+
+void fair_queue::add(sequence& who) {
+  const auto [found, is_new] = accounts_.try_emplace(who.tenant);
+  account& tenant = found->second;
+  if (is_new) tenant.place = ++places_;
+  // Quanta of rounds in which nothing waited are not saved up; debt stays.
+  if (tenant.waiting.empty() && (is_new || round_of(tenant, tenant.cost) < round_)) {
+    tenant.first_round = round_;
+    tenant.cost = 0;
+  }
+  if (who.admitted_once) --tenant.running;  // it comes back after a preemption
+  tenant.waiting.insert(&who);
+  ++size_;
+}
+
+void fair_queue::remove(sequence& who) {
+  const auto found = accounts_.find(who.tenant);
+  if (found == accounts_.end() || found->second.waiting.erase(&who) == 0) return;
+  --size_;
+}
+
+void fair_queue::admitted(const sequence& who, std::int32_t) {
+  account& tenant = accounts_[who.tenant];
+  ++tenant.running;
+  tenant.cost += cost_of(who);
+  round_ = std::max(round_, round_of(tenant, tenant.cost));
+}
+
+void fair_queue::finished(const sequence& who) {
+  const auto found = accounts_.find(who.tenant);
+  if (found == accounts_.end()) return;
+  account& tenant = found->second;
+  if (who.running) {
+    --tenant.running;
+    tenant.cost += who.num_generated();
+  }
+  if (tenant.running <= 0 && tenant.waiting.empty()) accounts_.erase(found);
+}
+
+const std::vector<sequence*>& fair_queue::next(std::size_t most) {
+  order(most, next_);
+  return next_;
+}
+
+// Merges the tenants' lines by (round, place in the round).
+void fair_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
+  struct head {
+    std::int64_t round;
+    const account* tenant;
+    std::set<sequence*, older>::const_iterator next;
+    std::int64_t cost;  // of the tenant, `next` included
+  };
+  const auto later = [](const head& a, const head& b) {
+    return a.round != b.round ? a.round > b.round : a.tenant->place > b.tenant->place;
+  };
+  std::priority_queue<head, std::vector<head>, decltype(later)> heads(later);
+  const auto push = [&](const account& tenant, std::set<sequence*, older>::const_iterator next,
+                        std::int64_t cost) {
+    if (next == tenant.waiting.end()) return;
+    cost += cost_of(**next);
+    heads.push({round_of(tenant, cost), &tenant, next, cost});
+  };
+  ordered.clear();
+  for (const auto& [name, tenant] : accounts_) push(tenant, tenant.waiting.begin(), tenant.cost);
+  while (!heads.empty() && ordered.size() < most) {
+    const head first = heads.top();
+    heads.pop();
+    ordered.push_back(*first.next);
+    push(*first.tenant, std::next(first.next), first.cost);
+  }
+}
+
+std::size_t fair_queue::ahead_of(const sequence& who) const {
+  std::vector<sequence*> ordered;
+  order(size_, ordered);
+  return static_cast<std::size_t>(std::find(ordered.begin(), ordered.end(), &who) - ordered.begin());
+}
+
+}  // namespace troupe

@@ -1,0 +1,60 @@
+// Deficit round robin over tenants, by tokens (Shreedhar and Varghese, 1996): every tenant gets the same
+// quantum of tokens a round, and its next request is admitted in the round in which its quanta cover what it
+// has cost so far. A tenant that floods the queue delays itself.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/scheduler/waiting_queue.hpp"
+
+namespace troupe {
+
+// A request costs its tokens to compute when it is admitted and its output when it is over. A tenant with
+// nothing waiting and nothing running has no account: it comes back without debt and without credit.
+class fair_queue final : public waiting_queue {
+ public:
+  // Tokens, at least 1.
+  explicit fair_queue(std::int32_t quantum) : quantum_(quantum) {}
+
+  std::size_t size() const override { return size_; }
+  void add(sequence& who) override;
+  void remove(sequence& who) override;
+  const std::vector<sequence*>& next(std::size_t most) override;
+  void admitted(const sequence& who, std::int32_t num_rows) override;
+  void finished(const sequence& who) override;
+  void want_prefixes(std::vector<request_id>&) const override {}
+  std::size_t ahead_of(const sequence& who) const override;
+  bool preempts(const sequence&, const sequence&) const override { return false; }
+  bool yields_before(const sequence&, const sequence&) const override { return false; }
+
+ private:
+  struct older {
+    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
+  };
+  struct account {
+    std::set<sequence*, older> waiting;
+    std::int64_t running = 0;
+    std::int64_t first_round = 0;  // in which its first quantum came
+    std::int64_t cost = 0;         // since then
+    std::uint64_t place = 0;       // in the round
+  };
+  static std::int64_t cost_of(const sequence& who) { return who.num_tokens() - who.num_computed; }
+  // The round in which a request is admitted that brings the tenant's cost to `cost`.
+  std::int64_t round_of(const account& tenant, std::int64_t cost) const {
+    return tenant.first_round + (cost + quantum_ - 1) / quantum_;
+  }
+  void order(std::size_t most, std::vector<sequence*>& ordered) const;
+
+  std::int64_t quantum_;
+  std::unordered_map<std::string, account> accounts_;
+  std::size_t size_ = 0;
+  std::int64_t round_ = 0;  // of the last admission
+  std::uint64_t places_ = 0;
+  std::vector<sequence*> next_;
+};
+
+}  // namespace troupe

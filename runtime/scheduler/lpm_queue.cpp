@@ -1,0 +1,44 @@
+#include "runtime/scheduler/lpm_queue.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+void lpm_queue::add(sequence& who) {
+  who.queued_at = admissions_;
+  waiting_.insert(&who);
+}
+
+const std::vector<sequence*>& lpm_queue::next(std::size_t most) {
+  order(most, next_);
+  return next_;
+}
+
+void lpm_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
+  ordered.clear();
+  const std::size_t count = std::min(waiting_.size(), std::max(most, most_compared));
+  auto each = waiting_.begin();
+  for (std::size_t i = 0; i < count; ++i) ordered.push_back(*each++);
+  const auto compared = ordered.begin() + static_cast<std::ptrdiff_t>(std::min(count, most_compared));
+  // Tickets make the order whole, so that no memory is needed to keep it stable.
+  std::sort(ordered.begin(), compared, [this](const sequence* a, const sequence* b) {
+    const bool overdue = is_overdue(*a);
+    if (overdue != is_overdue(*b)) return overdue;
+    if (!overdue && a->cached_prefix != b->cached_prefix) return a->cached_prefix > b->cached_prefix;
+    return a->ticket < b->ticket;
+  });
+  if (ordered.size() > most) ordered.resize(most);
+}
+
+std::size_t lpm_queue::ahead_of(const sequence& who) const {
+  std::vector<sequence*> ordered;
+  order(waiting_.size(), ordered);
+  return static_cast<std::size_t>(std::find(ordered.begin(), ordered.end(), &who) - ordered.begin());
+}
+
+void lpm_queue::want_prefixes(std::vector<request_id>& ids) const {
+  auto each = waiting_.begin();
+  for (std::size_t i = 0; i < most_compared && each != waiting_.end(); ++i) ids.push_back((*each++)->id);
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+// Longest cached prefix first (SGLang's lpm): what is computed already is used before it is evicted.
+#pragma once
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "runtime/scheduler/waiting_queue.hpp"
+
+namespace troupe {
+
+// Among the oldest `most_compared` requests, those of the longer cached prefix first, equal ones in the order
+// of arrival; the others behind them. A request that `patience` others have been admitted beside goes before
+// all that is younger, whatever is cached: nobody waits for ever.
+class lpm_queue final : public waiting_queue {
+ public:
+  static constexpr std::size_t most_compared = 128;  // as in SGLang: looking costs time in every step
+  static constexpr std::uint64_t patience = 64;
+
+  std::size_t size() const override { return waiting_.size(); }
+  void add(sequence& who) override;
+  void remove(sequence& who) override { waiting_.erase(&who); }
+  const std::vector<sequence*>& next(std::size_t most) override;
+  void admitted(const sequence&, std::int32_t) override { ++admissions_; }
+  void finished(const sequence&) override {}
+  std::size_t ahead_of(const sequence& who) const override;
+  bool preempts(const sequence&, const sequence&) const override { return false; }
+  bool yields_before(const sequence&, const sequence&) const override { return false; }
+  void want_prefixes(std::vector<request_id>& ids) const override;
+
+ private:
+  struct older {
+    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
+  };
+  bool is_overdue(const sequence& who) const { return admissions_ - who.queued_at >= patience; }
+  void order(std::size_t most, std::vector<sequence*>& ordered) const;
+
+  std::set<sequence*, older> waiting_;
+  std::uint64_t admissions_ = 0;
+  std::vector<sequence*> next_;
+};
+
+}  // namespace troupe

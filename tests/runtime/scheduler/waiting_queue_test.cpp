@@ -1,0 +1,216 @@
+#include "runtime/scheduler/waiting_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <random>
+
+#include "runtime/scheduler/lpm_queue.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t quantum = 100;
+
+// Requests as the scheduler keeps them, without a scheduler: what next() names first is admitted and done.
+struct queue_driver {
+  std::unique_ptr<waiting_queue> queue;
+  std::deque<sequence> all;  // never moves
+
+  explicit queue_driver(scheduling_policy policy) : queue(make_waiting_queue(policy, quantum)) {}
+
+  sequence& add(std::int32_t prompt, const std::string& tenant = "", std::int32_t cached = 0,
+                std::int32_t priority = 0) {
+    sequence& who = all.emplace_back();
+    who.id = all.size();
+    who.ticket = all.size();
+    who.tokens.resize(static_cast<std::size_t>(prompt));
+    who.prompt_length = prompt;
+    who.tenant = tenant;
+    who.cached_prefix = cached;
+    who.priority = priority;
+    queue->add(who);
+    return who;
+  }
+  sequence& admit() {
+    sequence& who = *queue->next(1).front();
+    queue->remove(who);
+    who.running = true;
+    queue->admitted(who, who.num_tokens());
+    who.admitted_once = true;
+    return who;
+  }
+  void finish(sequence& who, std::int32_t output) {
+    who.tokens.resize(who.tokens.size() + static_cast<std::size_t>(output));
+    queue->finished(who);
+    who.ended = true;
+  }
+  std::vector<request_id> order() {
+    std::vector<request_id> ids;
+    for (const sequence* who : queue->next(all.size())) ids.push_back(who->id);
+    return ids;
+  }
+};
+
+using ids = std::vector<request_id>;
+
+TEST(waiting_queue, every_policy_has_a_word) {
+  EXPECT_EQ(parse_policy("fcfs"), scheduling_policy::fcfs);
+  EXPECT_EQ(parse_policy("priority"), scheduling_policy::priority);
+  EXPECT_EQ(parse_policy("lpm"), scheduling_policy::lpm);
+  EXPECT_EQ(parse_policy("drr"), scheduling_policy::drr);
+  EXPECT_EQ(parse_policy("LPM"), std::nullopt);
+}
+
+TEST(waiting_queue, lpm_admits_the_longest_cached_prefix_first_and_equal_ones_in_order) {
+  queue_driver driver(scheduling_policy::lpm);
+  for (const std::int32_t cached : {0, 32, 16, 32, 0}) driver.add(64, "", cached);
+  EXPECT_EQ(driver.order(), (ids{2, 4, 3, 1, 5}));
+  EXPECT_EQ(driver.queue->ahead_of(driver.all[0]), 3U);
+  std::vector<request_id> asked;
+  driver.queue->want_prefixes(asked);
+  EXPECT_EQ(asked, (ids{1, 2, 3, 4, 5}));
+}
+
+TEST(waiting_queue, lpm_lets_nobody_be_passed_for_ever) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    queue_driver driver(scheduling_policy::lpm);
+    std::map<request_id, std::uint64_t> bound;  // admissions by which it has to be in
+    std::uint64_t admissions = 0;
+    for (int i = 0; i < 1000; ++i) {
+      // Newcomers with long prefixes keep coming, some 50 always wait.
+      while (driver.queue->size() < 50 + random() % 10) {
+        const bool is_cached = random() % 4 != 0;
+        const sequence& who =
+            driver.add(64, "", is_cached ? static_cast<std::int32_t>(16 + random() % 48) : 0);
+        bound[who.id] = admissions + lpm_queue::patience + driver.queue->size();
+      }
+      const sequence& who = driver.admit();
+      ASSERT_LE(++admissions, bound.at(who.id)) << "seed " << seed;
+      bound.erase(who.id);
+      for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions) << "seed " << seed;
+    }
+  }
+}
+
+TEST(waiting_queue, drr_takes_turns_by_tokens_not_by_requests) {
+  queue_driver driver(scheduling_policy::drr);
+  for (int i = 0; i < 4; ++i) driver.add(50, "small");
+  for (int i = 0; i < 2; ++i) driver.add(100, "large");
+  EXPECT_EQ(driver.order(), (ids{1, 2, 5, 3, 4, 6})) << "two of 50 cost a quantum of 100, as one of 100 does";
+  EXPECT_EQ(driver.queue->ahead_of(driver.all[4]), 2U);
+}
+
+TEST(waiting_queue, drr_counts_the_output_too) {
+  queue_driver driver(scheduling_policy::drr);
+  driver.add(100, "talks");
+  driver.add(100, "talks");
+  driver.add(100, "listens");
+  driver.add(100, "listens");
+  driver.finish(driver.admit(), 200);
+  EXPECT_EQ(driver.order(), (ids{3, 4, 2}));
+}
+
+TEST(waiting_queue, drr_saves_nothing_up_while_a_tenant_has_nothing_to_do) {
+  queue_driver driver(scheduling_policy::drr);
+  sequence& idle = driver.add(10, "idle");
+  ASSERT_EQ(&driver.admit(), &idle);  // runs on and on
+  for (int i = 0; i < 20; ++i) driver.add(100, "busy");
+  for (int i = 0; i < 10; ++i) driver.finish(driver.admit(), 0);
+  for (int i = 0; i < 10; ++i) driver.add(100, "idle");
+  int idle_admitted = 0;
+  for (int i = 0; i < 10; ++i) {
+    sequence& who = driver.admit();
+    idle_admitted += who.tenant == "idle" ? 1 : 0;
+    driver.finish(who, 0);
+  }
+  EXPECT_EQ(idle_admitted, 5);
+}
+
+TEST(waiting_queue, drr_forgets_the_debt_of_a_tenant_that_has_nothing_left) {
+  queue_driver driver(scheduling_policy::drr);
+  driver.add(100, "gone");
+  sequence& who = driver.admit();
+  who.running = false;  // preempted
+  driver.queue->add(who);
+  driver.finish(driver.admit(), 5000);
+  driver.add(100, "gone");
+  driver.add(100, "new");
+  driver.add(100, "gone");
+  EXPECT_EQ(driver.order(), (ids{2, 3, 4}));
+}
+
+TEST(waiting_queue, drr_gives_tenants_that_always_wait_the_same_tokens) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    queue_driver driver(scheduling_policy::drr);
+    const std::vector<std::string> tenants{"a", "b", "c"};
+    std::map<std::string, std::int64_t> served;
+    std::map<std::string, std::int64_t> waits;
+    for (int i = 0; i < 1000; ++i) {
+      // The first floods, the second asks for much at once, the third for little; all always wait.
+      while (waits["a"] < 40) driver.add(1 + static_cast<std::int32_t>(random() % 300), "a"), ++waits["a"];
+      while (waits["b"] < 2) driver.add(300, "b"), ++waits["b"];
+      while (waits["c"] < 2) driver.add(1 + static_cast<std::int32_t>(random() % 20), "c"), ++waits["c"];
+      sequence& who = driver.admit();
+      --waits[who.tenant];
+      const auto output = static_cast<std::int32_t>(random() % 50);
+      served[who.tenant] += who.num_tokens() + output;
+      driver.finish(who, output);
+      for (const std::string& one : tenants) {
+        for (const std::string& other : tenants)
+          ASSERT_LE(served[one] - served[other], quantum + 2 * 350) << "seed " << seed << ", admission " << i;
+      }
+    }
+  }
+}
+
+TEST(waiting_queue, drr_is_not_fooled_by_ever_new_names) {
+  queue_driver driver(scheduling_policy::drr);
+  for (int i = 0; i < 30; ++i) driver.add(100, "steady");
+  int steady = 0;
+  for (int i = 0; i < 600; ++i) {
+    driver.add(100, "new " + std::to_string(i));
+    sequence& who = driver.admit();
+    steady += who.tenant == "steady" ? 1 : 0;
+    driver.finish(who, 0);
+  }
+  EXPECT_EQ(steady, 30) << "newcomers wait for their turn behind those who are there";
+}
+
+TEST(waiting_queue, every_policy_keeps_all_and_names_each_once) {
+  for (const scheduling_policy policy : {scheduling_policy::fcfs, scheduling_policy::priority,
+                                         scheduling_policy::lpm, scheduling_policy::drr}) {
+    std::mt19937_64 random(7);
+    queue_driver driver(policy);
+    std::size_t waiting = 0;
+    for (int i = 0; i < 1000; ++i) {
+      if (random() % 2 == 0 || waiting == 0) {
+        driver.add(1 + static_cast<std::int32_t>(random() % 200),
+                   std::string(1, static_cast<char>('a' + random() % 4)),
+                   static_cast<std::int32_t>(random() % 64), static_cast<std::int32_t>(random() % 3));
+        ++waiting;
+      } else if (random() % 3 == 0) {  // preempted: it waits again
+        sequence& who = driver.admit();
+        who.running = false;
+        driver.queue->add(who);
+      } else {
+        driver.finish(driver.admit(), 5);
+        --waiting;
+      }
+      ids named = driver.order();
+      ASSERT_EQ(named.size(), waiting);
+      ASSERT_EQ(driver.queue->size(), waiting);
+      for (std::size_t place = 0; place < named.size(); ++place)
+        ASSERT_EQ(driver.queue->ahead_of(driver.all[named[place] - 1]), place);
+      std::sort(named.begin(), named.end());
+      ASSERT_EQ(std::adjacent_find(named.begin(), named.end()), named.end());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe
