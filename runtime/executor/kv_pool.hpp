@@ -9,7 +9,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/kv_tile.hpp"
 #include "runtime/executor/executor.hpp"
@@ -45,13 +44,6 @@ class kv_pool {
   // The place of `offset` within that tile.
   std::int32_t place(std::int32_t block, std::int32_t offset) const {
     return (block % blocks_per_tile_ * layout_.block_size + offset) % kernels::tile_tokens;
-  }
-
-  // All layers of one block to another.
-  void copy_block(std::int32_t from, std::int32_t to) const {
-    const std::size_t bytes = layout_.bytes_per_block;
-    std::memmove(memory_.data() + static_cast<std::size_t>(to) * bytes,
-                 memory_.data() + static_cast<std::size_t>(from) * bytes, bytes);
   }
 
  private:
