@@ -31,6 +31,7 @@ std::int32_t num_blocks(std::int32_t running) {
 scheduler_limits limits_for(const scheduler_benchmark_options& options) {
   scheduler_limits limits;
   limits.max_num_seqs = options.running;
+  limits.max_num_queued_requests = static_cast<std::size_t>(options.running);
   limits.max_num_batched_tokens = options.running + 8192;
   limits.max_model_len = longest_prompt + longest_answer;
   limits.max_steps_in_flight = options.async_scheduling ? 2 : 1;
