@@ -1,5 +1,6 @@
 #include "runtime/executor/check_batch.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace troupe {
@@ -14,7 +15,7 @@ bool within(std::int64_t value, std::int64_t limit) { return value >= 0 && value
 void check_sequence(const device_batch& batch, const sequence_rows& sequence, const kv_layout& layout) {
   const auto rows = static_cast<std::int64_t>(batch.tokens.size());
   const auto tables = static_cast<std::int64_t>(batch.block_tables.size());
-  require(sequence.first_row >= 0 && sequence.num_rows > 0 &&
+  require(sequence.first_row >= 0 && sequence.num_rows >= 0 &&
               sequence.first_row + std::int64_t{sequence.num_rows} <= rows,
           "step: a sequence's rows are not in the batch");
   require(sequence.table_offset >= 0 && sequence.table_length >= 0 &&
@@ -27,6 +28,12 @@ void check_sequence(const device_batch& batch, const sequence_rows& sequence, co
     require(batch.positions[row] / layout.block_size < sequence.table_length,
             "step: a block table is too short");
   }
+  if (sequence.num_rows == 0) return;
+  const auto last = static_cast<std::size_t>(sequence.first_row + sequence.num_rows - 1);
+  const auto table = batch.block_tables.begin() + sequence.table_offset;
+  require(std::find(table, table + batch.positions[last] / layout.block_size + 1, no_block) ==
+              table + batch.positions[last] / layout.block_size + 1,
+          "step: a block table has a gap");
 }
 
 }  // namespace
@@ -39,15 +46,16 @@ void check_batch(const device_batch& batch, const model_config& config, const ex
           "step: too many sequences");
   require(batch.positions.size() == batch.tokens.size() && batch.slots.size() == batch.tokens.size(),
           "step: tokens, positions and slots differ in number");
-  const std::int64_t slots = std::int64_t{layout.num_blocks} * layout.block_size;
+  const std::int64_t blocks = std::int64_t{scratch_block(layout)} + 1;
   for (std::size_t row = 0; row < batch.tokens.size(); ++row) {
     require(within(batch.tokens[row], config.vocab_size), "step: a token is not in the vocabulary");
     require(within(batch.positions[row], limits.max_model_len),
             "step: a position is beyond the longest context");
-    require(within(batch.slots[row], slots), "step: a slot is outside the KV memory");
+    require(batch.slots[row] == no_slot || within(batch.slots[row], blocks * layout.block_size),
+            "step: a slot is outside the KV memory");
   }
   for (const std::int32_t block : batch.block_tables) {
-    require(within(block, layout.num_blocks), "step: a block is outside the KV memory");
+    require(block == no_block || within(block, blocks), "step: a block is outside the KV memory");
   }
   for (const block_copy& copy : batch.copies) {
     require(within(copy.from, layout.num_blocks) && within(copy.to, layout.num_blocks),

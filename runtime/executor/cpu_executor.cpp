@@ -9,8 +9,8 @@
 #include "runtime/executor/available_memory.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/decoder.hpp"
-#include "runtime/sampling/sampler.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/sampling/sampler.hpp"
 
 namespace troupe {
 namespace {
@@ -54,6 +54,8 @@ class cpu_executor final : public executor {
     check_batch(batch, config_, limits_, decoder_.layout());
     if (batch.num_rows() > 0) decoder_.forward(batch);
   }
+
+  void load_dummy_hidden_states(std::int32_t rows) override { decoder_.load_dummy_hidden_states(rows); }
 
   void sample(const device_batch& batch, step_result& result) override {
     result.step = batch.step;

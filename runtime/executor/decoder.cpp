@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 
 namespace troupe {
@@ -178,6 +179,11 @@ void decoder::rotate_and_store(const device_batch& batch, const packed_layer& we
     place_heads(row, weights);
     const float* values = qkv_.data() + static_cast<std::size_t>(row) * qkv_width_;
     const std::int32_t slot = batch.slots[static_cast<std::size_t>(row)];
+    if (slot == no_slot) {  // nor may anybody attend for it: what stands there is an older step's
+      std::fill_n(attended_.begin() + static_cast<std::ptrdiff_t>(row * attention_width_), attention_width_,
+                  0.0F);
+      continue;
+    }
     for (std::int32_t head = 0; head < config_.num_kv_heads; ++head) {
       const float* key = values + weights.qkv.columns[1] + head * config_.head_dim;
       const float* value = values + weights.qkv.columns[2] + head * config_.head_dim;
@@ -210,6 +216,12 @@ void decoder::place_heads(std::int32_t row, const packed_layer& weights) {
   for (std::int32_t head = 0; head < config_.num_kv_heads; ++head) {
     place(values + weights.qkv.columns[1] + head * config_.head_dim, weights.key_norm);
   }
+}
+
+void decoder::load_dummy_hidden_states(std::int32_t rows) {
+  const std::size_t count = static_cast<std::size_t>(rows) * hidden_width_;
+  if (rows < 0 || count > hidden_.size()) throw std::invalid_argument("warm-up: too many rows");
+  for (std::size_t i = 0; i < count; ++i) hidden_[i] = static_cast<float>(i % 17) / 8.0F - 1.0F;
 }
 
 void decoder::compute_logits(std::int32_t member, const std::int32_t* rows, std::int32_t count) {

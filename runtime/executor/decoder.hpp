@@ -28,6 +28,9 @@ class decoder {
   // Runs the batch's rows through all layers; hidden states stay until the next call.
   void forward(const device_batch& batch);
 
+  // Hidden states without a forward pass. Throws std::invalid_argument for more rows than a step may have.
+  void load_dummy_hidden_states(std::int32_t rows);
+
   // Inside a task of the team, by every member: logits of `count` rows of the last forward pass, named by
   // `rows`, into logits(0 .. count). Ends with a barrier. count <= head_rows.
   void compute_logits(std::int32_t member, const std::int32_t* rows, std::int32_t count);

@@ -7,7 +7,6 @@
 
 #include "runtime/executor/device_batch.hpp"
 
-
 namespace troupe {
 
 // KV memory: one pool of num_blocks blocks of block_size tokens, all layers together.
@@ -17,6 +16,10 @@ struct kv_layout {
   std::size_t bytes_per_block = 0;
   std::string dtype = {};  // how K and V are stored: "f16", "int8"; empty where nothing is
 };
+
+// One block behind the pool, known to nobody who hands out blocks: the scratch steps of the warm-up live in
+// it.
+inline std::int32_t scratch_block(const kv_layout& layout) { return layout.num_blocks; }
 
 struct executor_limits {
   std::int32_t max_rows = 512;      // rows of one step: max_num_batched_tokens
@@ -38,6 +41,12 @@ class executor {
   // Draws one token per sample row of the step that forward() ran last. `result` is reused: cleared, not
   // freed.
   virtual void sample(const device_batch& batch, step_result& result) = 0;
+  // Whether a step runs best in the exact shape of a bucket that has been warmed up (compiled graphs).
+  virtual bool fixed_shapes() const { return false; }
+  // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows).
+  virtual void load_dummy_hidden_states(std::int32_t) {}
+  // Returns when the device has done all it was asked for.
+  virtual void synchronize() {}
   // The arithmetic in use, for logs and measurements: "avx512vnni", "avx2", "reference", "null".
   virtual std::string kernel_path() const = 0;
 };

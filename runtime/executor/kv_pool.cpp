@@ -41,13 +41,14 @@ result<kv_pool> kv_pool::create(const model_config& config, kernels::kv_dtype dt
         error_code::resource_exhausted,
         fmt::format("the KV memory holds no block: {} bytes given, {} bytes a block", bytes, pool.stride_));
   }
-  // Slots are 32-bit numbers.
+  // Slots are 32-bit numbers, those of the scratch block too.
   const auto most =
-      static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / block_size) / shared * shared;
+      static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / block_size) / shared * shared -
+      shared;
   pool.layout_.block_size = block_size;
   pool.layout_.num_blocks = static_cast<std::int32_t>(std::min(blocks, most));
   auto memory = page_memory::allocate(
-      static_cast<std::size_t>(pool.layout_.num_blocks) * pool.layout_.bytes_per_block, true);
+      (static_cast<std::size_t>(pool.layout_.num_blocks) / shared + 1) * pool.stride_, true);
   if (!memory) return tl::unexpected(memory.error());
   pool.memory_ = std::move(*memory);
   return pool;

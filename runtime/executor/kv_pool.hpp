@@ -21,7 +21,7 @@ namespace troupe {
 class kv_pool {
  public:
   kv_pool() = default;
-  // As many blocks as `bytes` hold. Untouched blocks cost no memory.
+  // As many blocks as `bytes` hold, and the scratch block behind them. Untouched blocks cost no memory.
   // Errors: invalid_argument (block size), unsupported (int8 with heads beyond max_int8_head_dim),
   // resource_exhausted (not even one block).
   static result<kv_pool> create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,

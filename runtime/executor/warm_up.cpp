@@ -3,90 +3,212 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
+
+#include "runtime/executor/sampler_warm_up.hpp"
 
 namespace troupe {
 namespace {
 
-// Builds one batch; hands out the pool's blocks in order.
-class scratch_batch {
+// Builds one scratch step: every block table names the scratch block alone.
+class scratch_builder {
  public:
-  scratch_batch(const kv_layout& layout, std::int32_t vocab_size) : layout_(layout), vocab_size_(vocab_size) {
+  scratch_builder(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size)
+      : layout_(layout), limits_(limits), vocab_size_(vocab_size) {
     sampling_->temperature = 0.0F;
   }
 
-  // Rows at the last `num_rows` of `num_tokens` positions; the last row is sampled.
-  void add_sequence(std::int32_t num_tokens, std::int32_t num_rows) {
+  // `num_rows` rows after `context` tokens, cut to the limits; the last one is sampled.
+  void add_sequence(std::int64_t context, std::int32_t num_rows) {
     const auto sequence = static_cast<std::int32_t>(batch_.sequences.size());
+    num_rows = std::min({num_rows, limits_.max_rows - batch_.num_rows(), limits_.max_model_len});
+    if (num_rows < 1 || sequence >= limits_.max_sequences) return;
+    const auto first =
+        static_cast<std::int32_t>(std::min<std::int64_t>(context, limits_.max_model_len - num_rows));
     sequence_rows rows;
     rows.first_row = batch_.num_rows();
     rows.num_rows = num_rows;
     rows.table_offset = static_cast<std::int32_t>(batch_.block_tables.size());
-    rows.table_length = (num_tokens + layout_.block_size - 1) / layout_.block_size;
-    for (std::int32_t i = 0; i < rows.table_length; ++i) batch_.block_tables.push_back(next_block_ + i);
-    for (std::int32_t position = num_tokens - num_rows; position < num_tokens; ++position) add_row(position);
-    next_block_ += rows.table_length;
+    rows.table_length = (first + num_rows + layout_.block_size - 1) / layout_.block_size;
+    batch_.block_tables.insert(batch_.block_tables.end(), static_cast<std::size_t>(rows.table_length),
+                               scratch_block(layout_));
+    for (std::int32_t position = first; position < first + num_rows; ++position) add_row(position);
     batch_.sequences.push_back(rows);
-
     sample_row sample;
     sample.sequence = sequence;
     sample.row = batch_.num_rows() - 1;
-    sample.position = num_tokens;
+    sample.position = first + num_rows;
     sample.sampling = sampling_;
-    sample.prompt_length = num_tokens;
+    sample.prompt_length = first + num_rows;
     batch_.samples.push_back(std::move(sample));
   }
 
-  std::int32_t blocks_left() const { return layout_.num_blocks - next_block_; }
-  step_batch_ptr finish() { return std::make_shared<const step_batch>(std::move(batch_)); }
+  device_batch finish() { return std::move(batch_); }
 
  private:
+  // The first rows fill the scratch block, the others write nowhere: no two rows write the same slot.
   void add_row(std::int32_t position) {
+    const std::int32_t row = batch_.num_rows();
+    const bool writes = row < layout_.block_size;
+    batch_.slots.push_back(writes ? scratch_block(layout_) * layout_.block_size + row : no_slot);
     batch_.tokens.push_back(position % vocab_size_);
     batch_.positions.push_back(position);
-    batch_.slots.push_back((next_block_ + position / layout_.block_size) * layout_.block_size +
-                           position % layout_.block_size);
   }
 
   kv_layout layout_;
+  executor_limits limits_;
   std::int32_t vocab_size_;
-  std::int32_t next_block_ = 0;
   std::shared_ptr<sampling_params> sampling_ = std::make_shared<sampling_params>();
-  step_batch batch_;
+  device_batch batch_;
 };
 
-warm_up_item prefill(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size) {
-  scratch_batch batch(layout, vocab_size);
-  std::int32_t rows = 0;
-  for (std::int32_t i = 0; i < limits.max_sequences && rows < limits.max_rows && batch.blocks_left() > 0;
-       ++i) {
-    const std::int32_t length =
-        std::min({limits.max_rows - rows, limits.max_model_len, batch.blocks_left() * layout.block_size});
-    batch.add_sequence(length, length);
-    rows += length;
-  }
-  return {fmt::format("prefill, {} tokens", rows), batch.finish()};
+void add_unified(scratch_builder& batch, const unified_bucket& shape, const kv_layout& layout,
+                 const executor_limits& limits) {
+  const std::int32_t wanted = shape.causal ? std::max(1, shape.query / 2) : shape.query;
+  const std::int32_t sequences = std::max(1, std::min(wanted, limits.max_sequences));
+  const std::int64_t context = context_of(shape) / sequences * layout.block_size;
+  for (std::int32_t i = 0; i < sequences; ++i)
+    batch.add_sequence(context, shape.query / sequences + (i < shape.query % sequences ? 1 : 0));
 }
 
-warm_up_item decode(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size,
-                    std::int32_t batch_size) {
-  scratch_batch batch(layout, vocab_size);
-  const std::int32_t context = std::min(layout.block_size, limits.max_model_len);
-  for (std::int32_t i = 0; i < batch_size; ++i) batch.add_sequence(context, 1);
-  return {fmt::format("decode, batch {}", batch_size), batch.finish()};
+// Largest first; the first of equally many rows has the least context where one per row count is enough.
+template <class Bucket>
+std::vector<Bucket> in_order(std::vector<Bucket> buckets, warm_up_extent extent) {
+  std::sort(buckets.begin(), buckets.end(), std::greater<>());
+  if (extent == warm_up_extent::every_bucket) return buckets;
+  std::stable_sort(buckets.begin(), buckets.end(), [](const Bucket& a, const Bucket& b) {
+    return std::pair(-rows_of(a), context_of(a)) < std::pair(-rows_of(b), context_of(b));
+  });
+  const auto same_rows = [](const Bucket& a, const Bucket& b) { return rows_of(a) == rows_of(b); };
+  buckets.erase(std::unique(buckets.begin(), buckets.end(), same_rows), buckets.end());
+  return buckets;
+}
+
+void number(std::vector<warm_up_item>& items, std::size_t begin) {
+  for (std::size_t i = begin; i < items.size(); ++i) {
+    items[i].number = static_cast<std::int32_t>(i - begin + 1);
+    items[i].count = static_cast<std::int32_t>(items.size() - begin);
+  }
+}
+
+void add_phase(std::vector<warm_up_item>& items, warm_up_phase phase, std::vector<bucket> buckets,
+               warm_up_extent extent) {
+  const std::size_t begin = items.size();
+  for (const bucket& shape : in_order(std::move(buckets), extent)) {
+    warm_up_item& item = items.emplace_back();
+    item.phase = phase;
+    item.shape = shape;
+    item.is_first = items.size() == begin + 1;
+  }
+  number(items, begin);
+}
+
+void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unified_bucket>& buckets,
+                       warm_up_extent extent) {
+  const std::size_t begin = items.size();
+  bool causal_before[2] = {false, false};
+  for (const unified_bucket& shape : in_order(buckets, extent)) {
+    warm_up_item& item = items.emplace_back();
+    item.phase = warm_up_phase::unified;
+    item.unified = shape;
+    item.is_first = !std::exchange(causal_before[shape.causal ? 1 : 0], true);
+  }
+  number(items, begin);
+}
+
+void add_sampler_phase(std::vector<warm_up_item>& items, const std::vector<std::int32_t>& sizes) {
+  const std::size_t begin = items.size();
+  for (const std::int32_t size : sizes) {
+    warm_up_item& item = items.emplace_back();
+    item.phase = warm_up_phase::sampler;
+    item.sampler_batch = size;
+  }
+  number(items, begin);
+}
+
+const char* phase_name(warm_up_phase phase) {
+  switch (phase) {
+    case warm_up_phase::prompt:
+      return "Prompt";
+    case warm_up_phase::decode:
+      return "Decode";
+    case warm_up_phase::unified:
+      return "Unified CFG";
+    case warm_up_phase::sampler:
+      return "Sampler";
+  }
+  return "";
+}
+
+std::string shape_text(const warm_up_item& item) {
+  switch (item.phase) {
+    case warm_up_phase::prompt:
+    case warm_up_phase::decode:
+      return fmt::format("batch:{} query:{} blocks:{}", item.shape.batch, item.shape.query,
+                         item.shape.blocks);
+    case warm_up_phase::unified:
+      return fmt::format("query_len:{} shared_blocks:{} unique_blocks:{} ({}causal)", item.unified.query,
+                         item.unified.shared_blocks, item.unified.unique_blocks,
+                         item.unified.causal ? "" : "non-");
+    case warm_up_phase::sampler:
+      return fmt::format("batch:{}", item.sampler_batch);
+  }
+  return "";
 }
 
 }  // namespace
 
-std::vector<warm_up_item> warm_up_items(const kv_layout& layout, const executor_limits& limits,
-                                        std::int32_t vocab_size) {
-  const std::int32_t largest = std::min({limits.max_sequences, limits.max_rows, layout.num_blocks});
-  if (largest < 1 || limits.max_model_len < 1 || vocab_size < 1) return {};
-  std::vector<warm_up_item> items{prefill(layout, limits, vocab_size)};
-  for (std::int32_t size = 1; size < largest; size *= 2)
-    items.push_back(decode(layout, limits, vocab_size, size));
-  items.push_back(decode(layout, limits, vocab_size, largest));
+std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
+                                        std::int32_t block_size, warm_up_extent extent) {
+  std::vector<warm_up_item> items;
+  if (plan.strategy == bucketing_strategy::unified) {
+    add_unified_phase(items, plan.unified, extent);
+  } else if (plan.prompt.empty() && plan.decode.empty()) {
+    const std::int32_t blocks = std::max(1, limits.max_rows / block_size);
+    add_phase(items, warm_up_phase::prompt, {{1, limits.max_rows, 0}}, extent);
+    add_phase(items, warm_up_phase::decode, {{std::min(limits.max_sequences, limits.max_rows), 1, blocks}},
+              extent);
+  } else {
+    add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
+    add_phase(items, warm_up_phase::decode, plan.decode, extent);
+  }
+  add_sampler_phase(items, sampler_batch_sizes(plan));
   return items;
+}
+
+device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
+                           std::int32_t vocab_size) {
+  scratch_builder batch(layout, limits, vocab_size);
+  const std::int64_t context = std::int64_t{item.shape.blocks} * layout.block_size;
+  switch (item.phase) {
+    case warm_up_phase::prompt:
+      for (std::int32_t i = 0; i < item.shape.batch; ++i) batch.add_sequence(context, item.shape.query);
+      break;
+    case warm_up_phase::decode:  // its own row is in the last of its blocks
+      for (std::int32_t i = 0; i < item.shape.batch; ++i)
+        batch.add_sequence(std::max<std::int64_t>(context - item.shape.query, 0), item.shape.query);
+      break;
+    case warm_up_phase::unified:
+      add_unified(batch, item.unified, layout, limits);
+      break;
+    case warm_up_phase::sampler:
+      break;
+  }
+  return batch.finish();
+}
+
+std::string describe(const warm_up_item& item, std::uint64_t free_bytes) {
+  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+  return fmt::format("[Warmup][{}][{}/{}] {} free_mem:{:.2f} GiB", phase_name(item.phase), item.number,
+                     item.count, shape_text(item), static_cast<double>(free_bytes) / gib);
+}
+
+void run_warm_up(executor& device, const warm_up_task& task) {
+  if (task.item.phase == warm_up_phase::sampler) return warm_up_sampler(device, task.item.sampler_batch);
+  step_result scratch;
+  device.forward(task.batch);
+  device.sample(task.batch, scratch);
 }
 
 }  // namespace troupe

@@ -1,24 +1,60 @@
-// Scratch steps that make an executor touch everything once before the first request: code, memory, thread
-// team.
+// Warm-up: scratch steps in every bucket, then the sampler's settings, so that the first requests find code
+// compiled or tuned and memory touched. Nothing of it can change a token: scratch steps read and write the
+// executor's scratch block alone (scratch_block), which no sequence is ever given.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "runtime/bucketing/make_buckets.hpp"
+#include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/step_batch.hpp"
 
 namespace troupe {
 
+enum class warm_up_phase { prompt, decode, unified, sampler };
+
+// One scratch step, or one batch size of the sampler.
 struct warm_up_item {
-  std::string name;  // "prefill, 512 tokens"; "decode, batch 4"
-  step_batch_ptr batch;
+  warm_up_phase phase = warm_up_phase::prompt;
+  bucket shape = {};               // prompt, decode
+  unified_bucket unified = {};     // unified
+  std::int32_t sampler_batch = 0;  // sampler
+  std::int32_t number = 1;         // of its phase, from 1 ...
+  std::int32_t count = 1;          // ... to this
+  // Whether lazy warm-up does it before the first request: one prefill, one decode.
+  bool is_first = false;
 };
 
-// One prefill of as many rows as a step may have, and one decode of each batch size 1, 2, 4, ...,
-// max_sequences. The batches use blocks from the pool's start as if nobody held any: run them only while no
-// sequence does. What they leave in KV memory is never read, since a row reads only what its own sequence has
-// written before.
-std::vector<warm_up_item> warm_up_items(const kv_layout& layout, const executor_limits& limits,
-                                        std::int32_t vocab_size);
+// Whether every bucket needs a step of its own (compiled graphs), or one for each number of rows is enough,
+// since steps of equally many rows run the same code.
+enum class warm_up_extent { every_bucket, every_row_count };
+
+// The largest first, phase by phase: prompts, decodes (or unified), sampler; the sampler's batch sizes are 0,
+// 1 and those of the decode buckets, ascending. Without buckets one prefill of max_rows and one decode of
+// max_sequences.
+std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
+                                        std::int32_t block_size, warm_up_extent extent);
+
+// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
+// What a step can never be (beyond the limits or the longest context) is cut to what it can.
+device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
+                           std::int32_t vocab_size);
+
+// "[Warmup][Prompt][1/36] batch:1 query:1024 blocks:0 free_mem:11.16 GiB",
+// "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) free_mem:...".
+std::string describe(const warm_up_item& item, std::uint64_t free_bytes);
+
+// What the runner is sent: the item and, but for the sampler, its step.
+struct warm_up_task {
+  warm_up_item item;
+  device_batch batch;
+};
+using warm_up_task_ptr = std::shared_ptr<const warm_up_task>;
+
+// Throws what the executor throws.
+void run_warm_up(executor& device, const warm_up_task& task);
 
 }  // namespace troupe

@@ -86,7 +86,8 @@ device_batch executor_driver::build(const std::vector<chunk>& chunks) {
 }
 
 void executor_driver::step(const std::vector<chunk>& chunks) {
-  const device_batch batch = build(chunks);
+  const device_batch built = build(chunks);
+  const device_batch& batch = change_(built);
   step_result result;
   device_.forward(batch);
   device_.sample(batch, result);

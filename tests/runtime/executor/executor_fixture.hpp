@@ -2,8 +2,10 @@
 // together, how prompts are cut, which blocks hold what.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/executor/executor.hpp"
@@ -46,6 +48,10 @@ class executor_driver {
 
   const driver_sequence& operator[](std::size_t sequence) const { return sequences_[sequence]; }
   std::vector<token_id> output(std::size_t sequence) const;
+  // From now on every step runs what `change` makes of its batch; sequences and samples keep their order.
+  void change_batches(std::function<const device_batch&(const device_batch&)> change) {
+    change_ = std::move(change);
+  }
   // The batch of the given chunks, without running it.
   device_batch build(const std::vector<chunk>& chunks);
 
@@ -55,6 +61,8 @@ class executor_driver {
   std::vector<std::int32_t> free_blocks_;  // taken from the back
   std::vector<driver_sequence> sequences_;
   std::uint64_t step_ = 0;
+  std::function<const device_batch&(const device_batch&)> change_ =
+      [](const device_batch& batch) -> const device_batch& { return batch; };
 };
 
 sampling_params greedy();

@@ -4,52 +4,175 @@
 
 #include <set>
 
+#include "runtime/executor/sampler_warm_up.hpp"
+#include "runtime/executor/warm_up_course.hpp"
+
 namespace troupe {
 namespace {
 
-const executor_limits limits{.max_rows = 64, .max_sequences = 6, .max_model_len = 40};
+const kv_layout layout{16, 100, 1};
+const executor_limits limits{.max_rows = 64, .max_sequences = 6, .max_model_len = 200, .block_size = 16};
 
-void expect_well_formed(const step_batch& batch, const kv_layout& layout, const executor_limits& allowed) {
-  EXPECT_LE(batch.num_rows(), allowed.max_rows);
-  EXPECT_LE(static_cast<std::int32_t>(batch.sequences.size()), allowed.max_sequences);
-  EXPECT_EQ(batch.samples.size(), batch.sequences.size());
-  std::set<std::int32_t> slots(batch.slots.begin(), batch.slots.end());
-  EXPECT_EQ(slots.size(), batch.slots.size());
-  for (const std::int32_t block : batch.block_tables) EXPECT_LT(block, layout.num_blocks);
-  for (const sequence_rows& rows : batch.sequences)
-    for (std::int32_t row = rows.first_row; row < rows.first_row + rows.num_rows; ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      const std::int32_t position = batch.positions[at];
-      EXPECT_LT(position, allowed.max_model_len);
-      ASSERT_LT(position / layout.block_size, rows.table_length);
-      const std::int32_t block =
-          batch.block_tables[static_cast<std::size_t>(rows.table_offset + position / layout.block_size)];
-      EXPECT_EQ(batch.slots[at], block * layout.block_size + position % layout.block_size);
-    }
+bucket_plan plan_of(std::vector<bucket> prompt, std::vector<bucket> decode) {
+  bucket_plan plan;
+  plan.strategy = bucketing_strategy::exponential;
+  plan.prompt = std::move(prompt);
+  plan.decode = std::move(decode);
+  return plan;
 }
 
-TEST(WarmUp, IsOnePrefillAndADecodeOfEveryPowerOfTwoAndTheLargestBatch) {
-  const kv_layout layout{16, 100, 1};
-  const auto items = warm_up_items(layout, limits, 50);
-  std::vector<std::string> names;
+std::vector<std::string> lines(const std::vector<warm_up_item>& items) {
+  std::vector<std::string> out;
   for (const warm_up_item& item : items) {
-    names.push_back(item.name);
-    expect_well_formed(*item.batch, layout, limits);
+    const std::string line = describe(item, 11983195566);
+    out.push_back(line.substr(0, line.find(" free_mem")));
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"prefill, 64 tokens", "decode, batch 1", "decode, batch 2",
-                                             "decode, batch 4", "decode, batch 6"}));
+  return out;
 }
 
-TEST(WarmUp, StaysWithinAPoolThatIsTooSmallForTheLargestStep) {
-  const kv_layout layout{16, 3, 1};
-  const auto items = warm_up_items(layout, limits, 50);
-  ASSERT_EQ(items.size(), 4U);  // prefill, decodes of 1, 2 and 3
-  for (const warm_up_item& item : items) expect_well_formed(*item.batch, layout, limits);
-  EXPECT_EQ(items[0].batch->num_rows(), 40);  // one sequence of max_model_len holds all three blocks
-  EXPECT_EQ(items[3].batch->num_rows(), 3);
+TEST(WarmUp, RunsTheLargestBucketsFirstPhaseByPhase) {
+  const auto plan = plan_of({{1, 16, 0}, {1, 16, 4}, {1, 32, 0}}, {{1, 1, 4}, {1, 1, 8}, {2, 1, 4}});
+  EXPECT_EQ(
+      lines(warm_up_items(plan, limits, 16, warm_up_extent::every_bucket)),
+      (std::vector<std::string>{
+          "[Warmup][Prompt][1/3] batch:1 query:32 blocks:0",
+          "[Warmup][Prompt][2/3] batch:1 query:16 blocks:4",
+          "[Warmup][Prompt][3/3] batch:1 query:16 blocks:0", "[Warmup][Decode][1/3] batch:2 query:1 blocks:4",
+          "[Warmup][Decode][2/3] batch:1 query:1 blocks:8", "[Warmup][Decode][3/3] batch:1 query:1 blocks:4",
+          "[Warmup][Sampler][1/3] batch:0", "[Warmup][Sampler][2/3] batch:1",
+          "[Warmup][Sampler][3/3] batch:2"}));
 }
 
-TEST(WarmUp, HasNothingToDoWithoutBlocks) { EXPECT_TRUE(warm_up_items({16, 0, 1}, limits, 50).empty()); }
+TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
+  const auto plan =
+      plan_of({{1, 32, 2}, {1, 32, 0}, {2, 16, 1}, {1, 16, 4}}, {{1, 1, 8}, {1, 1, 4}, {2, 1, 4}});
+  EXPECT_EQ(
+      lines(warm_up_items(plan, limits, 16, warm_up_extent::every_row_count)),
+      (std::vector<std::string>{
+          "[Warmup][Prompt][1/2] batch:1 query:32 blocks:0",
+          "[Warmup][Prompt][2/2] batch:1 query:16 blocks:4", "[Warmup][Decode][1/2] batch:2 query:1 blocks:4",
+          "[Warmup][Decode][2/2] batch:1 query:1 blocks:4", "[Warmup][Sampler][1/3] batch:0",
+          "[Warmup][Sampler][2/3] batch:1", "[Warmup][Sampler][3/3] batch:2"}));
+}
+
+TEST(WarmUp, TellsUnifiedBucketsAsDocumented) {
+  warm_up_item item;
+  item.phase = warm_up_phase::unified;
+  item.unified = {2048, 256, 2890, true};
+  item.number = 2;
+  item.count = 375;
+  EXPECT_EQ(describe(item, 11983195566),
+            "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) "
+            "free_mem:11.16 GiB");
+  const auto plan = make_buckets({.strategy = bucketing_strategy::unified}, {32, 2048, 128, 1024, 5781});
+  ASSERT_TRUE(plan.has_value());
+  const auto items = warm_up_items(*plan, limits, 128, warm_up_extent::every_bucket);
+  EXPECT_EQ(items[1].count, 375);
+  EXPECT_EQ(lines(items)[1],
+            "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal)");
+  EXPECT_EQ(lines(items)[374],
+            "[Warmup][Unified CFG][375/375] query_len:8 shared_blocks:0 unique_blocks:0 (causal)");
+}
+
+TEST(WarmUp, RunsAPrefillAndADecodeWithoutBuckets) {
+  const auto items = warm_up_items({}, limits, 16, warm_up_extent::every_bucket);
+  EXPECT_EQ(lines(items),
+            (std::vector<std::string>{"[Warmup][Prompt][1/1] batch:1 query:64 blocks:0",
+                                      "[Warmup][Decode][1/1] batch:6 query:1 blocks:4",
+                                      "[Warmup][Sampler][1/2] batch:0", "[Warmup][Sampler][2/2] batch:1"}));
+}
+
+void expect_well_formed(const device_batch& batch) {
+  EXPECT_LE(batch.num_rows(), limits.max_rows);
+  EXPECT_LE(static_cast<std::int32_t>(batch.sequences.size()), limits.max_sequences);
+  EXPECT_EQ(batch.samples.size(), batch.sequences.size());
+  std::set<std::int32_t> written;
+  for (const std::int32_t slot : batch.slots) {
+    if (slot == no_slot) continue;
+    EXPECT_TRUE(written.insert(slot).second) << "two rows write slot " << slot;
+    EXPECT_EQ(slot / layout.block_size, layout.num_blocks);
+  }
+  for (const std::int32_t block : batch.block_tables) EXPECT_EQ(block, layout.num_blocks);
+  for (const sequence_rows& rows : batch.sequences) {
+    const auto last = static_cast<std::size_t>(rows.first_row + rows.num_rows - 1);
+    EXPECT_LT(batch.positions[last], limits.max_model_len);
+    EXPECT_EQ(rows.table_length, batch.positions[last] / layout.block_size + 1);
+  }
+}
+
+TEST(ScratchBatch, TouchesTheScratchBlockAlone) {
+  for (const bucket& shape : std::vector<bucket>{{1, 64, 0},
+                                                 {1, 64, 8},
+                                                 {2, 32, 1},
+                                                 {6, 1, 4},
+                                                 {50, 1, 4000},
+                                                 {3, 100, 0},
+                                                 {1, 500, 0},
+                                                 {1, 1, 0}}) {
+    for (const warm_up_phase phase : {warm_up_phase::prompt, warm_up_phase::decode}) {
+      const auto batch = scratch_batch({.phase = phase, .shape = shape}, layout, limits, 50);
+      EXPECT_FALSE(batch.sequences.empty());
+      expect_well_formed(batch);
+    }
+  }
+  for (const unified_bucket& shape : std::vector<unified_bucket>{
+           {64, 0, 0, true}, {6, 4, 8, false}, {40, 100, 100, true}, {1, 0, 1, true}}) {
+    const auto batch = scratch_batch({.phase = warm_up_phase::unified, .unified = shape}, layout, limits, 50);
+    EXPECT_EQ(batch.num_rows(), shape.query);
+    expect_well_formed(batch);
+  }
+}
+
+TEST(ScratchBatch, HasTheShapeOfItsBucket) {
+  const auto prompt =
+      scratch_batch({.phase = warm_up_phase::prompt, .shape = {2, 24, 3}}, layout, limits, 50);
+  ASSERT_EQ(prompt.sequences.size(), 2U);
+  EXPECT_EQ(prompt.num_rows(), 48);
+  EXPECT_EQ(prompt.positions[0], 48);
+  const auto decode = scratch_batch({.phase = warm_up_phase::decode, .shape = {3, 1, 4}}, layout, limits, 50);
+  EXPECT_EQ(decode.positions, (std::vector<std::int32_t>{63, 63, 63}));
+}
+
+TEST(WarmUpCourse, ServesAfterAllOfAFullOne) {
+  const auto items =
+      warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}}), limits, 16, warm_up_extent::every_bucket);
+  warm_up_course course(items, warm_up_mode::full);
+  EXPECT_EQ(course.total(), 5);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(course.ready());
+    ASSERT_NE(course.next(), nullptr);
+    course.advance();
+  }
+  EXPECT_TRUE(course.ready() && course.finished());
+  EXPECT_EQ(course.next(), nullptr);
+  EXPECT_EQ(course.share(), 1.0);
+}
+
+TEST(WarmUpCourse, ServesAfterOnePrefillAndOneDecodeOfALazyOne) {
+  const auto items = warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), limits, 16,
+                                   warm_up_extent::every_bucket);
+  warm_up_course course(items, warm_up_mode::lazy);
+  EXPECT_EQ(course.needed(), 2);
+  EXPECT_EQ(course.next()->shape, (bucket{1, 32, 0}));
+  course.advance();
+  EXPECT_FALSE(course.ready());
+  EXPECT_EQ(course.next()->shape, (bucket{2, 1, 4}));
+  course.advance();
+  EXPECT_TRUE(course.ready());
+  EXPECT_FALSE(course.finished());
+  std::set<std::pair<int, std::int32_t>> rest;
+  for (; course.next() != nullptr; course.advance())
+    rest.emplace(static_cast<int>(course.next()->phase), course.next()->number);
+  EXPECT_EQ(rest.size(), items.size() - 2);
+}
+
+TEST(WarmUpCourse, LeavesEverythingOutWhereItIsSkipped) {
+  const auto items = warm_up_items({}, limits, 16, warm_up_extent::every_bucket);
+  const warm_up_course course(items, warm_up_mode::skip);
+  EXPECT_TRUE(course.ready() && course.finished());
+  EXPECT_EQ(course.next(), nullptr);
+  EXPECT_EQ(course.share(), 1.0);
+}
 
 }  // namespace
 }  // namespace troupe

@@ -1,0 +1,33 @@
+// The sampler's warm-up, after vLLM's for Gaudi (hpu_model_runner.py, warmup_sampler): every batch size with
+// every setting, once with the batch changed and once as it was, through the executor's own sampling.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/bucketing/make_buckets.hpp"
+#include "runtime/executor/executor.hpp"
+
+namespace troupe {
+
+// A new way of sampling gets its line in this table.
+struct sampler_setting {
+  float temperature = 0.0F;
+  float top_p = 1.0F;
+  std::int32_t top_k = 0;
+};
+std::span<const sampler_setting> sampler_settings();
+
+// 0, 1 and the distinct batch sizes of the decode buckets, ascending.
+std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan);
+
+// "Warming up sampler with batch sizes: [0, 1, 138] and following configs:", then a line per setting,
+// "temp=0.7, top_p=0.9, top_k=50, batch_changed=True", then "Starting sampler warmup...".
+std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> sizes);
+
+// One batch size: dummy hidden states and requests, all settings with the batch changed, then all as it was.
+// Throws what the executor throws.
+void warm_up_sampler(executor& device, std::int32_t batch_size);
+
+}  // namespace troupe

@@ -1,0 +1,24 @@
+#include "runtime/executor/warm_up_course.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+
+warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mode) {
+  if (mode == warm_up_mode::skip) return;
+  items_ = std::move(items);
+  before_ready_ = items_.size();
+  if (mode == warm_up_mode::full) return;
+  const auto rest = std::stable_partition(items_.begin(), items_.end(),
+                                          [](const warm_up_item& item) { return item.is_first; });
+  before_ready_ = static_cast<std::size_t>(rest - items_.begin());
+}
+
+const warm_up_item* warm_up_course::next() const { return finished() ? nullptr : &items_[done_]; }
+
+double warm_up_course::share() const {
+  return items_.empty() ? 1.0 : static_cast<double>(done_) / static_cast<double>(items_.size());
+}
+
+}  // namespace troupe

@@ -1,0 +1,42 @@
+// In which order warm-up goes on, and when the engine may serve: a plain state machine that the supervisor
+// steps through.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/executor/warm_up.hpp"
+
+namespace troupe {
+
+// skip: nothing. full: everything before the first request. lazy: one prefill and one decode before it, the
+// rest while nothing runs.
+enum class warm_up_mode { skip, full, lazy };
+
+class warm_up_course {
+ public:
+  warm_up_course() = default;  // nothing to do
+  warm_up_course(std::vector<warm_up_item> items, warm_up_mode mode);
+
+  // The item to run next; nullptr where all are done.
+  const warm_up_item* next() const;
+  // The item that next() gave has been run.
+  void advance() { ++done_; }
+
+  // Whether requests may be served: nothing is left that comes before them.
+  bool ready() const { return done_ >= before_ready_; }
+  bool finished() const { return done_ >= items_.size(); }
+
+  std::int32_t done() const { return static_cast<std::int32_t>(done_); }
+  std::int32_t total() const { return static_cast<std::int32_t>(items_.size()); }
+  // Of those that come before the first request.
+  std::int32_t needed() const { return static_cast<std::int32_t>(before_ready_); }
+  double share() const;  // 0..1; 1 where there is nothing to do
+
+ private:
+  std::vector<warm_up_item> items_;  // in the order in which they are run
+  std::size_t before_ready_ = 0;
+  std::size_t done_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,123 @@
+#include "runtime/executor/sampler_warm_up.hpp"
+
+#include <gtest/gtest.h>
+
+#include "runtime/executor/cpu_executor.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+// What one call of sample() was given.
+struct call {
+  std::size_t rows = 0;
+  sampling_params setting = {};
+  const void* rows_at = nullptr;  // tells a rebuilt batch from the same one
+};
+
+class recorder final : public executor {
+ public:
+  kv_layout layout() const override { return {16, 8, 1}; }
+  void forward(const device_batch&) override {
+    ADD_FAILURE() << "the sampler's warm-up runs no forward pass";
+  }
+  void load_dummy_hidden_states(std::int32_t rows) override { hidden.push_back(rows); }
+  void sample(const device_batch& batch, step_result& result) override {
+    EXPECT_TRUE(result.tokens.empty()) << "results are reset before every setting";
+    call one;
+    one.rows = batch.samples.size();
+    if (!batch.samples.empty()) {
+      one.setting = *batch.samples.front().sampling;
+      one.rows_at = batch.samples.data();
+    }
+    EXPECT_EQ(batch.sequences.size(), batch.samples.size());
+    for (const sequence_rows& each : batch.sequences) EXPECT_EQ(each.table_length, 1);
+    for (const sample_row& each : batch.samples) EXPECT_EQ(each.history.size(), 2U);
+    calls.push_back(one);
+    result.tokens.resize(batch.samples.size());
+  }
+  void synchronize() override { ++synchronized; }
+  std::string kernel_path() const override { return "recorder"; }
+
+  std::vector<std::int32_t> hidden;
+  std::vector<call> calls;
+  int synchronized = 0;
+};
+
+TEST(SamplerWarmUp, TellsSizesAndSettingsAsDocumented) {
+  const std::vector<std::int32_t> sizes{0, 1, 138};
+  EXPECT_EQ(describe_sampler_warm_up(sizes),
+            (std::vector<std::string>{
+                "Warming up sampler with batch sizes: [0, 1, 138] and following configs:",
+                "temp=0.0, top_p=1.0, top_k=0, batch_changed=True",
+                "temp=1.0, top_p=1.0, top_k=0, batch_changed=True",
+                "temp=0.7, top_p=0.9, top_k=50, batch_changed=True",
+                "temp=0.3, top_p=0.95, top_k=20, batch_changed=True",
+                "temp=1.2, top_p=0.8, top_k=100, batch_changed=True",
+                "temp=0.8, top_p=0.85, top_k=0, batch_changed=True",
+                "temp=0.0, top_p=1.0, top_k=0, batch_changed=False",
+                "temp=1.0, top_p=1.0, top_k=0, batch_changed=False",
+                "temp=0.7, top_p=0.9, top_k=50, batch_changed=False",
+                "temp=0.3, top_p=0.95, top_k=20, batch_changed=False",
+                "temp=1.2, top_p=0.8, top_k=100, batch_changed=False",
+                "temp=0.8, top_p=0.85, top_k=0, batch_changed=False", "Starting sampler warmup..."}));
+}
+
+TEST(SamplerWarmUp, HasTheBatchSizesOfTheDecodeBuckets) {
+  bucket_plan plan;
+  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1}));
+  plan.decode = {{138, 1, 16}, {138, 1, 32}};
+  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1, 138}));
+  plan.decode = {{1, 1, 16}, {4, 1, 16}, {2, 1, 16}};
+  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1, 2, 4}));
+}
+
+TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
+  recorder device;
+  warm_up_sampler(device, 3);
+  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{3}));
+  ASSERT_EQ(device.calls.size(), 12U);
+  EXPECT_EQ(device.synchronized, 1);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const sampler_setting& expected = sampler_settings()[i % 6];
+    EXPECT_EQ(device.calls[i].rows, 3U);
+    EXPECT_EQ(device.calls[i].setting.temperature, expected.temperature) << i;
+    EXPECT_EQ(device.calls[i].setting.top_p, expected.top_p) << i;
+    EXPECT_EQ(device.calls[i].setting.top_k, expected.top_k) << i;
+    if (i >= 6) {
+      EXPECT_EQ(device.calls[i].rows_at, device.calls[5].rows_at) << i;
+    }
+  }
+}
+
+TEST(SamplerWarmUp, TakesABatchOfNobody) {
+  recorder device;
+  warm_up_sampler(device, 0);
+  EXPECT_EQ(device.calls.size(), 12U);
+}
+
+TEST(SamplerWarmUp, GoesThroughTheExecutorsOwnSamplingAndChangesNothing) {
+  const auto model = test::load_from_memory(test::tiny_model({}));
+  cpu_executor_options options;
+  options.limits = {.max_rows = 32, .max_sequences = 8, .kv_cache_bytes = 1U << 20};
+  options.threads = 2;
+  const auto generate = [&](bool warm) {
+    auto device = make_cpu_executor(model, options);
+    EXPECT_TRUE(device.has_value());
+    test::executor_driver driver(**device);
+    sampling_params sampling;
+    sampling.seed = 5;
+    const auto one = driver.add({1, 2, 3}, sampling);
+    for (int i = 0; i < 6; ++i) {
+      driver.step({{one, i == 0 ? 3 : 1}});
+      if (warm)
+        for (const std::int32_t size : {0, 1, 8}) warm_up_sampler(**device, size);
+    }
+    return driver.output(one);
+  };
+  EXPECT_EQ(generate(true), generate(false));
+}
+
+}  // namespace
+}  // namespace troupe
