@@ -154,6 +154,10 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.tokenizer.metrics = ports.metrics;
   parts.tokenizer_workers = options.tokenizer_workers;
   parts.board = board;
+  parts.buckets = std::move(engine.buckets);
+  parts.pad_to_buckets = engine.pad_to_buckets;
+  parts.padded = engine.padded;
+  parts.warm_up = options.warm_up;
   parts.device = std::move(engine.device);
   supervisor = system->spawn(supervisor_behavior, std::move(parts));
   supervisor->attach_functor([board = board](const caf::error& reason) {

@@ -12,6 +12,7 @@
 #include "actors/company_board.hpp"
 #include "actors/load_engine.hpp"
 #include "actors/net/engine_port.hpp"
+#include "runtime/executor/warm_up_course.hpp"
 #include "runtime/result.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -38,6 +39,8 @@ struct company_options {
   std::chrono::nanoseconds request_timeout{0};                         // from arrival; 0: none
   std::chrono::nanoseconds queue_timeout{0};                           // until its first step; 0: none
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
+
+  std::optional<warm_up_mode> warm_up;  // unset: what suits the device
 
   std::int32_t tokenizer_workers = 2;
   // Where the actors live: a system of the embedding program's, which must outlive the company, or its own.

@@ -83,8 +83,8 @@ using kv_cache_actor = caf::typed_actor<
 
 // model_runner: the executor; the only one that touches the device and the only one that blocks.
 using model_runner_actor = caf::typed_actor<
-    // Executes a scratch step and forgets what it sampled.
-    caf::replies_to<msg::warm_up, step_batch_ptr>::with<msg::warmed_up>,
+    // Executes an item of the warm-up and forgets it; a bucket that fails is left out.
+    caf::replies_to<msg::warm_up, warm_up_task_ptr>::with<msg::warmed_up>,
     // Executes one step; answers an error where the step threw, and goes on.
     caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>>;
 
@@ -103,6 +103,8 @@ using company_roster_ptr = std::shared_ptr<const company_roster>;
 using supervisor_actor = caf::typed_actor<
     // Starts the actors in order and answers with their handles, then warms up; readiness shows on the board.
     caf::replies_to<msg::start_company>::with<company_roster_ptr>,
+    // Goes on with a lazy warm-up where nothing runs.
+    caf::reacts_to<msg::continue_warm_up>,
     // Watches, drains and ends this gateway with the others.
     caf::reacts_to<msg::add_gateway, gateway_actor>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have

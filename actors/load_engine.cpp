@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -43,6 +44,22 @@ void log_kv_cache(const kv_layout& layout) {
                layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes);
 }
 
+engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks) {
+  return {options.max_num_seqs, options.max_num_batched_tokens, options.block_size, max_model_len,
+          num_blocks};
+}
+
+// What padded steps may need. Rows and batch sizes do not depend on the number of blocks, which is not known
+// before the device has its memory.
+result<padded_limits> padded_step(const engine_options& options, std::int32_t max_model_len) {
+  if (!options.pad_to_buckets.value_or(false)) return padded_limits{};
+  const bucket_dimension& blocks = options.bucketing.decode.blocks;
+  const std::int32_t any = std::max({1, options.block_size, blocks.min.value_or(1), blocks.max.value_or(1)});
+  const auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, any));
+  if (!plan) return tl::unexpected<error>(plan.error());
+  return largest_padded(*plan, options.max_num_batched_tokens, options.max_num_seqs);
+}
+
 }  // namespace
 
 std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
@@ -68,8 +85,12 @@ result<loaded_engine> load_engine(const engine_options& options) {
                                .max_model_len = *length,
                                .block_size = options.block_size,
                                .kv_cache_bytes = options.kv_cache_bytes};
+  const result<padded_limits> padded = padded_step(options, *length);
+  if (!padded) return tl::unexpected<error>(padded.error());
   cpu_executor_options cpu;
   cpu.limits = limits;
+  cpu.limits.max_rows = std::max(limits.max_rows, padded->rows);
+  cpu.limits.max_sequences = std::max(limits.max_sequences, padded->sequences);
   cpu.memory_utilization = options.memory_utilization;
   cpu.threads = options.threads;
   cpu.kernel_path = options.kernel_path;
@@ -87,6 +108,11 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.chat = std::move(*chat);
   engine.name = std::filesystem::path(options.model_path).stem().string();
   engine.max_model_len = *length;
+  engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
+  engine.padded = *padded;
+  auto buckets = make_buckets(options.bucketing, sizes_of(options, *length, layout.num_blocks));
+  if (!buckets) return tl::unexpected<error>(buckets.error());
+  engine.buckets = std::move(*buckets);
   return engine;
 }
 

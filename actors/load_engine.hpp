@@ -3,11 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/pad_batch.hpp"
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
@@ -22,8 +25,10 @@ struct engine_options {
   std::size_t kv_cache_bytes = std::size_t{1} << 30U;
   std::string kv_cache_dtype = "auto";
   double memory_utilization = 0;  // above 0: this share of the free memory in place of kv_cache_bytes
-  std::int32_t threads = 0;  // of the executor; 0: one per core that the process may use
+  std::int32_t threads = 0;       // of the executor; 0: one per core that the process may use
   std::string kernel_path = "auto";
+  bucketing_options bucketing;
+  std::optional<bool> pad_to_buckets;  // unset: where the device runs fixed shapes
 };
 
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
@@ -33,6 +38,10 @@ struct loaded_engine {
   std::shared_ptr<const chat_template> chat;
   std::string name;                // the file's name without its extension
   std::int32_t max_model_len = 0;  // longest context in tokens
+  bucket_plan buckets;             // what its steps are rounded up to, or counted by
+  bool pad_to_buckets = false;
+  // The largest step that the device takes, where that is more than the scheduler plans; else 0.
+  padded_limits padded;
 };
 
 // Repacks the weights and takes all memory; says in the log what it does. Errors: those of load_model,

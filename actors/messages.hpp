@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/client_calls.hpp"
+#include "runtime/executor/warm_up.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler/scheduler.hpp"
@@ -112,14 +113,17 @@ struct expire {};
 
 // The tokenizers, in the order of their shards. Beside it: tokenizer_pool.
 struct connect_tokenizers {};
-// Execute one scratch step and forget it. Beside it: step_batch_ptr.
+// Execute one item of the warm-up and forget it. Beside it: warm_up_task_ptr.
 struct warm_up {
   std::int32_t item = 0;
 };
 struct warmed_up {
   std::int32_t item = 0;
   std::int64_t nanoseconds = 0;
+  bool succeeded = true;
 };
+// The supervisor's reminder to itself: look whether nothing runs and go on warming up.
+struct continue_warm_up {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
 struct start_company {};
 // To the supervisor: watch this gateway too. Beside it: gateway_actor.
@@ -247,7 +251,11 @@ auto inspect(Inspector& f, warm_up& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, warmed_up& x) {
-  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds);
+  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds, x.succeeded);
+}
+template <class Inspector>
+auto inspect(Inspector& f, continue_warm_up&) {
+  return f(caf::meta::type_name("continue_warm_up"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, start_company&) {
@@ -339,6 +347,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::expire))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::connect_tokenizers))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::continue_warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
@@ -363,6 +372,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_demand_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_reservation_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_result_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::warm_up_task_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::token_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stream_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::client_stream_ptr)

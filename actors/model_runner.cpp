@@ -5,12 +5,23 @@
 #include <exception>
 #include <utility>
 
+#include "runtime/bucketing/bucket_text.hpp"
+#include "runtime/executor/pad_batch.hpp"
+
 namespace troupe {
+
+void model_runner_state::start(model_runner_parts parts) {
+  device_ = std::move(parts.device);
+  metrics_ = std::move(parts.metrics);
+  block_size_ = device_->layout().block_size;
+  buckets_ = step_buckets(parts.buckets, block_size_);
+  pad_to_buckets_ = parts.pad_to_buckets;
+}
 
 std::optional<std::chrono::nanoseconds> model_runner_state::execute(const step_batch& batch,
                                                                     step_result& result) try {
   const auto begin = std::chrono::steady_clock::now();
-  const device_batch& rows = feed_.resolve(batch);
+  const device_batch& rows = in_buckets(feed_.resolve(batch));
   device_->forward(rows);
   device_->sample(rows, result);
   return std::chrono::steady_clock::now() - begin;
@@ -19,12 +30,50 @@ std::optional<std::chrono::nanoseconds> model_runner_state::execute(const step_b
   return std::nullopt;
 }
 
-caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& request,
-                                                        const step_batch& batch) {
-  step_result scratch;
-  const auto took = execute(batch, scratch);
-  if (!took) return caf::make_error(caf::sec::runtime_error, "warm-up failed");
-  return msg::warmed_up{request.item, took->count()};
+const device_batch& model_runner_state::in_buckets(const device_batch& rows) {
+  if (buckets_.empty()) return rows;
+  const step_placement placement = buckets_.place(rows);
+  count(placement);
+  if (!pad_to_buckets_) return rows;
+  std::int32_t padding = 0;
+  pad_batch(rows, placement, block_size_, padded_, padding);
+  metrics_->add_bucket_padding(static_cast<std::uint64_t>(padding));
+  return padded_;
+}
+
+void model_runner_state::count(const step_placement& placement) {
+  if (placement.prompt) metrics_->count_bucket_execution(to_string(*placement.prompt));
+  if (placement.decode) metrics_->count_bucket_execution(to_string(*placement.decode));
+  if (placement.unified) metrics_->count_bucket_execution(to_string(*placement.unified));
+  if (placement.fallbacks() == 0) return;
+  metrics_->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
+  if (!pad_to_buckets_) return;  // every step runs as it is: nothing to warn of
+  const auto warn = [](const char* kind, const auto& shape) {
+    spdlog::warn("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(shape));
+  };
+  if (placement.prompt_beyond && buckets_.is_new(*placement.prompt_beyond, true))
+    warn("prompt", *placement.prompt_beyond);
+  if (placement.decode_beyond && buckets_.is_new(*placement.decode_beyond, false))
+    warn("decode", *placement.decode_beyond);
+  if (placement.unified_beyond && buckets_.is_new(*placement.unified_beyond))
+    warn("unified step", *placement.unified_beyond);
+}
+
+msg::warmed_up model_runner_state::warm_up(const msg::warm_up& request, const warm_up_task& task) try {
+  const auto begin = std::chrono::steady_clock::now();
+  run_warm_up(*device_, task);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  return {request.item, took.count(), true};
+} catch (const std::exception& fault) {
+  spdlog::error("warm-up: {}", fault.what());
+  leave_out(task.item);
+  return {request.item, 0, false};
+}
+
+void model_runner_state::leave_out(const warm_up_item& item) {
+  if (item.phase == warm_up_phase::prompt) buckets_.remove_prompt(item.shape);
+  if (item.phase == warm_up_phase::decode) buckets_.remove_decode(item.shape);
+  if (item.phase == warm_up_phase::unified) buckets_.remove(item.unified);
 }
 
 caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch& batch) {
@@ -36,11 +85,11 @@ caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const 
 }
 
 model_runner_actor::behavior_type model_runner_behavior(
-    model_runner_actor::stateful_pointer<model_runner_state> self, std::shared_ptr<executor> device) {
-  self->state.start(std::move(device));
+    model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts) {
+  self->state.start(std::move(parts));
   return {
-      [self](const msg::warm_up& request, const step_batch_ptr& batch) {
-        return self->state.warm_up(request, *batch);
+      [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
+        return self->state.warm_up(request, *task);
       },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(*batch); },
   };

@@ -31,6 +31,7 @@ void supervisor_state::watch(const Handle& actor, std::string role) {
 company_roster_ptr supervisor_state::start() {
   if (roster_) return roster_;
   const kv_layout layout = parts_.device->layout();
+  const bool fixed_shapes = parts_.device->fixed_shapes();
   parts_.limits.num_blocks = layout.num_blocks;
   parts_.limits.block_size = layout.block_size;
   roster_ = std::make_shared<company_roster>();
@@ -61,52 +62,20 @@ company_roster_ptr supervisor_state::start() {
   watch(roster_->gateway, "gateway");
   gateways_.push_back(roster_->gateway);
 
-  const executor_limits limits{.max_rows = parts_.limits.max_num_batched_tokens,
-                               .max_sequences = parts_.limits.max_num_seqs,
-                               .max_model_len = parts_.limits.max_model_len};
-  items_ = warm_up_items(layout, limits, parts_.tokenizer.vocabulary->vocab_size());
-  warm_up(0);
+  start_warm_up(layout, fixed_shapes);
   return roster_;
 }
 
 model_runner_actor supervisor_state::spawn_model_runner() {
-  std::shared_ptr<executor> device = std::exchange(parts_.device, nullptr);
-  if (parts_.detach) return self_->spawn<caf::detached>(model_runner_behavior, std::move(device));
-  return self_->spawn(model_runner_behavior, std::move(device));
+  model_runner_parts parts{std::exchange(parts_.device, nullptr), parts_.buckets, parts_.pad_to_buckets,
+                           parts_.tokenizer.metrics};
+  if (parts_.detach) return self_->spawn<caf::detached>(model_runner_behavior, std::move(parts));
+  return self_->spawn(model_runner_behavior, std::move(parts));
 }
 
 tokenizer_actor supervisor_state::spawn_tokenizer(const tokenizer_parts& parts, bool long_texts) {
   if (parts_.detach && long_texts) return self_->spawn<caf::detached>(tokenizer_behavior, parts);
   return self_->spawn(tokenizer_behavior, parts);
-}
-
-void supervisor_state::warm_up(std::size_t item) {
-  if (item == items_.size()) {
-    if (failed_) return;
-    parts_.tokenizer.metrics->set_warmup_progress(1.0);
-    parts_.board->ready();
-    spdlog::info("ready");
-    return;
-  }
-  self_
-      ->request(roster_->model_runner, caf::infinite, msg::warm_up{static_cast<std::int32_t>(item)},
-                items_[item].batch)
-      .then(
-          [this, item](const msg::warmed_up& done) {
-            on_warmed_up(item, std::chrono::nanoseconds(done.nanoseconds));
-          },
-          [this](const caf::error&) { fail("model_runner", "a warm-up step failed"); });
-}
-
-void supervisor_state::on_warmed_up(std::size_t item, std::chrono::nanoseconds took) {
-  const std::size_t done = item + 1;
-  const std::size_t total = items_.size();
-  spdlog::info("[{}/{}] warm-up: {} ({:.1f} ms)", done, total, items_[item].name,
-               std::chrono::duration<double, std::milli>(took).count());
-  parts_.tokenizer.metrics->set_warmup_progress(static_cast<double>(done) / static_cast<double>(total));
-  parts_.board->warming_up(
-      {static_cast<std::int32_t>(done), static_cast<std::int32_t>(total), items_[item].name, took});
-  warm_up(done);
 }
 
 void supervisor_state::add_gateway(const gateway_actor& gateway, std::string role) {
@@ -193,6 +162,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
   self->state.prepare(std::move(parts));
   return {
       [self](const msg::start_company&) { return self->state.start(); },
+      [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
       [self](const msg::add_gateway& message, const gateway_actor& gateway) {
         self->state.add_gateway(gateway, message.name);
       },

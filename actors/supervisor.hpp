@@ -11,7 +11,8 @@
 #include "actors/interfaces.hpp"
 #include "actors/tokenizer.hpp"
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/pad_batch.hpp"
+#include "runtime/executor/warm_up_course.hpp"
 
 namespace troupe {
 
@@ -24,6 +25,10 @@ struct supervisor_parts {
   // system says.
   bool detach = true;
   std::shared_ptr<company_board> board;
+  bucket_plan buckets;
+  bool pad_to_buckets = false;
+  padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
+  std::optional<warm_up_mode> warm_up;  // unset: full where the device runs fixed shapes, else lazy
 };
 
 class supervisor_state {
@@ -37,6 +42,7 @@ class supervisor_state {
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void abort_all();
   void abandon_connections();
+  void continue_warm_up() { go_on_warming_up(); }
 
  private:
   struct member {
@@ -49,8 +55,14 @@ class supervisor_state {
   void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
   tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
-  void warm_up(std::size_t item);
-  void on_warmed_up(std::size_t item, std::chrono::nanoseconds took);
+  void start_warm_up(const kv_layout& layout, bool fixed_shapes);
+  // Before readiness item after item; then one whenever nothing runs, until all are done.
+  void go_on_warming_up();
+  void warm_up_when_idle();
+  void warm_up_item_now();
+  void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
+  void log_sampler(const warm_up_item& item, bool is_over) const;
+  void become_ready();
   void on_down(const caf::actor_addr& source, const caf::error& reason);
   void fail(const std::string& role, const std::string& reason);
   void drain_tokenizers();
@@ -65,7 +77,10 @@ class supervisor_state {
   std::shared_ptr<company_roster> roster_;
   std::vector<member> members_;
   std::vector<gateway_actor> gateways_;
-  std::vector<warm_up_item> items_;
+  warm_up_course course_;
+  kv_layout layout_;
+  executor_limits step_limits_;  // of the device's steps
+  bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
   // What a drain keeps of its grace for the last bytes to reach the clients.

@@ -42,6 +42,11 @@ struct bucketing_settings {
   std::optional<std::int32_t> decode_batch_bucket_min;
   std::optional<std::int32_t> decode_batch_bucket_step;
   std::optional<std::int32_t> decode_batch_bucket_limit;
+
+  std::string warmup = "auto";
+  bool skip_warmup = false;
+  bool enforce_eager = false;
+  std::string bucket_padding = "auto";
 };
 
 }  // namespace troupe::config

@@ -13,7 +13,7 @@ const char* heading(option_group group) {
     case option_group::engine:
       return "Engine";
     case option_group::bucketing:
-      return "Buckets";
+      return "Buckets and warm-up";
     case option_group::server:
       return "Server";
     case option_group::logging:

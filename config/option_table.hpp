@@ -71,6 +71,7 @@ std::vector<option> engine_options();
 std::vector<option> scheduler_options();
 std::vector<option> kv_cache_options();
 std::vector<option> bucketing_options();
+std::vector<option> warm_up_options();
 std::vector<option> server_options();
 std::vector<option> logging_options();
 

@@ -1,5 +1,8 @@
 #include "main/company_options.hpp"
 
+#include <optional>
+
+#include "main/bucketing_options.hpp"
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
 #include "runtime/executor/usable_cores.hpp"
@@ -21,6 +24,18 @@ scheduler_limits to_scheduling(const config::settings& settings) {
   return out;
 }
 
+std::optional<bool> pad_of(const config::settings& settings) {
+  if (settings.enforce_eager) return false;
+  if (settings.bucket_padding == "auto") return std::nullopt;
+  return settings.bucket_padding == "on";
+}
+
+std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
+  if (settings.skip_warmup || settings.enforce_eager) return warm_up_mode::skip;
+  if (settings.warmup == "auto") return std::nullopt;
+  return settings.warmup == "full" ? warm_up_mode::full : warm_up_mode::lazy;
+}
+
 }  // namespace
 
 company_options to_company_options(const config::settings& settings, const std::string& model_path) {
@@ -35,6 +50,9 @@ company_options to_company_options(const config::settings& settings, const std::
   out.engine.memory_utilization = settings.memory_utilization;
   out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
   out.engine.kernel_path = settings.kernel_path;
+  out.engine.bucketing = to_bucketing_options(settings);
+  out.engine.pad_to_buckets = pad_of(settings);
+  out.warm_up = warm_up_of(settings);
   out.served_model_name =
       settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;
   out.version = TROUPE_VERSION;

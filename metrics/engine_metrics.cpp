@@ -60,6 +60,7 @@ struct engine_metrics::state {
   std::vector<prometheus::Counter*> success;           // [finished_reasons()]
   std::vector<prometheus::Histogram*> step_durations;  // [step_phases()]
 
+  prometheus::Family<prometheus::Counter>* executions = nullptr;  // one counter per bucket seen
   std::mutex information_mutex;
   std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
   std::map<metric, prometheus::Gauge*> information_samples;
@@ -84,6 +85,10 @@ void engine_metrics::state::add(const metric_description& what) {
     }
     case metric_type::counter: {
       auto& family = add_family(prometheus::BuildCounter(), what.id, registry, labels);
+      if (what.id == metric::bucket_executions) {
+        executions = &family;
+        return;
+      }
       if (what.id != metric::request_success) {
         counters[index] = &family.Add({});
         return;
@@ -158,6 +163,18 @@ void engine_metrics::add_generation_tokens(std::uint64_t count) {
   state_->increment(metric::generation_tokens, count);
 }
 void engine_metrics::add_preemptions(std::uint64_t count) { state_->increment(metric::preemptions, count); }
+
+void engine_metrics::count_bucket_execution(const std::string& bucket) {
+  state_->executions->Add({{"bucket", bucket}}).Increment();
+}
+
+void engine_metrics::add_bucket_padding(std::uint64_t tokens) {
+  state_->increment(metric::bucket_padding_tokens, tokens);
+}
+
+void engine_metrics::add_bucket_fallbacks(std::uint64_t count) {
+  state_->increment(metric::bucket_fallbacks, count);
+}
 
 void engine_metrics::observe_step_tokens(std::int64_t count) {
   state_->observe(metric::step_tokens, static_cast<double>(count));

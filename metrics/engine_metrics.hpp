@@ -65,6 +65,9 @@ class engine_metrics {
   void add_prompt_tokens(std::uint64_t count);
   void add_generation_tokens(std::uint64_t count);
   void add_preemptions(std::uint64_t count);
+  void count_bucket_execution(const std::string& bucket);
+  void add_bucket_padding(std::uint64_t tokens);
+  void add_bucket_fallbacks(std::uint64_t count);
   void observe_step_tokens(std::int64_t count);
   void observe_step(step_phase phase, seconds duration);
 

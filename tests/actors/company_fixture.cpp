@@ -97,6 +97,9 @@ stage::stage(company_setup setup)
   parts.tokenizer.metrics = std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
   parts.tokenizer_workers = setup.tokenizer_workers;
   parts.detach = false;
+  parts.buckets = setup.buckets;
+  parts.pad_to_buckets = setup.pad_to_buckets;
+  parts.warm_up = setup.warm_up;
   parts.board = board_;
   port_parts ports;
   ports.board = board_;

@@ -42,6 +42,9 @@ struct company_setup {
   std::int32_t tokenizer_workers = 2;
   std::chrono::nanoseconds request_timeout{0};
   std::chrono::nanoseconds step_deadline = std::chrono::seconds(60);
+  bucket_plan buckets = {};
+  bool pad_to_buckets = false;
+  std::optional<warm_up_mode> warm_up = {};
   // The token for a row; the default spells the alphabet by position.
   token_script script = [](const sample_row& row) { return 'a' + row.position % 26; };
   // Instead of the script: the letter after the row's own token, so that a token fed wrongly shows.

@@ -55,6 +55,7 @@ exposition read(const engine_metrics& metrics) { return parse(metrics.text()); }
 
 TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
   engine_metrics metrics(options);
+  metrics.count_bucket_execution("(1, 1, 16)");
   metrics.set_cache_config({.block_size = 16, .num_blocks = 100, .dtype = "bf16"});
   metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
   const std::map<std::string, std::string> expected{
@@ -82,6 +83,9 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:request_generation_tokens", "histogram"},
       {"vllm:request_params_max_tokens", "histogram"},
       {"troupe_step_seconds", "histogram"},
+      {"troupe_bucket_executions_total", "counter"},
+      {"troupe_bucket_padding_tokens_total", "counter"},
+      {"troupe_bucket_fallbacks_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"troupe_info", "gauge"}};
@@ -92,6 +96,7 @@ TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
   engine_metrics metrics(options);
   metrics.set_cache_config({});
   metrics.set_info({});
+  metrics.count_bucket_execution("(1, 1, 16)");
   const exposition text = read(metrics);
   EXPECT_EQ(text.help.size(), catalogue().size());
   for (const metric_description& what : catalogue()) {
@@ -106,6 +111,20 @@ TEST(EngineMetrics, EverySampleNamesModelAndEngine) {
     EXPECT_NE(name.find("engine=\"0\""), std::string::npos) << name;
     EXPECT_NE(name.find(R"(model_name="a \"b\" \\ c")"), std::string::npos) << name;
   }
+}
+
+TEST(EngineMetrics, CountBucketsByName) {
+  engine_metrics metrics(options);
+  metrics.count_bucket_execution("(4, 1, 512)");
+  metrics.count_bucket_execution("(4, 1, 512)");
+  metrics.count_bucket_execution("(1, 128, 0)");
+  metrics.add_bucket_padding(7);
+  metrics.add_bucket_fallbacks(2);
+  const std::string text = metrics.text();
+  EXPECT_NE(text.find("bucket=\"(4, 1, 512)\"} 2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("bucket=\"(1, 128, 0)\"} 1\n"), std::string::npos) << text;
+  EXPECT_EQ(read(metrics).at(sample("troupe_bucket_padding_tokens_total")), 7);
+  EXPECT_EQ(read(metrics).at(sample("troupe_bucket_fallbacks_total")), 2);
 }
 
 TEST(EngineMetrics, AreAllThereFromTheStart) {

@@ -1,0 +1,98 @@
+// The supervisor's part in the warm-up: what is sent to the runner and when, what is logged, who is told.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <utility>
+
+#include "actors/supervisor.hpp"
+#include "runtime/bucketing/bucket_text.hpp"
+#include "runtime/executor/available_memory.hpp"
+#include "runtime/executor/sampler_warm_up.hpp"
+
+namespace troupe {
+namespace {
+
+// How long a lazy warm-up waits before it looks again whether nothing runs.
+constexpr std::chrono::milliseconds idle_check{100};
+
+}  // namespace
+
+void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes) {
+  layout_ = layout;
+  step_limits_ = {.max_rows = std::max(parts_.limits.max_num_batched_tokens, parts_.padded.rows),
+                  .max_sequences = std::max(parts_.limits.max_num_seqs, parts_.padded.sequences),
+                  .max_model_len = parts_.limits.max_model_len,
+                  .block_size = layout.block_size};
+  const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes ? warm_up_mode::full : warm_up_mode::lazy);
+  const bool every_bucket = fixed_shapes || mode == warm_up_mode::full;
+  const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
+  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent), mode);
+  if (mode != warm_up_mode::skip)
+    for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
+  go_on_warming_up();
+}
+
+void supervisor_state::go_on_warming_up() {
+  if (failed_) return;
+  parts_.tokenizer.metrics->set_warmup_progress(course_.share());
+  if (course_.ready() && !std::exchange(ready_, true)) become_ready();
+  if (course_.finished()) return;
+  if (!ready_) return warm_up_item_now();
+  if (draining_ == drain_phase::none) warm_up_when_idle();
+}
+
+void supervisor_state::become_ready() {
+  parts_.board->ready();
+  spdlog::info("ready");
+}
+
+void supervisor_state::warm_up_when_idle() {
+  self_->request(roster_->scheduler, caf::infinite, msg::count{})
+      .then(
+          [this](const msg::request_counts& counts) {
+            if (counts.running == 0 && counts.waiting == 0) return warm_up_item_now();
+            self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
+          },
+          [](const caf::error&) {});
+}
+
+void supervisor_state::warm_up_item_now() {
+  const warm_up_item item = *course_.next();
+  if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
+  auto task = std::make_shared<const warm_up_task>(warm_up_task{
+      item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
+  self_
+      ->request(roster_->model_runner, caf::infinite, msg::warm_up{course_.done()},
+                warm_up_task_ptr(std::move(task)))
+      .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
+}
+
+void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
+  course_.advance();
+  const std::string line = describe(item, available_memory().value_or(0));
+  if (!done.succeeded) {
+    spdlog::warn("{} failed and is left out", line);
+  } else if (item.phase == warm_up_phase::sampler) {
+    log_sampler(item, true);
+  } else {
+    spdlog::info("{}", line);
+  }
+  if (!ready_)
+    parts_.board->warming_up(
+        {course_.done(), course_.needed(), line, std::chrono::nanoseconds(done.nanoseconds)});
+  go_on_warming_up();
+}
+
+// The lines before the first batch size and after the last.
+void supervisor_state::log_sampler(const warm_up_item& item, bool is_over) const {
+  if (is_over) {
+    if (item.number == item.count) spdlog::info("Sampler warmup completed successfully");
+    return;
+  }
+  if (item.number != 1) return;
+  for (const std::string& line : describe_sampler_warm_up(sampler_batch_sizes(parts_.buckets)))
+    spdlog::info("{}", line);
+}
+
+}  // namespace troupe

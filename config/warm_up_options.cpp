@@ -1,0 +1,24 @@
+// What is done before the first request, and whether steps run in the shape of their buckets.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> warm_up_options() {
+  return {
+      text_option(
+          "warmup", group::bucketing, &settings::warmup,
+          "full: every bucket before the first request; lazy: one prefill and one decode, the rest while "
+          "nothing runs; auto: lazy on the CPU",
+          {"auto", "full", "lazy"}),
+      switch_option("skip_warmup", group::bucketing, &settings::skip_warmup, "Leave the warm-up out"),
+      switch_option("enforce_eager", group::bucketing, &settings::enforce_eager,
+                    "Run every step as it comes: no warm-up, no padding"),
+      text_option("bucket_padding", group::bucketing, &settings::bucket_padding,
+                  "Round steps up to their buckets; auto: only for devices with fixed graphs, not on the CPU",
+                  {"auto", "on", "off"}),
+  };
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,152 @@
+// The warm-up as the actors do it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr std::int32_t block_size = 4;
+
+// Prompts of 8, 16 and 32 tokens, decodes of 1, 2, 4 and 8 sequences; 8 or 32 blocks of context.
+bucket_plan small_plan() {
+  bucketing_options options;
+  options.prompt.query = {.min = 8, .step = 8, .max = 32, .limit = 3};
+  options.prompt.blocks = {.max = 0};
+  options.decode.blocks = {.min = 8, .step = 8, .max = 32, .limit = 2};
+  const auto plan = make_buckets(options, {8, 32, block_size, 128, 64});
+  EXPECT_TRUE(plan.has_value()) << plan.error().message;
+  return plan.value_or(bucket_plan{});
+}
+
+bool is_scratch(const device_batch& batch, std::int32_t num_blocks) {
+  return !batch.block_tables.empty() && batch.block_tables.front() == num_blocks;
+}
+
+// What the scratch steps were, in their order: (sequences, rows).
+struct watched {
+  std::vector<std::pair<std::size_t, std::int32_t>> scratch;
+  company_setup setup(std::optional<warm_up_mode> mode) {
+    company_setup out;
+    out.buckets = small_plan();
+    out.warm_up = mode;
+    out.before_step = [this](const device_batch& batch) {
+      if (is_scratch(batch, 64)) scratch.emplace_back(batch.sequences.size(), batch.num_rows());
+    };
+    return out;
+  }
+};
+
+double metric(stage& on, const std::string& name) {
+  const std::string text = on.port().metrics_text();
+  double sum = 0;
+  for (std::size_t at = text.find("\n" + name + "{"); at != std::string::npos;
+       at = text.find("\n" + name + "{", at + 1)) {
+    const std::size_t end = text.find('\n', at + 1);
+    const std::string line = text.substr(at + 1, end - at - 1);
+    sum += std::stod(line.substr(line.rfind(' ') + 1));
+  }
+  return sum;
+}
+
+std::string bucket_count(stage& on, const std::string& bucket) {
+  const std::string text = on.port().metrics_text();
+  const std::string label = "bucket=\"" + bucket + "\"} ";
+  const std::size_t at = text.find(label);
+  if (at == std::string::npos) return "0";
+  return text.substr(at + label.size(), text.find('\n', at) - at - label.size());
+}
+
+TEST(WarmUp, RunsEveryBucketOfAFullOneBeforeTheFirstRequest) {
+  watched seen;
+  stage stage(seen.setup(warm_up_mode::full));
+  EXPECT_TRUE(stage.status().ready);
+  // 3 prompts, 4 x 2 decodes; the sampler's sizes 0, 1, 2, 4, 8 run no forward pass.
+  EXPECT_EQ(seen.scratch.size(), 11U);
+  EXPECT_EQ(stage.board().wait_news(0).progress.size(), 11U + 5U);
+  EXPECT_TRUE(std::is_sorted(seen.scratch.begin(), seen.scratch.begin() + 3, std::greater<>()));
+  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+  stage.expect_idle();
+}
+
+TEST(WarmUp, ServesALazyOneAfterOnePrefillAndOneDecode) {
+  watched seen;
+  stage stage(seen.setup(std::nullopt));
+  EXPECT_TRUE(stage.status().ready);
+  ASSERT_GE(seen.scratch.size(), 2U);
+  EXPECT_EQ(seen.scratch[0], (std::pair<std::size_t, std::int32_t>{1, 32}));
+  EXPECT_EQ(seen.scratch[1], (std::pair<std::size_t, std::int32_t>{8, 8}));
+  EXPECT_EQ(stage.board().wait_news(0).progress.size(), 2U);
+  EXPECT_EQ(seen.scratch.size(), 7U) << "one step of every number of rows, while nothing runs";
+  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+}
+
+TEST(WarmUp, LeavesOutNothingButItselfWhereItIsSkipped) {
+  watched seen;
+  stage stage(seen.setup(warm_up_mode::skip));
+  EXPECT_TRUE(stage.status().ready);
+  EXPECT_TRUE(seen.scratch.empty());
+  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+  const auto who = stage.ask("hello", 3);
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 3U);
+}
+
+TEST(WarmUp, LeavesOutABucketThatFails) {
+  company_setup setup;
+  setup.buckets = small_plan();
+  setup.warm_up = warm_up_mode::full;
+  setup.before_step = [](const device_batch& batch) {
+    if (is_scratch(batch, 64) && batch.num_rows() == 8 && batch.sequences.size() == 1)
+      throw std::runtime_error("no memory for this graph");
+  };
+  stage stage(setup);
+  EXPECT_TRUE(stage.status().ready && stage.status().live);
+  const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 2U);
+  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
+  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+}
+
+TEST(WarmUp, ChangesNoTokenInWhateverWayItIsDone) {
+  std::vector<std::vector<token_id>> all;
+  for (const auto mode : {warm_up_mode::skip, warm_up_mode::lazy, warm_up_mode::full}) {
+    for (const bool pad : {false, true}) {
+      watched seen;
+      company_setup setup = seen.setup(mode);
+      setup.pad_to_buckets = pad;
+      stage stage(setup);
+      const auto one = stage.ask("hello", 9);
+      const auto two = stage.ask("a longer prompt than that of before, in chunks", 12);
+      stage.run();
+      all.push_back(one->tokens);
+      all.back().insert(all.back().end(), two->tokens.begin(), two->tokens.end());
+      EXPECT_EQ(metric(stage, "troupe_bucket_padding_tokens_total") > 0, pad);
+      EXPECT_GT(metric(stage, "troupe_bucket_executions_total"), 0);
+      stage.expect_idle();
+    }
+  }
+  EXPECT_EQ(all[0].size(), 21U);
+  for (const auto& tokens : all) EXPECT_EQ(tokens, all[0]);
+}
+
+TEST(Buckets, CountAStepBeyondEveryOneAndRunIt) {
+  watched seen;
+  company_setup setup = seen.setup(warm_up_mode::skip);
+  setup.pad_to_buckets = true;
+  stage stage(setup);
+  // The first runs alone, the others together: the prompts' batch size is 1.
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("prompt", 3));
+  stage.run();
+  for (const auto& who : clients) EXPECT_EQ(who->tokens.size(), 3U);
+  EXPECT_GT(metric(stage, "troupe_bucket_fallbacks_total"), 0);
+  stage.expect_idle();
+}
+
+}  // namespace
+}  // namespace troupe::test
