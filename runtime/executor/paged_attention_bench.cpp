@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kernels/dispatch.hpp"
+#include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
 namespace {
@@ -30,11 +31,11 @@ model_config shape(std::int32_t num_layers) {
 // Layers enough that one pass over them does not stay in the caches, and no more: large batches take memory.
 std::int32_t layers_for(std::int32_t batch) { return batch == 1 ? 30 : 3; }
 
-step_batch decode_step(std::int32_t batch, std::int32_t context, std::int32_t num_blocks) {
+device_batch decode_step(std::int32_t batch, std::int32_t context, std::int32_t num_blocks) {
   std::vector<std::int32_t> order(static_cast<std::size_t>(num_blocks));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
-  step_batch step;
+  device_batch step;
   const std::int32_t length = (context + block_size - 1) / block_size;
   for (std::int32_t i = 0; i < batch; ++i) {
     step.sequences.push_back({static_cast<request_id>(i), i, 1, i * length, length});
@@ -77,7 +78,7 @@ void decode(benchmark::State& state, const kernels::kernel_table* kernels, kerne
   auto pool = kv_pool::create(config, dtype, block_size, block_bytes * static_cast<std::size_t>(num_blocks));
   if (!pool) return state.SkipWithError(pool.error().message.c_str());
   fill(*pool, *kernels, num_layers);
-  const step_batch step = decode_step(batch, context, num_blocks);
+  const device_batch step = decode_step(batch, context, num_blocks);
   const std::vector<float> queries(static_cast<std::size_t>(batch) * 9 * 64, 0.02F);
   std::vector<float> out(queries.size());
   thread_team team(threads);
