@@ -93,8 +93,9 @@ void on_signal(company& served, stop_request& stop, int signal, int count) {
     }).detach();
     return;
   }
+  const bool warming_up = !served.status().ready;  // asked first: the drain that follows is not ready either
   stop.tell();
-  if (!served.status().ready) served.interrupt();
+  if (warming_up) served.interrupt();
 }
 
 int finish(company& served, const std::optional<std::string>& failure, std::chrono::milliseconds grace) {

@@ -310,8 +310,8 @@ TEST(cpu_executor, refuses_a_batch_outside_its_memory) {
   refused([&](device_batch& batch) { batch.tokens[3] = model->config.vocab_size; });
   refused([](device_batch& batch) { batch.tokens[3] = -1; });
   refused([](device_batch& batch) { batch.positions[19] = 1 << 30; });
-  refused([](device_batch& batch) { batch.slots[0] = -1; });
-  refused([&](device_batch& batch) { batch.block_tables[0] = device->layout().num_blocks; });
+  refused([](device_batch& batch) { batch.slots[0] = -2; });
+  refused([&](device_batch& batch) { batch.block_tables[0] = device->layout().num_blocks + 1; });
   refused([](device_batch& batch) { batch.sequences[0].num_rows = 21; });
   refused([](device_batch& batch) { batch.sequences[0].table_length = 1; });
   refused([](device_batch& batch) { batch.samples[0].row = 20; });
