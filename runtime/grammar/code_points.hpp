@@ -1,0 +1,38 @@
+// Sets of Unicode code points, as sorted ranges.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::grammar {
+
+struct code_point_range {
+  std::uint32_t first = 0, last = 0;  // both included
+  friend bool operator==(const code_point_range&, const code_point_range&) = default;
+};
+// Sorted, apart by more than one, without surrogates, at most U+10FFFF.
+using code_point_set = std::vector<code_point_range>;
+
+// Sorts, merges, and drops what is no code point.
+code_point_set normalized(std::vector<code_point_range> ranges);
+code_point_set all_code_points();
+code_point_set complement(const code_point_set& set);
+code_point_set intersection(const code_point_set& a, const code_point_set& b);
+bool contains(const code_point_set& set, std::uint32_t code_point);
+
+// The general categories of Unicode by their short or long names ("L", "Lu", "Letter", "Uppercase_Letter"), a
+// few binary properties ("Alphabetic", "White_Space", "Any", "ASCII", "Uppercase", "Lowercase"), as utf8proc
+// has them. Case and '_', '-', ' ' do not count. Nothing: an unknown name. Found once for a name, then
+// remembered.
+std::optional<code_point_set> unicode_class(std::string_view name);
+
+// The set with every code point's simple upper, lower and title case.
+code_point_set with_both_cases(const code_point_set& set);
+
+// Of a whole, valid code point.
+std::string encode_utf8(std::uint32_t code_point);
+
+}  // namespace troupe::grammar

@@ -1,0 +1,49 @@
+// What a grammar may cost. Everything below is counted, never timed, so that the same grammar is refused on
+// every machine, or on none.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/result.hpp"
+
+namespace troupe::grammar {
+
+struct grammar_limits {
+  std::size_t max_source_bytes = 1 << 20;   // of the text a front end reads
+  std::size_t max_depth = 200;              // nesting of that text: parentheses, schemas
+  std::size_t max_regex_nodes = 200'000;    // before any matching
+  std::size_t max_symbols = 100'000;        // lexemes and rules
+  std::size_t max_links = 1'000'000;        // symbols named in all rules together
+  std::size_t max_memory_bytes = 64 << 20;  // of everything worked out lazily: states, item sets, masks
+  std::uint64_t max_compile_steps = 20'000'000;
+  std::uint64_t max_mask_steps = 5'000'000;  // for one mask, and for one accepted token
+};
+
+// Counts down. What runs on a budget stops when spend() says false, and its caller reports exceeded().
+class step_budget {
+ public:
+  explicit step_budget(std::uint64_t steps) : left_(steps) {}
+  bool spend(std::uint64_t steps = 1) {
+    if (steps > left_) {
+      left_ = 0;
+      spent_ = true;
+      return false;
+    }
+    left_ -= steps;
+    return true;
+  }
+  bool is_spent() const { return spent_; }
+  std::uint64_t left() const { return left_; }
+
+ private:
+  std::uint64_t left_;
+  bool spent_ = false;
+};
+
+// error_code::too_large, "grammar: more than 200000 regular expression nodes", param = the limit's name.
+inline error exceeded(const char* what, std::uint64_t limit, const char* param) {
+  return error{error_code::too_large, "grammar: more than " + std::to_string(limit) + " " + what, param, 0};
+}
+
+}  // namespace troupe::grammar

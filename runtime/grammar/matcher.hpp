@@ -1,0 +1,45 @@
+// Where one request stands in its grammar.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/request.hpp"
+
+namespace troupe::grammar {
+
+// A small value: copy it to fork. Matchers of one grammar may be used on several threads, one thread each.
+class matcher {
+ public:
+  explicit matcher(compiled_grammar_ptr grammar);
+
+  // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or
+  // ends, and for the end tokens where a text of the grammar ends here. Bits past the vocabulary are 0. mask
+  // has at least ceil(vocabulary / 32) words. Errors: too_large, naming the limit; invalid_argument when no
+  // token is allowed (the vocabulary cannot spell the grammar). After is_terminated() no bit is set.
+  result<void> fill_mask(std::span<std::uint32_t> mask);
+  // Goes on by one token. Errors: invalid_argument for a token that the mask does not have, and nothing has
+  // changed; too_large.
+  result<void> accept(token_id token);
+  // Takes back the last n tokens. Errors: invalid_argument for more than were accepted, and nothing has
+  // changed.
+  result<void> rollback(std::size_t n);
+  matcher fork() const { return *this; }
+  // How many of `tokens`, from the first, could be accepted one after the other; the matcher stays.
+  result<std::size_t> count_accepted(std::span<const token_id> tokens);
+
+  // The bytes that every text of the grammar goes on with from here, at most max_bytes.
+  result<std::string> forced_bytes(std::size_t max_bytes = 1024);
+  // Those bytes as the tokenizer spells them, without tokens at the end that could be spelled together with
+  // what follows. Nothing has been accepted.
+  result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
+
+  bool is_terminated() const;        // an end token was accepted
+  bool can_end() const;              // a text of the grammar ends here
+  std::size_t num_accepted() const;  // tokens, an end token included
+};
+
+}  // namespace troupe::grammar

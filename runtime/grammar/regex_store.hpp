@@ -1,0 +1,146 @@
+// Regular expressions over bytes, each equal one held once (hash-consed), with what matching by derivatives
+// needs: Brzozowski, "Derivatives of regular expressions" (1964); Owens, Reppy, Turon, "Regular-expression
+// derivatives re-examined" (2009), whose smart constructors keep the number of different derivatives small.
+// Intersection, complement and counted repeats are nodes of their own: nothing is expanded.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/grammar/byte_set.hpp"
+#include "runtime/grammar/code_points.hpp"
+#include "runtime/grammar/limits.hpp"
+
+namespace troupe::grammar {
+
+enum class regex_id : std::uint32_t {};
+inline constexpr std::uint32_t unbounded = std::numeric_limits<std::uint32_t>::max();
+
+enum class regex_kind : std::uint8_t {
+  nothing,       // no text at all
+  empty,         // the empty text
+  bytes,         // one byte of a set
+  literal,       // these bytes
+  strings,       // one of many texts: a slice of a sorted table, from a common depth on
+  concat,        // first, then rest
+  alternation,   // any of
+  intersection,  // all of
+  complement,    // every byte string but
+  repeat,        // min to max times
+};
+
+// Building never fails: past a limit every constructor returns nothing(), and failure() says what was
+// exceeded. Not for use by two threads at once. Copies are independent.
+class regex_store {
+ public:
+  explicit regex_store(std::size_t max_nodes = grammar_limits{}.max_regex_nodes);
+
+  regex_id nothing() const { return regex_id{0}; }
+  regex_id empty() const { return regex_id{1}; }
+  regex_id any_bytes() const { return regex_id{3}; }  // every byte string
+  regex_id bytes(const byte_set& set);
+  regex_id literal(std::string_view text);
+  // Any of the texts; in time n log n and space linear in their bytes.
+  regex_id one_of(std::vector<std::string> texts);
+  // One code point of the set, as UTF-8.
+  regex_id code_points(const code_point_set& set);
+  // Every text of whole, valid UTF-8 characters.
+  regex_id any_text();
+  regex_id concat(std::span<const regex_id> parts);
+  regex_id concat(std::initializer_list<regex_id> parts) {
+    return concat(std::span(parts.begin(), parts.size()));
+  }
+  regex_id alternation(std::span<const regex_id> parts);
+  regex_id alternation(std::initializer_list<regex_id> parts) {
+    return alternation(std::span(parts.begin(), parts.size()));
+  }
+  regex_id intersection(std::span<const regex_id> parts);
+  regex_id intersection(std::initializer_list<regex_id> parts) {
+    return intersection(std::span(parts.begin(), parts.size()));
+  }
+  // Of all byte strings: intersect with any_text() where only text is meant.
+  regex_id complement(regex_id r);
+  // a but not b.
+  regex_id difference(regex_id a, regex_id b) { return intersection({a, complement(b)}); }
+  // min to max times, max may be `unbounded`.
+  regex_id repeat(regex_id r, std::uint32_t min, std::uint32_t max);
+  regex_id star(regex_id r) { return repeat(r, 0, unbounded); }
+  regex_id plus(regex_id r) { return repeat(r, 1, unbounded); }
+  regex_id optional(regex_id r) { return repeat(r, 0, 1); }
+  // The same texts without the empty one.
+  regex_id non_empty(regex_id r);
+
+  bool is_nullable(regex_id r) const { return node_of(r).nullable; }
+  regex_kind kind(regex_id r) const { return node_of(r).kind; }
+
+  // What may follow `byte` in a text of r. nothing() when the budget is spent.
+  regex_id derivative(regex_id r, unsigned char byte, step_budget& budget);
+  // Whether r matches no text at all; exact also under intersection and complement, by a search over
+  // derivatives. Nothing: the budget is spent.
+  std::optional<bool> is_nothing(regex_id r, step_budget& budget);
+  // Whether r matches this text. Nothing: the budget is spent.
+  std::optional<bool> matches(regex_id r, std::string_view text, step_budget& budget);
+
+  // Bytes that no expression made so far tells apart have equal numbers; numbers are 0, 1, ... count - 1.
+  struct byte_classes {
+    std::array<std::uint8_t, 256> of{};
+    std::vector<unsigned char> representatives;  // [class]
+    std::size_t count() const { return representatives.size(); }
+  };
+  byte_classes classes() const;
+
+  std::size_t size() const { return nodes_.size(); }
+  std::size_t memory_bytes() const;
+  const std::optional<error>& failure() const { return failure_; }
+  // Where derivatives may go on past the limit that held for building.
+  void set_max_nodes(std::size_t max_nodes) { max_nodes_ = max_nodes; }
+
+ private:
+  struct node {
+    regex_kind kind = regex_kind::nothing;
+    bool nullable = false;
+    bool may_be_nothing = false;  // below an intersection or complement: is_nothing() must search
+    // bytes: a = index in sets_. literal: a, b = offset and size in text_. strings: a = table, b, c = first
+    // and past the last entry, d = depth. concat: a, b. alternation, intersection: a, b = first and count in
+    // links_. complement: a. repeat: a, b = min, c = max.
+    std::uint32_t a = 0, b = 0, c = 0, d = 0;
+  };
+  struct string_table {
+    std::vector<std::string> texts;  // sorted, each once
+  };
+
+  const node& node_of(regex_id r) const { return nodes_[static_cast<std::uint32_t>(r)]; }
+  regex_id intern(const node& n);
+  regex_id intern_set(const byte_set& set);
+  regex_id intern_links(regex_kind kind, std::vector<regex_id>& parts);
+  regex_id make_concat(regex_id first, regex_id rest);
+  regex_id make_literal(std::uint32_t offset, std::uint32_t size);
+  regex_id make_strings(std::uint32_t table, std::uint32_t first, std::uint32_t last, std::uint32_t depth);
+  regex_id derive_strings(const node& n, unsigned char byte);
+  regex_id utf8_sequences(std::span<const code_point_range> ranges, int size);
+  void collect(regex_kind kind, std::span<const regex_id> parts, std::vector<regex_id>& out) const;
+  std::uint64_t hash_of(const node& n) const;
+  bool equal(const node& a, const node& b) const;
+  void grow_index();
+
+  std::vector<node> nodes_;
+  std::vector<byte_set> sets_;
+  std::string text_;
+  std::vector<regex_id> links_;
+  std::vector<std::shared_ptr<const string_table>> tables_;
+  std::vector<std::uint32_t> index_;                       // open addressing over nodes_, 0 = free
+  std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
+  std::unordered_map<std::uint32_t, bool> nothing_known_;  // answers of is_nothing()
+  std::size_t max_nodes_;
+  std::optional<error> failure_;
+};
+
+}  // namespace troupe::grammar
