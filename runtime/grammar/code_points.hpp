@@ -23,13 +23,12 @@ code_point_set complement(const code_point_set& set);
 code_point_set intersection(const code_point_set& a, const code_point_set& b);
 bool contains(const code_point_set& set, std::uint32_t code_point);
 
-// The general categories of Unicode by their short or long names ("L", "Lu", "Letter", "Uppercase_Letter"), a
-// few binary properties ("Alphabetic", "White_Space", "Any", "ASCII", "Uppercase", "Lowercase"), as utf8proc
-// has them. Case and '_', '-', ' ' do not count. Nothing: an unknown name. Found once for a name, then
-// remembered.
+// The general categories of Unicode by their short or long names ("L", "Lu", "Letter", "Uppercase_Letter"),
+// and "Any", "ASCII", "Assigned", "White_Space", as utf8proc has them. Case and '_', '-', ' ' do not count.
+// Nothing: an unknown name; scripts and other properties are.
 std::optional<code_point_set> unicode_class(std::string_view name);
 
-// The set with every code point's simple upper, lower and title case.
+// The set with everything that has the same simple lower case of its upper case: K, k and the Kelvin sign.
 code_point_set with_both_cases(const code_point_set& set);
 
 // Of a whole, valid code point.

@@ -3,6 +3,7 @@
 // derivatives re-examined" (2009), whose smart constructors keep the number of different derivatives small.
 // Intersection, complement and counted repeats are nodes of their own: nothing is expanded.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -108,37 +109,65 @@ class regex_store {
     regex_kind kind = regex_kind::nothing;
     bool nullable = false;
     bool may_be_nothing = false;  // below an intersection or complement: is_nothing() must search
+    std::uint16_t depth = 0;      // of a walk that derives
     // bytes: a = index in sets_. literal: a, b = offset and size in text_. strings: a = table, b, c = first
     // and past the last entry, d = depth. concat: a, b. alternation, intersection: a, b = first and count in
     // links_. complement: a. repeat: a, b = min, c = max.
     std::uint32_t a = 0, b = 0, c = 0, d = 0;
   };
-  struct string_table {
-    std::vector<std::string> texts;  // sorted, each once
+  struct text_slice {
+    std::uint32_t offset = 0, size = 0;  // in text_
   };
+  using string_table = std::vector<text_slice>;  // sorted by text, each once
+  struct byte_set_hash {
+    std::size_t operator()(const byte_set& set) const;
+  };
+  static constexpr std::uint16_t max_depth = 1000;
 
   const node& node_of(regex_id r) const { return nodes_[static_cast<std::uint32_t>(r)]; }
+  std::string_view text_of(const text_slice& slice) const {
+    return std::string_view(text_).substr(slice.offset, slice.size);
+  }
+  std::span<const regex_id> links_of(const node& n) const { return std::span(links_).subspan(n.a, n.b); }
+  void fail_with(error e);
+
+  // The constructors as derivatives use them: nothing is merged that was not merged before.
   regex_id intern(const node& n);
-  regex_id intern_set(const byte_set& set);
-  regex_id intern_links(regex_kind kind, std::vector<regex_id>& parts);
+  regex_id make_links(regex_kind kind, const std::vector<regex_id>& parts);
   regex_id make_concat(regex_id first, regex_id rest);
   regex_id make_literal(std::uint32_t offset, std::uint32_t size);
   regex_id make_strings(std::uint32_t table, std::uint32_t first, std::uint32_t last, std::uint32_t depth);
+  regex_id make_alternation(std::vector<regex_id>& parts);
+  regex_id make_intersection(std::vector<regex_id>& parts);
+  std::optional<std::uint32_t> add_text(std::string_view text);
+  regex_id utf8_sequences(std::span<const code_point_range> ranges, int size, bool lead);
+
+  regex_id derive(regex_id r, unsigned char byte, step_budget& budget);
+  regex_id derive_concat(regex_id r, unsigned char byte, step_budget& budget);
   regex_id derive_strings(const node& n, unsigned char byte);
-  regex_id utf8_sequences(std::span<const code_point_range> ranges, int size);
-  void collect(regex_kind kind, std::span<const regex_id> parts, std::vector<regex_id>& out) const;
+  bool surely_something(regex_id r) const;
+  std::optional<bool> search_any(regex_id r, step_budget& budget);
+
   std::uint64_t hash_of(const node& n) const;
   bool equal(const node& a, const node& b) const;
   void grow_index();
 
+  struct known_derivative {
+    std::uint64_t key = ~std::uint64_t{0};
+    regex_id value{};
+  };
+
   std::vector<node> nodes_;
   std::vector<byte_set> sets_;
+  std::unordered_map<byte_set, std::uint32_t, byte_set_hash> set_ids_;
   std::string text_;
+  std::array<bool, 256> in_text_{};  // told apart from all others
   std::vector<regex_id> links_;
   std::vector<std::shared_ptr<const string_table>> tables_;
   std::vector<std::uint32_t> index_;                       // open addressing over nodes_, 0 = free
   std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
   std::unordered_map<std::uint32_t, bool> nothing_known_;  // answers of is_nothing()
+  std::vector<known_derivative> derivatives_;              // a cache, by hash
   std::size_t max_nodes_;
   std::optional<error> failure_;
 };

@@ -1,6 +1,7 @@
 // Regular expressions as people write them: the syntax of Rust's regex crate and RE2, and ECMA-262's where it
-// differs. Refused by name: back-references, look-around other than below, word boundaries, possessive and
-// atomic groups, conditionals, recursion. Laziness (`*?`) does not change which texts match and is read over.
+// differs. Refused by name: back-references, look-behind, look-ahead inside of groups, word boundaries,
+// possessive and atomic groups, conditionals, recursion. Laziness (`*?`) does not change which texts match
+// and is read over.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -11,7 +12,7 @@
 namespace troupe::grammar {
 
 enum class regex_dialect {
-  rust,  // \d \w \s and (?i) are Unicode's, `$` and `^` may stand at the ends only
+  rust,  // \d \w \s and (?i) are Unicode's, classes nest, [a-z&&[^b]]
   ecma,  // \d \w are ASCII's, \s is JavaScript's; "[]" is nothing, "[^]" any; \cX, \u{X}, \uXXXX, "\/", {,5}
          // literal
 };
@@ -26,10 +27,10 @@ struct regex_options {
   std::function<regex_id(regex_store&, const code_point_set&)> spell = {};
 };
 
-// `^`, `\A`, `$`, `\z`, `\Z` hold where they can: at any place where the text's begin or end may be, in any
-// branch,
-// (?=...) and (?!...) where they stand at the begin of a branch, (?<=...), (?<!...) at its end. (?m) is
-// refused. Errors: invalid_argument with the offset; unsupported, naming the construct; too_large.
+// `^`, `\A`, `$`, `\z` hold where the text begins and ends, in any branch; elsewhere they match nothing.
+// (?=...) and
+// (?!...) are taken outside of groups. Errors: invalid_argument with the offset; unsupported, naming the
+// construct; too_large.
 result<regex_id> parse_regex(regex_store& store, std::string_view pattern, const regex_options& options,
                              const grammar_limits& limits);
 

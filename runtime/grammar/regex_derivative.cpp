@@ -1,0 +1,174 @@
+// Matching: what is left of an expression after a byte, and whether anything is left.
+#include <algorithm>
+
+#include "runtime/grammar/hash.hpp"
+#include "runtime/grammar/regex_store.hpp"
+
+namespace troupe::grammar {
+
+namespace {
+
+constexpr std::size_t cached_derivatives = 1 << 12;
+
+}  // namespace
+
+regex_id regex_store::derive_strings(const node& n, unsigned char byte) {
+  const string_table& entries = *tables_[n.a];
+  const std::uint32_t depth = n.d;
+  const auto at = [&](std::uint32_t i) {
+    return static_cast<unsigned char>(text_[entries[i].offset + depth]);
+  };
+  const std::uint32_t begin = entries[n.b].size == depth ? n.b + 1 : n.b;
+  const auto bound = [&](auto before) {
+    std::uint32_t low = begin, high = n.c;
+    while (low < high) {
+      const std::uint32_t middle = low + (high - low) / 2;
+      if (before(at(middle)))
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  const std::uint32_t first = bound([&](unsigned char c) { return c < byte; });
+  const std::uint32_t last = bound([&](unsigned char c) { return c <= byte; });
+  return make_strings(n.a, first, last, depth + 1);
+}
+
+regex_id regex_store::derive_concat(regex_id r, unsigned char byte, step_budget& budget) {
+  std::vector<regex_id> parts;
+  while (kind(r) == regex_kind::concat) {
+    const regex_id head{node_of(r).a}, rest{node_of(r).b};
+    const regex_id derived = derive(head, byte, budget);
+    if (derived != nothing()) parts.push_back(make_concat(derived, rest));
+    if (!node_of(head).nullable) return parts.empty() ? nothing() : make_alternation(parts);
+    r = rest;
+  }
+  parts.push_back(derive(r, byte, budget));
+  return make_alternation(parts);
+}
+
+regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget) {
+  if (!budget.spend()) return nothing();
+  const node n = node_of(r);
+  switch (n.kind) {
+    case regex_kind::nothing:
+    case regex_kind::empty:
+      return nothing();
+    case regex_kind::bytes:
+      return sets_[n.a].contains(byte) ? empty() : nothing();
+    case regex_kind::literal:
+      return static_cast<unsigned char>(text_[n.a]) == byte ? make_literal(n.a + 1, n.b - 1) : nothing();
+    case regex_kind::strings:
+      return derive_strings(n, byte);
+    case regex_kind::concat:
+      return derive_concat(r, byte, budget);
+    case regex_kind::repeat: {
+      if (r == any_bytes()) return r;
+      const regex_id derived = derive(regex_id{n.a}, byte, budget);
+      if (derived == nothing()) return derived;
+      return make_concat(
+          derived, repeat(regex_id{n.a}, n.b == 0 ? 0 : n.b - 1, n.c == unbounded ? unbounded : n.c - 1));
+    }
+    case regex_kind::complement: {
+      const regex_id derived = derive(regex_id{n.a}, byte, budget);
+      return budget.is_spent() ? nothing() : complement(derived);
+    }
+    case regex_kind::alternation:
+    case regex_kind::intersection:
+      break;
+  }
+  std::vector<regex_id> parts;
+  for (std::uint32_t i = 0; i < n.b; ++i) {
+    const regex_id derived = derive(links_[n.a + i], byte, budget);
+    if (derived != nothing())
+      parts.push_back(derived);
+    else if (n.kind == regex_kind::intersection)
+      return derived;
+  }
+  if (parts.empty()) return nothing();
+  return n.kind == regex_kind::alternation ? make_alternation(parts) : make_intersection(parts);
+}
+
+regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
+  const regex_kind k = kind(r);
+  const bool simple = k == regex_kind::nothing || k == regex_kind::empty || k == regex_kind::bytes ||
+                      k == regex_kind::literal || r == any_bytes();
+  if (simple) return derive(r, byte, budget);
+  if (derivatives_.empty()) derivatives_.resize(cached_derivatives);
+  const std::uint64_t key = (std::uint64_t{static_cast<std::uint32_t>(r)} << 8) | byte;
+  const std::size_t at = mix(0, key) & (cached_derivatives - 1);
+  if (derivatives_[at].key == key) return derivatives_[at].value;
+  const regex_id value = derive(r, byte, budget);
+  if (!budget.is_spent() && !failure_) derivatives_[at] = {key, value};
+  return value;
+}
+
+// Nodes without intersection and complement below are nothing only where they are the node nothing().
+bool regex_store::surely_something(regex_id r) const {
+  return node_of(r).nullable || (r != nothing() && !node_of(r).may_be_nothing);
+}
+
+std::optional<bool> regex_store::is_nothing(regex_id r, step_budget& budget) {
+  // A chain is nothing when one of its links is.
+  while (kind(r) == regex_kind::concat) {
+    const regex_id head{node_of(r).a};
+    if (!surely_something(head)) {
+      const auto answer = search_any(head, budget);
+      if (!answer) return std::nullopt;
+      if (!*answer) return true;
+    }
+    r = regex_id{node_of(r).b};
+  }
+  if (surely_something(r)) return false;
+  const auto answer = search_any(r, budget);
+  if (!answer) return std::nullopt;
+  return !*answer;
+}
+
+// A depth-first search over derivatives for one that matches the empty text.
+std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
+  const auto known = [&](regex_id id) -> std::optional<bool> {
+    if (id == nothing()) return false;
+    if (surely_something(id)) return true;
+    const auto found = nothing_known_.find(static_cast<std::uint32_t>(id));
+    if (found != nothing_known_.end()) return !found->second;
+    return std::nullopt;
+  };
+  if (const auto answer = known(r)) return answer;
+  const byte_classes all = classes();
+  struct visit {
+    regex_id id;
+    std::size_t next = 0;  // class
+  };
+  std::vector<visit> path{{r}};
+  std::unordered_map<std::uint32_t, bool> seen{{static_cast<std::uint32_t>(r), true}};
+  while (!path.empty()) {
+    visit& top = path.back();
+    if (top.next == all.count()) {
+      path.pop_back();
+      continue;
+    }
+    const regex_id id = derivative(top.id, all.representatives[top.next++], budget);
+    if (budget.is_spent() || failure_) return std::nullopt;
+    const auto answer = known(id);
+    if (answer && *answer) {
+      for (const visit& v : path) nothing_known_[static_cast<std::uint32_t>(v.id)] = false;
+      return true;
+    }
+    if (!answer && seen.emplace(static_cast<std::uint32_t>(id), true).second) path.push_back({id});
+  }
+  for (const auto& [id, unused] : seen) nothing_known_[id] = true;
+  return false;
+}
+
+std::optional<bool> regex_store::matches(regex_id r, std::string_view text, step_budget& budget) {
+  for (const char c : text) {
+    r = derivative(r, static_cast<unsigned char>(c), budget);
+    if (budget.is_spent() || failure_) return std::nullopt;
+    if (r == nothing()) return false;
+  }
+  return is_nullable(r);
+}
+
+}  // namespace troupe::grammar
