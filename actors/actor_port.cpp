@@ -13,22 +13,40 @@ constexpr std::size_t long_prompt = std::size_t{16} << 10U;
 
 }  // namespace
 
-request_id request_numbers::next(const generation_request& request) {
+// Counts that differ by the number of short shards fall to the same one.
+std::vector<request_id> request_numbers::next(const generation_request& request) {
   const std::uint64_t last = shards_ - 1;
-  if (prompt_bytes(request) > long_prompt)
-    return long_.fetch_add(1, std::memory_order_relaxed) * shards_ + last;
-  const std::uint64_t count = short_.fetch_add(1, std::memory_order_relaxed);
-  return count / last * shards_ + count % last;
+  const auto n = static_cast<std::uint64_t>(request.n);
+  std::vector<request_id> ids;
+  ids.reserve(n);
+  if (prompt_bytes(request) > long_prompt) {
+    const std::uint64_t first = long_.fetch_add(n, std::memory_order_relaxed);
+    for (std::uint64_t i = 0; i < n; ++i) ids.push_back((first + i) * shards_ + last);
+    return ids;
+  }
+  const std::uint64_t counts = n == 1 ? 1 : n * last;
+  const std::uint64_t first = short_.fetch_add(counts, std::memory_order_relaxed);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint64_t count = first + i * last;
+    ids.push_back(count / last * shards_ + count % last);
+  }
+  return ids;
 }
 
 actor_port::actor_port(gateway_actor gateway, port_parts parts)
     : gateway_(std::move(gateway)), parts_(std::move(parts)) {}
 
-request_id actor_port::generate(generation_request_ptr request, net::stream_sink sink) {
-  const request_id id = parts_.numbers->next(*request);
-  auto stream = std::make_shared<client_stream>(id, std::move(sink));
-  caf::anon_send(gateway_, msg::open_stream{id}, client_stream_ptr(std::move(stream)), std::move(request));
-  return id;
+std::vector<request_id> actor_port::generate_choices(generation_request_ptr request, net::choice_sink sink) {
+  std::vector<request_id> ids = parts_.numbers->next(*request);
+  const auto shared = std::make_shared<const net::choice_sink>(std::move(sink));
+  for (std::int32_t index = 0; index < request->n; ++index) {
+    const request_id id = ids[static_cast<std::size_t>(index)];
+    auto stream = std::make_shared<client_stream>(
+        id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); });
+    caf::anon_send(gateway_, msg::open_stream{id, index, ids.front()}, client_stream_ptr(std::move(stream)),
+                   request);
+  }
+  return ids;
 }
 
 void actor_port::abort(request_id id) { caf::anon_send(gateway_, msg::abort{id}); }

@@ -21,7 +21,8 @@ class request_numbers {
  public:
   // `shards`: size of the pool, at least 2.
   explicit request_numbers(std::uint64_t shards) : shards_(shards) {}
-  request_id next(const generation_request& request);
+  // The numbers of the request's answers, all of one shard.
+  std::vector<request_id> next(const generation_request& request);
 
  private:
   const std::uint64_t shards_;
@@ -45,7 +46,7 @@ class actor_port final : public net::engine_port {
  public:
   actor_port(gateway_actor gateway, port_parts parts);
 
-  request_id generate(generation_request_ptr request, net::stream_sink sink) override;
+  std::vector<request_id> generate_choices(generation_request_ptr request, net::choice_sink sink) override;
   void abort(request_id id) override;
   void tokenize(net::tokenize_request request,
                 std::function<void(result<net::tokenize_reply>)> reply) override;

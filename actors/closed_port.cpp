@@ -7,13 +7,15 @@ error stopped() { return {error_code::unavailable, "the company has stopped"}; }
 
 }  // namespace
 
-request_id closed_port::generate(generation_request_ptr, net::stream_sink sink) {
-  stream_event event;
-  event.end.emplace();
-  event.end->reason = finish_reason::error;
-  event.end->failure = stopped();
-  sink(std::move(event));
-  return 0;
+std::vector<request_id> closed_port::generate_choices(generation_request_ptr request, net::choice_sink sink) {
+  for (std::int32_t index = 0; index < request->n; ++index) {
+    stream_event event;
+    event.end.emplace();
+    event.end->reason = finish_reason::error;
+    event.end->failure = stopped();
+    sink(index, std::move(event));
+  }
+  return std::vector<request_id>(static_cast<std::size_t>(request->n), 0);
 }
 
 void closed_port::tokenize(net::tokenize_request, std::function<void(result<net::tokenize_reply>)> reply) {

@@ -10,7 +10,7 @@ namespace troupe {
 
 class closed_port final : public net::engine_port {
  public:
-  request_id generate(generation_request_ptr request, net::stream_sink sink) override;
+  std::vector<request_id> generate_choices(generation_request_ptr request, net::choice_sink sink) override;
   void abort(request_id) override {}
   void tokenize(net::tokenize_request request,
                 std::function<void(result<net::tokenize_reply>)> reply) override;

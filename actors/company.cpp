@@ -151,6 +151,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.tokenizer.max_model_len = engine.max_model_len;
   parts.tokenizer.request_timeout = options.request_timeout;
   parts.tokenizer.queue_timeout = options.queue_timeout;
+  parts.tokenizer.allow_auto_truncate = options.allow_auto_truncate;
   parts.tokenizer.metrics = ports.metrics;
   parts.tokenizer_workers = options.tokenizer_workers;
   parts.board = board;

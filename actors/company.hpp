@@ -36,8 +36,9 @@ struct company_options {
   scheduler_limits scheduling;    // its policy; what a step and the cache hold follows from the engine
   std::size_t max_num_queued_requests = 1024;
   std::int32_t max_logprobs = 20;
-  std::chrono::nanoseconds request_timeout{0};                         // from arrival; 0: none
-  std::chrono::nanoseconds queue_timeout{0};                           // until its first step; 0: none
+  std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
+  std::chrono::nanoseconds queue_timeout{0};    // until its first step; 0: none
+  bool allow_auto_truncate = false;             // a prompt that is too long is cut at its front, else refused
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
 
   std::optional<warm_up_mode> warm_up;  // unset: what suits the device

@@ -14,14 +14,17 @@ void gateway_state::start(tokenizer_pool tokenizers) {
   lost_.resize(tokenizers_.size());
 }
 
-void gateway_state::open(request_id id, client_stream_ptr stream, const generation_request_ptr& request) {
+void gateway_state::open(const msg::open_stream& message, client_stream_ptr stream,
+                         const generation_request_ptr& request) {
+  const request_id id = message.id;
   const std::uint64_t shard = shard_of(id);
   if (lost_[shard]) {
     stream->fail(lost_tokenizer());
     return;
   }
   streams_.emplace(id, std::move(stream));
-  self_->send(tokenizers_[shard], msg::generate{id, self_->clock().now()}, request, gateway_actor(self_));
+  self_->send(tokenizers_[shard], msg::generate{id, self_->clock().now(), message.index, message.first},
+              request, gateway_actor(self_));
 }
 
 void gateway_state::abort(request_id id) {

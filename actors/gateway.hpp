@@ -16,7 +16,7 @@ class gateway_state {
   virtual ~gateway_state() = default;
 
   void start(tokenizer_pool tokenizers);
-  void open(request_id id, client_stream_ptr stream, const generation_request_ptr& request);
+  void open(const msg::open_stream& message, client_stream_ptr stream, const generation_request_ptr& request);
   void abort(request_id id);
   void output(const stream_batch& events);
   void tokenizer_lost(std::uint64_t shard);
@@ -49,7 +49,7 @@ template <class State>
 gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<State> self) {
   return {
       [self](const msg::open_stream& message, const client_stream_ptr& stream,
-             const generation_request_ptr& request) { self->state.open(message.id, stream, request); },
+             const generation_request_ptr& request) { self->state.open(message, stream, request); },
       [self](const msg::abort& message) { self->state.abort(message.id); },
       [self](const msg::stream_output&, const stream_batch_ptr& events) { self->state.output(*events); },
       [self](const msg::tokenizer_lost& message) { self->state.tokenizer_lost(message.shard); },

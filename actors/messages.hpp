@@ -35,14 +35,19 @@ namespace msg {
 
 // ---- a request on its way in ----
 
-// A client's request. Beside it: client_stream_ptr, generation_request_ptr.
+// A client's request, once for each answer that it wants. Beside it: client_stream_ptr,
+// generation_request_ptr.
 struct open_stream {
   request_id id = 0;
+  std::int32_t index = 0;  // of the answer
+  request_id first = 0;    // the id of the one at index 0
 };
-// The same request, numbered and timed. Beside it: generation_request_ptr, gateway_actor.
+// The same request, timed. Beside it: generation_request_ptr, gateway_actor.
 struct generate {
   request_id id = 0;
   steady_time arrival{};
+  std::int32_t index = 0;
+  request_id first = 0;
 };
 // The same request in tokens. Beside it: engine_request_ptr.
 struct submit {
@@ -175,11 +180,11 @@ struct request_counts {
 // What CAF asks of a message type: its fields, for logs and for the wire.
 template <class Inspector>
 auto inspect(Inspector& f, open_stream& x) {
-  return f(caf::meta::type_name("open_stream"), x.id);
+  return f(caf::meta::type_name("open_stream"), x.id, x.index, x.first);
 }
 template <class Inspector>
 auto inspect(Inspector& f, generate& x) {
-  return f(caf::meta::type_name("generate"), x.id, x.arrival);
+  return f(caf::meta::type_name("generate"), x.id, x.arrival, x.index, x.first);
 }
 template <class Inspector>
 auto inspect(Inspector& f, submit& x) {

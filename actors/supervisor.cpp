@@ -48,6 +48,8 @@ company_roster_ptr supervisor_state::start() {
   watch(roster_->scheduler, "scheduler");
 
   tokenizer_parts parts = parts_.tokenizer;
+  parts.max_sequence_len = static_cast<std::int32_t>(
+      std::min<std::int64_t>(parts.max_model_len, std::int64_t{layout.num_blocks} * layout.block_size));
   parts.max_prompt_bytes = largest_prompt(*parts.vocabulary, parts.max_model_len);
   parts.scheduler = roster_->scheduler;
   for (std::int32_t shard = 0; shard <= parts_.tokenizer_workers; ++shard) {

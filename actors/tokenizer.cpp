@@ -8,6 +8,7 @@
 
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
+#include "runtime/engine/truncate_prompt.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe {
@@ -33,7 +34,7 @@ void tokenizer_state::start(tokenizer_parts parts) {
 void tokenizer_state::generate(const msg::generate& message, const generation_request& request,
                                const gateway_actor& gateway) try {
   if (closed_) return refuse(message.id, gateway, *closed_);
-  result<std::vector<token_id>> prompt = encode(request);
+  result<encoded_prompt> prompt = prompt_of(message, request);
   if (!prompt) return refuse(message.id, gateway, std::move(prompt.error()));
   open(message, request, gateway, std::move(*prompt));
 } catch (const std::exception& fault) {
@@ -43,35 +44,62 @@ void tokenizer_state::generate(const msg::generate& message, const generation_re
   refuse(message.id, gateway, {error_code::internal, "the request could not be tokenized"});
 }
 
-result<std::vector<token_id>> tokenizer_state::encode(const generation_request& request) const {
+result<tokenizer_state::encoded_prompt> tokenizer_state::prompt_of(const msg::generate& message,
+                                                                   const generation_request& request) {
+  if (request.n == 1) return encode(request);
+  // Another gateway's answers may come between: then the prompt is encoded again.
+  if (!shared_prompt_ || shared_prompt_->first != message.first)
+    shared_prompt_ = shared_prompt{message.first, encode(request)};
+  result<encoded_prompt> prompt = shared_prompt_->prompt;
+  if (message.index + 1 == request.n) shared_prompt_.reset();
+  return prompt;
+}
+
+result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation_request& request) const {
   if (const auto valid = validate(request.sampling, parts_.limits); !valid)
     return tl::unexpected<error>(valid.error());
-  if (prompt_bytes(request) > parts_.max_prompt_bytes)
+  if (!parts_.allow_auto_truncate && prompt_bytes(request) > parts_.max_prompt_bytes)
     return fail(
         error_code::invalid_argument,
         fmt::format("the prompt is longer than the model's context of {} tokens", parts_.max_model_len),
         std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt");
-  return build_prompt(request, *parts_.vocabulary, *parts_.chat);
+  result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
+  if (!tokens) return tl::unexpected<error>(tokens.error());
+  encoded_prompt prompt{std::move(*tokens), {}};
+  if (!parts_.allow_auto_truncate) return prompt;
+  const std::size_t size = prompt.tokens.size();
+  const std::int32_t dropped = truncate_prompt(prompt.tokens, parts_.max_sequence_len,
+                                               request.sampling.max_tokens, parts_.vocabulary->bos());
+  if (dropped > 0)
+    prompt.warning = fmt::format(
+        "the prompt was cut: of its {} tokens the first {} were left out, so that prompt and answer fit into "
+        "{}",
+        size, dropped, parts_.max_sequence_len);
+  return prompt;
 }
 
 void tokenizer_state::open(const msg::generate& message, const generation_request& request,
-                           const gateway_actor& gateway, std::vector<token_id> prompt) {
+                           const gateway_actor& gateway, encoded_prompt prompt) {
   auto submission = std::make_shared<engine_request>();
   submission->id = message.id;
-  submission->prompt = std::move(prompt);
-  submission->sampling = std::make_shared<const sampling_params>(request.sampling);
+  submission->prompt = std::move(prompt.tokens);
+  auto sampling = std::make_shared<sampling_params>(request.sampling);
+  sampling->seed += static_cast<std::uint64_t>(message.index);
+  submission->sampling = std::move(sampling);
   submission->arrival = message.arrival;
-  if (parts_.queue_timeout.count() > 0) submission->queue_deadline = message.arrival + parts_.queue_timeout;
   submission->priority = request.priority;
   submission->tenant = request.user;
   submission->cache_salt = request.cache_salt;
+  if (message.index > 0) submission->fork_of = message.first;
   if (parts_.request_timeout.count() > 0) submission->deadline = message.arrival + parts_.request_timeout;
+  if (parts_.queue_timeout.count() > 0) submission->queue_deadline = message.arrival + parts_.queue_timeout;
 
   processor_->open(message.id, submission->prompt, submission->sampling);
   stream entry;
   entry.gateway = gateway;
   entry.arrival = message.arrival;
   entry.max_tokens = request.sampling.max_tokens;
+  entry.warning = std::move(prompt.warning);
   streams_.emplace(message.id, std::move(entry));
   self_->send(parts_.scheduler, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
 }
@@ -106,6 +134,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     const auto found = streams_.find(event.id);
     if (found == streams_.end()) continue;
     observe(event, found->second);
+    if (!found->second.warning.empty()) event.warning = std::exchange(found->second.warning, {});
     auto batch = batches.begin();
     while (batch != batches.end() && batch->first != found->second.gateway) ++batch;
     if (batch == batches.end()) batch = batches.insert(batch, {found->second.gateway, {}});

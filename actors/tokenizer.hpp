@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct tokenizer_parts {
   std::shared_ptr<const chat_template> chat;
   sampling_limits limits;
   std::int32_t max_model_len = 0;
+  std::int32_t max_sequence_len = 0;            // the same, or what the KV cache holds where that is less
   std::size_t max_prompt_bytes = 0;             // longer ones are refused before they are encoded
   std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
   std::chrono::nanoseconds queue_timeout{0};    // until the first step; 0: none
+  bool allow_auto_truncate = false;             // else a prompt that is too long is refused
   scheduler_actor scheduler;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
@@ -36,6 +39,7 @@ class tokenizer_state {
   explicit tokenizer_state(tokenizer_actor::base* self) : self_(self) {}
 
   void start(tokenizer_parts parts);
+  // Once for each answer to a prompt; the prompt is encoded once.
   void generate(const msg::generate& message, const generation_request& request,
                 const gateway_actor& gateway);
   void abort(request_id id);
@@ -54,14 +58,25 @@ class tokenizer_state {
     std::optional<steady_time> first_token;
     std::optional<steady_time> last_token;
     std::optional<std::int32_t> max_tokens;
+    std::string warning;  // until the first event has taken it
+  };
+  struct encoded_prompt {
+    std::vector<token_id> tokens;
+    std::string warning;
+  };
+  // The prompt of the answers that are being opened.
+  struct shared_prompt {
+    request_id first = 0;
+    result<encoded_prompt> prompt;
   };
 
-  result<std::vector<token_id>> encode(const generation_request& request) const;
+  result<encoded_prompt> prompt_of(const msg::generate& message, const generation_request& request);
+  result<encoded_prompt> encode(const generation_request& request) const;
   result<std::vector<token_id>> to_tokens(const net::tokenize_request& request) const;
   result<net::tokenize_reply> tokenize(const net::tokenize_request& request) const;
   result<std::string> detokenize(const std::vector<token_id>& tokens) const;
   void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
-            std::vector<token_id> prompt);
+            encoded_prompt prompt);
   void refuse(request_id id, const gateway_actor& gateway, error failure);
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);
@@ -72,6 +87,7 @@ class tokenizer_state {
   tokenizer_parts parts_;
   std::unique_ptr<output_processor> processor_;
   std::unordered_map<request_id, stream> streams_;
+  std::optional<shared_prompt> shared_prompt_;
   std::optional<error> closed_;  // why new requests are refused
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
 };

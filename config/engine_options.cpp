@@ -16,6 +16,9 @@ std::vector<option> engine_options() {
                     "Tokenizer actors that share the requests"),
       number_option("max_logprobs", group::engine, &settings::max_logprobs, 0, 1024,
                     "Most log-probabilities per token that a request may ask for"),
+      switch_option(
+          "allow_auto_truncate", group::engine, &settings::allow_auto_truncate,
+          "Cut a prompt that is too long at its front, and say so in the answer, instead of refusing it"),
       duration_option("request_timeout", group::engine, &settings::request_timeout, 0, 7 * day,
                       "Longest life of a request, waiting included; 0: no limit"),
   };

@@ -37,6 +37,7 @@ struct settings : bucketing_settings {
   bool new_token_ratio = false;
   std::int32_t max_logprobs = 20;
   std::chrono::milliseconds request_timeout{0};  // 0: none
+  bool allow_auto_truncate = false;
 
   // server
   std::string host = "127.0.0.1";

@@ -62,6 +62,7 @@ company_options to_company_options(const config::settings& settings, const std::
   out.request_timeout = settings.request_timeout;
   out.queue_timeout = settings.queue_timeout;
   out.scheduling = to_scheduling(settings);
+  out.allow_auto_truncate = settings.allow_auto_truncate;
   out.tokenizer_workers = settings.tokenizer_workers;
   return out;
 }

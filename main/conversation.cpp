@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "main/exit_code.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -35,6 +37,7 @@ answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_
   {
     const std::lock_guard lock(mutex_);  // an abort waits until there is something to abort
     asking_ = port_.generate(request, [pending](stream_event event) {
+      if (!event.warning.empty()) complain("warning: " + event.warning);
       const std::lock_guard pending_lock(pending->mutex);
       pending->text += event.text;
       if (event.end) pending->end = std::move(event.end);

@@ -25,6 +25,7 @@ struct token_logprobs {
 struct usage {
   std::int32_t prompt_tokens = 0;
   std::int32_t completion_tokens = 0;
+  std::int32_t cached_tokens = 0;  // of the prompt's: not computed anew
 };
 
 // Exactly one per request. `failure` is set when reason is error.
@@ -59,6 +60,7 @@ struct stream_event {
   std::vector<token_logprobs> logprobs = {};
   std::vector<token_id> prompt_tokens = {};          // on the first event only
   std::vector<token_logprobs> prompt_logprobs = {};  // on the first event only, where asked for
+  std::string warning = {};  // on the first event only: what was done to the request that it did not ask for
   std::optional<finished> end = {};
 };
 using stream_batch = std::vector<stream_event>;

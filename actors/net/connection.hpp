@@ -21,8 +21,8 @@ class connection {
 };
 
 // Lets a client that still sends read the last words: closes our direction, then reads and drops until the
-// client closes too or `limit` has passed. A client that sends nothing is the caller's to time out: this looks
-// at the time only when bytes come.
+// client closes too or `limit` has passed. A client that sends nothing is the caller's to time out: this
+// looks at the time only when bytes come.
 asio::awaitable<void> linger(tcp::socket& socket, std::chrono::milliseconds limit);
 
 }  // namespace troupe::net

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/openai/tokenize.hpp"
@@ -19,6 +20,8 @@ namespace troupe::net {
 
 // One client's stream. Called from any thread, in order, never after an event with `end`; must not block.
 using stream_sink = std::function<void(stream_event)>;
+// The same for the streams of all answers to one request: `index` tells which.
+using choice_sink = std::function<void(std::int32_t index, stream_event)>;
 
 // Everything a gateway reports about the engine without asking an actor for it.
 struct engine_status {
@@ -44,8 +47,16 @@ struct tokenize_reply {
 class engine_port {
  public:
   virtual ~engine_port() = default;
-  // The request's only end is an event with `end`, also for a refusal: its `failure` holds the reason.
-  virtual request_id generate(generation_request_ptr request, stream_sink sink) = 0;
+  // Opens request->n streams of one prompt, and gives their ids by index. The only end of each is an event
+  // with `end`, also for a refusal: its `failure` holds the reason.
+  virtual std::vector<request_id> generate_choices(generation_request_ptr request, choice_sink sink) = 0;
+  // The same where one answer is wanted.
+  request_id generate(generation_request_ptr request, stream_sink sink) {
+    return generate_choices(
+               std::move(request),
+               [sink = std::move(sink)](std::int32_t, stream_event event) { sink(std::move(event)); })
+        .front();
+  }
   virtual void abort(request_id id) = 0;
   virtual void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) = 0;
   virtual void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) = 0;

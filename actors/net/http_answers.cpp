@@ -7,6 +7,7 @@
 
 #include "actors/net/http_connection.hpp"
 #include "runtime/openai/json_reader.hpp"
+#include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/openai/whole_answer.hpp"
 
@@ -36,8 +37,13 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
     const http_response refusal = error_response(parsed.error());
     co_return co_await respond(refusal);
   }
+  const auto name = name_request(*parsed);
+  if (!name) {
+    const http_response refusal = error_response(name.error());
+    co_return co_await respond(refusal);
+  }
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
-  const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id);
+  const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
   const auto request = std::make_shared<const generation_request>(std::move(parsed->generation));
   if (plan.options.stream) co_return co_await answer_stream(request, plan);
   co_return co_await answer_whole(request, plan);
@@ -51,19 +57,36 @@ result<openai::parsed_request> http_connection::parse_ready(resource target, con
   }
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
-  return target == resource::chat ? openai::parse_chat(body, context)
-                                  : openai::parse_completion(body, context);
+  auto parsed =
+      target == resource::chat ? openai::parse_chat(body, context) : openai::parse_completion(body, context);
+  // A proxy in front knows its tenants better than they themselves.
+  if (parsed && !request_.tenant.empty()) parsed->generation.user = request_.tenant;
+  return parsed;
+}
+
+result<std::string> http_connection::name_request(const openai::parsed_request& parsed) {
+  const char* const prefix = parsed.answer.kind == openai::answer_kind::chat ? "chatcmpl" : "cmpl";
+  if (!parsed.request_id.empty()) {
+    std::string name = fmt::format("{}-{}", prefix, parsed.request_id);
+    if (!shared_->requests.contains(name)) return name;
+    return fail(error_code::invalid_argument,
+                fmt::format("request_id {} names a request that is under way", parsed.request_id),
+                "request_id");
+  }
+  std::string name = fmt::format("{}-{}", prefix, request_.request_id);
+  // Proxies and retries send one X-Request-Id more than once: then it is no name.
+  if (!request_.request_id.empty() && !shared_->requests.contains(name)) return name;
+  const std::uint64_t high = shared_->random();
+  const std::uint64_t low = shared_->random();
+  return fmt::format("{}-{:016x}{:016x}", prefix, high, low);
 }
 
 answer_plan http_connection::plan_answer(openai::answer_options options, bool with_logprobs,
-                                         std::string model) {
+                                         std::string model, std::string name) {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const char* const prefix = options.kind == openai::answer_kind::chat ? "chatcmpl" : "cmpl";
-  const std::uint64_t high = shared_->random();
-  const std::uint64_t low = shared_->random();
   answer_plan plan{
       {}, options, with_logprobs, [&port = shared_->port](token_id id) { return port.token_text(id); }};
-  plan.identity.id = fmt::format("{}-{:016x}{:016x}", prefix, high, low);
+  plan.identity.id = std::move(name);
   plan.identity.model = std::move(model);
   plan.identity.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   return plan;
@@ -83,13 +106,17 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
   const auto events = open_mailbox<tagged_event>(unbounded);
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
-  openai::whole_answer answer;
+  request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
+  openai::whole_answer answer(plan.options.n);
   while (!answer.complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
-    for (tagged_event& entry : events->take()) answer.add(std::move(entry.event));
+    for (tagged_event& entry : events->take()) {
+      if (entry.event.end) listed.ended(entry.stream);
+      answer.add(entry.stream, std::move(entry.event));
+    }
   }
-  live.ended();
+  if (answer.all_ended()) live.ended();
   co_await stop_watching();
   http_response response;
   if (const error* const failure = answer.failure()) {
@@ -106,12 +133,16 @@ asio::awaitable<bool> http_connection::answer_stream(const generation_request_pt
   const auto events = open_mailbox<tagged_event>(shared_->options.max_stream_buffer_bytes);
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
+  request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     const bool listening = co_await wait_for_news(stream.comment());
     if (!listening) co_return false;
-    const std::string text = stream.encode(events->take());
-    if (stream.ended()) live.ended();
+    const std::vector<tagged_event> arrived = events->take();
+    for (const tagged_event& entry : arrived)
+      if (entry.event.end) listed.ended(entry.stream);
+    const std::string text = stream.encode(arrived);
+    if (stream.complete()) live.ended();
     if (text.empty()) continue;
     const bool written = co_await write(text);
     if (!written) co_return false;
@@ -181,6 +212,42 @@ asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
   } else {
     response = error_response(reply->error());
   }
+  co_return co_await respond(response);
+}
+
+asio::awaitable<bool> http_connection::describe_request(const std::string& name) {
+  using state = std::optional<request_state>;
+  const auto listed = shared_->requests.find(name);
+  std::vector<openai::choice_status> choices;
+  if (listed) {
+    for (const request_directory::choice& choice : *listed) {
+      const question<state> ask = [this, &choice](const auto& answer) {
+        shared_->port.describe(choice.id, [answer](state known) { answer(std::move(known)); });
+      };
+      const auto reply = co_await reply_to<state>(ask);
+      if (!reply) co_return false;
+      choices.push_back({**reply, choice.ended});
+    }
+  }
+  http_response response;
+  if (listed) {
+    response.body = openai::request_status_answer(name, shared_->port.model().id, choices);
+  } else {
+    response = error_response({error_code::not_found, "no request of this id is under way", "id"});
+  }
+  co_return co_await respond(response);
+}
+
+asio::awaitable<bool> http_connection::reset_prefix_cache() {
+  const question<bool> ask = [this](const auto& answer) {
+    shared_->port.reset_prefix_cache([answer](bool done) { answer(done); });
+  };
+  const auto reply = co_await reply_to<bool>(ask);
+  if (!reply) co_return false;
+  http_response response{.body = R"({"status":"ok"})"};
+  if (!**reply)
+    response = error_response(
+        {error_code::unavailable, "the prefix cache is in use: try again when requests have ended"});
   co_return co_await respond(response);
 }
 

@@ -22,6 +22,13 @@ request_line describe(const http::request<growing_body>& header) {
   line.version = header.version();
   line.keep_alive = header.keep_alive();
   line.path = target_path({header.target().data(), header.target().size()});
+  const auto field = [&header](const char* name) {
+    const auto value = header[name];
+    return std::string(value.data(), value.size());
+  };
+  line.tenant = field("X-Tenant");
+  line.request_id = field("X-Request-Id");
+  if (!openai::is_request_name(line.request_id)) line.request_id.clear();
   switch (header.method()) {
     case http::verb::get:
       line.method = http_method::get;
@@ -106,7 +113,7 @@ asio::awaitable<bool> http_connection::serve_request() {
   request_ = describe(parser.get());
   const auto found = find_route(request_.path);
   auto refusal = refuse_route(found, request_.method);
-  if (!refusal && takes_post(found->target)) refusal = refuse_fields(parser.get());
+  if (!refusal && takes_body(found->target)) refusal = refuse_fields(parser.get());
   if (refusal) {
     if (parser.is_done()) co_return co_await respond(*refusal);
     co_return co_await refuse(*refusal);
@@ -114,7 +121,12 @@ asio::awaitable<bool> http_connection::serve_request() {
   byte_budget::share held(shared_->bodies);
   const bool body_read = co_await read_body(parser, held);
   if (!body_read) co_return false;
-  if (takes_post(found->target)) {
+  if (found->target == resource::reset_prefix_cache) co_return co_await reset_prefix_cache();
+  if (found->target == resource::request_state) {
+    const std::string name(found->rest);
+    co_return co_await describe_request(name);
+  }
+  if (takes_body(found->target)) {
     auto document = openai::read_json(parser.get().body());
     std::string().swap(parser.get().body());
     held.release();

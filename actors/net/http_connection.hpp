@@ -20,6 +20,7 @@
 #include "actors/net/http_routes.hpp"
 #include "actors/net/live_generation.hpp"
 #include "actors/net/options.hpp"
+#include "actors/net/request_directory.hpp"
 #include "actors/net/sse_stream.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
@@ -33,6 +34,7 @@ struct http_shared {
   const http_options options;
   engine_port& port;
   byte_budget bodies;
+  request_directory requests;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
 };
 
@@ -62,6 +64,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   asio::awaitable<bool> answer_stream(const generation_request_ptr& request, const answer_plan& plan);
   asio::awaitable<bool> tokenize(openai::json& body);
   asio::awaitable<bool> detokenize(openai::json& body);
+  asio::awaitable<bool> describe_request(const std::string& name);
+  asio::awaitable<bool> reset_prefix_cache();
   // Waits for the one answer that `ask` hands on; nothing where the client has left meanwhile.
   template <class Reply>
   asio::awaitable<std::optional<result<Reply>>> reply_to(const question<Reply>& ask);
@@ -90,7 +94,10 @@ class http_connection final : public connection, public std::enable_shared_from_
   std::shared_ptr<mailbox<Item>> open_mailbox(std::size_t max_bytes);
   result<openai::parsed_request> parse_ready(resource target, const openai::json& body,
                                              const model_card& model);
-  answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model);
+  // "chatcmpl-" and the client's name for the request, or one that is drawn.
+  result<std::string> name_request(const openai::parsed_request& parsed);
+  answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,
+                          std::string name);
 
   asio::io_context& context_;
   tcp::socket socket_;

@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <ctime>
@@ -66,7 +67,8 @@ const char* error_code_of(int status) {
 http_response error_response(const error& failure) {
   http_response response{openai::http_status(failure.code)};
   response.body = openai::error_body(failure);
-  if (openai::is_transient(failure.code)) response.headers.emplace_back("Retry-After", "1");
+  if (openai::is_transient(failure.code))
+    response.headers.emplace_back("Retry-After", std::to_string(std::max(1, failure.retry_after)));
   return response;
 }
 

@@ -17,6 +17,8 @@ struct request_line {
   std::string path;       // without query, percent-decoded
   unsigned version = 11;  // 10 or 11
   bool keep_alive = true;
+  std::string tenant = {};      // X-Tenant
+  std::string request_id = {};  // X-Request-Id; empty where it is no name that this server takes
 };
 
 struct http_response {

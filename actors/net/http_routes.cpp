@@ -9,7 +9,7 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, resource>, 10> routes{{
+constexpr std::array<std::pair<std::string_view, resource>, 11> routes{{
     {"/v1/models", resource::model_list},
     {"/v1/chat/completions", resource::chat},
     {"/v1/completions", resource::completion},
@@ -20,8 +20,12 @@ constexpr std::array<std::pair<std::string_view, resource>, 10> routes{{
     {"/readyz", resource::readyz},
     {"/version", resource::version},
     {"/metrics", resource::metrics},
+    {"/reset_prefix_cache", resource::reset_prefix_cache},
 }};
-constexpr std::string_view model_prefix = "/v1/models/";
+constexpr std::array<std::pair<std::string_view, resource>, 2> named_routes{{
+    {"/v1/models/", resource::model},
+    {"/v1/requests/", resource::request_state},
+}};
 
 http_response answer_member(std::string_view name, std::string_view value) {
   http_response response;
@@ -45,13 +49,16 @@ std::optional<route> find_route(std::string_view path) {
   for (const auto& [name, target] : routes) {
     if (path == name) return route{target};
   }
-  if (path.starts_with(model_prefix) && path.size() > model_prefix.size()) {
-    return route{resource::model, path.substr(model_prefix.size())};
+  for (const auto& [prefix, target] : named_routes) {
+    if (path.starts_with(prefix) && path.size() > prefix.size())
+      return route{target, path.substr(prefix.size())};
   }
   return std::nullopt;
 }
 
-bool takes_post(resource target) {
+bool takes_post(resource target) { return takes_body(target) || target == resource::reset_prefix_cache; }
+
+bool takes_body(resource target) {
   return target == resource::chat || target == resource::completion || target == resource::tokenize ||
          target == resource::detokenize;
 }

@@ -20,12 +20,14 @@ enum class resource {
   livez,
   readyz,
   version,
-  metrics
+  metrics,
+  request_state,
+  reset_prefix_cache
 };
 
 struct route {
   resource target;
-  std::string_view rest = {};  // the model's name, for resource::model
+  std::string_view rest = {};  // the name of the model or of the request
 };
 
 // Nothing for a path that is not served. `rest` points into `path`.
@@ -33,11 +35,13 @@ std::optional<route> find_route(std::string_view path);
 
 // True for the resources that are POSTed to; all others are read by GET and HEAD.
 bool takes_post(resource target);
+// True for those whose POST has a JSON body.
+bool takes_body(resource target);
 
 // An error where there is no such route or it has no such method.
 std::optional<http_response> refuse_route(const std::optional<route>& found, http_method method);
 
-// The answer to a GET.
+// The answer to a GET of any resource but a request's state.
 http_response answer_get(const route& found, const engine_port& port, std::string_view version);
 
 }  // namespace troupe::net

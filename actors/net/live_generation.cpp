@@ -24,18 +24,21 @@ std::size_t waiting_bytes(const stream_event& event) {
 live_generation::live_generation(engine_port& port, generation_request_ptr request,
                                  std::shared_ptr<event_mailbox> events, std::uint64_t stream)
     : port_(&port),
-      id_(port.generate(std::move(request), [events = std::move(events), stream](stream_event event) {
-        const std::size_t bytes = waiting_bytes(event);
-        events->push({stream, std::move(event)}, bytes);
-      })) {}
+      ids_(port.generate_choices(
+          std::move(request), [events = std::move(events), stream](std::int32_t index, stream_event event) {
+            const std::size_t bytes = waiting_bytes(event);
+            events->push({stream + static_cast<std::uint64_t>(index), std::move(event)}, bytes);
+          })) {}
 
 live_generation::~live_generation() { abort(); }
 
 void live_generation::abort() {
-  if (port_ != nullptr) std::exchange(port_, nullptr)->abort(id_);
+  engine_port* const port = std::exchange(port_, nullptr);
+  if (port == nullptr) return;
+  for (const request_id id : ids_) port->abort(id);
 }
 
 live_generation::live_generation(live_generation&& other) noexcept
-    : port_(std::exchange(other.port_, nullptr)), id_(other.id_) {}
+    : port_(std::exchange(other.port_, nullptr)), ids_(std::move(other.ids_)) {}
 
 }  // namespace troupe::net

@@ -10,18 +10,20 @@ bool shows_something(const stream_event& event) {
 }  // namespace
 
 sse_stream::sse_stream(const answer_plan& plan, const request_line& request)
-    : request_(request), chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name) {}
+    : request_(request),
+      chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name),
+      open_(plan.options.n) {}
 
 std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   std::string data;
   for (const tagged_event& entry : events) {
+    if (entry.event.end) --open_;
     if (!started_ && data.empty() && !shows_something(entry.event)) continue;
-    ended_ = entry.event.end.has_value();
-    if (ended_ && !started_ && data.empty() && entry.event.end->failure) {
+    if (!started_ && data.empty() && entry.event.end && entry.event.end->failure) {
       refusal_ = entry.event.end->failure;
       return {};
     }
-    chunks_.append(entry.event, data);
+    chunks_.append(entry.stream, entry.event, data);
   }
   if (data.empty()) return {};
   std::string out;
@@ -29,7 +31,7 @@ std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   started_ = true;
   if (request_.version == 10) return out + data;
   append_chunk(out, data);
-  if (ended_) out += last_chunk;
+  if (chunks_.ended()) out += last_chunk;
   return out;
 }
 

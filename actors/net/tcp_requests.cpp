@@ -64,6 +64,9 @@ result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std:
   auto parsed = openai::parse_generation(
       *document, {model.id, model.vocab_size, shared_->options.max_logprobs, shared_->random()});
   if (!parsed) return tl::unexpected<error>(parsed.error());
+  if (parsed->generation.n != 1)
+    return fail(error_code::unsupported, "one answer per number: n other than 1 is served over HTTP only",
+                "n");
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   auto generation = std::make_shared<const generation_request>(std::move(parsed->generation));
   return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed->answer,

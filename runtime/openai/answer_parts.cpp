@@ -7,10 +7,20 @@ void write_identity(json_writer& out, const answer_identity& identity, std::stri
   out.key("model").string(identity.model);
 }
 
+void add_choice(usage& all, const usage& choice) {
+  if (all.prompt_tokens == 0) {
+    all.prompt_tokens = choice.prompt_tokens;
+    all.cached_tokens = choice.cached_tokens;
+  }
+  all.completion_tokens += choice.completion_tokens;
+}
+
 void write_usage(json_writer& out, const usage& tokens) {
   out.begin_object().key("prompt_tokens").integer(tokens.prompt_tokens);
   out.key("completion_tokens").integer(tokens.completion_tokens);
-  out.key("total_tokens").integer(std::int64_t{tokens.prompt_tokens} + tokens.completion_tokens).end_object();
+  out.key("total_tokens").integer(std::int64_t{tokens.prompt_tokens} + tokens.completion_tokens);
+  out.key("prompt_tokens_details").begin_object().key("cached_tokens").integer(tokens.cached_tokens);
+  out.end_object().end_object();
 }
 
 void write_finish(json_writer& out, const finished* end) {
@@ -27,6 +37,10 @@ void write_finish(json_writer& out, const finished* end) {
   } else {
     out.null();
   }
+}
+
+void write_warnings(json_writer& out, std::string_view warning) {
+  if (!warning.empty()) out.key("warnings").begin_array().string(warning).end_array();
 }
 
 void write_ids(json_writer& out, std::span<const token_id> ids) {

@@ -21,11 +21,16 @@ struct answer_identity {
 
 // "id", "object", "created", "model".
 void write_identity(json_writer& out, const answer_identity& identity, std::string_view object);
-// {"prompt_tokens", "completion_tokens", "total_tokens"}
+// One choice more: the prompt of all of them is one, their completions add up. What the first of them found
+// cached tells what the prompt cost, whatever the others shared.
+void add_choice(usage& all, const usage& choice);
+// {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details": {"cached_tokens"}}
 void write_usage(json_writer& out, const usage& tokens);
 // "finish_reason" and vLLM's "stop_reason": the stop string or token id that matched, else null.
 // nullptr writes both as null.
 void write_finish(json_writer& out, const finished* end);
+// "warnings": [...]; nothing where there is none.
+void write_warnings(json_writer& out, std::string_view warning);
 void write_ids(json_writer& out, std::span<const token_id> ids);
 
 }  // namespace troupe::openai

@@ -1,8 +1,10 @@
-// Turns the events of one stream into server-sent events in OpenAI's shape.
+// Turns the events of one request's streams into server-sent events in OpenAI's shape.
 // Format of an event: https://html.spec.whatwg.org/multipage/server-sent-events.html
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "runtime/openai/answer_parts.hpp"
 
@@ -13,23 +15,30 @@ class chunk_stream {
   // `name` must outlive the stream.
   chunk_stream(answer_identity identity, answer_options options, bool with_logprobs, const token_namer& name);
 
-  // Appends what `event` adds to `out`: nothing where it shows nothing; with its end also the usage where
-  // asked for, an error where it failed, and "data: [DONE]".
-  void append(const stream_event& event, std::string& out);
+  // Appends what `event` of the stream at `index` (below options.n) adds to `out`: nothing where it shows
+  // nothing; with the last stream's end also the usage where asked for and "data: [DONE]"; where a stream has
+  // failed an error and "data: [DONE]", and nothing after that.
+  void append(std::size_t index, const stream_event& event, std::string& out);
+  bool ended() const { return ended_; }
 
  private:
-  void append_chunk(const stream_event& event, const finished* end, std::string& out);
+  struct choice {
+    bool started = false;
+    std::int64_t text_offset = 0;
+    usage so_far = {};
+  };
+  void append_chunk(std::size_t index, const stream_event& event, const finished* end, std::string& out);
   void append_usage(std::string& out);
-  void write_logprobs(json_writer& out, const stream_event& event);
+  void write_logprobs(json_writer& out, choice& of, const stream_event& event);
   bool shows(const stream_event& event) const;
 
   answer_options options_;
   bool with_logprobs_;
   token_style style_;
   std::string head_;  // "data: {" and the identity, the same on every chunk
-  bool started_ = false;
-  std::int64_t text_offset_ = 0;
-  usage so_far_;
+  std::vector<choice> choices_;
+  std::size_t open_;  // streams that have not ended
+  bool ended_ = false;
 };
 
 }  // namespace troupe::openai

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,8 @@ namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_user_bytes = 1024;
+constexpr std::size_t max_salt_bytes = 1024;
+constexpr std::size_t max_name_bytes = 128;
 constexpr std::int32_t default_completion_tokens = 16;  // OpenAI's, for /v1/completions
 
 void read_answer_options(field_reader& fields, answer_options& answer) {
@@ -30,6 +33,25 @@ void read_answer_options(field_reader& fields, answer_options& answer) {
   if (!inner.ok()) fields.reject("stream_options", inner.status().error().message);
 }
 
+// vLLM's `n`, `best_of`, `priority`, `cache_salt` and `request_id`.
+void read_scheduling(field_reader& fields, parsed_request& parsed) {
+  std::int32_t& n = parsed.generation.n;
+  fields.read("n", n);
+  if (n < 1 || n > max_choices)
+    return fields.reject("n", fmt::format("n must be between 1 and {}, got {}", max_choices, n));
+  parsed.answer.n = n;
+  std::int32_t best_of = n;
+  fields.read("best_of", best_of);
+  if (best_of != n) fields.reject("best_of", "best_of other than n is not supported");
+  fields.read("priority", parsed.generation.priority);
+  fields.read("cache_salt", parsed.generation.cache_salt, max_salt_bytes);
+  if (fields.has("cache_salt") && parsed.generation.cache_salt.empty())
+    fields.reject("cache_salt", "cache_salt must not be empty");
+  fields.read("request_id", parsed.request_id, max_name_bytes);
+  if (fields.has("request_id") && !is_request_name(parsed.request_id))
+    fields.reject("request_id", "request_id must be made of letters, digits, '-', '_', '.' and ':'");
+}
+
 // Everything but the prompt and the form of log-probabilities.
 parsed_request read_common(field_reader& fields, answer_kind kind, const request_context& context) {
   parsed_request parsed;
@@ -37,6 +59,7 @@ parsed_request read_common(field_reader& fields, answer_kind kind, const request
   refuse_unsupported(fields);
   parsed.generation.sampling = read_sampling(fields, context);
   fields.read("user", parsed.generation.user, max_user_bytes);
+  read_scheduling(fields, parsed);
   read_answer_options(fields, parsed.answer);
   if (parsed.answer.stream && parsed.generation.sampling.prompt_logprobs) {
     fields.reject("prompt_logprobs", "prompt_logprobs cannot be streamed: leave out stream");
@@ -97,6 +120,14 @@ result<std::variant<chat_prompt, text_prompt, token_prompt>> read_prompt(field_r
 }
 
 }  // namespace
+
+bool is_request_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.' || c == ':';
+  };
+  return !name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), allowed);
+}
 
 result<void> check_model(const json& body, std::string_view model) {
   if (!body.is_object()) return fail(error_code::invalid_argument, "the body must be a JSON object");

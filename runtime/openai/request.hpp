@@ -20,9 +20,13 @@ struct request_context {
 
 enum class answer_kind { chat, completion };
 
+// Answers to one request at most, as OpenAI's API has it.
+inline constexpr std::int32_t max_choices = 128;
+
 // How the client wants its answer.
 struct answer_options {
   answer_kind kind = answer_kind::chat;
+  std::int32_t n = 1;  // choices
   bool stream = false;
   bool include_usage = false;     // a last chunk that tells the usage
   bool continuous_usage = false;  // and the usage so far on every chunk
@@ -33,7 +37,11 @@ struct answer_options {
 struct parsed_request {
   generation_request generation;
   answer_options answer;
+  std::string request_id = {};  // the client's own name for the request; empty: it has none
 };
+
+// A name of 1 to 128 letters, digits, '-', '_', '.' and ':'.
+bool is_request_name(std::string_view name);
 
 // `body` is the document of a POST. Errors: invalid_argument naming the field; not_found for another model's
 // name; fields of the APIs that would change the answer and are not served are refused, unknown ones ignored.

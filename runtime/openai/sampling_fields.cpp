@@ -64,12 +64,6 @@ void refuse(field_reader& fields, std::string_view name) {
   fields.reject(name, fmt::format("{} is not supported yet", name));
 }
 
-void allow_only_one(field_reader& fields, std::string_view name) {
-  std::int32_t count = 1;
-  fields.read(name, count);
-  if (count != 1) fields.reject(name, fmt::format("{} other than 1 is not supported yet", name));
-}
-
 }  // namespace
 
 sampling_params read_sampling(field_reader& fields, const request_context& context) {
@@ -102,8 +96,6 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
 }
 
 void refuse_unsupported(field_reader& fields) {
-  allow_only_one(fields, "n");
-  allow_only_one(fields, "best_of");
   if (const json* const format = fields.find("response_format")) {
     const auto type = format->is_object() ? format->find("type") : format->end();
     if (!format->is_object() || type == format->end() || *type != "text") refuse(fields, "response_format");
@@ -130,8 +122,7 @@ void refuse_unsupported(field_reader& fields) {
                            "chat_template",
                            "chat_template_kwargs",
                            "continue_final_message",
-                           "audio",
-                           "cache_salt"}) {
+                           "audio"}) {
     const json* const value = fields.find(name);
     if (value == nullptr || is_empty(*value)) continue;
     if (std::string_view(name) == "function_call" && *value == "none") continue;

@@ -17,16 +17,25 @@ void append(std::vector<T>& to, std::vector<T>&& from) {
 
 }  // namespace
 
-void whole_answer::add(stream_event event) {
-  text_ += event.text;
-  append(tokens_, std::move(event.tokens));
-  append(logprobs_, std::move(event.logprobs));
-  append(prompt_tokens_, std::move(event.prompt_tokens));
-  append(prompt_logprobs_, std::move(event.prompt_logprobs));
-  if (event.end) end_ = std::move(event.end);
+void whole_answer::add(std::size_t index, stream_event event) {
+  choice& into = choices_[index];
+  into.text += event.text;
+  append(into.tokens, std::move(event.tokens));
+  append(into.logprobs, std::move(event.logprobs));
+  append(into.prompt_tokens, std::move(event.prompt_tokens));
+  append(into.prompt_logprobs, std::move(event.prompt_logprobs));
+  if (!event.warning.empty()) warning_ = std::move(event.warning);
+  if (!event.end) return;
+  ++ended_;
+  if (event.end->failure && !failure_) failure_ = event.end->failure;
+  into.end = std::move(event.end);
 }
 
-const error* whole_answer::failure() const { return end_ && end_->failure ? &*end_->failure : nullptr; }
+usage whole_answer::used() const {
+  usage all;
+  for (const choice& each : choices_) add_choice(all, each.end ? each.end->tokens : usage{});
+  return all;
+}
 
 std::string whole_answer::body(const answer_identity& identity, const answer_options& options,
                                bool with_logprobs, const token_namer& name) const {
@@ -37,51 +46,54 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   out.begin_object();
   write_identity(out, identity, chat ? "chat.completion" : "text_completion");
   out.key("choices").begin_array();
-  write_choice(out, options, with_logprobs, style);
+  for (std::size_t index = 0; index < choices_.size(); ++index)
+    write_choice(out, index, options, with_logprobs, style);
   out.end_array().key("usage");
-  write_usage(out, end_ ? end_->tokens : usage{});
-  if (chat) write_prompt_parts(out, options, style);
+  write_usage(out, used());
+  if (chat) write_prompt_parts(out, choices_.front(), options, style);
+  write_warnings(out, warning_);
   out.end_object();
   return body;
 }
 
-void whole_answer::write_choice(json_writer& out, const answer_options& options, bool with_logprobs,
-                                const token_style& style) const {
+void whole_answer::write_choice(json_writer& out, std::size_t index, const answer_options& options,
+                                bool with_logprobs, const token_style& style) const {
   const bool chat = options.kind == answer_kind::chat;
-  out.begin_object().key("index").integer(0);
+  const choice& from = choices_[index];
+  out.begin_object().key("index").integer(static_cast<std::int64_t>(index));
   if (chat) {
-    out.key("message").begin_object().key("role").string("assistant").key("content").string(text_);
+    out.key("message").begin_object().key("role").string("assistant").key("content").string(from.text);
     out.key("refusal").null().end_object();
   } else {
-    out.key("text").string(text_);
+    out.key("text").string(from.text);
   }
   out.key("logprobs");
   std::int64_t text_offset = 0;
   if (!with_logprobs) {
     out.null();
   } else if (chat) {
-    write_chat_logprobs(out, logprobs_, style);
+    write_chat_logprobs(out, from.logprobs, style);
   } else {
-    write_completion_logprobs(out, logprobs_, style, text_offset);
+    write_completion_logprobs(out, from.logprobs, style, text_offset);
   }
-  write_finish(out, end_ ? &*end_ : nullptr);
+  write_finish(out, from.end ? &*from.end : nullptr);
   if (options.return_token_ids) {
     out.key("token_ids");
-    write_ids(out, tokens_);
+    write_ids(out, from.tokens);
   }
-  if (!chat) write_prompt_parts(out, options, style);
+  if (!chat) write_prompt_parts(out, from, options, style);
   out.end_object();
 }
 
-void whole_answer::write_prompt_parts(json_writer& out, const answer_options& options,
-                                      const token_style& style) const {
-  if (!prompt_logprobs_.empty()) {
+void whole_answer::write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
+                                      const token_style& style) {
+  if (!from.prompt_logprobs.empty()) {
     out.key("prompt_logprobs");
-    write_prompt_logprobs(out, prompt_logprobs_, style);
+    write_prompt_logprobs(out, from.prompt_logprobs, style);
   }
   if (options.return_token_ids) {
     out.key("prompt_token_ids");
-    write_ids(out, prompt_tokens_);
+    write_ids(out, from.prompt_tokens);
   }
 }
 

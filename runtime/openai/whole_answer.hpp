@@ -1,5 +1,6 @@
-// Collects a stream into the one body of a request that did not ask for streaming.
+// Collects the streams of a request that did not ask for streaming into one body.
 #pragma once
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,25 +11,39 @@ namespace troupe::openai {
 
 class whole_answer {
  public:
-  void add(stream_event event);
-  bool complete() const { return end_.has_value(); }
-  // Why there is no answer: set where the stream ended with an error.
-  const error* failure() const;
-  // The body. Defined once complete().
+  // `choices`: how many streams there are, at least 1.
+  explicit whole_answer(std::int32_t choices = 1) : choices_(static_cast<std::size_t>(choices)) {}
+
+  // Of the stream at `index`, which must be below the number of choices.
+  void add(std::size_t index, stream_event event);
+  // Nothing more is waited for: all streams have ended, or one has failed.
+  bool complete() const { return failure_.has_value() || all_ended(); }
+  bool all_ended() const { return ended_ == choices_.size(); }
+  // Why there is no answer: set where a stream ended with an error.
+  const error* failure() const { return failure_ ? &*failure_ : nullptr; }
+  // The body. Defined once complete(). The usage counts the prompt once and all completions.
   std::string body(const answer_identity& identity, const answer_options& options, bool with_logprobs,
                    const token_namer& name) const;
 
  private:
-  void write_choice(json_writer& out, const answer_options& options, bool with_logprobs,
+  struct choice {
+    std::string text;
+    std::vector<token_id> tokens;
+    std::vector<token_logprobs> logprobs;
+    std::vector<token_id> prompt_tokens;
+    std::vector<token_logprobs> prompt_logprobs;
+    std::optional<finished> end;
+  };
+  usage used() const;
+  void write_choice(json_writer& out, std::size_t index, const answer_options& options, bool with_logprobs,
                     const token_style& style) const;
-  void write_prompt_parts(json_writer& out, const answer_options& options, const token_style& style) const;
+  static void write_prompt_parts(json_writer& out, const choice& from, const answer_options& options,
+                                 const token_style& style);
 
-  std::string text_;
-  std::vector<token_id> tokens_;
-  std::vector<token_logprobs> logprobs_;
-  std::vector<token_id> prompt_tokens_;
-  std::vector<token_logprobs> prompt_logprobs_;
-  std::optional<finished> end_;
+  std::vector<choice> choices_;
+  std::size_t ended_ = 0;
+  std::optional<error> failure_;
+  std::string warning_;
 };
 
 }  // namespace troupe::openai

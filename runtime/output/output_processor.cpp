@@ -26,7 +26,8 @@ finished finish(stream& stream, finish_reason reason, std::optional<error> failu
   finished end;
   end.reason = reason;
   end.failure = std::move(failure);
-  end.tokens = {stream.tokens.prompt_tokens, stream.text.tokens()};
+  end.tokens = stream.tokens;
+  end.tokens.completion_tokens = stream.text.tokens();
   return end;
 }
 
@@ -85,6 +86,7 @@ output_processor::step_output output_processor::process(const token_batch& batch
     shown.id = event.id;
     shown.prompt_tokens = std::exchange(stream.prompt, {});
     shown.prompt_logprobs = event.prompt_logprobs;
+    if (event.cached_tokens > 0) stream.tokens.cached_tokens = event.cached_tokens;
     if (!read_tokens(*state_->tokenizer, stream, event, shown)) {
       shown.end = finish(stream, finish_reason::stop, {});
       shown.end->stop_string = stream.text.stopped_by();

@@ -30,7 +30,8 @@ struct delta_options {
   bool with_prompt = false;  // prompt_token_ids on the first delta
   openai::token_style style;
 };
-// {"text", "token_ids", "logprobs", "prompt_token_ids", "prompt_logprobs"}; the last three where asked for.
+// {"text", "token_ids", "logprobs", "prompt_token_ids", "prompt_logprobs", "warnings"}; the last four where
+// asked for or where there are any.
 std::string delta_payload(const stream_event& event, const delta_options& options);
 // {"finish_reason", "stop_reason", "usage", "error"}; the last where the request failed.
 std::string finished_payload(const finished& end);

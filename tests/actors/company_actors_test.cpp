@@ -133,6 +133,76 @@ TEST(Company, RefusesAPromptThatCannotFitBeforeEncodingIt) {
   stage.expect_idle();
 }
 
+TEST(Company, GivesSeveralAnswersToAPromptEachWithASeedOfItsOwn) {
+  stage stage({.script = [](const sample_row& row) {
+    return 'a' + (static_cast<std::int32_t>(row.sampling->seed) + row.position) % 26;
+  }});
+  for (const std::int32_t n : {1, 2, 5, 16}) {
+    sampling_params sampling = greedy(6);
+    sampling.seed = 3;
+    const auto choices = stage.ask_choices("hello", sampling, n);
+    const auto other = stage.ask_choices("another", sampling, 2);  // between them, from the same gateway
+    stage.run();
+    std::set<request_id> ids;
+    for (std::int32_t i = 0; i < n; ++i) {
+      const client& who = *choices[static_cast<std::size_t>(i)];
+      expect_one_end(who, finish_reason::length);
+      EXPECT_EQ(who.text, alphabet(static_cast<std::size_t>(5 + 3 + i), 6)) << i;
+      EXPECT_EQ(who.prompt_tokens, 5U);
+      EXPECT_EQ(who.ends[0].tokens.prompt_tokens, 5);
+      EXPECT_TRUE(ids.insert(who.id).second);
+      EXPECT_EQ(who.id % 3, choices[0]->id % 3) << "one shard";
+    }
+    EXPECT_EQ(other[1]->text, alphabet(7 + 3 + 1, 6));
+  }
+  stage.expect_idle();
+}
+
+TEST(Company, EndsEachOfSeveralAnswersByItself) {
+  stage stage;
+  const auto choices = stage.ask_choices("hello", greedy(40), 4);
+  stage.run(40);
+  stage.abort(*choices[2]);
+  stage.abort(*choices[0]);
+  stage.run();
+  for (const std::size_t i : {0U, 2U}) expect_one_end(*choices[i], finish_reason::abort);
+  for (const std::size_t i : {1U, 3U}) {
+    expect_one_end(*choices[i], finish_reason::length);
+    EXPECT_EQ(choices[i]->text, alphabet(5, 40));
+  }
+  stage.expect_idle();
+}
+
+TEST(Company, RefusesEveryAnswerToAPromptThatCannotBe) {
+  stage stage;
+  const auto choices = stage.ask_choices(std::string(200, 'x'), greedy(3), 3);
+  stage.run();
+  for (const auto& who : choices) {
+    expect_one_end(*who, finish_reason::error);
+    ASSERT_TRUE(who->ends[0].failure);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::invalid_argument);
+  }
+  stage.expect_idle();
+}
+
+TEST(Company, CutsAPromptThatIsTooLongWhereThatIsAllowedAndSaysSo) {
+  stage stage({.allow_auto_truncate = true});
+  for (const std::size_t size : {200U, 100'000U}) {
+    const auto who = stage.ask(std::string(size, 'x'), 8);
+    stage.run();
+    expect_one_end(*who, finish_reason::length);
+    EXPECT_EQ(who->ends[0].tokens.prompt_tokens, 120);
+    EXPECT_NE(who->warning.find(std::to_string(size)), std::string::npos) << who->warning;
+    EXPECT_NE(who->warning.find(std::to_string(size - 120)), std::string::npos) << who->warning;
+  }
+  const auto fits = stage.ask("hello", 8);
+  const auto never = stage.ask("hello", 128);
+  stage.run();
+  EXPECT_EQ(fits->warning, "");
+  expect_one_end(*never, finish_reason::error);
+  stage.expect_idle();
+}
+
 TEST(Company, RefusesWhatFindsTheQueueFull) {
   stage stage({.max_num_seqs = 1, .max_num_queued_requests = 2});
   std::vector<std::shared_ptr<client>> clients;

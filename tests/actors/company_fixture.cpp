@@ -94,6 +94,7 @@ stage::stage(company_setup setup)
   parts.tokenizer.limits.vocab_size = end_token + 1;
   parts.tokenizer.max_model_len = setup.max_model_len;
   parts.tokenizer.request_timeout = setup.request_timeout;
+  parts.tokenizer.allow_auto_truncate = setup.allow_auto_truncate;
   parts.tokenizer.metrics = std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
   parts.tokenizer_workers = setup.tokenizer_workers;
   parts.detach = false;
@@ -121,17 +122,29 @@ stage::~stage() {
 }
 
 std::shared_ptr<client> stage::ask(const std::string& text, sampling_params sampling) {
+  return ask_choices(text, std::move(sampling), 1).front();
+}
+
+std::vector<std::shared_ptr<client>> stage::ask_choices(const std::string& text, sampling_params sampling,
+                                                        std::int32_t n) {
   auto request = std::make_shared<generation_request>();
   request->prompt = text_prompt{text};
   request->sampling = std::move(sampling);
-  auto who = std::make_shared<client>();
-  who->id = port_->generate(std::move(request), [who](const stream_event& event) {
-    who->events_after_end += who->ends.empty() ? 0 : 1;
-    who->text += event.text;
-    who->tokens.insert(who->tokens.end(), event.tokens.begin(), event.tokens.end());
-    if (event.end) who->ends.push_back(*event.end);
-  });
-  return who;
+  request->n = n;
+  std::vector<std::shared_ptr<client>> clients;
+  for (std::int32_t i = 0; i < n; ++i) clients.push_back(std::make_shared<client>());
+  const auto ids =
+      port_->generate_choices(std::move(request), [clients](std::int32_t index, const stream_event& event) {
+        client& who = *clients[static_cast<std::size_t>(index)];
+        who.events_after_end += who.ends.empty() ? 0 : 1;
+        who.text += event.text;
+        who.warning += event.warning;
+        who.prompt_tokens += event.prompt_tokens.size();
+        who.tokens.insert(who.tokens.end(), event.tokens.begin(), event.tokens.end());
+        if (event.end) who.ends.push_back(*event.end);
+      });
+  for (std::size_t i = 0; i < clients.size(); ++i) clients[i]->id = ids[i];
+  return clients;
 }
 
 std::shared_ptr<client> stage::ask(const std::string& text, std::int32_t max_tokens) {

@@ -25,7 +25,9 @@ inline constexpr token_id end_token = 256;
 struct client {
   request_id id = 0;
   std::string text;
+  std::string warning;
   std::vector<token_id> tokens;
+  std::size_t prompt_tokens = 0;  // as the first event tells them
   std::vector<finished> ends;
   std::size_t events_after_end = 0;
 };
@@ -41,6 +43,7 @@ struct company_setup {
   bool enable_prefix_caching = true;
   std::int32_t tokenizer_workers = 2;
   std::chrono::nanoseconds request_timeout{0};
+  bool allow_auto_truncate = false;
   std::chrono::nanoseconds step_deadline = std::chrono::seconds(60);
   bucket_plan buckets = {};
   bool pad_to_buckets = false;
@@ -61,6 +64,9 @@ class stage {
   // Sends a request; what comes back gathers in the client, also after the stage is gone.
   std::shared_ptr<client> ask(const std::string& text, sampling_params sampling);
   std::shared_ptr<client> ask(const std::string& text, std::int32_t max_tokens);
+  // The same for several answers to one prompt, by index.
+  std::vector<std::shared_ptr<client>> ask_choices(const std::string& text, sampling_params sampling,
+                                                   std::int32_t n);
   void abort(const client& who);
 
   // Handles messages until none is left.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -190,6 +191,59 @@ TEST_F(http_server_test, pipelined_requests_are_answered_in_order) {
   }
 }
 
+TEST_F(http_server_test, several_answers_come_by_their_index_whole_and_streamed) {
+  const auto whole = client.post("/v1/chat/completions",
+                                 R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":3,"n":3})");
+  ASSERT_EQ(whole.status, 200);
+  const json body = json::parse(whole.body);
+  ASSERT_EQ(body["choices"].size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(body["choices"][i]["index"], i);
+    EXPECT_EQ(body["choices"][i]["message"]["content"], "word word word ");
+  }
+  EXPECT_EQ(body["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(body["usage"]["completion_tokens"], 9);
+  const auto streamed = client.post(
+      "/v1/completions",
+      R"({"prompt":"hi","max_tokens":2,"n":4,"stream":true,"stream_options":{"include_usage":true}})");
+  std::map<int, std::string> texts;
+  for (const std::string& data : sse_data(streamed.body)) {
+    if (data == "[DONE]") continue;
+    const json chunk = json::parse(data);
+    for (const json& choice : chunk["choices"])
+      texts[choice["index"].get<int>()] += choice["text"].get<std::string>();
+    if (chunk["choices"].empty()) {
+      EXPECT_EQ(chunk["usage"]["completion_tokens"], 8);
+    }
+  }
+  ASSERT_EQ(texts.size(), 4U);
+  for (const auto& [index, text] : texts) EXPECT_EQ(text, "word word ") << index;
+  EXPECT_EQ(sse_data(streamed.body).back(), "[DONE]");
+  EXPECT_EQ(engine.aborts(), 0U);
+}
+
+TEST_F(http_server_test, the_prefix_cache_can_be_reset) {
+  EXPECT_EQ(client.post("/reset_prefix_cache", "").status, 200);
+  client.send("POST /reset_prefix_cache HTTP/1.1\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_EQ(client.read_answer().status, 200);
+  EXPECT_EQ(client.get("/reset_prefix_cache").status, 405);
+  client.post("/v1/chat/completions", chat);
+  const auto refused = client.post("/reset_prefix_cache", "");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.headers.contains("retry-after"));
+}
+
+TEST_F(http_server_test, the_tenant_is_the_proxys_or_else_the_users) {
+  const std::string body = R"({"messages":[{"role":"user","content":"hi"}],"max_tokens":1,"user":"u",)"
+                           R"("priority":5,"cache_salt":"s"})";
+  client.post("/v1/chat/completions", body);
+  client.post("/v1/chat/completions", body, "X-Tenant: acme\r\n");
+  EXPECT_EQ(engine.request_of(1)->user, "u");
+  EXPECT_EQ(engine.request_of(1)->priority, 5);
+  EXPECT_EQ(engine.request_of(1)->cache_salt, "s");
+  EXPECT_EQ(engine.request_of(2)->user, "acme");
+}
+
 TEST_F(http_server_test, http_1_0_gets_a_plain_stream_and_a_close) {
   client.send("POST /v1/chat/completions HTTP/1.0\r\nContent-Length: " +
               std::to_string(streamed_chat.size()) + "\r\n\r\n" + streamed_chat);
@@ -330,6 +384,76 @@ TEST_F(http_server_by_hand, a_refusal_before_the_first_token_has_its_own_status)
       EXPECT_EQ(json::parse(answer.body)["error"]["message"], "because");
     }
   }
+}
+
+TEST_F(http_server_by_hand, a_refusal_tells_when_to_try_again) {
+  client.send(post_text("/v1/chat/completions", chat));
+  engine.emit(engine.wait_for_request(1), failed({error_code::resource_exhausted, "full", {}, 7}));
+  EXPECT_EQ(client.read_answer().headers.at("retry-after"), "7");
+}
+
+TEST_F(http_server_by_hand, a_request_is_found_by_the_name_that_its_client_sees) {
+  raw_client asker(server.port());
+  client.send(post_text("/v1/chat/completions", chat, "X-Request-Id: job-1\r\n"));
+  const auto id = engine.wait_for_request(1);
+  const auto known = asker.get("/v1/requests/chatcmpl-job-1");
+  ASSERT_EQ(known.status, 200);
+  const json state = json::parse(known.body);
+  EXPECT_EQ(state["id"], "chatcmpl-job-1");
+  EXPECT_EQ(state["state"], "running");
+  EXPECT_EQ(state["choices"][0]["reason"], "running");
+  EXPECT_EQ(asker.get("/v1/requests/chatcmpl-job-2").status, 404);
+  EXPECT_EQ(asker.get("/v1/requests/job-1").status, 404);
+  EXPECT_EQ(asker.get("/v1/requests/").status, 404);
+  raw_client poster(server.port());
+  EXPECT_EQ(poster.post("/v1/requests/chatcmpl-job-1", "{}").status, 405);
+  raw_client other(server.port());
+  const auto twice = other.post("/v1/chat/completions",
+                                R"({"messages":[{"role":"user","content":"hi"}],"request_id":"job-1"})");
+  EXPECT_EQ(twice.status, 400) << "the name is taken";
+  engine.emit(id, last_piece());
+  EXPECT_EQ(json::parse(client.read_answer().body)["id"], "chatcmpl-job-1");
+  const auto gone = asker.get("/v1/requests/chatcmpl-job-1");
+  EXPECT_EQ(gone.status, 404);
+  EXPECT_EQ(json::parse(gone.body)["error"]["code"], "not_found");
+}
+
+TEST_F(http_server_by_hand, a_streams_name_is_the_one_in_its_chunks) {
+  raw_client asker(server.port());
+  client.send(post_text("/v1/completions", R"({"prompt":"x","n":2,"stream":true})"));
+  engine.wait_for_request(2);
+  engine.emit(1, piece("first"));
+  std::string seen;
+  while (seen.find("\n\n") == std::string::npos) seen += client.read_exactly(1);
+  const std::string name = json::parse(sse_data(seen.substr(seen.find("data: ")))[0])["id"];
+  engine.emit(2, last_piece());
+  json state;
+  while (state.is_null() || state["choices"][1]["state"] != "finished")
+    state = json::parse(asker.get("/v1/requests/" + name).body);
+  EXPECT_EQ(state["state"], "running");
+  EXPECT_EQ(state["choices"].size(), 2U);
+}
+
+TEST_F(http_server_by_hand, one_answer_that_is_refused_refuses_the_request_and_aborts_the_others) {
+  for (const bool streams : {false, true}) {
+    const json body = {{"prompt", "x"}, {"n", 3}, {"stream", streams}};
+    const auto before = engine.requests();
+    client.send(post_text("/v1/completions", body.dump()));
+    engine.wait_for_request(before + 3);
+    engine.emit(before + 2, failed({error_code::resource_exhausted, "full"}));
+    EXPECT_EQ(client.read_answer().status, 429);
+    engine.wait_for_abort(before + 1);
+    engine.wait_for_abort(before + 3);
+  }
+}
+
+TEST_F(http_server_by_hand, a_client_that_leaves_aborts_all_of_its_answers) {
+  raw_client leaver(server.port());
+  leaver.send(post_text("/v1/completions", R"({"prompt":"x","n":3})"));
+  engine.wait_for_request(3);
+  leaver.close();
+  for (const request_id id : {1, 2, 3}) engine.wait_for_abort(id);
+  EXPECT_EQ(engine.running(), 0U);
 }
 
 TEST_F(http_server_by_hand, a_failure_on_the_way_is_told_in_the_stream) {

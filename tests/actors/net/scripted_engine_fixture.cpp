@@ -17,13 +17,17 @@ scripted_engine::~scripted_engine() {
   if (thread_.joinable()) thread_.join();
 }
 
-request_id scripted_engine::generate(generation_request_ptr request, stream_sink sink) {
+std::vector<request_id> scripted_engine::generate_choices(generation_request_ptr request, choice_sink sink) {
   const std::lock_guard lock(mutex_);
-  const request_id id = ++last_;
-  seen_[id] = request;
-  streams_[id] = {std::move(request), std::move(sink)};
+  std::vector<request_id> ids;
+  for (std::int32_t index = 0; index < request->n; ++index) {
+    const request_id id = ++last_;
+    seen_[id] = request;
+    streams_[id] = {request, [sink, index](stream_event event) { sink(index, std::move(event)); }};
+    ids.push_back(id);
+  }
   changed_.notify_all();
-  return id;
+  return ids;
 }
 
 void scripted_engine::abort(request_id id) {

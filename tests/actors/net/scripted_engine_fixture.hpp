@@ -19,7 +19,7 @@ class scripted_engine final : public engine_port {
   explicit scripted_engine(pace how = pace::steps);
   ~scripted_engine() override;
 
-  request_id generate(generation_request_ptr request, stream_sink sink) override;
+  std::vector<request_id> generate_choices(generation_request_ptr request, choice_sink sink) override;
   void abort(request_id id) override;
   void tokenize(tokenize_request request, std::function<void(result<tokenize_reply>)> reply) override;
   void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) override;

@@ -385,6 +385,21 @@ TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
   done.get_future().wait();
 }
 
+TEST_F(tcp_server_test, gives_one_answer_per_number) {
+  client.greet();
+  client.send(frame_type::generate, 1, R"({"prompt":"hi","n":2})");
+  const frame refused = client.read();
+  EXPECT_EQ(refused.type, frame_type::error);
+  EXPECT_EQ(refused.request, 1U);
+  EXPECT_EQ(refused.json()["error"]["param"], "n");
+  client.send(frame_type::generate, 1,
+              R"({"prompt":"hi","max_tokens":1,"priority":3,"user":"u","cache_salt":"s"})");
+  EXPECT_EQ(client.read().type, frame_type::delta);
+  EXPECT_EQ(engine.request_of(1)->priority, 3);
+  EXPECT_EQ(engine.request_of(1)->user, "u");
+  EXPECT_EQ(engine.request_of(1)->cache_salt, "s");
+}
+
 TEST(tcp_server, large_frames_share_one_bound_of_what_has_arrived) {
   scripted_engine engine;
   tcp_options options = options_of_test();

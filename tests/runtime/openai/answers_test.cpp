@@ -8,6 +8,7 @@
 #include "runtime/openai/chunk_stream.hpp"
 #include "runtime/openai/error_body.hpp"
 #include "runtime/openai/models.hpp"
+#include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/openai/whole_answer.hpp"
 
@@ -33,15 +34,15 @@ stream_event last_event() {
   event.text = "lo";
   event.tokens = {9};
   event.logprobs = {{9, -std::numeric_limits<float>::infinity(), 3, {{1, -0.25F}}}};
-  event.end = finished{finish_reason::stop, "END", {}, {}, {3, 2}};
+  event.end = finished{finish_reason::stop, "END", {}, {}, {3, 2, 1}};
   return event;
 }
 
 nlohmann::json whole(answer_options options, bool logprobs) {
   whole_answer answer;
-  answer.add(first_event());
+  answer.add(0, first_event());
   EXPECT_FALSE(answer.complete());
-  answer.add(last_event());
+  answer.add(0, last_event());
   EXPECT_TRUE(answer.complete());
   return nlohmann::json::parse(answer.body(identity, options, logprobs, name));
 }
@@ -52,7 +53,7 @@ TEST(whole_answer, is_a_chat_completion) {
                       R"({"id":"id-1","object":"chat.completion","created":77,"model":"m","choices":[
       {"index":0,"message":{"role":"assistant","content":"Hello","refusal":null},"logprobs":null,
        "finish_reason":"stop","stop_reason":"END"}],
-      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}})"));
+      "usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"prompt_tokens_details":{"cached_tokens":1}}})"));
 }
 
 TEST(whole_answer, is_a_text_completion) {
@@ -83,11 +84,71 @@ TEST(whole_answer, prompt_log_probabilities_begin_with_null) {
   whole_answer answer;
   stream_event event = last_event();
   event.prompt_logprobs = {{11, -2.0F, 5, {{4, -0.125F}, {11, -2.0F}}}, {12, -0.5F, 1, {{12, -0.5F}}}};
-  answer.add(event);
+  answer.add(0, event);
   const auto body = nlohmann::json::parse(answer.body(identity, {}, false, name));
   EXPECT_EQ(body["prompt_logprobs"], nlohmann::json::parse(R"([null,
       {"11":{"logprob":-2.0,"rank":5,"decoded_token":"t11"},"4":{"logprob":-0.125,"rank":1,"decoded_token":"t4"}},
       {"12":{"logprob":-0.5,"rank":1,"decoded_token":"t12"}}])"));
+}
+
+stream_event saying(std::string text) {
+  stream_event event;
+  event.text = std::move(text);
+  event.tokens = {1};
+  event.prompt_tokens = {10, 11, 12};
+  return event;
+}
+
+stream_event ending(finish_reason reason, std::int32_t completion_tokens, std::int32_t cached_tokens) {
+  stream_event event;
+  event.end = finished{reason, {}, {}, {}, {3, completion_tokens, cached_tokens}};
+  return event;
+}
+
+TEST(whole_answer, several_choices_stand_by_their_index_and_share_one_usage) {
+  whole_answer answer(3);
+  answer.add(2, saying("c"));
+  answer.add(0, saying("a"));
+  answer.add(1, saying("b"));
+  answer.add(1, ending(finish_reason::length, 5, 2));
+  answer.add(0, ending(finish_reason::stop, 4, 0));
+  EXPECT_FALSE(answer.complete());
+  answer.add(2, ending(finish_reason::abort, 1, 3));
+  EXPECT_TRUE(answer.complete() && answer.all_ended());
+  const auto body = nlohmann::json::parse(answer.body(identity, {.n = 3}, false, name));
+  const std::vector<std::string> texts = {"a", "b", "c"};
+  const std::vector<std::string> reasons = {"stop", "length", "abort"};
+  ASSERT_EQ(body["choices"].size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(body["choices"][i]["index"], i);
+    EXPECT_EQ(body["choices"][i]["message"]["content"], texts[i]);
+    EXPECT_EQ(body["choices"][i]["finish_reason"], reasons[i]);
+  }
+  EXPECT_EQ(body["usage"],
+            nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":10,"total_tokens":13,
+      "prompt_tokens_details":{"cached_tokens":0}})"));
+}
+
+TEST(whole_answer, fails_as_a_whole_when_one_choice_fails) {
+  whole_answer answer(2);
+  answer.add(0, saying("a"));
+  stream_event event;
+  event.end = finished{finish_reason::error, {}, {}, error{error_code::resource_exhausted, "full"}, {}};
+  answer.add(1, event);
+  EXPECT_TRUE(answer.complete());
+  EXPECT_FALSE(answer.all_ended());
+  ASSERT_NE(answer.failure(), nullptr);
+}
+
+TEST(whole_answer, hands_on_a_warning) {
+  whole_answer answer;
+  stream_event event = saying("a");
+  event.warning = "cut";
+  answer.add(0, event);
+  answer.add(0, ending(finish_reason::stop, 1, 0));
+  EXPECT_EQ(nlohmann::json::parse(answer.body(identity, {}, false, name))["warnings"],
+            nlohmann::json::parse(R"(["cut"])"));
+  EXPECT_FALSE(whole({}, false).contains("warnings"));
 }
 
 TEST(whole_answer, tells_a_failure) {
@@ -95,16 +156,12 @@ TEST(whole_answer, tells_a_failure) {
   EXPECT_EQ(answer.failure(), nullptr);
   stream_event event;
   event.end = finished{finish_reason::error, {}, {}, error{error_code::too_large, "too long", "prompt"}, {}};
-  answer.add(event);
+  answer.add(0, event);
   ASSERT_NE(answer.failure(), nullptr);
   EXPECT_EQ(answer.failure()->message, "too long");
 }
 
-std::vector<nlohmann::json> chunks_of(const answer_options& options, bool logprobs,
-                                      const std::vector<stream_event>& events) {
-  chunk_stream stream(identity, options, logprobs, name);
-  std::string out;
-  for (const stream_event& event : events) stream.append(event, out);
+std::vector<nlohmann::json> parsed(const std::string& out) {
   std::vector<nlohmann::json> chunks;
   for (std::size_t at = 0; at < out.size();) {
     const auto end = out.find("\n\n", at);
@@ -114,6 +171,14 @@ std::vector<nlohmann::json> chunks_of(const answer_options& options, bool logpro
     at = end + 2;
   }
   return chunks;
+}
+
+std::vector<nlohmann::json> chunks_of(const answer_options& options, bool logprobs,
+                                      const std::vector<stream_event>& events) {
+  chunk_stream stream(identity, options, logprobs, name);
+  std::string out;
+  for (const stream_event& event : events) stream.append(0, event, out);
+  return parsed(out);
 }
 
 TEST(chunk_stream, a_chat_begins_with_its_role_and_ends_with_done) {
@@ -155,7 +220,8 @@ TEST(chunk_stream, usage_can_come_with_every_chunk) {
   const auto chunks =
       chunks_of({.stream = true, .continuous_usage = true}, false, {first_event(), last_event()});
   EXPECT_EQ(chunks[1]["usage"],
-            nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":1,"total_tokens":4})"));
+            nlohmann::json::parse(R"({"prompt_tokens":3,"completion_tokens":1,"total_tokens":4,
+                "prompt_tokens_details":{"cached_tokens":0}})"));
 }
 
 TEST(chunk_stream, tokens_without_text_make_no_chunk_unless_they_are_asked_for) {
@@ -166,6 +232,70 @@ TEST(chunk_stream, tokens_without_text_make_no_chunk_unless_they_are_asked_for) 
       chunks_of({.stream = true, .return_token_ids = true}, false, {first_event(), silent, last_event()})
           .size(),
       5U);
+}
+
+TEST(chunk_stream, choices_are_interleaved_and_each_begins_and_ends_by_itself) {
+  const answer_options options{.n = 2, .stream = true, .include_usage = true};
+  chunk_stream stream(identity, options, false, name);
+  std::string out;
+  stream.append(1, saying("b"), out);
+  stream.append(0, saying("a"), out);
+  stream.append(1, ending(finish_reason::length, 7, 2), out);
+  EXPECT_FALSE(stream.ended());
+  EXPECT_EQ(out.find("[DONE]"), std::string::npos);
+  stream.append(0, ending(finish_reason::stop, 1, 0), out);
+  EXPECT_TRUE(stream.ended());
+  const auto chunks = parsed(out);
+  ASSERT_EQ(chunks.size(), 8U);
+  const std::vector<int> indices = {1, 1, 0, 0, 1, 0};
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    EXPECT_EQ(chunks[i]["choices"][0]["index"], indices[i]) << i;
+  EXPECT_EQ(chunks[0]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(chunks[2]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(chunks[4]["choices"][0]["finish_reason"], "length");
+  EXPECT_EQ(chunks[6]["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(chunks[6]["usage"]["completion_tokens"], 8);
+  EXPECT_EQ(chunks[7], "[DONE]");
+}
+
+TEST(chunk_stream, one_choice_that_fails_ends_all) {
+  chunk_stream stream(identity, {.n = 2, .stream = true}, false, name);
+  std::string out;
+  stream.append(0, saying("a"), out);
+  stream_event event;
+  event.end = finished{finish_reason::error, {}, {}, error{error_code::internal, "a fault"}, {}};
+  stream.append(1, event, out);
+  EXPECT_TRUE(stream.ended());
+  const std::string before = out;
+  stream.append(0, saying("late"), out);
+  EXPECT_EQ(out, before);
+  EXPECT_EQ(parsed(out).back(), "[DONE]");
+}
+
+TEST(chunk_stream, tells_a_warning_once) {
+  stream_event event = first_event();
+  event.warning = "cut";
+  const auto chunks = chunks_of({.stream = true}, false, {event, last_event()});
+  EXPECT_EQ(chunks[0]["warnings"], nlohmann::json::parse(R"(["cut"])"));
+  EXPECT_FALSE(chunks[1].contains("warnings"));
+}
+
+TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
+  request_state running;
+  running.phase = request_phase::running;
+  running.reason = "running: prefill";
+  running.prompt_tokens = 30;
+  request_state waiting;
+  waiting.reason = "waiting: no blocks (needs 12, free 3)";
+  const auto body = nlohmann::json::parse(
+      request_status_answer("id-1", "m", {{running, false}, {waiting, false}, {{}, true}, {{}, false}}));
+  EXPECT_EQ(body["id"], "id-1");
+  EXPECT_EQ(body["state"], "waiting");
+  EXPECT_EQ(body["reason"], "waiting: no blocks (needs 12, free 3)");
+  EXPECT_EQ(body["choices"][0]["state"], "running");
+  EXPECT_EQ(body["choices"][0]["prompt_tokens"], 30);
+  EXPECT_EQ(body["choices"][2]["state"], "finished");
+  EXPECT_EQ(body["choices"][3]["state"], "waiting");
 }
 
 TEST(chunk_stream, a_failure_on_the_way_is_an_error_event_then_done) {

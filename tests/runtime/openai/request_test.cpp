@@ -55,6 +55,28 @@ TEST(parse_chat, reads_every_sampling_field) {
   EXPECT_EQ(parsed->generation.user, "me");
 }
 
+TEST(parse_chat, reads_how_many_answers_and_how_to_schedule_them) {
+  for (const auto& parse : {&parse_chat, &parse_completion}) {
+    const json members = json::parse(
+        R"({"n":3,"best_of":3,"priority":-7,"cache_salt":"pepper","user":"u","request_id":"job-1.a:b_c"})");
+    json body = parse == &parse_chat ? chat_body() : completion_body();
+    body.update(members);
+    const auto parsed = parse(body, context());
+    ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
+    EXPECT_EQ(parsed->generation.n, 3);
+    EXPECT_EQ(parsed->answer.n, 3);
+    EXPECT_EQ(parsed->generation.priority, -7);
+    EXPECT_EQ(parsed->generation.cache_salt, "pepper");
+    EXPECT_EQ(parsed->generation.user, "u");
+    EXPECT_EQ(parsed->request_id, "job-1.a:b_c");
+  }
+  const json long_text = {{"cache_salt", std::string(1025, 'x')}};
+  json body = chat_body();
+  body.update(long_text);
+  EXPECT_EQ(parse_chat(body, context()).error().param, "cache_salt");
+  EXPECT_EQ(parse_chat(chat_body(), context())->generation.n, 1);
+}
+
 TEST(parse_chat, absent_and_null_fields_keep_their_defaults) {
   const auto absent = parse_chat(chat_body(), context());
   const auto null =
@@ -117,7 +139,18 @@ TEST(parse_chat, names_the_field_at_fault) {
       {R"({"logit_bias":{"-1":1}})", "logit_bias"},
       {R"({"logit_bias":{"1":101}})", "logit_bias"},
       {R"({"logit_bias":{"1":"a"}})", "logit_bias"},
-      {R"({"n":2})", "n"},
+      {R"({"n":129})", "n"},
+      {R"({"n":-1})", "n"},
+      {R"({"n":1.5})", "n"},
+      {R"({"n":99999999999})", "n"},
+      {R"({"n":2,"best_of":1})", "best_of"},
+      {R"({"priority":"high"})", "priority"},
+      {R"({"priority":2147483648})", "priority"},
+      {R"({"cache_salt":""})", "cache_salt"},
+      {R"({"cache_salt":5})", "cache_salt"},
+      {R"({"request_id":""})", "request_id"},
+      {R"({"request_id":"a b"})", "request_id"},
+      {R"({"request_id":"\u00e9"})", "request_id"},
       {R"({"n":0})", "n"},
       {R"({"n":"1"})", "n"},
       {R"({"best_of":3})", "best_of"},

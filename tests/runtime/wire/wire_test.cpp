@@ -64,10 +64,11 @@ TEST(payloads, tell_what_happened_as_json) {
   EXPECT_EQ(full["logprobs"]["content"][0]["token"], "token_id:1");
   EXPECT_EQ(full["prompt_token_ids"], nlohmann::json::parse("[7]"));
 
-  finished end{finish_reason::length, {}, {}, {}, {2, 3}};
+  finished end{finish_reason::length, {}, {}, {}, {2, 3, 1}};
   EXPECT_EQ(nlohmann::json::parse(finished_payload(end)),
             nlohmann::json::parse(R"({"finish_reason":"length","stop_reason":null,
-                "usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5}})"));
+                "usage":{"prompt_tokens":2,"completion_tokens":3,"total_tokens":5,
+                         "prompt_tokens_details":{"cached_tokens":1}}})"));
   end.failure = error{error_code::unavailable, "gone"};
   EXPECT_EQ(nlohmann::json::parse(finished_payload(end))["error"]["code"], "unavailable");
   const auto welcome = nlohmann::json::parse(welcome_payload({"0.1", "m", 10, 20, 30}));

@@ -1,0 +1,24 @@
+// The answer of GET /v1/requests/{id}: where a request stands, in a shape of our own.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/request_state.hpp"
+
+namespace troupe::openai {
+
+// One of the answers to a request. Neither known nor ended: on its way to the scheduler.
+struct choice_status {
+  std::optional<request_state> known;
+  bool ended = false;
+};
+
+// {"id", "object": "request", "model", "state", "reason", "choices": [{"index", "state", "reason",
+// "prompt_tokens", "cached_tokens", "computed_tokens", "completion_tokens", "preemptions"}]}
+// "state" is "waiting", "running" or "finished"; that of the whole is the first of these that a choice has.
+std::string request_status_answer(std::string_view id, std::string_view model,
+                                  const std::vector<choice_status>& choices);
+
+}  // namespace troupe::openai

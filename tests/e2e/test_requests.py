@@ -1,0 +1,113 @@
+"""Requests that ask for more than one plain answer: several choices, names, salts, cut prompts, half-closed sockets."""
+import json
+import socket
+import threading
+import urllib.error
+import urllib.request
+
+MODEL = "SmolLM2-135M-Instruct"
+STORY = "Once upon a time, in a small village by the sea, there lived an old fisherman who had never caught a fish. "
+
+
+def post(service, path, body, headers=None):
+    headers = {"Content-Type": "application/json", **(headers or {})}
+    request = urllib.request.Request(service.url + path, json.dumps(body).encode(), headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def complete(service, **body):
+    status, answer = post(service, "/v1/completions", {"prompt": STORY, "max_tokens": 12, **body})
+    assert status == 200, answer
+    return answer
+
+
+def test_each_choice_is_the_answer_that_its_seed_gives_alone(service):
+    together = complete(service, n=4, seed=40, temperature=1.0)
+    assert [choice["index"] for choice in together["choices"]] == [0, 1, 2, 3]
+    alone = [complete(service, seed=40 + i, temperature=1.0) for i in range(4)]
+    assert [c["text"] for c in together["choices"]] == [a["choices"][0]["text"] for a in alone]
+    assert together["usage"]["prompt_tokens"] == alone[0]["usage"]["prompt_tokens"]
+    assert together["usage"]["completion_tokens"] == sum(a["usage"]["completion_tokens"] for a in alone)
+    service.wait_idle()
+
+
+def test_streamed_choices_are_those_of_a_whole_answer(service):
+    body = {"model": MODEL, "messages": [{"role": "user", "content": "Name a colour."}], "n": 3, "seed": 1, "max_tokens": 10}
+    _, whole = post(service, "/v1/chat/completions", body)
+    request = urllib.request.Request(service.url + "/v1/chat/completions", json.dumps({**body, "stream": True}).encode(),
+                                     {"Content-Type": "application/json"})
+    texts = ["", "", ""]
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        events = [line[6:].decode() for line in answer.read().split(b"\n") if line.startswith(b"data: ")]
+    assert events[-1] == "[DONE]"
+    for event in events[:-1]:
+        for choice in json.loads(event)["choices"]:
+            texts[choice["index"]] += choice["delta"].get("content") or ""
+    assert texts == [choice["message"]["content"] for choice in whole["choices"]]
+
+
+def test_cached_tokens_are_told_kept_apart_by_salt_and_forgotten_at_a_reset(service):
+    prompt = "No other test begins so. " + STORY * 4
+
+    def cached(**body):
+        return complete(service, prompt=prompt, **body)["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    assert cached() == 0
+    again = cached()
+    assert again > 0 and again % 16 == 0
+    assert cached(cache_salt="pepper") == 0
+    assert cached(cache_salt="pepper") == again
+    service.wait_idle()
+    assert post(service, "/reset_prefix_cache", {})[0] == 200
+    assert cached() == 0
+
+
+def test_a_request_tells_where_it_stands_by_the_name_it_was_given(service):
+    body = {"prompt": STORY, "max_tokens": 400, "ignore_eos": True}
+    sender = threading.Thread(target=post, args=(service, "/v1/completions", body, {"X-Request-Id": "my-job"}))
+    sender.start()
+    seen = []
+
+    def running():
+        try:
+            seen.append(json.loads(service.get("/v1/requests/cmpl-my-job")))
+        except urllib.error.HTTPError:
+            return False
+        return seen[-1]["state"] == "running"
+
+    service.wait_until(running, 60, "running my-job")
+    sender.join()
+    assert seen[-1]["id"] == "cmpl-my-job" and seen[-1]["choices"][0]["prompt_tokens"] > 0
+    try:
+        service.get("/v1/requests/cmpl-my-job")
+        raise AssertionError("the request is over")
+    except urllib.error.HTTPError as error:
+        assert error.code == 404 and json.loads(error.read())["error"]["code"] == "not_found"
+
+
+def test_a_client_that_has_stopped_sending_is_answered(service):
+    body = json.dumps({"prompt": STORY, "max_tokens": 8}).encode()
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as client:
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert json.loads(answer.split(b"\r\n\r\n", 1)[1])["usage"]["completion_tokens"] == 8
+
+
+def test_a_prompt_that_is_too_long_is_cut_where_that_is_allowed(start_service):
+    prompt = STORY * 20 + "The end is what counts:"
+    with start_service("--max-model-len", "128", "--allow-auto-truncate") as service:
+        answer = complete(service, prompt=prompt, max_tokens=28)
+        assert answer["usage"] == {"prompt_tokens": 100, "completion_tokens": answer["usage"]["completion_tokens"],
+                                   "total_tokens": 100 + answer["usage"]["completion_tokens"],
+                                   "prompt_tokens_details": {"cached_tokens": 0}}
+        assert "were left out" in answer["warnings"][0]
+        assert "warnings" not in complete(service, prompt="short", max_tokens=4)
+    with start_service("--max-model-len", "128") as service:
+        status, refusal = post(service, "/v1/completions", {"prompt": prompt, "max_tokens": 28})
+        assert status == 400 and refusal["error"]["param"] == "prompt"
