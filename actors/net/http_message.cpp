@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <ctime>
@@ -67,8 +66,8 @@ const char* error_code_of(int status) {
 http_response error_response(const error& failure) {
   http_response response{openai::http_status(failure.code)};
   response.body = openai::error_body(failure);
-  if (openai::is_transient(failure.code))
-    response.headers.emplace_back("Retry-After", std::to_string(std::max(1, failure.retry_after)));
+  if (const auto seconds = openai::retry_after(failure))
+    response.headers.emplace_back("Retry-After", std::to_string(*seconds));
   return response;
 }
 

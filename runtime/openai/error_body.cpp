@@ -1,5 +1,7 @@
 #include "runtime/openai/error_body.hpp"
 
+#include <algorithm>
+
 namespace troupe::openai {
 namespace {
 
@@ -34,8 +36,10 @@ wire_error describe(error_code code) {
 
 int http_status(error_code code) { return describe(code).status; }
 
-bool is_transient(error_code code) {
-  return code == error_code::resource_exhausted || code == error_code::unavailable;
+std::optional<std::int32_t> retry_after(const error& failure) {
+  if (failure.code != error_code::resource_exhausted && failure.code != error_code::unavailable)
+    return std::nullopt;
+  return std::max(1, failure.retry_after);
 }
 
 void write_error(json_writer& out, const error& failure) {
@@ -47,7 +51,9 @@ void write_error(json_writer& out, const error& failure) {
     out.string(failure.param);
   }
   const bool unknown_model = failure.code == error_code::not_found && failure.param == "model";
-  out.key("code").string(unknown_model ? "model_not_found" : words.code).end_object();
+  out.key("code").string(unknown_model ? "model_not_found" : words.code);
+  if (const auto seconds = retry_after(failure)) out.key("retry_after").integer(*seconds);
+  out.end_object();
 }
 
 std::string error_body(const error& failure) {

@@ -250,6 +250,7 @@ TEST_F(tcp_server_by_hand, more_streams_than_allowed_are_refused) {
   const frame refusal = client.read();
   EXPECT_EQ(refusal.request, 9U);
   EXPECT_EQ(refusal.json()["error"]["code"], "rate_limit_exceeded");
+  EXPECT_EQ(refusal.json()["error"]["retry_after"], 1);
   EXPECT_EQ(engine.running(), 8U);
 }
 
@@ -261,6 +262,16 @@ TEST_F(tcp_server_by_hand, a_failed_request_finishes_with_its_error) {
   EXPECT_EQ(end.type, frame_type::finished);
   EXPECT_EQ(end.json()["finish_reason"], "error");
   EXPECT_EQ(end.json()["error"]["param"], "prompt");
+  EXPECT_FALSE(end.json()["error"].contains("retry_after"));
+}
+
+TEST_F(tcp_server_by_hand, a_refusal_that_passes_tells_when_to_try_again) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  engine.emit(engine.wait_for_request(1), failed({error_code::resource_exhausted, "full", {}, 7}));
+  const frame end = client.read();
+  EXPECT_EQ(end.type, frame_type::finished);
+  EXPECT_EQ(end.json()["error"]["retry_after"], 7);
 }
 
 TEST_F(tcp_server_by_hand, a_client_that_leaves_is_aborted_whole) {

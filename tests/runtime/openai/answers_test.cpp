@@ -319,9 +319,11 @@ TEST(error_body, every_code_has_its_status_and_shape) {
                                                             {error_code::io_error, 500}};
   for (const auto& [code, status] : statuses) {
     EXPECT_EQ(http_status(code), status);
-    EXPECT_EQ(is_transient(code), status == 429 || status == 503);
-    const auto body = nlohmann::json::parse(error_body({code, "why \xFF", "field"}));
-    EXPECT_EQ(body["error"].size(), 4U);
+    const bool passes = status == 429 || status == 503;
+    EXPECT_EQ(retry_after({code, "why"}), passes ? std::optional(1) : std::nullopt);
+    const auto body = nlohmann::json::parse(error_body({code, "why \xFF", "field", 7}));
+    EXPECT_EQ(body["error"].size(), passes ? 5U : 4U);
+    EXPECT_EQ(body["error"].value("retry_after", 0), passes ? 7 : 0);
     EXPECT_EQ(body["error"]["message"], "why \ufffd");
     EXPECT_EQ(body["error"]["param"], "field");
   }
