@@ -35,6 +35,22 @@ def test_each_choice_is_the_answer_that_its_seed_gives_alone(service):
     service.wait_idle()
 
 
+def test_the_choices_share_the_blocks_of_their_prompt(start_service):
+    body = {"prompt": STORY * 8, "max_tokens": 12, "temperature": 1.0, "ignore_eos": True, "return_token_ids": True}
+
+    def tokens(service, **more):
+        return [choice["token_ids"] for choice in complete(service, **body, **more)["choices"]]
+
+    # Without a prefix cache only a fork spares a prompt's computation.
+    with start_service("--no-enable-prefix-caching") as service:
+        alone = [tokens(service, seed=7 + i)[0] for i in range(4)]
+        assert service.metric("vllm:prompt_tokens_cached_total") == 0
+        assert tokens(service, seed=7, n=4) == alone
+        prompt = complete(service, **body)["usage"]["prompt_tokens"]
+        assert service.metric("vllm:prompt_tokens_cached_total") == 3 * (prompt - 1)  # the last token is computed by each
+        service.wait_idle()
+
+
 def test_streamed_choices_are_those_of_a_whole_answer(service):
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Name a colour."}], "n": 3, "seed": 1, "max_tokens": 10}
     _, whole = post(service, "/v1/chat/completions", body)
@@ -44,9 +60,11 @@ def test_streamed_choices_are_those_of_a_whole_answer(service):
     with urllib.request.urlopen(request, timeout=120) as answer:
         events = [line[6:].decode() for line in answer.read().split(b"\n") if line.startswith(b"data: ")]
     assert events[-1] == "[DONE]"
-    for event in events[:-1]:
-        for choice in json.loads(event)["choices"]:
-            texts[choice["index"]] += choice["delta"].get("content") or ""
+    choices = [choice for event in events[:-1] for choice in json.loads(event)["choices"]]
+    for choice in choices:
+        texts[choice["index"]] += choice["delta"].get("content") or ""
+    turns = [choice["index"] for choice in choices]
+    assert sorted(turns) != turns, "the choices came one after the other"
     assert texts == [choice["message"]["content"] for choice in whole["choices"]]
 
 
