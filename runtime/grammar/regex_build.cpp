@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t number(regex_id r) { return static_cast<std::uint32_t>(r); }
 
+constexpr std::uint64_t max_divisor = std::uint64_t{1} << 59;  // so that ten remainders fit
 constexpr std::size_t strings_from = 4;  // literals in one alternation that are worth a sorted table
 
 }  // namespace
@@ -309,6 +310,23 @@ regex_id regex_store::repeat(regex_id r, std::uint32_t min, std::uint32_t max) {
                      .a = number(r),
                      .b = min,
                      .c = max});
+}
+
+regex_id regex_store::make_multiple(std::uint32_t divisor, std::uint64_t remainder) {
+  return intern(node{.kind = regex_kind::multiple,
+                     .nullable = remainder == 0,
+                     .a = divisor,
+                     .b = static_cast<std::uint32_t>(remainder),
+                     .c = static_cast<std::uint32_t>(remainder >> 32)});
+}
+
+regex_id regex_store::multiple_of(std::uint64_t divisor) {
+  if (divisor == 0 || divisor > max_divisor) return nothing();
+  for (const char c : std::string_view("0123456789.")) in_text_[static_cast<unsigned char>(c)] = true;
+  const auto known = std::ranges::find(divisors_, divisor);
+  const auto index = static_cast<std::uint32_t>(known - divisors_.begin());
+  if (known == divisors_.end()) divisors_.push_back(divisor);
+  return make_multiple(index, 0);
 }
 
 regex_id regex_store::non_empty(regex_id r) {

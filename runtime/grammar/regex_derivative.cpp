@@ -70,6 +70,12 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
       return make_concat(
           derived, repeat(regex_id{n.a}, n.b == 0 ? 0 : n.b - 1, n.c == unbounded ? unbounded : n.c - 1));
     }
+    case regex_kind::multiple: {
+      if (byte == '.') return r;
+      if (byte < '0' || byte > '9') return nothing();
+      const std::uint64_t before = (std::uint64_t{n.c} << 32) | n.b;
+      return make_multiple(n.a, (before * 10 + (byte - '0')) % divisors_[n.a]);
+    }
     case regex_kind::complement: {
       const regex_id derived = derive(regex_id{n.a}, byte, budget);
       return budget.is_spent() ? nothing() : complement(derived);

@@ -36,6 +36,7 @@ enum class regex_kind : std::uint8_t {
   intersection,  // all of
   complement,    // every byte string but
   repeat,        // min to max times
+  multiple,      // digits that make a multiple of a number
 };
 
 // Building never fails: past a limit every constructor returns nothing(), and failure() says what was
@@ -73,6 +74,9 @@ class regex_store {
   regex_id difference(regex_id a, regex_id b) { return intersection({a, complement(b)}); }
   // min to max times, max may be `unbounded`.
   regex_id repeat(regex_id r, std::uint32_t min, std::uint32_t max);
+  // Decimal digits that read as a multiple of `divisor`, 1 to 2^59; points in between are skipped, no digits
+  // are 0.
+  regex_id multiple_of(std::uint64_t divisor);
   regex_id star(regex_id r) { return repeat(r, 0, unbounded); }
   regex_id plus(regex_id r) { return repeat(r, 1, unbounded); }
   regex_id optional(regex_id r) { return repeat(r, 0, 1); }
@@ -112,7 +116,8 @@ class regex_store {
     std::uint16_t depth = 0;      // of a walk that derives
     // bytes: a = index in sets_. literal: a, b = offset and size in text_. strings: a = table, b, c = first
     // and past the last entry, d = depth. concat: a, b. alternation, intersection: a, b = first and count in
-    // links_. complement: a. repeat: a, b = min, c = max.
+    // links_. complement: a. repeat: a, b = min, c = max. multiple: a = index in divisors_, b, c = halves of
+    // the remainder so far.
     std::uint32_t a = 0, b = 0, c = 0, d = 0;
   };
   struct text_slice {
@@ -134,6 +139,7 @@ class regex_store {
   // The constructors as derivatives use them: nothing is merged that was not merged before.
   regex_id intern(const node& n);
   regex_id make_links(regex_kind kind, const std::vector<regex_id>& parts);
+  regex_id make_multiple(std::uint32_t divisor, std::uint64_t remainder);
   regex_id make_concat(regex_id first, regex_id rest);
   regex_id make_literal(std::uint32_t offset, std::uint32_t size);
   regex_id make_strings(std::uint32_t table, std::uint32_t first, std::uint32_t last, std::uint32_t depth);
@@ -163,6 +169,7 @@ class regex_store {
   std::string text_;
   std::array<bool, 256> in_text_{};  // told apart from all others
   std::vector<regex_id> links_;
+  std::vector<std::uint64_t> divisors_;
   std::vector<std::shared_ptr<const string_table>> tables_;
   std::vector<std::uint32_t> index_;                       // open addressing over nodes_, 0 = free
   std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
