@@ -9,6 +9,7 @@
 #include "config/reference.hpp"
 #include "config/values.hpp"
 #include "tests/config/config_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe::config {
 namespace {
@@ -240,7 +241,7 @@ TEST(Reference, PrintedSettingsReadBackAsTheSame) {
 }
 
 TEST(Reference, TheReadmeHoldsTheMarkdownTable) {
-  std::ifstream in(TROUPE_SOURCE_DIR "/README.md");
+  std::ifstream in(test::source_path("README.md"));
   const std::string readme{std::istreambuf_iterator<char>(in), {}};
   EXPECT_NE(readme.find(options_markdown()), std::string::npos)
       << "README.md: replace its table by what `troupe config --markdown` prints";

@@ -1,5 +1,6 @@
 // The interpreter against Python's Jinja2 (tests/data/make_chat_templates.py), its limits, and garbage.
 #include "runtime/chat_template/chat_template.hpp"
+#include "tests/support/paths.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +14,7 @@ namespace {
 using json = nlohmann::ordered_json;
 
 json read_cases() {
-  std::ifstream file(TROUPE_SOURCE_DIR "/tests/data/chat_templates.json");
+  std::ifstream file(test::source_path("tests/data/chat_templates.json"));
   return json::parse(file, nullptr, false);
 }
 

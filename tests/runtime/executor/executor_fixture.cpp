@@ -10,10 +10,6 @@
 
 namespace troupe::test {
 
-std::string default_model_path() {
-  return std::string(TROUPE_SOURCE_DIR) + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
 model_ptr load_from_memory(const std::string& bytes) {
   const temporary_file file(bytes);
   auto loaded = load_model(file.path());

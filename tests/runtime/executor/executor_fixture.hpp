@@ -11,11 +11,9 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/request.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe::test {
-
-// The default model's path in the source folder.
-std::string default_model_path();
 
 // Writes `bytes` to a temporary file and loads it. The file is gone when this returns; the mapping stays.
 model_ptr load_from_memory(const std::string& bytes);

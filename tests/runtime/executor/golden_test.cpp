@@ -9,6 +9,7 @@
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -29,7 +30,7 @@ class golden : public testing::TestWithParam<const char*> {
       ASSERT_TRUE(made.has_value()) << made.error().message;
       devices_[dtype] = std::move(*made);
     }
-    std::ifstream file(std::string(TROUPE_SOURCE_DIR) + "/tests/data/smollm2_logits.jsonl");
+    std::ifstream file(test::source_path("tests/data/smollm2_logits.jsonl"));
     for (std::string line; std::getline(file, line);) cases_.push_back(json::parse(line));
     ASSERT_EQ(cases_.size(), 10U);
   }

@@ -9,6 +9,7 @@
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -35,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(kv_cache_dtype, perplexity, testing::Values("f16", "int
                          [](const auto& instance) { return std::string(instance.param); });
 
 TEST_P(perplexity, is_within_half_a_percent_of_the_fp32_reference) {
-  std::ifstream rule_file(std::string(TROUPE_SOURCE_DIR) + "/tests/data/smollm2_perplexity.json");
+  std::ifstream rule_file(test::source_path("tests/data/smollm2_perplexity.json"));
   const auto rule = nlohmann::json::parse(rule_file);
   std::ifstream text_file("/usr/share/common-licenses/GPL-3");
   ASSERT_TRUE(text_file) << "Debian's text of the GPL-3 is missing";

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/gguf/gguf.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe::gguf {
 namespace {
@@ -38,7 +39,7 @@ struct golden_case {
 };
 
 std::map<std::string, golden_case> golden_cases() {
-  std::ifstream in(std::string(TROUPE_SOURCE_DIR) + "/tests/data/dequantized.json");
+  std::ifstream in(test::source_path("tests/data/dequantized.json"));
   std::map<std::string, golden_case> out;
   for (const auto& each : nlohmann::json::parse(in)) {
     auto& target = out[each.at("type").get<std::string>()];

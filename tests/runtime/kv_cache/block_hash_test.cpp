@@ -1,5 +1,6 @@
 // Against tests/data/block_hashes.json, which make_block_hashes.py made with Python's hashlib.
 #include "runtime/kv_cache/block_hash.hpp"
+#include "tests/support/paths.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ std::string hex(const block_hash& hash) {
 }
 
 TEST(block_hash, chains_equal_those_of_an_independent_sha_256) {
-  std::ifstream in(std::string(TROUPE_SOURCE_DIR) + "/tests/data/block_hashes.json");
+  std::ifstream in(test::source_path("tests/data/block_hashes.json"));
   const auto cases = nlohmann::json::parse(in);
   ASSERT_GE(cases.size(), 15U);
   block_hasher hasher;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/runtime/kv_cache/naive_kv_cache_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -294,7 +295,7 @@ TEST(kv_cache_model, agrees_with_the_naive_cache_and_never_reads_what_is_not_its
   std::uint64_t hits = 0;
   std::uint64_t copies = 0;
   std::uint64_t refusals = 0;
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+  for (std::uint64_t seed = 0; seed < test::repeated(500); ++seed) {
     simulation tested(seed);
     for (int i = 0; i < 300; ++i) {
       const std::string wrong = tested.act();

@@ -15,6 +15,7 @@
 #include "runtime/model/model.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/gguf_writer.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -23,7 +24,7 @@ namespace {
 constexpr std::size_t trials = 1000;
 
 const std::string& real_path() {
-  static const std::string path = std::string(TROUPE_SOURCE_DIR) + "/models/SmolLM2-135M-Instruct.Q4_1.gguf";
+  static const std::string path = test::default_model_path();
   return path;
 }
 

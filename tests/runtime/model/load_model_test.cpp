@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -55,7 +56,7 @@ TEST(load_model, reads_every_served_kind_in_every_served_type) {
 }
 
 TEST(load_model, reads_the_sizes_of_the_real_model) {
-  const auto loaded = load_model(std::string(TROUPE_SOURCE_DIR) + "/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+  const auto loaded = load_model(test::default_model_path());
   ASSERT_TRUE(loaded) << loaded.error().message;
   const auto& config = (*loaded)->config;
   EXPECT_EQ(config.architecture, "llama");

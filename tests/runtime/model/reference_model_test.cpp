@@ -9,15 +9,15 @@
 #include <string>
 
 #include "runtime/model/model.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
 
 TEST(reference_model, agrees_with_the_golden_logits_of_the_real_model) {
-  const std::string root = TROUPE_SOURCE_DIR;
-  const auto loaded = load_model(root + "/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+  const auto loaded = load_model(test::default_model_path());
   ASSERT_TRUE(loaded) << loaded.error().message;
-  std::ifstream golden(root + "/tests/data/smollm2_logits.jsonl");
+  std::ifstream golden(test::source_path("tests/data/smollm2_logits.jsonl"));
   std::string line;
   ASSERT_TRUE(std::getline(golden, line));
   const auto expected = nlohmann::json::parse(line);

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "tests/runtime/scheduler/simulation_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -26,7 +27,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   const std::uint64_t first = from_environment("TROUPE_SIMULATION_SEED", 0);
   const std::uint64_t seeds = std::getenv("TROUPE_SIMULATION_SEED") != nullptr
                                   ? 1
-                                  : from_environment("TROUPE_SIMULATION_SEEDS", 10000);
+                                  : from_environment("TROUPE_SIMULATION_SEEDS", test::repeated(10'000));
   simulation_story total;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const simulation_options options{.seed = seed};

@@ -1,4 +1,5 @@
 #include "runtime/tokenizer/pre_tokenizer.hpp"
+#include "tests/support/paths.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ std::vector<std::string> pieces_of(const pre_tokenizer& pattern, std::string_vie
 
 // tests/data/make_tokenizer_cases.py
 TEST(pre_tokenizer, splits_as_hugging_face_does) {
-  std::ifstream file(TROUPE_SOURCE_DIR "/tests/data/pre_tokenizers.json");
+  std::ifstream file(test::source_path("tests/data/pre_tokenizers.json"));
   const auto patterns = nlohmann::json::parse(file, nullptr, false);
   ASSERT_EQ(patterns.size(), 3U);
   for (const auto& [name, cases] : patterns.items()) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -36,7 +37,7 @@ tokenizer_ptr load(const json& model) {
 constexpr encode_options plain{.add_special_tokens = false, .parse_special = false};
 
 TEST(sentencepiece_tokenizer, does_as_sentencepiece_does) {
-  std::ifstream file(TROUPE_SOURCE_DIR "/tests/data/sentencepiece.json");
+  std::ifstream file(test::source_path("tests/data/sentencepiece.json"));
   const auto models = json::parse(file, nullptr, false);
   ASSERT_EQ(models.size(), 3U);
   for (const auto& model : models) {

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/runtime/tokenizer/tokenizer_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
@@ -15,7 +16,7 @@ using nlohmann::json;
 using test::default_tokenizer;
 
 TEST(smollm2_tokenizer, encodes_every_golden_text_as_hugging_face_does) {
-  std::ifstream lines(TROUPE_SOURCE_DIR "/tests/data/smollm2_tokenizer.jsonl");
+  std::ifstream lines(test::source_path("tests/data/smollm2_tokenizer.jsonl"));
   const auto tokenizer = default_tokenizer();
   ASSERT_TRUE(tokenizer);
   std::size_t count = 0;

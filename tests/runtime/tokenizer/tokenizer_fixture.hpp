@@ -8,12 +8,13 @@
 
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/support/gguf_writer.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_vocabulary.hpp"
 
 namespace troupe::test {
 
 inline gguf::file open_default_model() {
-  auto file = gguf::file::open(TROUPE_SOURCE_DIR "/models/SmolLM2-135M-Instruct.Q4_1.gguf");
+  auto file = gguf::file::open(test::default_model_path());
   if (!file) ADD_FAILURE() << file.error().message;
   return file ? *file : gguf::file();
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace troupe::test {
+
+// Absolute path of a file of the source folder, from its path there ("tests/data/dequantized.json").
+std::string source_path(std::string_view relative);
+
+// The model that ./quickstart and ./check fetch.
+std::string default_model_path();
+
+// How often a random test repeats itself: `times` as given, ten times that in ./check --full
+// (TROUPE_TEST_LONG=1).
+unsigned long long repeated(unsigned long long times);
+
+}  // namespace troupe::test
