@@ -112,19 +112,14 @@ symbol_id grammar_builder::list(symbol_id body, symbol_id separator, std::uint32
 }
 
 symbol_id grammar_builder::any_order_of(any_order spec) {
-  std::size_t required = 0;
   std::erase_if(spec.members,
                 [](const auto& m) { return m.body == the_empty || (!m.required && m.body == the_nothing); });
-  for (const any_order::member& m : spec.members) {
+  for (const any_order::member& m : spec.members)
     if (m.body == the_nothing) return the_nothing;
-    required += m.required ? 1 : 0;
-  }
   if (spec.other == the_nothing || spec.other == the_empty) spec.other.reset();
   if (spec.separator == the_empty) spec.separator.reset();
   if (spec.separator == the_nothing) spec.max = std::min<std::uint32_t>(spec.max, 1);
-  const bool reachable = spec.other || spec.members.size() >= spec.min;
-  if (required > spec.max || spec.min > spec.max || !reachable) return the_nothing;
-  if (spec.max == 0 || (spec.members.empty() && !spec.other)) return the_empty;
+  if (spec.members.empty() && !spec.other) return spec.min == 0 ? the_empty : the_nothing;
   if (spec.members.size() > limits_.max_links) {
     fail_with(exceeded("symbols in rules", limits_.max_links, "max_links"));
     return the_nothing;

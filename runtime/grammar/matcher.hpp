@@ -2,8 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/grammar/compiled_grammar.hpp"
@@ -14,7 +16,7 @@ namespace troupe::grammar {
 // A small value: copy it to fork. Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
-  explicit matcher(compiled_grammar_ptr grammar);
+  explicit matcher(compiled_grammar_ptr grammar) : grammar_(std::move(grammar)) {}
 
   // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or
   // ends, and for the end tokens where a text of the grammar ends here. Bits past the vocabulary are 0. mask
@@ -37,9 +39,23 @@ class matcher {
   // what follows. Nothing has been accepted.
   result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
 
-  bool is_terminated() const;        // an end token was accepted
-  bool can_end() const;              // a text of the grammar ends here
-  std::size_t num_accepted() const;  // tokens, an end token included
+  bool is_terminated() const { return terminated_; }           // an end token was accepted
+  result<bool> can_end();                                      // whether a text of the grammar ends here
+  std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
+  const compiled_grammar& grammar() const { return *grammar_; }
+
+ private:
+  // The automaton, locked and not worn, with states_ up to date in it.
+  result<std::unique_lock<std::mutex>> enter();
+  result<void> replay();
+  result<bool> take(token_id token);
+  result<std::string> forced_text(std::size_t max_bytes, automaton::state_id& at);
+
+  compiled_grammar_ptr grammar_;
+  std::shared_ptr<automaton> automaton_;
+  std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
+  std::vector<token_id> tokens_;
+  bool terminated_ = false;
 };
 
 }  // namespace troupe::grammar

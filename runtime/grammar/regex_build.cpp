@@ -144,6 +144,7 @@ regex_id regex_store::make_concat(regex_id first, regex_id rest) {
     const node& tail = node_of(rest);
     node n{.kind = regex_kind::concat, .a = number(spine[i]), .b = number(rest)};
     n.nullable = head.nullable && tail.nullable;
+    n.boolean = head.boolean || tail.boolean;
     n.may_be_nothing = head.may_be_nothing || tail.may_be_nothing;
     n.depth = std::max<std::uint16_t>(static_cast<std::uint16_t>(head.depth + 1), tail.depth);
     rest = intern(n);
@@ -281,6 +282,7 @@ regex_id regex_store::complement(regex_id r) {
   return intern(node{.kind = regex_kind::complement,
                      .nullable = !n.nullable,
                      .may_be_nothing = true,
+                     .boolean = true,
                      .depth = static_cast<std::uint16_t>(n.depth + 1),
                      .a = number(r)});
 }
@@ -306,6 +308,7 @@ regex_id regex_store::repeat(regex_id r, std::uint32_t min, std::uint32_t max) {
   return intern(node{.kind = regex_kind::repeat,
                      .nullable = min == 0,
                      .may_be_nothing = min > 0 && n.may_be_nothing,
+                     .boolean = n.boolean,
                      .depth = static_cast<std::uint16_t>(n.depth + 1),
                      .a = number(r),
                      .b = min,

@@ -86,9 +86,11 @@ regex_id regex_store::make_links(regex_kind kind, const std::vector<regex_id>& p
   const bool any = kind == regex_kind::alternation;
   n.nullable = !any;
   n.may_be_nothing = true;
+  n.boolean = !any;
   for (const regex_id part : parts) {
     const node& below = node_of(part);
     n.nullable = any ? n.nullable || below.nullable : n.nullable && below.nullable;
+    n.boolean = n.boolean || below.boolean;
     if (any && !below.may_be_nothing) n.may_be_nothing = false;
     n.depth = std::max<std::uint16_t>(n.depth, static_cast<std::uint16_t>(below.depth + 1));
   }

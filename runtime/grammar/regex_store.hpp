@@ -84,6 +84,7 @@ class regex_store {
   regex_id non_empty(regex_id r);
 
   bool is_nullable(regex_id r) const { return node_of(r).nullable; }
+  bool has_boolean(regex_id r) const { return node_of(r).boolean; }  // an intersection or complement inside
   regex_kind kind(regex_id r) const { return node_of(r).kind; }
 
   // What may follow `byte` in a text of r. nothing() when the budget is spent.
@@ -113,6 +114,7 @@ class regex_store {
     regex_kind kind = regex_kind::nothing;
     bool nullable = false;
     bool may_be_nothing = false;  // below an intersection or complement: is_nothing() must search
+    bool boolean = false;         // an intersection or complement is inside
     std::uint16_t depth = 0;      // of a walk that derives
     // bytes: a = index in sets_. literal: a, b = offset and size in text_. strings: a = table, b, c = first
     // and past the last entry, d = depth. concat: a, b. alternation, intersection: a, b = first and count in

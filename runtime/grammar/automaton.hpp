@@ -1,0 +1,145 @@
+// A grammar as a deterministic automaton over bytes, made while it is used and shared by all matchers.
+//
+// A state is a set of threads and whether a text may end here. A thread is a set of items and the state of
+// the lexer that reads the lexemes these items await; where a lexeme matches, the items after it begin a
+// thread of their own while the longer match goes on beside it. So every way to cut a text into lexemes is
+// followed, and as equal states are one state, whatever was worked out at one place (the next state by byte,
+// the mask of allowed tokens) is there at every other place, and for every other request, that comes to the
+// same state.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/grammar/id_index.hpp"
+#include "runtime/grammar/item_sets.hpp"
+#include "runtime/grammar/lexer.hpp"
+#include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/rule_table.hpp"
+#include "runtime/grammar/token_trie.hpp"
+
+namespace troupe::grammar {
+
+// What is fixed by compiling.
+struct grammar_plan {
+  rule_table rules;
+  regex_store regex;
+  token_trie_ptr vocabulary;
+  grammar_limits limits;
+};
+
+class automaton {
+ public:
+  using state_id = std::uint32_t;
+  static constexpr state_id dead = 0;
+
+  explicit automaton(const grammar_plan& plan);
+
+  // Every call below spends at most limits.max_mask_steps and ends with too_large when it would need more, or
+  // more memory; nothing half-made is kept. One caller at a time: hold lock().
+  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  result<state_id> start();
+  // The state after these bytes; dead when no text goes on so.
+  result<state_id> next(state_id from, std::string_view bytes);
+  // Writes the tokens after which some text goes on or ends: all words of the mask.
+  result<void> fill_mask(state_id at, std::span<std::uint32_t> mask);
+  // The only byte that may follow, where there is just one and no text ends here.
+  result<std::optional<unsigned char>> forced_byte(state_id at);
+  // Whether a token may stand after `at` when it begins with `begin` and is longer.
+  result<bool> has_longer_token(state_id at, std::string_view begin);
+  bool accepts(state_id at) const { return states_[at].accepts; }
+
+  // More than limits.max_memory_bytes / 2 are in use though the masks were let go: a fresh automaton is due.
+  bool is_worn();
+
+  struct counts {
+    std::size_t states = 0, lexer_states = 0, item_sets = 0, masks = 0, memory_bytes = 0;
+  };
+  counts count() const;
+
+ private:
+  static constexpr std::uint32_t unknown = ~std::uint32_t{0};
+  struct thread {
+    std::uint32_t set = 0, lexer_state = 0;
+    friend auto operator<=>(const thread&, const thread&) = default;
+  };
+  struct state {
+    std::uint32_t threads = 0, num_threads = 0;
+    std::uint32_t mask = unknown;     // in masks_
+    std::uint32_t advance = unknown;  // in advances_
+    bool accepts = false;
+  };
+  // Where one character leads, and for which groups of characters it leads there, whichever of the group it
+  // is.
+  struct advance {
+    std::uint64_t groups = 0;
+    state_id to = dead;
+  };
+  // Characters of `groups` in a row are possible, as many as `characters`; after that none of them, or
+  // others.
+  struct run {
+    std::uint64_t groups = 0;
+    std::size_t characters = 0;
+    bool is_endless = false, ends_dead = false;
+  };
+  struct mask {
+    std::vector<std::uint32_t> words;  // or, where few tokens are allowed,
+    std::vector<token_id> tokens;
+  };
+
+  // state_id::unknown: the budget is spent, or the memory.
+  state_id step(state_id from, unsigned char byte_class) {
+    const state_id known = rows_[from * num_classes_ + byte_class];
+    return known != unknown ? known : make_step(from, byte_class);
+  }
+  state_id make_step(state_id from, unsigned char byte_class);
+  void follow(const thread& t, std::uint32_t lexer_state);
+  state_id intern(std::vector<thread>& threads, bool accepts);
+  std::uint32_t lexer_start(std::uint32_t set);
+  unsigned char class_of(unsigned char byte) const { return lexer_.classes().of[byte]; }
+
+  advance advance_of(state_id at);
+  bool every_character_leads_to(state_id at, state_id to);
+  bool bytes_lead_to(std::span<const std::uint32_t> from, unsigned first, unsigned last, int more,
+                     state_id to);
+  run run_of(state_id at);
+  const std::vector<std::uint32_t>& made_of(std::uint64_t groups);
+  std::optional<std::uint32_t> make_mask(state_id at);
+  bool walk(state_id at, const run& r, std::vector<std::uint32_t>& words);
+  void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
+  error trouble() const;
+  std::size_t memory_bytes() const;
+  void drop_masks();
+
+  const grammar_plan& plan_;
+  std::mutex mutex_;
+  lexer lexer_;
+  item_sets sets_;
+  std::size_t num_classes_;
+  std::vector<unsigned char> class_sizes_;  // [class], 2 for more
+  std::vector<std::uint8_t> class_of_node_;
+  std::vector<state> states_;
+  std::vector<thread> threads_;
+  std::vector<state_id> rows_;  // [state][class]
+  std::vector<advance> advances_;
+  std::vector<mask> masks_;
+  std::vector<std::uint32_t> lexer_starts_;  // [item set]
+  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> made_of_;
+  id_index index_;
+  std::size_t mask_bytes_ = 0;
+  std::optional<state_id> start_;
+
+  step_budget budget_{0};
+  bool out_of_memory_ = false;
+  std::vector<thread> next_threads_;
+  std::vector<std::uint32_t> next_sets_, terminals_;
+  std::vector<state_id> path_;  // [depth]
+};
+
+}  // namespace troupe::grammar

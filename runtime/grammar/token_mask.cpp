@@ -1,0 +1,191 @@
+// The mask of a state: one walk over the trie of the vocabulary, less what character groups decide
+// beforehand.
+#include <algorithm>
+
+#include "runtime/grammar/automaton.hpp"
+
+namespace troupe::grammar {
+
+namespace {
+
+constexpr std::size_t few_tokens = 512;  // below this a list is smaller than a bit each
+constexpr std::uint64_t bit(unsigned group) { return std::uint64_t{1} << group; }
+
+void insert(std::vector<std::uint32_t>& words, token_id token) {
+  words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
+}
+
+}  // namespace
+
+// Whether `more` continuation bytes after a first one of [first, last] lead to one state, whichever they are.
+bool automaton::bytes_lead_to(std::span<const std::uint32_t> from, unsigned first, unsigned last, int more,
+                              state_id to) {
+  std::vector<state_id> reached;
+  for (const state_id at : from) {
+    unsigned before = 256;
+    for (unsigned byte = first; byte <= last; ++byte) {
+      const unsigned char c = class_of(static_cast<unsigned char>(byte));
+      if (c == before) continue;
+      before = c;
+      const state_id next = step(at, c);
+      if (next == unknown || (more == 0 && next != to)) return false;
+      if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
+    }
+  }
+  return more == 0 || bytes_lead_to(reached, 0x80, 0xBF, more - 1, to);
+}
+
+// Unicode 15, table 3-7: the first two bytes decide.
+bool automaton::every_character_leads_to(state_id at, state_id to) {
+  struct shape {
+    unsigned first, last, second_first, second_last;
+    int more;  // bytes after the second
+  };
+  static constexpr shape shapes[] = {{0xC2, 0xDF, 0x80, 0xBF, 0}, {0xE0, 0xE0, 0xA0, 0xBF, 1},
+                                     {0xE1, 0xEC, 0x80, 0xBF, 1}, {0xED, 0xED, 0x80, 0x9F, 1},
+                                     {0xEE, 0xEF, 0x80, 0xBF, 1}, {0xF0, 0xF0, 0x90, 0xBF, 2},
+                                     {0xF1, 0xF3, 0x80, 0xBF, 2}, {0xF4, 0xF4, 0x80, 0x8F, 2}};
+  for (const shape& s : shapes) {
+    std::vector<state_id> reached;
+    for (unsigned byte = s.first; byte <= s.last; ++byte) {
+      const state_id next = step(at, class_of(static_cast<unsigned char>(byte)));
+      if (next == unknown) return false;
+      if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
+    }
+    if (!bytes_lead_to(reached, s.second_first, s.second_last, s.more, to)) return false;
+  }
+  return true;
+}
+
+automaton::advance automaton::advance_of(state_id at) {
+  if (states_[at].advance != unknown) return advances_[states_[at].advance];
+  advance found;
+  found.to = step(at, class_of('a'));
+  std::uint64_t other = 0;
+  for (unsigned byte = 0; byte < 0x80; ++byte) {
+    const state_id next = step(at, class_of(static_cast<unsigned char>(byte)));
+    if (next == unknown) return {};
+    const std::uint64_t group = bit(character_groups::of(static_cast<unsigned char>(byte)));
+    found.groups |= group;
+    if (next != found.to) other |= group;
+  }
+  found.groups &= ~other;
+  if (every_character_leads_to(at, found.to)) found.groups |= bit(character_groups::past_ascii);
+  if (budget_.is_spent() || out_of_memory_) return {};
+  states_[at].advance = static_cast<std::uint32_t>(advances_.size());
+  advances_.push_back(found);
+  return found;
+}
+
+automaton::run automaton::run_of(state_id at) {
+  run r;
+  if (step(at, class_of('a')) == dead) return r;
+  advance a = advance_of(at);
+  r.groups = a.groups;
+  const std::size_t most = plan_.vocabulary->max_characters();
+  while (r.groups != 0 && a.to != dead && r.characters < most) {
+    ++r.characters;
+    r.is_endless = a.to == at;
+    if (r.is_endless) break;
+    at = a.to;
+    a = advance_of(at);
+    if ((r.groups & ~a.groups) != 0) break;
+    r.ends_dead = a.to == dead;
+  }
+  return r;
+}
+
+// Tokens of characters of these groups alone.
+const std::vector<std::uint32_t>& automaton::made_of(std::uint64_t groups) {
+  const auto [entry, added] = made_of_.try_emplace(groups);
+  std::vector<std::uint32_t>& words = entry->second;
+  if (!added) return words;
+  const token_trie& trie = *plan_.vocabulary;
+  std::vector<std::uint32_t> outside(trie.num_words());
+  words.assign(trie.num_words(), 0);
+  for (unsigned group = 0; group < character_groups::count; ++group) {
+    std::vector<std::uint32_t>& into = (groups & bit(group)) != 0 ? words : outside;
+    const auto with = trie.with_group(group);
+    for (std::size_t i = 0; i < with.size(); ++i) into[i] |= with[i];
+  }
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] &= ~outside[i];
+  return words;
+}
+
+bool automaton::walk(state_id at, const run& r, std::vector<std::uint32_t>& words) {
+  const auto nodes = plan_.vocabulary->nodes();
+  const auto groups = plan_.vocabulary->groups();
+  const std::uint64_t outside = ~r.groups;
+  const unsigned decided = r.is_endless || r.ends_dead ? 255U : static_cast<unsigned>(r.characters);
+  path_[0] = at;
+  std::size_t visited = 0;
+  for (std::uint32_t n = 1; n < nodes.size();) {
+    const token_trie::node& node = nodes[n];
+    if ((groups[n] & outside) == 0 && node.max_characters <= decided) {
+      n = node.end;
+      continue;
+    }
+    ++visited;
+    const state_id to = step(path_[node.depth - 1U], class_of_node_[n]);
+    if (to == dead) {
+      n = node.end;
+      continue;
+    }
+    if (to == unknown) return false;
+    path_[node.depth] = to;
+    for (token_id token = node.token; token >= 0; token = plan_.vocabulary->next_same(token))
+      insert(words, token);
+    ++n;
+  }
+  return budget_.spend(visited);
+}
+
+std::optional<std::uint32_t> automaton::make_mask(state_id at) {
+  const token_trie& trie = *plan_.vocabulary;
+  if (class_of_node_.empty())
+    for (const token_trie::node& node : trie.nodes()) class_of_node_.push_back(class_of(node.byte));
+  mask made;
+  made.words.resize(trie.num_words());
+  const run r = run_of(at);
+  if (r.characters > 0) {
+    const auto& inside = made_of(r.groups);
+    const auto short_enough = trie.of_characters(r.characters);
+    for (std::size_t i = 0; i < inside.size(); ++i)
+      made.words[i] = inside[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
+  }
+  if (budget_.is_spent() || out_of_memory_ || !walk(at, r, made.words)) return std::nullopt;
+  if (states_[at].accepts)
+    for (const token_id token : trie.end_tokens()) insert(made.words, token);
+  std::size_t count = 0;
+  for (const std::uint32_t word : made.words) count += static_cast<std::size_t>(std::popcount(word));
+  if (count < few_tokens) {
+    made.tokens.reserve(count);
+    for (std::size_t i = 0; i < made.words.size(); ++i)
+      for (std::uint32_t left = made.words[i]; left != 0; left &= left - 1)
+        made.tokens.push_back(static_cast<token_id>(i * 32 + static_cast<unsigned>(std::countr_zero(left))));
+    made.words = {};
+  }
+  mask_bytes_ += sizeof(mask) + made.words.capacity() * 4 + made.tokens.capacity() * 4;
+  masks_.push_back(std::move(made));
+  return static_cast<std::uint32_t>(masks_.size() - 1);
+}
+
+result<void> automaton::fill_mask(state_id at, std::span<std::uint32_t> words) {
+  if (states_[at].mask == unknown) {
+    begin();
+    const auto made = make_mask(at);
+    if (!made) return tl::unexpected(trouble());
+    states_[at].mask = *made;
+  }
+  const mask& known = masks_[states_[at].mask];
+  const auto tail = words.begin() + static_cast<std::ptrdiff_t>(known.words.size());
+  std::ranges::copy(known.words, words.begin());
+  std::fill(tail, words.end(), 0);
+  for (const token_id token : known.tokens)
+    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
+  if (known.words.empty() && known.tokens.empty())
+    return fail(error_code::invalid_argument, "grammar: no token of the vocabulary can go on from here");
+  return {};
+}
+
+}  // namespace troupe::grammar
