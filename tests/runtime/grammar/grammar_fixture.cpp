@@ -1,4 +1,4 @@
-#include "runtime/grammar/grammar_fixture.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
 
 #include <algorithm>
 #include <functional>

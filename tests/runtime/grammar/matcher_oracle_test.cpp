@@ -1,7 +1,7 @@
 // Masks, ends and errors of random grammars against the slow way to the same answer.
 #include <gtest/gtest.h>
 
-#include "runtime/grammar/grammar_fixture.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "runtime/grammar/matcher.hpp"
 
 namespace troupe::grammar {
