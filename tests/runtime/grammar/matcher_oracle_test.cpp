@@ -1,8 +1,8 @@
 // Masks, ends and errors of random grammars against the slow way to the same answer.
 #include <gtest/gtest.h>
 
-#include "tests/runtime/grammar/grammar_fixture.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "tests/runtime/grammar/grammar_fixture.hpp"
 
 namespace troupe::grammar {
 namespace {

@@ -1,0 +1,313 @@
+#include "runtime/grammar/regex_reader.hpp"
+
+#include <utf8proc.h>
+
+#include <algorithm>
+
+namespace troupe::grammar {
+
+namespace {
+
+constexpr std::uint32_t most_repeats = 1'000'000'000;
+
+bool is_digit(std::uint32_t c) { return c >= '0' && c <= '9'; }
+bool is_letter(std::uint32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::optional<std::uint32_t> hex_value(std::uint32_t c) {
+  if (is_digit(c)) return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
+}
+
+code_point_set united(std::initializer_list<std::string_view> names,
+                      std::vector<code_point_range> more = {}) {
+  for (const std::string_view name : names) {
+    const auto set = unicode_class(name);
+    if (set) more.insert(more.end(), set->begin(), set->end());
+  }
+  return normalized(std::move(more));
+}
+
+const std::vector<code_point_range> ascii_word{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+// ECMA-262: WhiteSpace and LineTerminator.
+const std::vector<code_point_range> ecma_space{{9, 13}, {0xFEFF, 0xFEFF}, {0x2028, 0x2029}};
+
+struct posix_name {
+  std::string_view name;
+  std::vector<code_point_range> ranges;
+};
+const std::vector<posix_name>& posix_names() {
+  static const std::vector<posix_name> names{{"alnum", {{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}},
+                                             {"alpha", {{'A', 'Z'}, {'a', 'z'}}},
+                                             {"ascii", {{0, 0x7F}}},
+                                             {"blank", {{'\t', '\t'}, {' ', ' '}}},
+                                             {"cntrl", {{0, 0x1F}, {0x7F, 0x7F}}},
+                                             {"digit", {{'0', '9'}}},
+                                             {"graph", {{'!', '~'}}},
+                                             {"lower", {{'a', 'z'}}},
+                                             {"print", {{' ', '~'}}},
+                                             {"punct", {{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}},
+                                             {"space", {{9, 13}, {' ', ' '}}},
+                                             {"upper", {{'A', 'Z'}}},
+                                             {"word", ascii_word},
+                                             {"xdigit", {{'0', '9'}, {'A', 'F'}, {'a', 'f'}}}};
+  return names;
+}
+
+}  // namespace
+
+result<regex_reader> regex_reader::make(std::string_view pattern, regex_dialect dialect,
+                                        std::size_t max_depth) {
+  regex_reader reader(dialect, max_depth);
+  while (!pattern.empty()) {
+    utf8proc_int32_t c = 0;
+    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(pattern.data()),
+                                       static_cast<utf8proc_ssize_t>(pattern.size()), &c);
+    if (size <= 0) return fail(error_code::invalid_argument, "regular expression: not UTF-8");
+    reader.text_.push_back(static_cast<std::uint32_t>(c));
+    pattern.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return reader;
+}
+
+bool regex_reader::take_if(char c) {
+  if (peek() != static_cast<unsigned char>(c)) return false;
+  ++at_;
+  return true;
+}
+
+bool regex_reader::take_if(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i)
+    if (peek(i) != static_cast<unsigned char>(text[i])) return false;
+  at_ += text.size();
+  return true;
+}
+
+tl::unexpected<error> regex_reader::invalid(std::string_view what) const {
+  return fail(error_code::invalid_argument,
+              "regular expression: " + std::string(what) + " at character " + std::to_string(at_));
+}
+
+tl::unexpected<error> regex_reader::unsupported(std::string_view what) const {
+  return fail(error_code::unsupported, "regular expression: " + std::string(what) +
+                                           " not supported, at character " + std::to_string(at_));
+}
+
+result<std::optional<std::uint32_t>> regex_reader::number() {
+  if (!is_digit(peek())) return std::nullopt;
+  std::uint64_t value = 0;
+  while (is_digit(peek())) {
+    value = value * 10 + (take() - '0');
+    if (value > most_repeats) return tl::unexpected(exceeded("repeats", most_repeats, "max_repeats"));
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+result<std::uint32_t> regex_reader::hexadecimal(std::size_t digits) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < digits; ++i) {
+    const auto digit = hex_value(peek());
+    if (!digit) return invalid("too few hexadecimal digits");
+    value = value * 16 + *digit;
+    ++at_;
+  }
+  return value;
+}
+
+result<std::uint32_t> regex_reader::braced_hexadecimal() {
+  std::uint32_t value = 0;
+  if (peek() == '}') return invalid("no hexadecimal digits");
+  while (!take_if('}')) {
+    const auto digit = hex_value(take());
+    if (!digit) return invalid("no hexadecimal digit");
+    value = value * 16 + *digit;
+    if (value > 0x10FFFF) return invalid("no code point");
+  }
+  return value;
+}
+
+std::optional<code_point_set> regex_reader::perl_class(std::uint32_t c) const {
+  switch (c) {
+    case 'd':
+      return is_ecma() ? code_point_set{{'0', '9'}} : united({"Nd"});
+    case 'D':
+      return complement(*perl_class('d'));
+    case 'w':
+      return is_ecma() ? code_point_set(ascii_word)
+                       : united({"L", "M", "Nd", "Nl", "Pc"}, {{0x200C, 0x200D}});
+    case 'W':
+      return complement(*perl_class('w'));
+    case 's':
+      return is_ecma() ? united({"Zs"}, ecma_space) : united({"White_Space"});
+    case 'S':
+      return complement(*perl_class('s'));
+    default:
+      return std::nullopt;
+  }
+}
+
+result<code_point_set> regex_reader::property(bool negated) {
+  std::string name;
+  if (take_if('{')) {
+    if (take_if('^')) negated = !negated;
+    while (peek() != '}' && !at_end()) name += encode_utf8(take());
+    if (!take_if('}')) return invalid("a class name without its end");
+  } else if (!at_end()) {
+    name = encode_utf8(take());
+  }
+  for (const std::string_view prefix : {"General_Category=", "gc="})
+    if (name.starts_with(prefix)) name.erase(0, prefix.size());
+  auto set = unicode_class(name);
+  if (!set) return unsupported("the Unicode class '" + name + "' is");
+  return negated ? complement(*set) : *set;
+}
+
+// After the backslash and this character: escapes that stand for one code point.
+result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    case 'f':
+      return '\f';
+    case 'v':
+      return '\v';
+    case 'a':
+      if (!is_ecma()) return 7;
+      return c;
+    case '0':
+      return 0;
+    case 'x':
+      if (take_if('{')) return braced_hexadecimal();
+      return hexadecimal(2);
+    case 'U':
+      if (!is_ecma()) return hexadecimal(8);
+      return c;
+    case 'u': {
+      if (take_if('{')) return braced_hexadecimal();
+      auto high = hexadecimal(4);
+      // Two escapes may spell the halves of one code point.
+      if (!high || *high < 0xD800 || *high > 0xDBFF || peek() != '\\' || peek(1) != 'u') return high;
+      at_ += 2;
+      const auto low = hexadecimal(4);
+      if (!low) return low;
+      if (*low < 0xDC00 || *low > 0xDFFF) return invalid("half a character");
+      return 0x10000 + ((*high - 0xD800) << 10) + (*low - 0xDC00);
+    }
+    case 'c':
+      if (is_ecma() && is_letter(peek())) return take() % 32;
+      break;
+    default:
+      break;
+  }
+  if (is_digit(c)) return unsupported("a back-reference is");
+  if (is_letter(c) && !is_ecma()) {
+    --at_;
+    return invalid("an unknown escape");
+  }
+  return c;
+}
+
+result<code_point_set> regex_reader::escape(bool in_class) {
+  if (at_end()) return invalid("a backslash at the end");
+  const std::uint32_t c = take();
+  if (const auto set = perl_class(c)) return *set;
+  if (c == 'p' || c == 'P') return property(c == 'P');
+  if (c == 'b' && in_class) return code_point_set{{8, 8}};
+  if (c == 'k' && peek() == '<') return unsupported("a back-reference is");
+  const auto point = escaped_code_point(c);
+  if (!point) return tl::unexpected(point.error());
+  if (*point > 0x10FFFF || (*point >= 0xD800 && *point <= 0xDFFF)) return invalid("no code point");
+  return code_point_set{{*point, *point}};
+}
+
+// "[:alpha:]" inside of a class, after its '['.
+result<std::optional<code_point_set>> regex_reader::posix_class() {
+  if (is_ecma() || peek() != ':') return std::nullopt;
+  const std::size_t from = at_++;
+  const bool negated = take_if('^');
+  std::string name;
+  while (is_letter(peek())) name.push_back(static_cast<char>(take()));
+  if (!take_if(":]")) {
+    at_ = from;
+    return std::nullopt;
+  }
+  for (const posix_name& known : posix_names())
+    if (known.name == name) {
+      const code_point_set set = normalized(known.ranges);
+      return negated ? complement(set) : set;
+    }
+  return unsupported("the class [:" + name + ":] is");
+}
+
+result<code_point_set> regex_reader::class_item(bool case_insensitive, std::size_t depth) {
+  if (peek() == '[' && !is_ecma()) {
+    ++at_;
+    const auto posix = posix_class();
+    if (!posix) return tl::unexpected(posix.error());
+    if (*posix) return **posix;
+    return char_class(case_insensitive, depth + 1);
+  }
+  if (take_if('\\')) return escape(true);
+  const std::uint32_t c = take();
+  return code_point_set{{c, c}};
+}
+
+result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size_t depth) {
+  if (depth > max_depth_) return tl::unexpected(exceeded("levels of classes", max_depth_, "max_depth"));
+  const bool negated = take_if('^');
+  std::vector<code_point_range> ranges;
+  std::optional<code_point_set> left;  // of a set operation
+  bool intersect = false;
+  const auto operate = [&] {
+    code_point_set set = normalized(std::exchange(ranges, {}));
+    if (case_insensitive) set = with_both_cases(set);
+    if (left) set = intersection(*left, intersect ? set : complement(set));
+    left = std::move(set);
+  };
+  for (bool first = true;; first = false) {
+    if (at_end()) return invalid("a class without its ']'");
+    if (peek() == ']' && (!first || is_ecma())) break;
+    if (!is_ecma() && !first && (peek() == '&' || peek() == '-' || peek() == '~') && peek(1) == peek() &&
+        peek(2) != ']') {
+      if (peek() == '~') return unsupported("the symmetric difference of classes is");
+      operate();
+      intersect = take() == '&';
+      ++at_;
+      continue;
+    }
+    const auto item = class_item(case_insensitive, depth);
+    if (!item) return item;
+    const bool single = item->size() == 1 && (*item)[0].first == (*item)[0].last;
+    if (peek() == '-' && peek(1) != ']' && (is_ecma() || peek(1) != '-') && peek(1) != no_more) {
+      if (!single) {
+        if (!is_ecma()) return invalid("a range from a class");
+        ranges.insert(ranges.end(), item->begin(), item->end());
+        continue;
+      }
+      ++at_;
+      const auto last = class_item(case_insensitive, depth);
+      if (!last) return last;
+      if (last->size() != 1 || (*last)[0].first != (*last)[0].last) {
+        if (!is_ecma()) return invalid("a range to a class");
+        ranges.push_back({'-', '-'});
+        ranges.insert(ranges.end(), last->begin(), last->end());
+      } else if ((*last)[0].first < (*item)[0].first) {
+        return invalid("a range from greater to less");
+      } else {
+        ranges.push_back({(*item)[0].first, (*last)[0].first});
+        continue;
+      }
+    }
+    ranges.insert(ranges.end(), item->begin(), item->end());
+  }
+  ++at_;
+  operate();
+  return negated ? complement(*left) : *left;
+}
+
+}  // namespace troupe::grammar

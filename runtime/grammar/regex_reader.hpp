@@ -1,0 +1,62 @@
+// The characters of a pattern, one after the other, and the small things they spell: escapes and classes.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "runtime/grammar/code_points.hpp"
+#include "runtime/grammar/regex_syntax.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::grammar {
+
+class regex_reader {
+ public:
+  static constexpr std::uint32_t no_more = ~std::uint32_t{0};
+
+  // Errors: invalid_argument for what is not UTF-8.
+  static result<regex_reader> make(std::string_view pattern, regex_dialect dialect, std::size_t max_depth);
+
+  std::uint32_t peek(std::size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : no_more;
+  }
+  std::uint32_t take() { return at_ < text_.size() ? text_[at_++] : no_more; }
+  bool at_end() const { return at_ >= text_.size(); }
+  bool take_if(char c);
+  bool take_if(std::string_view text);
+  std::size_t position() const { return at_; }
+  void move_to(std::size_t position) { at_ = position; }
+  bool is_ecma() const { return dialect_ == regex_dialect::ecma; }
+
+  tl::unexpected<error> invalid(std::string_view what) const;
+  tl::unexpected<error> unsupported(std::string_view what) const;
+
+  // An escape after its backslash: what one character it may match. Places (\b, \A) and references are the
+  // caller's.
+  result<code_point_set> escape(bool in_class);
+  // A class after its '['.
+  result<code_point_set> char_class(bool case_insensitive, std::size_t depth = 0);
+  // A decimal number; nothing where there is none. Errors: too_large past a billion.
+  result<std::optional<std::uint32_t>> number();
+
+ private:
+  explicit regex_reader(regex_dialect dialect, std::size_t max_depth)
+      : dialect_(dialect), max_depth_(max_depth) {}
+  result<std::uint32_t> hexadecimal(std::size_t digits);
+  result<std::uint32_t> braced_hexadecimal();
+  result<code_point_set> property(bool negated);
+  result<std::uint32_t> escaped_code_point(std::uint32_t c);
+  std::optional<code_point_set> perl_class(std::uint32_t c) const;
+  result<std::optional<code_point_set>> posix_class();
+  result<code_point_set> class_item(bool case_insensitive, std::size_t depth);
+
+  std::vector<std::uint32_t> text_;
+  std::size_t at_ = 0;
+  regex_dialect dialect_;
+  std::size_t max_depth_;
+};
+
+}  // namespace troupe::grammar
