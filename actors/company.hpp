@@ -50,7 +50,7 @@ struct company_options {
   std::string actor_policy = "sharing";
 };
 
-// One item of the way to readiness: "[3/12] decode, batch 4".
+// After each item of the way to readiness: done, of how many, which ("Decode batch:4 query:1 blocks:128").
 using progress_callback = std::function<void(const warm_up_progress&)>;
 
 // All calls from one thread at a time, except where a comment says otherwise.

@@ -80,7 +80,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
   }
   if (!ready_)
     parts_.board->warming_up(
-        {course_.done(), course_.needed(), line, std::chrono::nanoseconds(done.nanoseconds)});
+        {course_.done(), course_.needed(), describe(item), std::chrono::nanoseconds(done.nanoseconds)});
   go_on_warming_up();
 }
 

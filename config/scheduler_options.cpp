@@ -23,9 +23,9 @@ std::vector<option> scheduler_options() {
                   "lpm: the longest cached prefix, drr: tenants in turn, by tokens",
                   {"fcfs", "priority", "lpm", "drr"}),
       switch_option("async_scheduling", group::engine, &settings::async_scheduling,
-                    "Plan the next step while one runs; the same tokens either way"),
+                    "Plan one more step while others run; the same tokens either way"),
       number_option("num_scheduler_steps", group::engine, &settings::num_scheduler_steps, 1, 16,
-                    "Steps planned ahead; the same tokens"),
+                    "Steps handed to the device before a result is waited for; the same tokens"),
       switch_option("enable_chunked_prefill", group::engine, &settings::enable_chunked_prefill,
                     "Cut long prompts, so that they share steps with running requests; without it "
                     "max_num_batched_tokens must hold the longest context"),

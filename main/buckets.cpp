@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -110,8 +109,6 @@ void print_table(const padding_waste& waste) {
 
 void print_json(const ordered_json& out) { fmt::print("{}\n", out.dump()); }
 
-int flushed() { return std::fflush(stdout) == 0 ? exit_ok : exit_failure; }
-
 result<std::vector<std::int32_t>> load_trace(const std::string& path) {
   const auto text = read_text_file(path, max_trace_bytes);
   if (!text) return tl::unexpected(text.error());
@@ -134,13 +131,13 @@ int suggest(const buckets_options& options) {
   const padding_waste waste = measure_waste(*lengths, bucket_table<bucket>(buckets));
   if (options.json) {
     print_json({{"prompt", to_json(buckets)}, {"trace", to_json(waste)}});
-    return flushed();
+    return exit_ok;
   }
   fmt::print(
       "# {} buckets for {} prompts: {}\n# For --bucketing-from-file; buckets of decodes are not in it.\n",
       buckets.size(), waste.lengths, percent(waste));
   for (const bucket& b : buckets) fmt::print("{}\n", to_string(b));
-  return flushed();
+  return exit_ok;
 }
 
 int show(const buckets_options& options) {
@@ -160,11 +157,11 @@ int show(const buckets_options& options) {
                      {"unified", to_json(plan->unified)}};
     if (waste) out["trace"] = to_json(*waste);
     print_json(out);
-    return flushed();
+    return exit_ok;
   }
   print_table(*plan);
   if (waste) print_table(*waste);
-  return flushed();
+  return exit_ok;
 }
 
 }  // namespace

@@ -14,7 +14,8 @@
 namespace troupe {
 
 // Log-probabilities at one position: the token that stands there, and the most probable ones, best first.
-// Natural logarithm of the softmax of the raw logits (before temperature, penalties and masks), as vLLM's default.
+// Natural logarithm of the softmax of the raw logits (before temperature, penalties and masks), as vLLM's
+// default.
 struct token_logprobs {
   token_id token = 0;
   float logprob = 0.0F;
@@ -40,13 +41,15 @@ struct finished {
 // What one request gets in one step: few tokens, without a place of their own on the heap.
 using token_list = boost::container::small_vector<token_id, 4>;
 
-// One sampled token as the scheduler hands it to the tokenizer.
+// The tokens that a step sampled for a request (there may be none beside an end), as the scheduler hands them
+// to the tokenizer.
 struct token_event {
   request_id id = 0;
   token_list tokens = {};                     // may be empty where only `end` is told
-  std::int32_t cached_tokens = 0;  // of the prompt, not computed anew; told with the first token
+  std::int32_t cached_tokens = 0;             // of the prompt, not computed anew; told with the first token
   std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
-  std::vector<token_logprobs> prompt_logprobs = {};  // [prompt - 1], once, with the first token, where asked for
+  std::vector<token_logprobs> prompt_logprobs =
+      {};  // [prompt - 1], once, with the first token, where asked for
   std::optional<finished> end = {};
 };
 using token_batch = std::vector<token_event>;

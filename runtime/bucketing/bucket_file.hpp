@@ -17,7 +17,7 @@
 
 namespace troupe {
 
-inline constexpr std::size_t max_buckets = std::size_t{1} << 18U;  // of one phase
+inline constexpr std::size_t max_buckets = std::size_t{1} << 18U;  // of one file
 inline constexpr std::size_t max_bucket_file_bytes = std::size_t{4} << 20U;
 
 // Ascending, each once. `path` stands before the line number in errors.

@@ -25,18 +25,23 @@ engine::engine(std::unique_ptr<executor> device, scheduler_limits limits)
                  .enable_prefix_caching = limits.enable_prefix_caching}) {}
 
 result<void> engine::submit(engine_request request) {
-  const engine_request known = request;
-  if (auto accepted = scheduler_.submit(std::move(request)); !accepted) return accepted;
+  if (auto accepted = scheduler_.submit(request); !accepted) return accepted;
   // Who wants the log-probabilities of its prompt computes all of it.
-  if (known.sampling->prompt_logprobs) return {};
-  kv_cache_.add_sequence(known.id, known.prompt,
-                         {.cache_salt = known.cache_salt, .adapter = {}, .extra = {}});
-  if (known.fork_of) kv_cache_.fork(*known.fork_of, known.id);
+  if (request.sampling->prompt_logprobs) return {};
+  kv_cache_.add_sequence(request.id, request.prompt,
+                         {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
+  if (request.fork_of) kv_cache_.fork(*request.fork_of, request.id);
   return {};
 }
 
 token_batch engine::abort(request_id id) {
   scheduler_output output = scheduler_.end(id, finish_reason::abort);
+  give_back(output.releases);
+  return std::move(output.events);
+}
+
+token_batch engine::expire(steady_time now) {
+  scheduler_output output = scheduler_.expire(now);
   give_back(output.releases);
   return std::move(output.events);
 }

@@ -17,8 +17,13 @@ class engine {
   // num_blocks and block_size of `limits` are taken from the executor.
   engine(std::unique_ptr<executor> device, scheduler_limits limits);
 
+  // Errors: invalid_argument (can never fit), resource_exhausted (the queue is full), internal (an id that
+  // runs).
   result<void> submit(engine_request request);
   token_batch abort(request_id id);
+  // Ends who is past its deadline, or has waited past its queue deadline. Deadlines bind only those who call
+  // this.
+  token_batch expire(steady_time now);
   // Plans as many steps as may be in flight, runs the oldest and commits it: its tokens and ends. May be
   // empty, also while there is more to do: a chunk of a prompt gives no token. A step that the executor
   // failed ends its requests with error. Valid until the next call.
@@ -33,7 +38,7 @@ class engine {
   bool dispatch();
   // Runs the oldest step that was dispatched; false where there is none.
   bool execute();
-  // Of the step that execute() ran.
+  // Of the step that execute() ran; only after an execute() that gave true.
   const token_batch& commit();
 
   const kv_cache_manager& kv_cache() const { return kv_cache_; }

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/executor/cgroup.hpp"
+
 namespace troupe {
 namespace {
 
@@ -45,15 +47,11 @@ std::optional<std::uint64_t> left_in(const fs::path& group, const char* limit_na
   return *limit - std::min(*limit, held);
 }
 
-// A group's limit binds whatever its ancestors allow, and theirs binds too. In a container the path names
-// what is outside of it: then only the mount's own root is there to look at.
-template <class Left>
-void lower_by_groups(std::uint64_t& bytes, const fs::path& mount, fs::path group, Left left) {
-  while (true) {
-    if (const auto here = left(mount / group.relative_path())) bytes = std::min(bytes, *here);
-    if (!group.has_relative_path()) return;
-    group = group.parent_path();
-  }
+// What is left below a group's limit, of either version; nothing where it has none.
+std::optional<std::uint64_t> left_in(const fs::path& group) {
+  const auto left = left_in(group, "memory.max", "memory.current", "inactive_file");
+  if (left) return left;
+  return left_in(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
 }
 
 }  // namespace
@@ -63,23 +61,8 @@ result<std::uint64_t> available_memory(const fs::path& root) {
   if (!available)
     return fail(error_code::io_error, "/proc/meminfo does not say how much memory is available");
   std::uint64_t bytes = *available;
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    // "0::/path" (v2) or "9:memory:/path" (v1, several controllers separated by commas)
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const fs::path group = line.substr(second + 1);
-    if (controllers == ",,") {
-      lower_by_groups(bytes, root / "sys/fs/cgroup", group, [](const fs::path& path) {
-        return left_in(path, "memory.max", "memory.current", "inactive_file");
-      });
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      lower_by_groups(bytes, root / "sys/fs/cgroup/memory", group, [](const fs::path& path) {
-        return left_in(path, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
-      });
-    }
+  for (const fs::path& group : cgroup_folders(root / "sys/fs/cgroup", root / "proc/self/cgroup", "memory")) {
+    if (const auto left = left_in(group)) bytes = std::min(bytes, *left);
   }
   return bytes;
 }

@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-// A new way of sampling gets its line in this table.
+// One way of sampling; all of them stand in a table of sampler_warm_up.cpp.
 struct sampler_setting {
   float temperature = 0.0F;
   float top_p = 1.0F;
@@ -19,7 +19,7 @@ struct sampler_setting {
 };
 std::span<const sampler_setting> sampler_settings();
 
-// 0, 1 and the distinct batch sizes of the decode buckets, ascending.
+// 0, 1 and the distinct batch sizes of the decode (or non-causal unified) buckets, ascending.
 std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan);
 
 // "Warming up sampler with batch sizes: [0, 1, 138] and following configs:", then a line per setting,

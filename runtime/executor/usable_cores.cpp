@@ -7,6 +7,8 @@
 #include <string>
 #include <thread>
 
+#include "runtime/executor/cgroup.hpp"
+
 namespace troupe {
 namespace {
 
@@ -33,35 +35,12 @@ cores least(cores a, cores b) {
   return std::min(*a, *b);
 }
 
-// The group's own limit and those of all above it, up to the mount.
-cores limit_up_from(const fs::path& mount, const fs::path& group) {
-  cores limit = limit_of(mount);
-  fs::path folder = mount;
-  for (const fs::path& part : group.relative_path()) {
-    folder /= part;
-    limit = least(limit, limit_of(folder));
-  }
-  return limit;
-}
-
 }  // namespace
 
 cores cgroup_cpu_limit(const fs::path& mount, const fs::path& membership) {
   cores limit;
-  std::ifstream lines(membership);
-  // "number:controllers:path"; version 2 names no controller.
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    if (controllers.empty()) {
-      limit = least(limit, limit_up_from(mount, path));
-    } else if (controllers == "cpu" || controllers == "cpu,cpuacct") {
-      limit = least(limit, limit_up_from(mount / controllers, path));
-    }
-  }
+  for (const fs::path& folder : cgroup_folders(mount, membership, "cpu"))
+    limit = least(limit, limit_of(folder));
   return limit;
 }
 

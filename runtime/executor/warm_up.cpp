@@ -204,6 +204,10 @@ std::string describe(const warm_up_item& item, std::uint64_t free_bytes) {
                      item.count, shape_text(item), static_cast<double>(free_bytes) / gib);
 }
 
+std::string describe(const warm_up_item& item) {
+  return fmt::format("{} {}", phase_name(item.phase), shape_text(item));
+}
+
 void run_warm_up(executor& device, const warm_up_task& task) {
   if (task.item.phase == warm_up_phase::sampler) return warm_up_sampler(device, task.item.sampler_batch);
   step_result scratch;

@@ -33,8 +33,8 @@ struct warm_up_item {
 enum class warm_up_extent { every_bucket, every_row_count };
 
 // The largest first, phase by phase: prompts, decodes (or unified), sampler; the sampler's batch sizes are 0,
-// 1 and those of the decode buckets, ascending. Without buckets one prefill of max_rows and one decode of
-// max_sequences.
+// 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets one prefill of
+// max_rows and one decode of max_sequences.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent);
 
@@ -46,6 +46,8 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
 // "[Warmup][Prompt][1/36] batch:1 query:1024 blocks:0 free_mem:11.16 GiB",
 // "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) free_mem:...".
 std::string describe(const warm_up_item& item, std::uint64_t free_bytes);
+// The item alone, for a progress bar: "Decode batch:4 query:1 blocks:128".
+std::string describe(const warm_up_item& item);
 
 // What the runner is sent: the item and, but for the sampler, its step.
 struct warm_up_task {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <stdexcept>
 
@@ -53,6 +54,21 @@ TEST(engine, runs_requests_of_mixed_length_to_their_max_tokens) {
   EXPECT_EQ(tokens.at(2), (std::vector<token_id>{40, 41}));
   EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
   EXPECT_TRUE(engine.kv_cache().consistent());
+}
+
+TEST(engine, deadlines_end_requests_when_the_caller_tells_the_time) {
+  engine engine(counting_executor(32), small_limits());
+  engine_request hasty = request(1, 3, 40);
+  hasty.deadline = steady_time{} + std::chrono::seconds(5);
+  ASSERT_TRUE(engine.submit(std::move(hasty)));
+  ASSERT_TRUE(engine.submit(request(2, 3, 4)));
+  engine.step();
+  EXPECT_TRUE(engine.expire(steady_time{} + std::chrono::seconds(4)).empty());
+  const token_batch ended = engine.expire(steady_time{} + std::chrono::seconds(6));
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].id, 1U);
+  EXPECT_EQ(run_to_the_end(engine).count(2), 1U);
+  EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
 }
 
 TEST(engine, abort_ends_a_running_request_and_frees_its_blocks) {

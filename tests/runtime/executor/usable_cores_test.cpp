@@ -66,6 +66,18 @@ TEST_F(control_groups, version_1_is_read_too) {
   EXPECT_EQ(limit(), std::nullopt);
 }
 
+TEST_F(control_groups, controllers_of_version_1_may_stand_in_any_order_or_be_mounted_alone) {
+  write("membership", "3:cpuacct,cpu:/pod\n4:cpuset:/pod\n");
+  write("mount/cpuset/pod/cpu.cfs_quota_us", "100000\n");
+  write("mount/cpuset/pod/cpu.cfs_period_us", "100000\n");
+  write("mount/cpu/pod/cpu.cfs_quota_us", "250000\n");
+  write("mount/cpu/pod/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(limit(), 3);
+  write("mount/cpuacct,cpu/pod/cpu.cfs_quota_us", "150000\n");
+  write("mount/cpuacct,cpu/pod/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(limit(), 2);
+}
+
 TEST_F(control_groups, without_a_limit_or_with_garbage_there_is_none) {
   EXPECT_EQ(limit(), std::nullopt);
   write("membership", "nonsense\n0::/pod\n");
