@@ -18,6 +18,7 @@ void add_inspect(CLI::App& app, command_body& chosen);
 void add_bench(CLI::App& app, command_body& chosen);
 void add_buckets(CLI::App& app, command_body& chosen);
 void add_bench_scheduler(CLI::App& bench, command_body& chosen);
+void add_grammar(CLI::App& app, command_body& chosen);
 void add_config(CLI::App& app, command_body& chosen);
 
 }  // namespace troupe::cli

@@ -29,6 +29,7 @@ int parse_and_run(int argc, char** argv) {
   troupe::cli::add_inspect(app, chosen);
   troupe::cli::add_bench(app, chosen);
   troupe::cli::add_buckets(app, chosen);
+  troupe::cli::add_grammar(app, chosen);
   troupe::cli::add_config(app, chosen);
   try {
     app.parse(argc, argv);

@@ -14,7 +14,7 @@ import pytest
 from conftest import BINARY, MODEL, ROOT
 
 SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
-               ["buckets"]]
+               ["buckets"], ["grammar", "check"], ["grammar", "bench"]]
 
 
 def clean_environment(**extra):

@@ -1,0 +1,11 @@
+// JSON as Python's json.dumps(..., ensure_ascii=False) writes it, which is what grammars of strings spell.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace troupe::cli {
+
+// ", " and ": " between members and items; floating-point numbers as Python's repr writes them.
+std::string json_dumps(const nlohmann::ordered_json& value);
+
+}  // namespace troupe::cli

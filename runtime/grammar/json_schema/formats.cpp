@@ -1,0 +1,160 @@
+#include "runtime/grammar/json_schema/formats.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "runtime/grammar/json_schema/pattern_language.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+// RFC 3339, section 5.6, with the days that each month has.
+const std::string date =
+    R"re((?:[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29))re";
+const std::string time =
+    R"re((?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9]))re";
+// RFC 3339, appendix A.
+const std::string duration_time = R"re(T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))re";
+const std::string duration = fmt::format(
+    R"re(P(?:(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:{0})?|{0}|[0-9]+W))re",
+    duration_time);
+// RFC 1123, section 2.1.
+const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?";
+const std::string hostname = fmt::format(R"re({0}(?:\.{0})*)re", label);
+// RFC 5321, section 4.1.2.
+const std::string ascii_atom = "0-9A-Za-z!#$%&'*+/=?^_`{|}~-";
+std::string mailbox(const std::string& atom) {
+  return fmt::format(R"re([{0}]+(?:\.[{0}]+)*@{1})re", atom, hostname);
+}
+const std::string octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const std::string ipv4 = fmt::format(R"re({0}(?:\.{0}){{3}})re", octet);
+// RFC 4291, section 2.2; the forms are those of RFC 3986's IPv6address.
+std::string make_ipv6() {
+  const std::string h = "[0-9A-Fa-f]{1,4}";
+  const std::string tail = fmt::format("(?:{0}:{0}|{1})", h, ipv4);
+  std::string out = fmt::format("(?:(?:{0}:){{6}}{1}|::(?:{0}:){{5}}{1}", h, tail);
+  for (int front = 0; front <= 4; ++front) {
+    const std::string before =
+        front == 0 ? fmt::format("(?:{0})?", h) : fmt::format("(?:(?:{0}:){{0,{1}}}{0})?", h, front);
+    const int groups = 4 - front;
+    out += fmt::format("|{0}::", before);
+    if (groups > 0) out += fmt::format("(?:{0}:){{{1}}}", h, groups);
+    out += tail;
+  }
+  out += fmt::format("|(?:(?:{0}:){{0,5}}{0})?::{0}|(?:(?:{0}:){{0,6}}{0})?::)", h);
+  return out;
+}
+const std::string ipv6 = make_ipv6();
+
+// RFC 3986, appendix A; `more` are the characters that RFC 3987 adds.
+struct uri_grammar {
+  explicit uri_grammar(const std::string& more) {
+    const std::string unreserved = "0-9A-Za-z._~" + more;
+    const std::string sub_delims = "!$&'()*+,;=";
+    const std::string escaped = "%[0-9A-Fa-f]{2}";
+    const auto any_of = [&](const std::string& extra) {
+      return fmt::format("(?:[{}{}{}-]|{})", unreserved, sub_delims, extra, escaped);
+    };
+    const std::string pchar = any_of(":@");
+    const std::string ip_literal =
+        fmt::format(R"re(\[(?:{}|v[0-9A-Fa-f]+\.[0-9A-Za-z._~!$&'()*+,;=:-]+)\])re", ipv6);
+    const std::string authority =
+        fmt::format("(?:{}*@)?(?:{}|{}*)(?::[0-9]*)?", any_of(":"), ip_literal, any_of(""));
+    const std::string segments = fmt::format("(?:/{}*)*", pchar);
+    const std::string absolute = fmt::format("/(?:{}+{})?", pchar, segments);
+    const std::string end = fmt::format(R"re((?:\?(?:{0}|[/?])*)?(?:#(?:{0}|[/?])*)?)re", pchar);
+    uri = fmt::format("[A-Za-z][0-9A-Za-z+.-]*:(?://{0}{1}|{2}|{3}+{1}|){4}", authority, segments, absolute,
+                      pchar, end);
+    reference = fmt::format("(?:{0}|(?://{1}{2}|{3}|{4}+{2}|){5})", uri, authority, segments, absolute,
+                            any_of("@"), end);
+  }
+  std::string uri;
+  std::string reference;
+};
+
+// RFC 3987, ucschar.
+const std::string international =
+    R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF}\u{10000}-\u{1FFFD}\u{20000}-\u{2FFFD}\u{30000}-\u{3FFFD})re";
+
+// RFC 6570, section 2.
+const std::string template_variable =
+    R"re((?:[0-9A-Za-z_]|%[0-9A-Fa-f]{2})(?:\.?(?:[0-9A-Za-z_]|%[0-9A-Fa-f]{2}))*(?:\*|:[1-9][0-9]{0,3})?)re";
+const std::string uri_template = fmt::format(
+    R"re((?:[!#$&()*+,./0-9:;=?@A-Z\[\]_a-z~-]|%[0-9A-Fa-f]{{2}}|\{{[+#./;?&]?{0}(?:,{0})*\}})*)re",
+    template_variable);
+
+const std::string json_pointer = R"re((?:/(?:[^~/]|~[01])*)*)re";
+
+// Patterns that every dialect reads, with groups in groups.
+std::string make_pattern_format() {
+  const std::string item =
+      R"re((?:[0-9A-Za-z _,:;=@#%&"'<>~`!/-]|\.|\\[dDwWsSnrt.*+?^$()|{}\[\]\\/]|\[\^?[0-9A-Za-z _.,:;]+\]))re";
+  const std::string count = R"re((?:[*+?]|\{[0-9]{1,2}\})?)re";
+  std::string branch = fmt::format("(?:{}{})*", item, count);
+  for (int depth = 0; depth < 2; ++depth) {
+    const std::string group = fmt::format(R"re(\((?:\?:)?{0}(?:\|{0})*\))re", branch);
+    branch = fmt::format("(?:(?:{}|{}){})*", item, group, count);
+  }
+  return fmt::format(R"re(\^?{0}(?:\|{0})*\$?)re", branch);
+}
+
+struct known_format {
+  std::string_view name;
+  std::string pattern;
+  std::uint32_t max_size = grammar::unbounded;
+};
+
+const std::array<known_format, 19>& known_formats() {
+  static const uri_grammar ascii("");
+  static const uri_grammar unicode(international);
+  static const std::array<known_format, 19> formats{{
+      {"date", date},
+      {"time", time},
+      {"date-time", date + "T" + time},
+      {"duration", duration},
+      {"email", mailbox(ascii_atom), 254},
+      {"idn-email", mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re"), 254},
+      {"hostname", hostname, 253},
+      {"idn-hostname", hostname, 253},
+      {"ipv4", ipv4},
+      {"ipv6", ipv6},
+      {"uri", ascii.uri},
+      {"uri-reference", ascii.reference},
+      {"iri", unicode.uri},
+      {"iri-reference", unicode.reference},
+      {"uuid", "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"},
+      {"uri-template", uri_template},
+      {"json-pointer", json_pointer},
+      {"relative-json-pointer", "(?:0|[1-9][0-9]*)(?:#|" + json_pointer + ")"},
+      {"regex", make_pattern_format()},
+  }};
+  return formats;
+}
+
+}  // namespace
+
+std::optional<regex_id> format_body(workspace& work, std::string_view name) {
+  for (const known_format& format : known_formats()) {
+    if (format.name.empty() || format.name != name) continue;
+    const auto body = pattern_language(
+        work.regex, format.pattern,
+        {[](regex_store& store, const grammar::code_point_set& set) { return spell(store, set); },
+         work.text.spelled_body, true});
+    if (!body) {
+      work.fail_with(body.error());
+      return work.regex.nothing();
+    }
+    regex_id whole = *body;
+    if (name.find("date") != std::string_view::npos)  // the calendar has no year 0
+      whole = work.regex.difference(whole,
+                                    work.regex.concat({work.regex.literal("0000"), work.regex.any_bytes()}));
+    if (format.max_size != grammar::unbounded)
+      whole = work.regex.intersection({whole, work.regex.repeat(work.text.character, 0, format.max_size)});
+    return whole;
+  }
+  return std::nullopt;
+}
+
+}  // namespace troupe::json_schema

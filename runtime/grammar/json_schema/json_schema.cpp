@@ -1,0 +1,45 @@
+#include "runtime/grammar/json_schema/json_schema.hpp"
+
+#include <utility>
+
+#include "runtime/grammar/json_schema/plan.hpp"
+#include "runtime/grammar/json_schema/schema_document.hpp"
+#include "runtime/grammar/json_schema/set_table.hpp"
+#include "runtime/grammar/json_schema/workspace.hpp"
+#include "runtime/grammar/json_schema/writer.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+result<grammar::grammar_builder> build(const schema_document& document, const schema_options& options,
+                                       const grammar::grammar_limits& limits) {
+  grammar::grammar_builder builder(limits);
+  workspace work(document, builder.regex(), limits, options);
+  set_table sets(work);
+  const term_id root = work.terms.schema(document.root());
+  const schema_plan plan(work, sets, root);
+  if (!work.failed() && !plan.has_values(root))
+    work.fail_with(error{error_code::invalid_argument, "JSON Schema: no value satisfies it", ""});
+  if (!work.failed()) builder.set_start(grammar_writer(builder, work, plan).write(root));
+  if (work.failed()) return tl::unexpected(*work.failure());
+  if (builder.failure()) return tl::unexpected(*builder.failure());
+  return builder;
+}
+
+}  // namespace
+
+result<grammar::grammar_builder> read_json_schema(std::string_view text, const schema_options& options,
+                                                  const grammar::grammar_limits& limits) {
+  const auto document = schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
+                                                      .max_depth = limits.max_depth,
+                                                      .max_values = options.max_values});
+  if (!document) return tl::unexpected(document.error());
+  return build(*document, options, limits);
+}
+
+result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options,
+                                          const grammar::grammar_limits& limits) {
+  return read_json_schema(only_objects ? R"({"type":"object"})" : "true", options, limits);
+}
+
+}  // namespace troupe::json_schema

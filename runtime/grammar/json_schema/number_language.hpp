@@ -1,0 +1,21 @@
+// Sets of numbers as regular expressions over their texts without exponent. Every spelling of a number is in
+// (2, 2.0, 2.00), so intersection and complement among such texts are those of the numbers.
+#pragma once
+#include <optional>
+
+#include "runtime/grammar/json_schema/decimal.hpp"
+#include "runtime/grammar/json_schema/json_text.hpp"
+
+namespace troupe::json_schema {
+
+// Numbers equal to `value`.
+regex_id equal_to(regex_store& store, const decimal& value);
+
+// Numbers greater than `bound`, or equal to it unless `exclusive`.
+regex_id at_least(regex_store& store, const json_text& text, const decimal& bound, bool exclusive);
+regex_id at_most(regex_store& store, const json_text& text, const decimal& bound, bool exclusive);
+
+// Multiples of `step`, which is positive. Nothing where that has no expression of reasonable size.
+std::optional<regex_id> multiples_of(regex_store& store, const json_text& text, const decimal& step);
+
+}  // namespace troupe::json_schema

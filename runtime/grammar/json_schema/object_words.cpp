@@ -1,0 +1,82 @@
+#include <memory>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "runtime/grammar/json_schema/words.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+std::vector<std::string> names_in(workspace& work, const json& node, std::string_view word,
+                                  const json& list) {
+  std::vector<std::string> out;
+  if (!list.is_array()) {
+    work.malformed(node, word, "must be an array of names");
+    return out;
+  }
+  for (const json& name : list) {
+    if (name.is_string())
+      out.push_back(name.get<std::string>());
+    else
+      work.malformed(node, word, "must be an array of names");
+  }
+  return out;
+}
+
+const json* map_word(workspace& work, const json& node, std::string_view word) {
+  const json* map = find_word(node, word);
+  if (map == nullptr || map->is_object()) return map;
+  work.malformed(node, word, "must be an object");
+  return nullptr;
+}
+
+member_rule read_rule(workspace& work, const json& node) {
+  member_rule out;
+  if (const json* properties = map_word(work, node, "properties"))
+    for (const auto& [name, schema] : properties->items())
+      out.properties.emplace_back(name, to_term(work, node, "properties", schema));
+  if (const json* patterns = map_word(work, node, "patternProperties"))
+    for (const auto& [pattern, schema] : patterns->items())
+      out.patterns.emplace_back(pattern_body(work, node, "patternProperties", pattern),
+                                to_term(work, node, "patternProperties", schema));
+  const char* rest = node.contains("additionalProperties") ? "additionalProperties" : "unevaluatedProperties";
+  out.additional = schema_word(work, node, rest).value_or(term_id::anything);
+  return out;
+}
+
+}  // namespace
+
+object_set object_words(workspace& work, const json& node) {
+  object_set out;
+  member_rule rule = read_rule(work, node);
+  if (!rule.properties.empty() || !rule.patterns.empty() || rule.additional != term_id::anything)
+    out.rules.push_back(std::make_shared<const member_rule>(std::move(rule)));
+  if (const json* required = find_word(node, "required")) {
+    std::unordered_set<std::string> seen;
+    for (std::string& name : names_in(work, node, "required", *required))
+      if (seen.insert(name).second) out.required.push_back(std::move(name));
+  }
+  out.min = minimum_word(work, node, "minProperties");
+  out.max = maximum_word(work, node, "maxProperties");
+  return out;
+}
+
+std::vector<dependency> dependency_words(workspace& work, const json& node) {
+  std::vector<dependency> out;
+  for (const char* word : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+    const json* map = map_word(work, node, word);
+    if (map == nullptr) continue;
+    for (const auto& [name, needs] : map->items()) {
+      if (needs.is_array())
+        out.push_back({name, names_in(work, node, word, needs), term_id::anything});
+      else if (needs.is_string())
+        out.push_back({name, {needs.get<std::string>()}, term_id::anything});
+      else
+        out.push_back({name, {}, to_term(work, node, word, needs)});
+    }
+  }
+  return out;
+}
+
+}  // namespace troupe::json_schema

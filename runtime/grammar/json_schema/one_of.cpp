@@ -1,0 +1,53 @@
+// oneOf, exactly: for each branch what it has and no other branch has. Only where two branches meet does the
+// one take the complement of the other.
+#include <algorithm>
+
+#include "runtime/grammar/json_schema/set_algebra.hpp"
+#include "runtime/grammar/json_schema/set_table.hpp"
+
+namespace troupe::json_schema {
+
+// What of `b` has a chance to be in `a` too, by whole types and alternatives.
+value_set set_table::shared_part(const value_set& a, const value_set& b) {
+  value_set out = b;
+  // Every number has a spelling without exponent: no such text in common, no number in common.
+  if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.numbers})))
+    out.numbers = out.scientific = work_.regex.nothing();
+  if (work_.is_surely_nothing(work_.regex.intersection({a.strings, b.strings})))
+    out.strings = work_.regex.nothing();
+  std::erase_if(out.arrays, [&](const array_set& each) {
+    return std::all_of(a.arrays.begin(), a.arrays.end(), [&](const array_set& other) {
+      return !work_.spend() || is_surely_empty(intersect(work_, each, other));
+    });
+  });
+  std::erase_if(out.objects, [&](const object_set& each) {
+    return std::all_of(a.objects.begin(), a.objects.end(), [&](const object_set& other) {
+      return !work_.spend() || is_surely_empty(intersect(each, other));
+    });
+  });
+  return out;
+}
+
+value_set set_table::exactly_one(const json& node, const value_set& within,
+                                 const std::vector<term_id>& branches) {
+  value_set out = no_values(work_);
+  for (std::size_t i = 0; i < branches.size(); ++i) {
+    value_set alone = intersect(work_, within, set_of(branches[i]), node);
+    for (std::size_t j = 0; j < branches.size(); ++j) {
+      if (i == j) continue;
+      const value_set shared = shared_part(alone, set_of(branches[j]));
+      alone = intersect(work_, alone, complement(work_, shared, node), node);
+      std::vector<array_set> arrays;
+      for (array_set& each : alone.arrays)
+        if (auto simple = without_idle_counts(std::move(each)); simple && !is_surely_empty(*simple))
+          arrays.push_back(std::move(*simple));
+      alone.arrays = std::move(arrays);
+      std::erase_if(alone.objects, [&](const object_set& each) { return is_surely_empty(each); });
+      if (!work_.spend()) return none_;
+    }
+    out = unite(work_, out, alone);
+  }
+  return out;
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,107 @@
+#include "runtime/grammar/json_schema/plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::json_schema {
+
+schema_plan::schema_plan(workspace& work, set_table& sets, term_id root) : work_(work), sets_(sets) {
+  need(root);
+  for (std::size_t next = 0; next < order_.size() && work_.spend(); ++next) plan_term(order_[next]);
+  if (!work_.failed()) find_values();
+}
+
+void schema_plan::need(term_id id) {
+  const auto i = static_cast<std::size_t>(id);
+  if (plans_.size() <= i) plans_.resize(work_.terms.size());
+  if (std::exchange(plans_[i].is_planned, true)) return;
+  order_.push_back(id);
+}
+
+void schema_plan::need(const array_layout& of) {
+  for (const auto* list : {&of.prefix, &of.distinct})
+    for (const term_id id : *list) need(id);
+  for (const auto& choices : of.choices)
+    for (const term_id id : choices) need(id);
+  need(of.items);
+}
+
+void schema_plan::need(const object_layout& of) {
+  for (const named_member& each : of.named) need(each.values);
+  for (const other_members& each : of.others) need(each.values);
+  for (const auto& choices : of.witnesses)
+    for (const other_members& each : choices) need(each.values);
+}
+
+void schema_plan::plan_term(term_id id) {
+  const value_set& set = sets_.set_of(id);
+  term_plan made{&set, {}, {}, true, false};
+  for (const array_set& each : set.arrays)
+    if (const auto simple = sets_.without_idle_counts(each)) made.arrays.push_back(lay_out(work_, *simple));
+  for (const object_set& each : set.objects)
+    for (object_layout& layout : lay_out(work_, each)) made.objects.push_back(std::move(layout));
+  made.has_values = has_scalars(set);
+  for (const array_layout& each : made.arrays) need(each);
+  for (const object_layout& each : made.objects) need(each);
+  plans_[static_cast<std::size_t>(id)] = std::move(made);
+}
+
+bool schema_plan::has_scalars(const value_set& of) {
+  return of.null || of.yes || of.no || of.scientific != work_.regex.nothing() ||
+         !work_.is_surely_nothing(of.numbers) || !work_.is_surely_nothing(of.strings);
+}
+
+bool schema_plan::has_values(const array_layout& of) const {
+  if (of.min > of.max) return false;
+  if (of.is_distinct)
+    return std::count_if(of.distinct.begin(), of.distinct.end(),
+                         [&](term_id id) { return has_values(id); }) >= of.min;
+  for (std::size_t i = 0; i < of.prefix.size() && i < of.min; ++i)
+    if (!has_values(of.prefix[i])) return false;
+  for (std::size_t k = 0; k < of.counts.size(); ++k)
+    if (of.counts[k].min > 0 && !can_count(of, k)) return false;
+  return of.min <= of.prefix.size() || has_values(of.items);
+}
+
+bool schema_plan::can_count(const array_layout& of, std::size_t k) const {
+  for (const auto& choices : of.choices)
+    for (std::size_t mask = 0; mask < choices.size(); ++mask)
+      if ((mask >> k & 1U) != 0 && has_values(choices[mask])) return true;
+  return false;
+}
+
+bool schema_plan::has_values(const object_layout& of) const {
+  std::size_t needed = of.witnesses.size();
+  std::size_t possible = of.witnesses.size();
+  for (const named_member& each : of.named) {
+    const bool has = has_values(each.values);
+    if (each.required && !has) return false;
+    needed += each.required ? 1 : 0;
+    possible += has ? 1 : 0;
+  }
+  const auto can_be = [&](const other_members& each) {
+    return each.names != work_.regex.nothing() && has_values(each.values);
+  };
+  for (const auto& choices : of.witnesses)
+    if (std::none_of(choices.begin(), choices.end(), can_be)) return false;
+  const bool unlimited = std::any_of(of.others.begin(), of.others.end(), can_be);
+  return of.min <= of.max && needed <= of.max && (unlimited || possible >= of.min);
+}
+
+// The least fixed point: values grow from scalars and empty arrays and objects upwards.
+void schema_plan::find_values() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
+      term_plan& plan = plans_[static_cast<std::size_t>(*id)];
+      if (plan.has_values) continue;
+      if (!work_.spend(1 + plan.arrays.size() + plan.objects.size())) return;
+      const auto has = [&](const auto& layout) { return has_values(layout); };
+      plan.has_values = std::any_of(plan.arrays.begin(), plan.arrays.end(), has) ||
+                        std::any_of(plan.objects.begin(), plan.objects.end(), has);
+      changed |= plan.has_values;
+    }
+  }
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,44 @@
+// Every term that the grammar will need, laid out, and which of them have any value at all.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "runtime/grammar/json_schema/layout.hpp"
+#include "runtime/grammar/json_schema/set_table.hpp"
+
+namespace troupe::json_schema {
+
+struct term_plan {
+  const value_set* scalars = nullptr;  // its strings, numbers, null, true, false
+  std::vector<array_layout> arrays;
+  std::vector<object_layout> objects;
+  bool is_planned = false;
+  bool has_values = false;  // some finite JSON value is in it
+};
+
+class schema_plan {
+ public:
+  // Fails in the workspace.
+  schema_plan(workspace& work, set_table& sets, term_id root);
+
+  const term_plan& operator[](term_id id) const { return plans_[static_cast<std::size_t>(id)]; }
+  bool has_values(term_id id) const { return (*this)[id].has_values; }
+  bool has_values(const array_layout& of) const;
+  bool has_values(const object_layout& of) const;
+
+ private:
+  void need(term_id id);
+  void need(const array_layout& of);
+  void need(const object_layout& of);
+  void plan_term(term_id id);
+  bool can_count(const array_layout& of, std::size_t k) const;
+  bool has_scalars(const value_set& of);
+  void find_values();
+
+  workspace& work_;
+  set_table& sets_;
+  std::vector<term_plan> plans_;  // by term
+  std::vector<term_id> order_;    // as found
+};
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,200 @@
+#include "runtime/grammar/json_schema/schema_document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "runtime/grammar/json_schema/uri_reference.hpp"
+#include "runtime/openai/json_reader.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+// Members whose values are instances: an $id in there is data.
+constexpr std::array<std::string_view, 5> data_words{"enum", "const", "default", "examples", "example"};
+// Members whose own members have names of the author's choice, not words of JSON Schema.
+constexpr std::array<std::string_view, 6> map_words{"properties",  "patternProperties", "$defs",
+                                                    "definitions", "dependentSchemas",  "dependencies"};
+
+bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+std::string escape_pointer(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string unescape_pointer(std::string_view token) {
+  std::string out;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    if (token[i] == '~' && i + 1 < token.size() && (token[i + 1] == '0' || token[i + 1] == '1')) {
+      out += token[++i] == '0' ? '~' : '/';
+    } else {
+      out += token[i];
+    }
+  }
+  return out;
+}
+
+const json* step_into(const json& node, const std::string& token) {
+  if (node.is_object()) {
+    const auto found = node.find(token);
+    return found == node.end() ? nullptr : &*found;
+  }
+  if (!node.is_array()) return nullptr;
+  std::size_t index = 0;
+  const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
+  if (read.ec != std::errc() || read.ptr != token.data() + token.size() || index >= node.size())
+    return nullptr;
+  return &node[index];
+}
+
+// `pointer` is "" or "/a/b", already percent-decoded.
+const json* follow(const json& from, std::string_view pointer) {
+  const json* node = &from;
+  while (node != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::size_t end = std::min(pointer.find('/'), pointer.size());
+    node = step_into(*node, unescape_pointer(pointer.substr(0, end)));
+    pointer.remove_prefix(end);
+  }
+  return node;
+}
+
+std::optional<std::string> path_to(const json& from, const json& wanted) {
+  if (&from == &wanted) return "";
+  if (from.is_object()) {
+    for (const auto& [name, child] : from.items())
+      if (const auto rest = path_to(child, wanted)) return fmt::format("/{}{}", escape_pointer(name), *rest);
+  } else if (from.is_array()) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (const auto rest = path_to(from[i], wanted)) return fmt::format("/{}{}", i, *rest);
+  }
+  return std::nullopt;
+}
+
+const std::string* text_member(const json& node, const char* name) {
+  const auto found = node.find(name);
+  return found == node.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+}  // namespace
+
+result<schema_document> schema_document::parse(std::string_view text, const document_limits& limits) {
+  if (text.size() > limits.max_bytes)
+    return fail(error_code::invalid_argument,
+                fmt::format("the JSON Schema is larger than {} bytes", limits.max_bytes));
+  auto read = openai::read_json(text, {.max_depth = limits.max_depth,
+                                       .max_values = limits.max_values,
+                                       .max_large_values = limits.max_values,
+                                       .max_members = limits.max_values});
+  if (!read) return fail(read.error().code, "the JSON Schema: " + read.error().message);
+  if (!read->is_object() && !read->is_boolean())
+    return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
+  schema_document out;
+  out.root_ = std::make_unique<json>(std::move(*read));
+  out.read_version();
+  out.index();
+  return out;
+}
+
+void schema_document::read_version() {
+  if (!root_->is_object()) return;
+  const std::string* uri = text_member(*root_, "$schema");
+  if (uri == nullptr) return;
+  const auto names = [&](const char* part) { return uri->find(part) != std::string::npos; };
+  if (names("draft-03") || names("draft-04"))
+    version_ = draft::draft4;
+  else if (names("draft-06"))
+    version_ = draft::draft6;
+  else if (names("draft-07"))
+    version_ = draft::draft7;
+  else if (names("2019-09"))
+    version_ = draft::draft2019;
+}
+
+void schema_document::index() {
+  struct place {
+    const json* node;
+    std::string base;
+    bool is_map = false;
+  };
+  resources_.emplace("", root_.get());
+  std::vector<place> open{{root_.get(), ""}};
+  while (!open.empty()) {
+    const place here = std::move(open.back());
+    open.pop_back();
+    if (here.node->is_array()) {
+      for (const json& child : *here.node)
+        if (child.is_structured()) open.push_back({&child, here.base});
+    } else if (here.is_map && here.node->is_object()) {
+      for (const auto& [name, child] : here.node->items())
+        if (child.is_structured()) open.push_back({&child, here.base});
+    } else if (here.node->is_object()) {
+      const std::string base = enter(*here.node, here.base);
+      for (const auto& [name, child] : here.node->items())
+        if (child.is_structured() && !is_one_of(data_words, name))
+          open.push_back({&child, base, is_one_of(map_words, name)});
+    }
+  }
+}
+
+// Notes the names that `node` gives itself; the base URI of its members.
+std::string schema_document::enter(const json& node, const std::string& outer) {
+  std::string base = outer;
+  if (const std::string* id = text_member(node, version_ == draft::draft4 ? "id" : "$id")) {
+    const std::size_t hash = id->find('#');
+    if (hash != 0) {
+      base = resolve_uri(outer, std::string_view(*id).substr(0, hash));
+      resources_.emplace(base, &node);
+    }
+    if (hash != std::string::npos && hash + 1 < id->size())
+      anchors_.emplace(base + "#" + id->substr(hash + 1), &node);
+  }
+  for (const char* word : {"$anchor", "$dynamicAnchor"})
+    if (const std::string* anchor = text_member(node, word)) anchors_.emplace(base + "#" + *anchor, &node);
+  if (!base.empty() && (node.contains("$ref") || node.contains("$dynamicRef"))) {
+    if (bases_.empty() || bases_.back() != base) bases_.push_back(base);
+    base_of_.emplace(&node, bases_.size() - 1);
+  }
+  return base;
+}
+
+result<const json*> schema_document::resolve(const json& node, const std::string& reference) const {
+  const auto known = base_of_.find(&node);
+  const std::string base = known == base_of_.end() ? "" : bases_[known->second];
+  const std::size_t hash = std::min(reference.find('#'), reference.size());
+  const std::string uri = resolve_uri(base, std::string_view(reference).substr(0, hash));
+  const std::string fragment =
+      hash == reference.size() ? "" : percent_decode(std::string_view(reference).substr(hash + 1));
+  const auto resource = resources_.find(uri);
+  const json* target = nullptr;
+  if (fragment.empty() || fragment.front() == '/') {
+    if (resource != resources_.end()) target = follow(*resource->second, fragment);
+  } else if (const auto anchor = anchors_.find(uri + "#" + fragment); anchor != anchors_.end()) {
+    target = anchor->second;
+  }
+  // Written against the whole document, though an $id stands in between: as authors mean it.
+  if (target == nullptr && hash == 0 && fragment.starts_with("/")) target = follow(*root_, fragment);
+  if (target == nullptr)
+    return fail(error_code::invalid_argument, fmt::format("\"{}\" is nowhere in the schema", reference));
+  return target;
+}
+
+std::string schema_document::pointer_of(const json& node) const { return path_to(*root_, node).value_or(""); }
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,242 @@
+#include "runtime/grammar/json_schema/set_algebra.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+namespace troupe::json_schema {
+namespace {
+
+regex_id both(regex_store& regex, regex_id a, regex_id b, regex_id all) {
+  if (a == all) return b;
+  if (b == all) return a;
+  return regex.intersection({a, b});
+}
+
+regex_id complement_among(regex_store& regex, regex_id of, regex_id all) {
+  if (of == regex.nothing()) return all;
+  return regex.difference(all, of);
+}
+
+term_id items_at(const array_set& array, std::size_t i) {
+  return i < array.prefix.size() ? array.prefix[i] : array.items;
+}
+
+bool is_any(const array_set& array) {
+  return array.prefix.empty() && array.items == term_id::anything && array.min == 0 &&
+         array.max == unbounded && array.counts.empty() && array.unique == nullptr;
+}
+
+bool is_any(const object_set& object) {
+  return object.rules.empty() && object.required.empty() && object.names.empty() &&
+         object.witnesses.empty() && object.min == 0 && object.max == unbounded;
+}
+
+template <class Set, class Both>
+std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std::vector<Set>& b,
+                          const json& node, Both&& combine) {
+  if (a.size() == 1 && is_any(a.front())) return b;
+  if (b.size() == 1 && is_any(b.front())) return a;
+  std::vector<Set> out;
+  for (const Set& x : a) {
+    for (const Set& y : b) {
+      Set made = combine(x, y);
+      if (!work.spend()) return {};
+      if (made.min > made.max) continue;
+      out.push_back(std::move(made));
+      if (out.size() <= work.options.max_alternatives) continue;
+      work.refuse(
+          node, "",
+          fmt::format("has more alternatives, multiplied out, than {}", work.options.max_alternatives));
+      return {};
+    }
+  }
+  return out;
+}
+
+object_set rule_alone(member_rule rule) {
+  object_set out;
+  out.rules.push_back(std::make_shared<const member_rule>(std::move(rule)));
+  return out;
+}
+
+// A member that the rule allows no more: the alternatives.
+void complement_rule(workspace& work, const member_rule& rule, std::vector<object_set>& out) {
+  std::vector<std::string> named;
+  std::vector<regex_id> known;
+  for (const auto& [name, values] : rule.properties) {
+    named.push_back(spell(name));
+    if (values == term_id::anything) continue;
+    object_set present = rule_alone({{{name, work.terms.negation(values)}}, {}, term_id::anything});
+    present.required.push_back(name);
+    out.push_back(std::move(present));
+  }
+  for (const auto& [names, values] : rule.patterns) {
+    known.push_back(names);
+    if (values == term_id::anything) continue;
+    object_set present;
+    present.witnesses.push_back({names, work.terms.negation(values)});
+    out.push_back(std::move(present));
+  }
+  if (rule.additional == term_id::anything) return;
+  known.push_back(work.regex.one_of(std::move(named)));
+  object_set present;
+  present.witnesses.push_back({work.regex.difference(work.text.spelled_body, work.regex.alternation(known)),
+                               work.terms.negation(rule.additional)});
+  out.push_back(std::move(present));
+}
+
+}  // namespace
+
+value_set no_values(workspace& work) {
+  value_set out;
+  out.numbers = out.scientific = out.strings = work.regex.nothing();
+  return out;
+}
+
+value_set all_values(workspace& work) {
+  return {true,          true,          true, work.text.number, work.text.scientific, work.text.any_body,
+          {array_set{}}, {object_set{}}};
+}
+
+array_set intersect(workspace& work, const array_set& a, const array_set& b) {
+  array_set out;
+  for (std::size_t i = 0; i < std::max(a.prefix.size(), b.prefix.size()); ++i)
+    out.prefix.push_back(work.terms.all_of(items_at(a, i), items_at(b, i)));
+  out.items = work.terms.all_of(a.items, b.items);
+  out.min = std::max(a.min, b.min);
+  out.max = std::min(a.max, b.max);
+  out.counts = a.counts;
+  out.counts.insert(out.counts.end(), b.counts.begin(), b.counts.end());
+  out.unique = a.unique != nullptr ? a.unique : b.unique;
+  return out;
+}
+
+object_set intersect(const object_set& a, const object_set& b) {
+  object_set out = a;
+  for (const auto& rule : b.rules)
+    if (std::find(out.rules.begin(), out.rules.end(), rule) == out.rules.end()) out.rules.push_back(rule);
+  const std::unordered_set<std::string_view> known(a.required.begin(), a.required.end());
+  for (const std::string& name : b.required)
+    if (!known.contains(name)) out.required.push_back(name);
+  out.names.insert(out.names.end(), b.names.begin(), b.names.end());
+  out.witnesses.insert(out.witnesses.end(), b.witnesses.begin(), b.witnesses.end());
+  out.min = std::max(a.min, b.min);
+  out.max = std::min(a.max, b.max);
+  return out;
+}
+
+value_set intersect(workspace& work, const value_set& a, const value_set& b, const json& node) {
+  value_set out;
+  out.null = a.null && b.null;
+  out.yes = a.yes && b.yes;
+  out.no = a.no && b.no;
+  out.numbers = both(work.regex, a.numbers, b.numbers, work.text.number);
+  out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
+  out.strings = both(work.regex, a.strings, b.strings, work.text.any_body);
+  out.arrays = products(work, a.arrays, b.arrays, node,
+                        [&](const array_set& x, const array_set& y) { return intersect(work, x, y); });
+  out.objects = products(work, a.objects, b.objects, node,
+                         [](const object_set& x, const object_set& y) { return intersect(x, y); });
+  return out;
+}
+
+value_set unite(workspace& work, const value_set& a, const value_set& b) {
+  value_set out = a;
+  out.null |= b.null;
+  out.yes |= b.yes;
+  out.no |= b.no;
+  out.numbers = work.regex.alternation({a.numbers, b.numbers});
+  out.scientific = work.regex.alternation({a.scientific, b.scientific});
+  out.strings = work.regex.alternation({a.strings, b.strings});
+  const auto any = [](const auto& sets) {
+    return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return is_any(set); });
+  };
+  if (any(a.arrays) || any(b.arrays))
+    out.arrays = {array_set{}};
+  else
+    out.arrays.insert(out.arrays.end(), b.arrays.begin(), b.arrays.end());
+  if (any(a.objects) || any(b.objects))
+    out.objects = {object_set{}};
+  else
+    out.objects.insert(out.objects.end(), b.objects.begin(), b.objects.end());
+  return out;
+}
+
+std::vector<array_set> complement(workspace& work, const array_set& of, const json& node) {
+  std::vector<array_set> out;
+  if (of.unique != nullptr) work.refuse(*of.unique, "uniqueItems", "cannot be negated");
+  if (of.min > 0) out.push_back({.max = of.min - 1});
+  if (of.max != unbounded) out.push_back({.min = of.max + 1});
+  for (std::size_t i = 0; i < of.prefix.size(); ++i) {
+    if (of.prefix[i] == term_id::anything) continue;
+    array_set wrong{.min = static_cast<std::uint32_t>(i) + 1};
+    wrong.prefix.assign(i, term_id::anything);
+    wrong.prefix.push_back(work.terms.negation(of.prefix[i]));
+    out.push_back(std::move(wrong));
+  }
+  if (of.items != term_id::anything) {
+    const auto behind = static_cast<std::uint32_t>(of.prefix.size());
+    if (of.items == term_id::never)
+      out.push_back({.min = behind + 1});
+    else
+      out.push_back({.counts = {{work.terms.negation(of.items), 1, unbounded, &node, behind}}});
+  }
+  for (const item_count& count : of.counts) {
+    if (count.min > 0) out.push_back({.counts = {{count.items, 0, count.min - 1, count.origin, count.from}}});
+    if (count.max != unbounded)
+      out.push_back({.counts = {{count.items, count.max + 1, unbounded, count.origin, count.from}}});
+  }
+  return out;
+}
+
+std::vector<object_set> complement(workspace& work, const object_set& of) {
+  std::vector<object_set> out;
+  for (const std::string& name : of.required)
+    out.push_back(rule_alone({{{name, term_id::never}}, {}, term_id::anything}));
+  if (of.min > 0) {
+    out.emplace_back();
+    out.back().max = of.min - 1;
+  }
+  if (of.max != unbounded) {
+    out.emplace_back();
+    out.back().min = of.max + 1;
+  }
+  for (const auto& rule : of.rules) complement_rule(work, *rule, out);
+  for (const regex_id names : of.names) {
+    out.emplace_back();
+    out.back().witnesses.push_back({work.regex.difference(work.text.spelled_body, names), term_id::anything});
+  }
+  for (const witness& each : of.witnesses)
+    out.push_back(rule_alone({{}, {{each.names, work.terms.negation(each.values)}}, term_id::anything}));
+  return out;
+}
+
+value_set complement(workspace& work, const value_set& of, const json& node) {
+  value_set out;
+  out.null = !of.null;
+  out.yes = !of.yes;
+  out.no = !of.no;
+  out.numbers = complement_among(work.regex, of.numbers, work.text.number);
+  out.strings = of.strings == work.text.any_body ? work.regex.nothing()
+                : of.strings == work.regex.nothing()
+                    ? work.text.any_body
+                    : work.regex.difference(work.text.spelled_body, of.strings);
+  out.scientific = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing()
+                       ? work.text.scientific
+                       : work.regex.nothing();
+  if (of.numbers == work.text.number) out.numbers = work.regex.nothing();
+  out.arrays = {array_set{}};
+  for (const array_set& each : of.arrays)
+    out.arrays = products(work, out.arrays, complement(work, each, node), node,
+                          [&](const array_set& x, const array_set& y) { return intersect(work, x, y); });
+  out.objects = {object_set{}};
+  for (const object_set& each : of.objects)
+    out.objects = products(work, out.objects, complement(work, each), node,
+                           [](const object_set& x, const object_set& y) { return intersect(x, y); });
+  return out;
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,43 @@
+#include <string>
+
+#include "runtime/grammar/json_schema/formats.hpp"
+#include "runtime/grammar/json_schema/pattern_language.hpp"
+#include "runtime/grammar/json_schema/words.hpp"
+
+namespace troupe::json_schema {
+
+regex_id pattern_body(workspace& work, const json& node, std::string_view word, const std::string& pattern) {
+  const auto body = pattern_language(
+      work.regex, pattern,
+      {[](regex_store& store, const grammar::code_point_set& set) { return spell(store, set); },
+       work.text.spelled_body, false});
+  if (body) return *body;
+  work.refuse(node, word, "cannot be read: " + body.error().message, body.error().code);
+  return work.regex.nothing();
+}
+
+regex_id string_words(workspace& work, const json& node) {
+  regex_id out = work.text.any_body;
+  const auto narrow = [&](regex_id to) {
+    out = out == work.text.any_body ? to : work.regex.intersection({out, to});
+  };
+  if (const json* pattern = find_word(node, "pattern")) {
+    if (pattern->is_string())
+      narrow(pattern_body(work, node, "pattern", pattern->get<std::string>()));
+    else
+      work.malformed(node, "pattern", "must be a string");
+  }
+  if (const json* format = find_word(node, "format")) {
+    if (!format->is_string())
+      work.malformed(node, "format", "must be a string");
+    else if (const auto body = format_body(work, format->get<std::string>()))
+      narrow(*body);
+  }
+  const std::uint32_t min = minimum_word(work, node, "minLength");
+  const std::uint32_t max = maximum_word(work, node, "maxLength");
+  if (min > max) return work.regex.nothing();
+  if (min > 0 || max != unbounded) narrow(work.regex.repeat(work.text.character, min, max));
+  return out;
+}
+
+}  // namespace troupe::json_schema

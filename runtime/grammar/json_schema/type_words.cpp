@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "runtime/grammar/json_schema/number_language.hpp"
+#include "runtime/grammar/json_schema/set_algebra.hpp"
+#include "runtime/grammar/json_schema/set_table.hpp"
+#include "runtime/grammar/json_schema/words.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+constexpr std::array<std::string_view, 6> all_types{"null", "boolean", "number", "string", "array", "object"};
+// Words under which another schema may evaluate members or items of the same instance.
+constexpr std::array<const char*, 11> applicators{
+    "$ref", "$dynamicRef", "$recursiveRef",    "allOf",        "anyOf",   "oneOf",
+    "not",  "if",          "dependentSchemas", "dependencies", "contains"};
+
+// unevaluatedItems and unevaluatedProperties mean the same as additionalItems and additionalProperties where
+// nothing else evaluates; elsewhere they are refused.
+void check_unevaluated(workspace& work, const json& node) {
+  for (const char* word : {"unevaluatedItems", "unevaluatedProperties"}) {
+    const auto rest = schema_word(work, node, word);
+    if (!rest || *rest == term_id::anything) continue;
+    if (std::any_of(applicators.begin(), applicators.end(),
+                    [&](const char* other) { return node.contains(other); }))
+      work.refuse(node, word, "cannot be enforced beside schemas that apply to the same value");
+  }
+}
+
+// Numbers by their texts, whole ones apart: any of them, then zeros behind the point.
+regex_id one_of_numbers(regex_store& regex, const std::vector<const json*>& numbers) {
+  std::vector<std::string> whole;
+  std::vector<std::string> fractional;
+  regex_id zero = regex.nothing();
+  for (const json* number : numbers) {
+    const decimal value = to_decimal(*number);
+    const std::string sign = value.negative ? "-" : "";
+    if (value.is_zero())
+      zero = equal_to(regex, value);
+    else if (value.is_integer())
+      whole.push_back(sign + value.whole);
+    else
+      fractional.push_back(sign + value.whole + "." + value.fraction);
+  }
+  const regex_id zeros = regex.star(regex.literal("0"));
+  return regex.alternation({zero,
+                            regex.concat({regex.one_of(std::move(whole)),
+                                          regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
+                            regex.concat({regex.one_of(std::move(fractional)), zeros})});
+}
+
+array_set exactly(workspace& work, const json::array_t& value) {
+  array_set out;
+  out.min = out.max = static_cast<std::uint32_t>(value.size());
+  out.items = term_id::never;
+  for (const json& item : value) out.prefix.push_back(work.terms.value(item));
+  return out;
+}
+
+object_set exactly(workspace& work, const json& value) {
+  member_rule rule;
+  object_set out;
+  for (const auto& [name, member] : value.items()) {
+    rule.properties.emplace_back(name, work.terms.value(member));
+    out.required.push_back(name);
+  }
+  rule.additional = term_id::never;
+  out.rules.push_back(std::make_shared<const member_rule>(std::move(rule)));
+  return out;
+}
+
+}  // namespace
+
+value_set set_table::of_values(std::span<const json* const> values, const json& node) {
+  value_set out = no_values(work_);
+  std::vector<std::string> strings;
+  std::vector<const json*> numbers;
+  for (const json* value : values) {
+    if (!work_.spend()) return out;
+    if (value->is_null())
+      out.null = true;
+    else if (value->is_boolean())
+      (value->get<bool>() ? out.yes : out.no) = true;
+    else if (value->is_string())
+      strings.push_back(spell(value->get_ref<const std::string&>()));
+    else if (value->is_number())
+      numbers.push_back(value);
+    else if (value->is_array())
+      out.arrays.push_back(exactly(work_, value->get_ref<const json::array_t&>()));
+    else
+      out.objects.push_back(exactly(work_, *value));
+  }
+  if (std::max(out.arrays.size(), out.objects.size()) > work_.options.max_alternatives)
+    work_.refuse(node, "enum", "has too many arrays or objects");
+  out.strings = work_.regex.one_of(std::move(strings));
+  out.numbers = one_of_numbers(work_.regex, numbers);
+  return out;
+}
+
+void set_table::narrow_by_values(const json& node, value_set& out) {
+  if (const json* constant = find_word(node, "const")) {
+    const std::array<const json*, 1> single{constant};
+    narrow(out, of_values(single, node), node);
+  }
+  const json* list = find_word(node, "enum");
+  if (list == nullptr) return;
+  if (!list->is_array()) {
+    work_.malformed(node, "enum", "must be an array");
+    return;
+  }
+  std::vector<const json*> values;
+  for (const json& each : *list) values.push_back(&each);
+  narrow(out, of_values(values, node), node);
+}
+
+object_set set_table::of_object(const json& node) {
+  object_set out = object_words(work_, node);
+  if (const auto names = schema_word(work_, node, "propertyNames"); names && *names != term_id::anything) {
+    const regex_id bodies = set_of(*names).strings;
+    if (bodies != work_.text.any_body) out.names.push_back(bodies);
+  }
+  return out;
+}
+
+void set_table::add_type(const json& node, std::string_view type, value_set& out) {
+  regex_store& regex = work_.regex;
+  const json_text& text = work_.text;
+  if (type == "null")
+    out.null = true;
+  else if (type == "boolean")
+    out.yes = out.no = true;
+  else if (type == "string")
+    out.strings = string_words(work_, node);
+  else if (type == "array")
+    out.arrays = {array_words(work_, node)};
+  else if (type == "object")
+    out.objects = {of_object(node)};
+  else if (type == "number") {
+    const auto texts = number_words(work_, node, {text.number, text.scientific});
+    out.numbers = texts.numbers;
+    out.scientific = texts.scientific;
+  } else if (type == "integer") {
+    // In draft 4 an integer is a matter of spelling.
+    const bool by_spelling = work_.document.version() == draft::draft4;
+    const regex_id plain = regex.concat({regex.optional(regex.literal("-")), text.whole});
+    const auto texts = number_words(
+        work_, node,
+        {by_spelling ? plain : text.integer, by_spelling ? regex.nothing() : text.scientific_integer});
+    out.numbers = texts.numbers;
+    out.scientific = texts.scientific;
+  } else {
+    work_.malformed(node, "type", "must name a type of JSON");
+  }
+}
+
+value_set set_table::of_types(const json& node) {
+  check_unevaluated(work_, node);
+  value_set out = no_values(work_);
+  const json* type = find_word(node, "type");
+  if (type == nullptr) {
+    for (const std::string_view each : all_types) add_type(node, each, out);
+    return out;
+  }
+  std::set<std::string> types;
+  if (type->is_string())
+    types.insert(type->get<std::string>());
+  else if (type->is_array())
+    for (const json& each : *type) types.insert(each.is_string() ? each.get<std::string>() : "");
+  else
+    work_.malformed(node, "type", "must be a string or an array of strings");
+  if (types.contains("number")) types.erase("integer");
+  for (const std::string& each : types) add_type(node, each, out);
+  return out;
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,72 @@
+// Sets of JSON values by type: the normal form of a schema.
+//
+// Strings and numbers are regular expressions over their texts, so they are closed under and, or and not.
+// Arrays and objects are alternatives, each a conjunction of conditions on size and on members, closed the
+// same way.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/json_schema/terms.hpp"
+#include "runtime/grammar/regex_store.hpp"
+
+namespace troupe::json_schema {
+
+using grammar::regex_id;
+using grammar::unbounded;
+
+// At least `min` and at most `max` of the items from place `from` on are in `items`.
+struct item_count {
+  term_id items = term_id::anything;
+  std::uint32_t min = 1;
+  std::uint32_t max = unbounded;
+  const json* origin = nullptr;  // the schema that says so
+  std::uint32_t from = 0;        // items before this place are not looked at
+};
+
+struct array_set {
+  std::vector<term_id> prefix = {};
+  term_id items = term_id::anything;  // after the prefix
+  std::uint32_t min = 0;
+  std::uint32_t max = unbounded;
+  std::vector<item_count> counts = {};
+  const json* unique = nullptr;  // the schema that says uniqueItems, if one does
+};
+
+// What `properties`, `patternProperties` and `additionalProperties` of one schema say together.
+struct member_rule {
+  std::vector<std::pair<std::string, term_id>> properties;  // each name once
+  std::vector<std::pair<regex_id, term_id>> patterns;       // over bodies of names
+  term_id additional = term_id::anything;                   // of names that neither of them has
+};
+
+// At least one member whose name is one of `names` has a value in `values`.
+struct witness {
+  regex_id names{};
+  term_id values = term_id::anything;
+};
+
+struct object_set {
+  std::vector<std::shared_ptr<const member_rule>> rules;
+  std::vector<std::string> required;  // each once, in the order first named
+  std::vector<regex_id> names;        // every name is in each of these
+  std::vector<witness> witnesses;
+  std::uint32_t min = 0;
+  std::uint32_t max = unbounded;
+};
+
+struct value_set {
+  bool null = false;
+  bool yes = false;
+  bool no = false;
+  regex_id numbers{};     // without exponent: all spellings of a number or none
+  regex_id scientific{};  // with one: some spellings of numbers of the set
+  regex_id strings{};     // bodies
+  std::vector<array_set> arrays;
+  std::vector<object_set> objects;
+};
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,52 @@
+// Reading the words of one schema object, by the type of instance that they speak of.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/grammar/json_schema/value_set.hpp"
+#include "runtime/grammar/json_schema/workspace.hpp"
+
+namespace troupe::json_schema {
+
+const json* find_word(const json& node, std::string_view word);
+
+// minLength, maxItems, ...: a whole number, not negative. A maximum too large to count is `unbounded`.
+std::uint32_t minimum_word(workspace& work, const json& node, std::string_view word);
+std::uint32_t maximum_word(workspace& work, const json& node, std::string_view word);
+
+// A member that is a schema, or nothing.
+std::optional<term_id> schema_word(workspace& work, const json& node, std::string_view word);
+term_id to_term(workspace& work, const json& parent, std::string_view word, const json& schema);
+
+// minLength, maxLength, pattern, format: the bodies.
+regex_id string_words(workspace& work, const json& node);
+// A pattern as JSON Schema means it: found anywhere in the text unless it has anchors.
+regex_id pattern_body(workspace& work, const json& node, std::string_view word, const std::string& pattern);
+
+struct number_texts {
+  regex_id numbers{};
+  regex_id scientific{};
+};
+// minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf.
+number_texts number_words(workspace& work, const json& node, number_texts of);
+
+// items, prefixItems, additionalItems, contains, minItems, maxItems, uniqueItems, unevaluatedItems.
+array_set array_words(workspace& work, const json& node);
+
+// properties, patternProperties, additionalProperties, required, minProperties, maxProperties,
+// unevaluatedProperties.
+object_set object_words(workspace& work, const json& node);
+
+// An object that has `name` has `names` too, and is in `schema`.
+struct dependency {
+  std::string name;
+  std::vector<std::string> names;
+  term_id schema = term_id::anything;
+};
+// dependentRequired, dependentSchemas, dependencies.
+std::vector<dependency> dependency_words(workspace& work, const json& node);
+
+}  // namespace troupe::json_schema

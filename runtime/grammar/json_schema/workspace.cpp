@@ -1,0 +1,36 @@
+#include "runtime/grammar/json_schema/workspace.hpp"
+
+#include <fmt/format.h>
+
+namespace troupe::json_schema {
+
+void workspace::refuse(const json& node, std::string_view word, std::string_view why, error_code code) {
+  if (failed()) return;
+  std::string pointer = document.pointer_of(node);
+  if (!word.empty()) pointer.append("/").append(word);
+  failure_ =
+      error{code, fmt::format("JSON Schema, at \"{}\": {} {}", pointer, word.empty() ? "this" : word, why),
+            std::move(pointer)};
+}
+
+bool workspace::spend(std::uint64_t steps) {
+  if (budget.spend(steps)) return !failed();
+  fail_with(grammar::exceeded("steps to compile", limits.max_compile_steps, "max_compile_steps"));
+  return false;
+}
+
+bool workspace::is_surely_nothing(regex_id r) {
+  if (r == regex.nothing()) return true;
+  grammar::step_budget search(options.max_search_steps);
+  const auto answer = regex.is_nothing(r, search);
+  spend(options.max_search_steps - search.left());
+  return answer.value_or(false);
+}
+
+bool workspace::matches(regex_id r, std::string_view candidate) {
+  const auto answer = regex.matches(r, candidate, budget);
+  if (!answer) spend(limits.max_compile_steps);
+  return answer.value_or(false);
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,63 @@
+// What all steps from a schema to a grammar share.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/grammar/json_schema/json_text.hpp"
+#include "runtime/grammar/json_schema/options.hpp"
+#include "runtime/grammar/json_schema/schema_document.hpp"
+#include "runtime/grammar/json_schema/terms.hpp"
+#include "runtime/grammar/limits.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::json_schema {
+
+// The first failure is kept; whoever sees failed() returns at once with anything at all.
+class workspace {
+ public:
+  workspace(const schema_document& read, regex_store& store, const grammar::grammar_limits& compile_limits,
+            const schema_options& chosen)
+      : document(read),
+        regex(store),
+        limits(compile_limits),
+        options(chosen),
+        text(store),
+        budget(compile_limits.max_compile_steps) {}
+
+  const schema_document& document;
+  regex_store& regex;
+  const grammar::grammar_limits& limits;
+  const schema_options& options;
+  json_text text;
+  term_table terms;
+  grammar::step_budget budget;
+
+  bool failed() const { return failure_.has_value(); }
+  const std::optional<error>& failure() const { return failure_; }
+
+  // `word`, a member of `node`, cannot be served: `why` completes the sentence "... : pattern <why>".
+  void refuse(const json& node, std::string_view word, std::string_view why,
+              error_code code = error_code::unsupported);
+  // `word` does not have the form that JSON Schema gives it.
+  void malformed(const json& node, std::string_view word, std::string_view why) {
+    refuse(node, word, why, error_code::invalid_argument);
+  }
+  void fail_with(error e) {
+    if (!failure_) failure_ = std::move(e);
+  }
+  // Counts work; false, and failed(), when there has been too much.
+  bool spend(std::uint64_t steps = 1);
+
+  // Whether r matches nothing, as far as a short search finds out.
+  bool is_surely_nothing(regex_id r);
+  bool matches(regex_id r, std::string_view candidate);
+
+ private:
+  std::optional<error> failure_;
+};
+
+}  // namespace troupe::json_schema

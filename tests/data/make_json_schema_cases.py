@@ -1,0 +1,91 @@
+"""Writes json_schema_cases.json: a schema for each word of JSON Schema, values, and the verdicts of Python's jsonschema.
+
+    pip install 'jsonschema[format]==4.26.0' && python make_json_schema_cases.py
+
+A text is json.dumps(value, ensure_ascii=False). One case per line: {"schema", "valid": [texts], "invalid": [texts]}.
+"""
+import json
+import pathlib
+
+from jsonschema.validators import validator_for
+
+VALUES = [None, True, False, 0, 1, -1, 2, 3.0, 2.5, 7, 12, 100, "", "a", "ab", "abc", "foo", "é", "\n\"\\", "12",
+          [], [1], [1, 2], ["a"], [1, "a", None], [2, 2], [[], {}],
+          {}, {"a": 1}, {"a": "x"}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": "x", "c": None}, {"foo": 1, "ab": "q"}]
+DRAFT7, DRAFT4 = "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema#"
+
+SCHEMAS = [
+    True, {}, *[{"type": name} for name in ("null", "boolean", "integer", "number", "string", "array", "object")],
+    {"type": ["integer", "string"]},
+    {"enum": [1, "a", None, [1], {"a": 1}]}, {"enum": [True]}, {"const": 0}, {"const": {"b": 2, "a": 1}}, {"const": [1, 2]},
+    {"minimum": 1}, {"maximum": 2.5}, {"exclusiveMinimum": 1}, {"exclusiveMaximum": 2}, {"minimum": -1, "maximum": 2},
+    {"type": "integer", "minimum": 3, "maximum": 99}, {"multipleOf": 2}, {"multipleOf": 0.5}, {"multipleOf": 7, "type": "integer"},
+    {"minLength": 2}, {"maxLength": 1}, {"minLength": 1, "maxLength": 2}, {"pattern": "a"}, {"pattern": "^a|b$"}, {"pattern": "^[^a]*$"},
+    {"pattern": "^(?!a)", "maxLength": 2}, {"pattern": "^\\d+$"},
+    {"items": {"type": "integer"}}, {"prefixItems": [{"const": 1}, {"type": "string"}]},
+    {"prefixItems": [{"const": 1}], "items": False}, {"prefixItems": [{"type": "integer"}], "items": {"const": 2}},
+    {"minItems": 1}, {"maxItems": 1}, {"type": "array", "minItems": 1, "maxItems": 2, "items": {"type": ["integer", "string"]}},
+    {"contains": {"const": 1}}, {"contains": {"type": "integer"}, "minContains": 2}, {"contains": {"type": "integer"}, "maxContains": 1},
+    {"contains": {"const": 1}, "minContains": 0}, {"contains": {"type": "null"}, "minItems": 3},
+    {"uniqueItems": True, "items": {"enum": [1, 2]}}, {"uniqueItems": True, "items": {"type": "boolean"}, "maxItems": 5},
+    {"$schema": DRAFT7, "items": [{"type": "integer"}], "additionalItems": {"type": "string"}},
+    {"properties": {"a": {"type": "integer"}}}, {"properties": {"a": False}}, {"required": ["a"]}, {"required": ["a", "b"]},
+    {"properties": {"a": {}}, "additionalProperties": False}, {"additionalProperties": {"type": "integer"}},
+    {"patternProperties": {"^a": {"type": "integer"}}}, {"patternProperties": {"^a": {}}, "additionalProperties": False},
+    {"patternProperties": {"a": {"type": "integer"}, "b": {"type": "string"}}}, {"propertyNames": {"maxLength": 1}},
+    {"propertyNames": {"enum": ["a", "foo"]}}, {"minProperties": 2}, {"maxProperties": 1}, {"minProperties": 1, "maxProperties": 2},
+    {"dependentRequired": {"a": ["b"]}}, {"dependentSchemas": {"a": {"properties": {"b": {"type": "integer"}}, "required": ["b"]}}},
+    {"$schema": DRAFT7, "dependencies": {"b": ["a"], "foo": {"maxProperties": 1}}},
+    {"allOf": [{"type": "integer"}, {"minimum": 2}]}, {"allOf": [{"required": ["a"]}, {"additionalProperties": {"type": "integer"}}]},
+    {"anyOf": [{"type": "integer"}, {"maxLength": 1}]}, {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["foo"]}]},
+    {"oneOf": [{"type": "integer"}, {"minimum": 2}]}, {"oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"oneOf": [{"items": {"type": "integer"}}, {"maxItems": 1}]}, {"oneOf": [{"pattern": "a"}, {"pattern": "b"}, {"type": "null"}]},
+    {"not": {"type": "integer"}}, {"not": {"required": ["a"]}}, {"not": {"items": {"type": "integer"}}}, {"not": {"pattern": "a"}},
+    {"not": {"additionalProperties": {"type": "integer"}}}, {"not": {"const": 1}}, {"not": {"minimum": 1, "maxLength": 1}},
+    {"if": {"required": ["a"]}, "then": {"required": ["b"]}}, {"if": {"type": "integer"}, "then": {"minimum": 1}, "else": {"type": "string"}},
+    {"if": {"properties": {"a": {"const": 1}}}, "then": {"required": ["b"]}, "else": {"maxProperties": 1}},
+    {"$ref": "#/$defs/x", "$defs": {"x": {"type": "integer"}}, "minimum": 2}, {"$anchor": "r", "items": {"$ref": "#r"}, "type": ["array", "integer"]},
+    {"$defs": {"n": {"type": ["object", "integer"], "additionalProperties": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"},
+    {"$schema": DRAFT7, "$ref": "#/definitions/x", "definitions": {"x": {"type": "integer"}}, "minimum": 100},
+    {"$schema": DRAFT4, "minimum": 2, "exclusiveMinimum": True}, {"$schema": DRAFT4, "type": "integer"},
+    {"title": "t", "description": "d", "default": 1, "$comment": "c", "examples": [1], "x-unknown": {}, "type": "integer"},
+    {"properties": {"a": {"type": "integer"}}, "unevaluatedProperties": False}, {"prefixItems": [{}], "unevaluatedItems": False},
+]
+
+FORMATS = {
+    "date": ["2024-02-29", "2023-02-29", "2024-13-01", "2024-1-1", "0001-01-01"],
+    "time": ["10:00:00Z", "23:59:59.123+02:00", "24:00:00Z", "10:00:00", "10:60:00Z"],
+    "date-time": ["2024-02-29T10:00:00Z", "2024-02-30T10:00:00Z", "2024-02-29 10:00:00Z", "2024-02-29T10:00:00.5-08:00"],
+    "duration": ["P1D", "PT5M", "P1Y2M", "P2W", "P", "PT", "1D", "P1H"],
+    "ipv4": ["0.0.0.0", "255.255.255.255", "256.0.0.1", "1.2.3", "01.2.3.4"],
+    "ipv6": ["::", "::1", "1:2:3:4:5:6:7:8", "1::8", "1:2:3:4:5:6:7", "::ffff:1.2.3.4", "1::2::3", "12345::", "1:2:3:4:5:6:7::"],
+    "hostname": ["example.com", "a", "a-b.c", "-a", "a-", "a..b", "a_b"],
+    "uri": ["http://a/b?c#d", "urn:x:y", "/a", "http://a b", "http://[::1]:80/", "mailto:a@b", "http://[1]", "a%zz:"],
+    "uri-reference": ["", "/a", "../b?c", "#d", "//h/p", "a b", "\\a"],
+    "uuid": ["123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000", "123e4567-e89b-12d3-a456-42661417400", "x"],
+    "json-pointer": ["", "/a", "/a~0~1/1", "a", "/~2", "/~"],
+    "relative-json-pointer": ["0", "1/a", "2#", "/a", "01", "-1"],
+    "no-such-format": ["anything", ""],
+}
+
+
+def case(schema, values):
+    validator_class = validator_for(schema)
+    validator = validator_class(schema, format_checker=validator_class.FORMAT_CHECKER)
+    out = {"schema": schema, "valid": [], "invalid": []}
+    for value in values:
+        out["valid" if validator.is_valid(value) else "invalid"].append(json.dumps(value, ensure_ascii=False))
+    return out
+
+
+def main():
+    cases = [case(schema, VALUES) for schema in SCHEMAS]
+    cases += [case({"type": "string", "format": name}, texts) for name, texts in FORMATS.items()]
+    lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in cases)
+    path = pathlib.Path(__file__).with_name("json_schema_cases.json")
+    path.write_text(f"[{lines}]\n", encoding="utf-8")
+    print(len(cases), "cases,", path.stat().st_size, "bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""troupe grammar: verdicts on JSON Schemas as Python's jsonschema gives them; no model is needed but for bench."""
+import json
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from random_schemas import Maker
+from test_cli import refused, troupe
+
+CASES_PER_SEED = 500
+SEEDS = range(20)
+
+
+def check_batch(folder, cases, *flags):
+    """The answer to each {"schema", "instances", "texts"}."""
+    path = folder / "batch.jsonl"
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases), encoding="utf-8")
+    done = troupe("grammar", "check", "--batch", path, *flags)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def is_valid(schema, value):
+    return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).is_valid(value)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
+    maker = Maker(seed)
+    cases = [maker.case(4) for _ in range(CASES_PER_SEED)]
+    answers = check_batch(tmp_path, [{"schema": schema, "instances": values} for schema, values in cases])
+    assert len(answers) == len(cases)
+    compared = 0
+    for (schema, values), answer in zip(cases, answers):
+        if "refused" in answer:
+            unsatisfiable = any(words in answer["refused"] for words in ("no value satisfies", "no text belongs"))
+            assert not unsatisfiable or not any(is_valid(schema, value) for value in values), schema
+            continue
+        for value, accepted in zip(values, answer["accepted"]):
+            assert accepted == is_valid(schema, value), (schema, value)
+            compared += 1
+    assert compared > 2.5 * CASES_PER_SEED  # few are refused
+
+
+@pytest.mark.parametrize("flags, texts, expected", [
+    ([], ['{"a":1}', '{ "a" :\n1 }', '{"a": 1, "b": 2}', '{"b": 2,"a":1}', '{"a":1} ', '{"a":1,"a":2}', '{"a":1,}'],
+     [True, True, True, True, False, False, False]),
+    (["--max-white-space", 0], ['{"a":1}', '{"a": 1}', '{"b":2,"a":1}'], [True, False, True]),
+    (["--fixed-order"], ['{"a":1,"b":2}', '{"b":2,"a":1}', '{"a":1}', '{"b":2}', '{"a":1,"b":2,"c":3}'],
+     [True, False, True, False, True]),
+])
+def test_white_space_and_order_are_options(tmp_path, flags, texts, expected):
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a"]}
+    assert check_batch(tmp_path, [{"schema": schema, "texts": texts}], *flags) == [{"accepted": expected}]
+
+
+def test_spellings_of_a_value(tmp_path):
+    cases = [
+        ({"type": "integer"}, {"1": True, "1.0": True, "-0": True, "1.5": False, "01": False, "1e2": True, "1.": False}),
+        ({"const": 1}, {"1": True, "1.0": True, "1.00": True, "true": False, "10": False}),
+        ({"not": {"const": 1}}, {"1.00": False, "1.01": True, "true": True}),
+        ({"type": "string"}, {'"\\u00e9\\/"': True, '"\\ud83d\\ude00"': True, '"\\ud83d"': False, '"\n"': False, '"a': False}),
+        ({"maxLength": 2, "type": "string"}, {'"😀é"': True, '"\\ud83d\\ude00a"': True, '"abc"': False, '"\\"\\\\"': True}),
+        ({"pattern": '^["\\\\\\n]+$', "type": "string"}, {'"\\"\\\\\\n"': True, '"a"': False}),
+    ]
+    answers = check_batch(tmp_path, [{"schema": schema, "texts": list(texts)} for schema, texts in cases])
+    for (schema, texts), answer in zip(cases, answers):
+        assert dict(zip(texts, answer["accepted"])) == texts, schema
+
+
+def test_drafts_differ_where_they_say_so(tmp_path):
+    draft4, draft7 = ("http://json-schema.org/draft-%02d/schema#" % n for n in (4, 7))
+    below = {"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a", "minimum": 5}
+    cases = [
+        ({"$schema": draft4, "minimum": 3, "exclusiveMinimum": True}, [3, 4], [False, True]),
+        ({"$schema": draft4, "type": "integer"}, [3, 3.0], [True, False]),
+        ({"$schema": draft7, **below}, [4, 5], [True, True]),
+        (below, [4, 5], [False, True]),
+        ({"$schema": draft7, "items": [{"type": "null"}], "additionalItems": False}, [[None], [1], [None, 1]], [True, False, False]),
+        ({"$schema": draft7, "dependencies": {"a": ["b"], "c": {"required": ["d"]}}},
+         [{"a": 1}, {"a": 1, "b": 1}, {"c": 1}, {"c": 1, "d": 1}], [False, True, False, True]),
+    ]
+    answers = check_batch(tmp_path, [{"schema": schema, "instances": values} for schema, values, _ in cases])
+    assert answers == [{"accepted": expected} for _, _, expected in cases]
+
+
+def test_formats_are_checked(tmp_path):
+    good = {
+        "date": "2024-02-29", "time": "23:59:59.5+02:00", "date-time": "2024-01-31T00:00:00Z", "duration": "P1Y2M3DT4H5M6S",
+        "email": "a.b+c@example.com", "hostname": "a-b.example", "ipv4": "192.168.0.1", "ipv6": "2001:db8::1:192.0.2.33",
+        "uri": "https://u@example.com:80/a/b?c=d#e", "uri-reference": "../a?b", "iri": "http://é.example/ü",
+        "uuid": "123e4567-e89b-12d3-a456-426614174000", "json-pointer": "/a~1b/0", "relative-json-pointer": "1/a",
+        "uri-template": "/a{?b,c*}", "regex": "^(a|b)+$",
+    }
+    bad = {
+        "date": "2023-02-29", "time": "24:00:00Z", "date-time": "2024-01-31 00:00:00Z", "duration": "P", "email": "a@@b",
+        "hostname": "-a.example", "ipv4": "192.168.0.256", "ipv6": "1::2::3", "uri": "no uri", "uri-reference": "a b",
+        "iri": "é", "uuid": "123e4567e89b12d3a456426614174000", "json-pointer": "a", "relative-json-pointer": "01",
+        "uri-template": "/a{b", "regex": "(a",
+    }
+    cases = [{"schema": {"type": "string", "format": name}, "instances": [good[name], bad[name]]} for name in good]
+    assert check_batch(tmp_path, cases) == [{"accepted": [True, False]}] * len(cases)
+
+
+def test_check_prints_one_verdict(tmp_path):
+    schema, instance = tmp_path / "schema.json", tmp_path / "instance.json"
+    schema.write_text('{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}')
+    instance.write_text('{\n  "a": "\\u0041"\n}\n')
+    done = troupe("grammar", "check", "--schema", schema, "--instance", instance)
+    assert (done.returncode, done.stdout) == (0, "accepted\n")
+    instance.write_text('{"a": 1}')
+    done = troupe("grammar", "check", "--schema", schema, "--instance", instance, "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (1, {"accepted": False, "bytes": 6})
+    schema.write_text('{"properties": {"a": {"pattern": "(x)\\\\1"}}}')
+    done = troupe("grammar", "check", "--schema", schema, "--instance", instance)
+    assert done.returncode == 78 and '"/properties/a/pattern"' in done.stderr
+
+
+def test_bench_counts_verdicts_and_times(tmp_path):
+    schema = {"type": "array", "items": {"type": "integer"}}
+    tests = [{"valid": True, "data": [1, 2]}, {"valid": False, "data": ["a"]}, {"valid": True, "data": "wrong on purpose"}]
+    (tmp_path / "one.json").write_text(json.dumps({"schema": schema, "tests": tests[:2]}))
+    (tmp_path / "two.json").write_text(json.dumps({"schema": schema, "tests": tests}))
+    (tmp_path / "three.json").write_text(json.dumps({"schema": {"uniqueItems": True}, "tests": tests}))
+    done = troupe("grammar", "bench", tmp_path, "--json", "--verbose")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    expected = {"schemas": 3, "compiled": 2, "refused_by_name": 1, "all_tests_right": 1, "valid_rejected": 1, "invalid_accepted": 0}
+    assert {key: found[key] for key in expected} == expected
+    assert len(found["compile_ms"]) == len(found["mask_us"]) == 4 and found["mask_us_avg"] > 0
+    assert "uniqueItems" in done.stderr and "wrong on purpose" in done.stderr
+
+
+def test_bad_calls_are_refused():
+    assert troupe("grammar").returncode == 2
+    assert troupe("grammar", "check").returncode == 2
+    assert troupe("grammar", "check", "--schema", "x").returncode == 2
+    refused(troupe("grammar", "check", "--batch", "/no/such/file"), 66, "/no/such/file")
+    refused(troupe("grammar", "bench", "/no/such/folder"), 66, "/no/such/folder")

@@ -1,0 +1,96 @@
+// What cannot be enforced is refused, with the JSON pointer of the word.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/json_schema/json_schema.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+struct refused {
+  std::string schema;
+  error_code code;
+  std::string pointer;
+};
+
+TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
+  const std::vector<refused> cases{
+      {R"({"properties":{"a":{"type":"array","uniqueItems":true}}})", error_code::unsupported,
+       "/properties/a/uniqueItems"},
+      {R"({"items":{"type":"string","pattern":"(a)\\1"}})", error_code::unsupported, "/items/pattern"},
+      {R"({"patternProperties":{"(":{}}})", error_code::invalid_argument, "/patternProperties"},
+      {R"({"allOf":[{"$ref":"#/a"}],"unevaluatedProperties":false,"a":{}})", error_code::unsupported,
+       "/unevaluatedProperties"},
+      {R"({"anyOf":[true],"unevaluatedItems":{"type":"string"}})", error_code::unsupported,
+       "/unevaluatedItems"},
+      {R"({"multipleOf":1e300})", error_code::unsupported, "/multipleOf"},
+      {R"({"multipleOf":0})", error_code::invalid_argument, "/multipleOf"},
+      {R"({"minLength":-1})", error_code::invalid_argument, "/minLength"},
+      {R"({"maxItems":"3"})", error_code::invalid_argument, "/maxItems"},
+      {R"({"type":"text"})", error_code::invalid_argument, "/type"},
+      {R"({"properties":{"a~/b":{"type":7}}})", error_code::invalid_argument, "/properties/a~0~1b/type"},
+      {R"({"$ref":"https://example.com/other.json"})", error_code::invalid_argument, "/$ref"},
+      {R"({"required":"a"})", error_code::invalid_argument, "/required"},
+      {R"({"properties":{"a":3}})", error_code::invalid_argument, "/properties"},
+      {R"({"enum":3})", error_code::invalid_argument, "/enum"},
+      {R"({"anyOf":[]})", error_code::invalid_argument, "/anyOf"},
+      {R"({"contains":true,"minContains":100000,"items":{"type":"string"},"prefixItems":[{"type":"null"}]})",
+       error_code::unsupported, "/contains"},
+      {R"({"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}},"properties":{"x":{"$ref":"#/$defs/a"}}})",
+       error_code::unsupported, "/$defs/a"},
+  };
+  for (const refused& each : cases) {
+    const auto read = read_json_schema(each.schema);
+    ASSERT_FALSE(read) << each.schema;
+    EXPECT_EQ(read.error().code, each.code) << each.schema << ": " << read.error().message;
+    EXPECT_EQ(read.error().param, each.pointer) << each.schema;
+    EXPECT_NE(read.error().message.find('"' + each.pointer), std::string::npos) << read.error().message;
+  }
+}
+
+TEST(JsonSchemaRefusal, SaysSoWhereNoValueIsLeft) {
+  for (const char* schema :
+       {"false", R"({"not":{}})", R"({"type":"string","minLength":3,"maxLength":2})", R"({"enum":[]})",
+        R"({"type":"object","required":["a"],"properties":{"a":false}})",
+        R"({"type":"string","pattern":"^a$","minLength":2})",
+        R"({"type":"integer","exclusiveMinimum":1,"exclusiveMaximum":2})",
+        R"({"$ref":"#/$defs/t","$defs":{"t":{"type":"array","minItems":1,"items":{"$ref":"#/$defs/t"}}}})"}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().code, error_code::invalid_argument) << schema;
+  }
+}
+
+// Each would take very long, or very much memory, if it were multiplied out.
+TEST(JsonSchemaRefusal, HostileSchemasEndWithinTheBudget) {
+  std::string product, conditions, choices, many;
+  for (int i = 0; i < 40; ++i) {
+    product += (i > 0 ? "," : "") + std::string(R"({"anyOf":[{"required":["a)") + std::to_string(i) +
+               R"("]},{"required":["b)" + std::to_string(i) + R"("]}]})";
+    conditions += (i > 0 ? "," : "") + std::string("\"a") + std::to_string(i) + "\":[\"b\"]";
+  }
+  for (int i = 0; i < 400; ++i)
+    choices +=
+        (i > 0 ? "," : "") + std::string(R"({"properties":{"k":{"const":)") + std::to_string(i) + "}}}";
+  for (int i = 0; i < 300'000; ++i) many += (i > 0 ? "," : "") + std::to_string(i);
+  for (const std::string& schema :
+       {R"({"allOf":[)" + product + "]}", R"({"dependentRequired":{)" + conditions + "}}",
+        R"({"oneOf":[)" + choices + "]}", R"({"enum":[)" + many + "]}",
+        std::string(R"({"anyOf":[{"$ref":"#"},{"type":"string"}]})"),
+        R"({"type":"string","pattern":")" + std::string(60'000, '(') + std::string(60'000, ')') + "\"}"})
+    EXPECT_FALSE(read_json_schema(schema)) << schema.substr(0, 60);
+}
+
+TEST(JsonSchemaRefusal, LargeCountsAreCountedNotWrittenOut) {
+  for (const char* schema :
+       {R"({"type":"array","minItems":1000000000,"items":{"type":"integer"}})",
+        R"({"type":"string","minLength":1000000,"maxLength":2000000000})",
+        R"({"type":"object","minProperties":100000,"additionalProperties":{"type":"null"}})",
+        R"({"type":"string","pattern":"^(a{1000}){1000}$"})"})
+    EXPECT_TRUE(read_json_schema(schema)) << schema;
+}
+
+}  // namespace
+}  // namespace troupe::json_schema
