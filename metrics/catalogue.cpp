@@ -183,6 +183,42 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Actors that run in this process; the same before and after any load."},
+      {metric::process_cpu,
+       "process_cpu_seconds_total",
+       counter,
+       {},
+       bucket_set::none,
+       "CPU time that the process has used, user and system, in seconds."},
+      {metric::process_resident_memory,
+       "process_resident_memory_bytes",
+       gauge,
+       {},
+       bucket_set::none,
+       "Memory of the process that is in RAM."},
+      {metric::process_virtual_memory,
+       "process_virtual_memory_bytes",
+       gauge,
+       {},
+       bucket_set::none,
+       "Address space of the process."},
+      {metric::process_open_descriptors,
+       "process_open_fds",
+       gauge,
+       {},
+       bucket_set::none,
+       "Open file descriptors."},
+      {metric::process_max_descriptors,
+       "process_max_fds",
+       gauge,
+       {},
+       bucket_set::none,
+       "File descriptors that may be open."},
+      {metric::process_start,
+       "process_start_time_seconds",
+       gauge,
+       {},
+       bucket_set::none,
+       "When the process started, in seconds since 1970."},
       {metric::info,
        "troupe_info",
        gauge,
@@ -212,6 +248,8 @@ std::span<const metric_description> catalogue() {
   static const std::vector<metric_description> all = make_catalogue();
   return all;
 }
+
+bool is_of_process(metric id) { return id >= metric::process_cpu && id <= metric::process_start; }
 
 const metric_description& describe(metric id) { return catalogue()[static_cast<std::size_t>(id)]; }
 

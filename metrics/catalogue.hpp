@@ -1,5 +1,6 @@
 // Every metric's name, type, labels, buckets and help in one place. Names, labels and buckets of vllm:* are
-// vLLM's (vllm/v1/metrics/loggers.py), so that its dashboards work unchanged; the rest is under troupe_.
+// vLLM's (vllm/v1/metrics/loggers.py), so that its dashboards work unchanged; process_* are what every
+// Prometheus client library exports; the rest is under troupe_.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -51,14 +52,23 @@ enum class metric : std::uint8_t {
   bucket_fallbacks,
   warmup_progress,
   actors,
+  process_cpu,
+  process_resident_memory,
+  process_virtual_memory,
+  process_open_descriptors,
+  process_max_descriptors,
+  process_start,
   info,
 };
+
+// True for process_*: they are the process's and bear no label.
+bool is_of_process(metric id);
 
 struct metric_description {
   metric id;
   std::string_view name;  // as exposed, "_total" included
   metric_type type;
-  std::vector<std::string_view> labels;  // besides model_name and engine, which every metric has
+  std::vector<std::string_view> labels;  // besides model_name and engine, which all but process_* have
   bucket_set buckets;
   std::string_view help;
 };

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <vector>
 
+#include "metrics/process_usage.hpp"
+
 namespace troupe::metrics {
 namespace {
 
@@ -30,9 +32,9 @@ prometheus::Labels base_labels(const metrics_options& options) {
 }
 
 template <class Builder>
-auto& add_family(Builder builder, metric id, prometheus::Registry& registry,
-                 const prometheus::Labels& labels) {
+auto& add_family(Builder builder, metric id, prometheus::Registry& registry, prometheus::Labels labels) {
   const metric_description& what = describe(id);
+  if (is_of_process(id)) labels.clear();
   return builder.Name(std::string(what.name)).Help(std::string(what.help)).Labels(labels).Register(registry);
 }
 
@@ -50,6 +52,8 @@ struct engine_metrics::state {
     entry(counters, id).Increment(static_cast<double>(count));
   }
   void observe(metric id, double value) { entry(histograms, id).Observe(value); }
+  // Asks the system; where it does not say the old values stay.
+  void update_process();
 
   metrics_options options;
   prometheus::Labels labels;
@@ -61,6 +65,7 @@ struct engine_metrics::state {
   std::vector<prometheus::Histogram*> step_durations;  // [step_phases()]
 
   prometheus::Family<prometheus::Counter>* executions = nullptr;  // one counter per bucket seen
+  std::mutex process_mutex;
   std::mutex information_mutex;
   std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
   std::map<metric, prometheus::Gauge*> information_samples;
@@ -119,6 +124,19 @@ void engine_metrics::state::set_information(metric id, const prometheus::Labels&
   if (sample != nullptr) information[id]->Remove(sample);
   sample = &information[id]->Add(sample_labels);
   sample->Set(1);
+}
+
+void engine_metrics::state::update_process() {
+  const auto usage = read_process_usage();
+  if (!usage) return;
+  const std::lock_guard lock(process_mutex);
+  prometheus::Counter& cpu = entry(counters, metric::process_cpu);
+  cpu.Increment(std::max(0.0, usage->cpu_seconds - cpu.Value()));
+  set(metric::process_resident_memory, usage->resident_bytes);
+  set(metric::process_virtual_memory, usage->virtual_bytes);
+  set(metric::process_open_descriptors, usage->open_descriptors);
+  set(metric::process_max_descriptors, usage->max_descriptors);
+  set(metric::process_start, usage->start_seconds);
 }
 
 engine_metrics::engine_metrics(const metrics_options& options) : state_(std::make_unique<state>(options)) {}
@@ -216,6 +234,7 @@ void engine_metrics::observe_request(const request_record& record) {
 }
 
 std::string engine_metrics::text() const {
+  state_->update_process();
   return prometheus::TextSerializer().Serialize(state_->registry.Collect());
 }
 

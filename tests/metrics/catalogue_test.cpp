@@ -16,11 +16,14 @@ TEST(Catalogue, IsInTheOrderOfTheEnumeration) {
     EXPECT_EQ(static_cast<std::size_t>(all[i].id), i) << all[i].name;
 }
 
-TEST(Catalogue, NamesAreUniqueAndUnderOneOfTwoPrefixes) {
+TEST(Catalogue, NamesAreUniqueAndUnderOneOfThreePrefixes) {
   std::set<std::string_view> names;
   for (const metric_description& what : catalogue()) {
     EXPECT_TRUE(names.insert(what.name).second) << what.name;
-    EXPECT_TRUE(what.name.starts_with("vllm:") || what.name.starts_with("troupe_")) << what.name;
+    EXPECT_TRUE(what.name.starts_with("vllm:") || what.name.starts_with("troupe_") ||
+                what.name.starts_with("process_"))
+        << what.name;
+    EXPECT_EQ(is_of_process(what.id), what.name.starts_with("process_")) << what.name;
     EXPECT_FALSE(what.help.empty()) << what.name;
   }
 }

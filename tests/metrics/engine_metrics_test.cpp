@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <ctime>
+#include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
@@ -88,6 +91,12 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_bucket_fallbacks_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
+      {"process_cpu_seconds_total", "counter"},
+      {"process_resident_memory_bytes", "gauge"},
+      {"process_virtual_memory_bytes", "gauge"},
+      {"process_open_fds", "gauge"},
+      {"process_max_fds", "gauge"},
+      {"process_start_time_seconds", "gauge"},
       {"troupe_info", "gauge"}};
   EXPECT_EQ(read(metrics).types, expected);
 }
@@ -108,6 +117,7 @@ TEST(EngineMetrics, EverySampleNamesModelAndEngine) {
   engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0", .max_model_len = 100});
   metrics.set_info({.version = "1", .cpu = "X", .kernel_path = "avx2", .threads = 1});
   for (const auto& [name, value] : read(metrics).samples) {
+    if (name.starts_with("process_")) continue;
     EXPECT_NE(name.find("engine=\"0\""), std::string::npos) << name;
     EXPECT_NE(name.find(R"(model_name="a \"b\" \\ c")"), std::string::npos) << name;
   }
@@ -125,6 +135,29 @@ TEST(EngineMetrics, CountBucketsByName) {
   EXPECT_NE(text.find("bucket=\"(1, 128, 0)\"} 1\n"), std::string::npos) << text;
   EXPECT_EQ(read(metrics).at(sample("troupe_bucket_padding_tokens_total")), 7);
   EXPECT_EQ(read(metrics).at(sample("troupe_bucket_fallbacks_total")), 2);
+}
+
+TEST(EngineMetrics, TellWhatTheProcessUses) {
+  const engine_metrics metrics(options);
+  const exposition before = read(metrics);
+  EXPECT_GT(before.at("process_resident_memory_bytes"), 1 << 20);
+  EXPECT_GE(before.at("process_virtual_memory_bytes"), before.at("process_resident_memory_bytes"));
+  EXPECT_GT(before.at("process_max_fds"), before.at("process_open_fds"));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const double seconds = std::chrono::duration<double>(now).count();
+  EXPECT_NEAR(before.at("process_start_time_seconds"), seconds, 24 * 3600.0);
+  {
+    const std::ifstream a("/dev/null");
+    const std::ifstream b("/dev/null");
+    EXPECT_EQ(read(metrics).at("process_open_fds"), before.at("process_open_fds") + 2);
+  }
+  EXPECT_EQ(read(metrics).at("process_open_fds"), before.at("process_open_fds"));
+  std::clock_t used = std::clock();
+  while (std::clock() - used < CLOCKS_PER_SEC / 20) {
+  }
+  const double cpu = read(metrics).at("process_cpu_seconds_total");
+  EXPECT_GT(cpu, before.at("process_cpu_seconds_total"));
+  EXPECT_NEAR(cpu, static_cast<double>(std::clock()) / CLOCKS_PER_SEC, 0.1);
 }
 
 TEST(EngineMetrics, AreAllThereFromTheStart) {

@@ -1,0 +1,86 @@
+#include "metrics/process_usage.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace troupe::metrics {
+namespace {
+
+// The fields of /proc/self/stat behind the program's name, which may hold blanks and brackets.
+struct stat_fields {
+  double user_ticks = 0, system_ticks = 0, start_ticks = 0, virtual_bytes = 0, resident_pages = 0;
+};
+
+std::optional<stat_fields> read_stat() {
+  std::ifstream in("/proc/self/stat");
+  std::string line;
+  if (!std::getline(in, line)) return std::nullopt;
+  std::istringstream rest(line.substr(line.rfind(')') + 1));
+  stat_fields out;
+  std::string skipped;
+  for (int field = 3; field <= 24; ++field) {
+    switch (field) {
+      case 14:
+        rest >> out.user_ticks;
+        break;
+      case 15:
+        rest >> out.system_ticks;
+        break;
+      case 22:
+        rest >> out.start_ticks;
+        break;
+      case 23:
+        rest >> out.virtual_bytes;
+        break;
+      case 24:
+        rest >> out.resident_pages;
+        break;
+      default:
+        rest >> skipped;
+    }
+  }
+  if (!rest) return std::nullopt;
+  return out;
+}
+
+std::optional<double> boot_seconds() {
+  std::ifstream in("/proc/stat");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("btime ")) return std::strtod(line.c_str() + 6, nullptr);
+  return std::nullopt;
+}
+
+double count_descriptors() {
+  std::error_code failure;
+  double count = 0;
+  for (std::filesystem::directory_iterator entry("/proc/self/fd", failure), end; !failure && entry != end;
+       entry.increment(failure))
+    ++count;
+  return count > 0 ? count - 1 : 0;  // the listing's own is one of them
+}
+
+}  // namespace
+
+std::optional<process_usage> read_process_usage() {
+  const auto stat = read_stat();
+  const auto boot = boot_seconds();
+  if (!stat || !boot) return std::nullopt;
+  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  process_usage out;
+  out.cpu_seconds = (stat->user_ticks + stat->system_ticks) / ticks;
+  out.start_seconds = *boot + stat->start_ticks / ticks;
+  out.virtual_bytes = stat->virtual_bytes;
+  out.resident_bytes = stat->resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  out.open_descriptors = count_descriptors();
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) out.max_descriptors = static_cast<double>(limit.rlim_cur);
+  return out;
+}
+
+}  // namespace troupe::metrics
