@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "config/option_table.hpp"
+#include "config/spelling.hpp"
 
 namespace troupe::config {
 namespace {
@@ -15,22 +16,6 @@ std::vector<option> all_options() {
     std::ranges::move(concern(), std::back_inserter(all));
   }
   return all;
-}
-
-// Levenshtein distance; a transposition counts two.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({substituted, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace
@@ -65,17 +50,9 @@ const option* find_option(std::string_view name) {
 }
 
 std::string_view nearest_option(std::string_view name) {
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  if (name.size() > 64) return best;
-  for (const option& candidate : options()) {
-    const std::size_t distance = edit_distance(name, candidate.name);
-    if (distance < best_distance) {
-      best = candidate.name;
-      best_distance = distance;
-    }
-  }
-  return best;
+  std::vector<std::string_view> names;
+  for (const option& candidate : options()) names.push_back(candidate.name);
+  return nearest_name(name, names);
 }
 
 }  // namespace troupe::config

@@ -5,6 +5,7 @@
 
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
+#include "main/usage.hpp"
 
 namespace {
 
@@ -33,6 +34,9 @@ int parse_and_run(int argc, char** argv) {
   troupe::cli::add_config(app, chosen);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    troupe::cli::complain_of_extras(app);
+    return troupe::cli::exit_usage;
   } catch (const CLI::ParseError& failure) {
     return troupe::cli::finish_output(app.exit(failure) == 0 ? troupe::cli::exit_ok
                                                              : troupe::cli::exit_usage);
