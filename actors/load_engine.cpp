@@ -37,6 +37,28 @@ result<std::int32_t> context_length(std::int32_t wanted, std::int32_t trained) {
   return wanted;
 }
 
+// The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
+// where `wanted` is not 0.
+result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
+                                      const kv_layout& layout) {
+  const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
+  if (held >= context) return context;
+  const std::int64_t blocks = (context + layout.block_size - 1) / layout.block_size;
+  const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
+  const std::string remedy = fmt::format("raise kv_cache_memory to {} MiB", (needed >> 20U) + 1);
+  if (options.max_model_len > 0)
+    return fail(error_code::invalid_argument,
+                fmt::format("max_model_len is {}, but the KV cache holds only {} tokens: lower max_model_len "
+                            "to {}, or {}",
+                            context, held, held, remedy),
+                "max_model_len");
+  spdlog::warn(
+      "the model's context is {} tokens, but the KV cache holds only {}: max_model_len is {}; {} for all of "
+      "it",
+      context, held, held, remedy);
+  return static_cast<std::int32_t>(held);
+}
+
 void log_kv_cache(const kv_layout& layout) {
   const double mebibytes = static_cast<double>(layout.num_blocks) *
                            static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
@@ -101,16 +123,18 @@ result<loaded_engine> load_engine(const engine_options& options) {
   const kv_layout layout = (*device)->layout();
   spdlog::info("weights packed for {}", (*device)->kernel_path());
   log_kv_cache(layout);
+  const result<std::int32_t> max_model_len = context_in_cache(options, *length, layout);
+  if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
 
   loaded_engine engine;
   engine.device = std::move(*device);
   engine.vocabulary = std::move(*vocabulary);
   engine.chat = std::move(*chat);
   engine.name = std::filesystem::path(options.model_path).stem().string();
-  engine.max_model_len = *length;
+  engine.max_model_len = *max_model_len;
   engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
   engine.padded = *padded;
-  auto buckets = make_buckets(options.bucketing, sizes_of(options, *length, layout.num_blocks));
+  auto buckets = make_buckets(options.bucketing, sizes_of(options, *max_model_len, layout.num_blocks));
   if (!buckets) return tl::unexpected<error>(buckets.error());
   engine.buckets = std::move(*buckets);
   return engine;

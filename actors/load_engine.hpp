@@ -18,7 +18,7 @@ namespace troupe {
 
 struct engine_options {
   std::string model_path;
-  std::int32_t max_model_len = 0;  // 0: what the model was trained for
+  std::int32_t max_model_len = 0;  // 0: what the model was trained for, or less where the KV cache holds less
   std::int32_t max_num_seqs = 64;
   std::int32_t max_num_batched_tokens = 512;
   std::int32_t block_size = 16;
@@ -46,7 +46,7 @@ struct loaded_engine {
 
 // Repacks the weights and takes all memory; says in the log what it does. Errors: those of load_model,
 // load_tokenizer, chat_template::compile and make_cpu_executor; invalid_argument for a context beyond the
-// model's.
+// model's or the KV cache's.
 result<loaded_engine> load_engine(const engine_options& options);
 
 // The tokens that end a generation, ascending.

@@ -1,5 +1,7 @@
 #include "runtime/executor/cpu_executor.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <new>
 #include <span>
@@ -143,10 +145,20 @@ result<void> check_options(const model_config& config, const cpu_executor_option
 
 // To be called once the weights are in memory.
 result<std::size_t> kv_cache_bytes(const cpu_executor_options& options) {
-  if (options.memory_utilization <= 0) return options.limits.kv_cache_bytes;
+  const std::size_t wanted = options.limits.kv_cache_bytes;
   const result<std::uint64_t> available = available_memory();
-  if (!available) return tl::unexpected(available.error());
-  return static_cast<std::size_t>(static_cast<double>(*available) * options.memory_utilization);
+  if (options.memory_utilization > 0) {
+    if (!available) return tl::unexpected(available.error());
+    return static_cast<std::size_t>(static_cast<double>(*available) * options.memory_utilization);
+  }
+  // Pages come when they are first written: too many would end the process in the midst of its work.
+  if (available && wanted > *available)
+    return fail(error_code::invalid_argument,
+                fmt::format("kv_cache_memory is {} MiB, but only {} MiB are free beside the weights: lower "
+                            "kv_cache_memory, or give a share by memory_utilization",
+                            wanted >> 20U, *available >> 20U),
+                "kv_cache_memory");
+  return wanted;
 }
 
 }  // namespace

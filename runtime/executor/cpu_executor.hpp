@@ -24,7 +24,8 @@ struct cpu_executor_options {
 // Repacks the weights once (of the file, only rows of the embedding are read again) and takes all memory that
 // a step needs. A max_model_len of 0 or beyond the model's own becomes the model's. Errors: unsupported (a
 // kernel path that this CPU lacks, a head size that is no multiple of 16), invalid_argument (also an unknown
-// kv_cache_dtype), resource_exhausted, io_error (available_memory()).
+// kv_cache_dtype, and more kv_cache_bytes than there is memory), resource_exhausted, io_error
+// (available_memory()).
 result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
                                                     const cpu_executor_options& options);
 

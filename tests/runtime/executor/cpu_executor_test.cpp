@@ -286,6 +286,10 @@ TEST(cpu_executor, refuses_what_it_cannot_hold_or_run) {
   with.limits.kv_cache_bytes = 100;
   EXPECT_EQ(make_cpu_executor(model, with).error().code, error_code::resource_exhausted);
   with = options();
+  with.limits.kv_cache_bytes = std::size_t{1} << 50U;
+  EXPECT_EQ(make_cpu_executor(model, with).error().code, error_code::invalid_argument);
+  EXPECT_EQ(make_cpu_executor(model, with).error().param, "kv_cache_memory");
+  with = options();
   with.limits.block_size = 24;
   EXPECT_EQ(make_cpu_executor(model, with).error().code, error_code::invalid_argument);
   with = options();
