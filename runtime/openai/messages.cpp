@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,9 @@ namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_message_members = 64;
+constexpr std::array<std::string_view, 5> roles{"system", "user", "assistant", "tool", "developer"};
+
+bool is_role(std::string_view name) { return std::find(roles.begin(), roles.end(), name) != roles.end(); }
 
 tl::unexpected<error> wrong(std::size_t index, std::string_view what) {
   return fail(error_code::invalid_argument, fmt::format("messages[{}]{}", index, what), "messages");
@@ -45,6 +50,8 @@ result<json> read_message(const json& message, std::size_t index) {
   if (role == message.end() || !role->is_string() || role->get_ref<const std::string&>().empty()) {
     return wrong(index, ".role must be a string");
   }
+  if (!is_role(role->get_ref<const std::string&>()))
+    return wrong(index, ".role must be system, user, assistant, tool or developer");
   json copy = message;
   const auto content = copy.find("content");
   if (content == copy.end() || content->is_null()) {

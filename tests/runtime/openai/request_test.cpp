@@ -215,6 +215,23 @@ TEST(parse_chat, joins_text_parts_and_keeps_other_members) {
       R"([{"role":"user","name":"x","content":"a\nb"},{"role":"assistant","content":null,"tool_calls":[]}])");
 }
 
+TEST(parse_chat, takes_the_roles_of_the_api_and_names_them_to_who_gives_another) {
+  const auto with_role = [](const std::string& role) {
+    json body = chat_body();
+    body["messages"][0]["role"] = role;
+    return parse_chat(body, context());
+  };
+  for (const char* role : {"system", "user", "assistant", "tool", "developer"}) {
+    EXPECT_TRUE(with_role(role)) << role;
+    EXPECT_NE(with_role("usr").error().message.find(role), std::string::npos);
+  }
+  for (const char* role : {"usr", "User", "user ", "function"}) {
+    ASSERT_FALSE(with_role(role)) << role;
+    EXPECT_EQ(with_role(role).error().code, error_code::invalid_argument);
+    EXPECT_EQ(with_role(role).error().param, "messages");
+  }
+}
+
 TEST(parse_chat, max_completion_tokens_is_the_newer_name) {
   EXPECT_EQ(parse_chat(chat_body(R"({"max_tokens":5,"max_completion_tokens":6})"), context())
                 ->generation.sampling.max_tokens,
