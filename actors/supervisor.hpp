@@ -62,7 +62,6 @@ class supervisor_state {
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
-  void become_ready();
   void on_down(const caf::actor_addr& source, const caf::error& reason);
   void fail(const std::string& role, const std::string& reason);
   void drain_tokenizers();

@@ -36,15 +36,10 @@ void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes)
 void supervisor_state::go_on_warming_up() {
   if (failed_) return;
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
-  if (course_.ready() && !std::exchange(ready_, true)) become_ready();
+  if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
   if (course_.finished()) return;
   if (!ready_) return warm_up_item_now();
   if (draining_ == drain_phase::none) warm_up_when_idle();
-}
-
-void supervisor_state::become_ready() {
-  parts_.board->ready();
-  spdlog::info("ready");
 }
 
 void supervisor_state::warm_up_when_idle() {
