@@ -41,7 +41,7 @@ net::engine_status company_board::status(steady_time now) const {
   const std::int64_t started = step_started_.load(relaxed);
   const bool stuck = started != none && now.time_since_epoch().count() - started > step_deadline_.count();
   if (stuck) return {false, ready_ && !draining_, "a step does not end"};
-  if (draining_) return {true, false, "draining"};
+  if (draining_) return {true, false, "draining: the service is shutting down"};
   if (ready_) return {true, true, ""};
   if (progress_.empty()) return {true, false, "starting"};
   return {true, false, fmt::format("warming up [{}/{}]", progress_.back().done, progress_.back().total)};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/net/http_connection.hpp"
+#include "actors/net/request_log.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"
@@ -107,11 +108,14 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
   request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
+  request_log log(plan.identity.id, plan.identity.model, plan.options.n);
+  logged_ = true;
   openai::whole_answer answer(plan.options.n);
   while (!answer.complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
     for (tagged_event& entry : events->take()) {
+      log.add(entry.stream, entry.event);
       if (entry.event.end) listed.ended(entry.stream);
       answer.add(entry.stream, std::move(entry.event));
     }
@@ -134,13 +138,17 @@ asio::awaitable<bool> http_connection::answer_stream(const generation_request_pt
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
   request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
+  request_log log(plan.identity.id, plan.identity.model, plan.options.n);
+  logged_ = true;
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     const bool listening = co_await wait_for_news(stream.comment());
     if (!listening) co_return false;
     const std::vector<tagged_event> arrived = events->take();
-    for (const tagged_event& entry : arrived)
+    for (const tagged_event& entry : arrived) {
+      log.add(entry.stream, entry.event);
       if (entry.event.end) listed.ended(entry.stream);
+    }
     const std::string text = stream.encode(arrived);
     if (stream.complete()) live.ended();
     if (text.empty()) continue;

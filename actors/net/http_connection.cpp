@@ -7,6 +7,8 @@
 #include <boost/beast/http/read.hpp>
 #include <utility>
 
+#include "actors/net/request_log.hpp"
+
 namespace troupe::net {
 
 namespace http = boost::beast::http;
@@ -15,12 +17,14 @@ namespace {
 
 constexpr std::size_t read_ahead_bytes = 64U << 10U;
 constexpr std::size_t read_size = 4096;
+constexpr std::size_t longest_verb = 16;
 const std::string answer_prefix = "HTTP/1.1 ";  // every answer begins with it
 
 request_line describe(const http::request<growing_body>& header) {
   request_line line;
   line.version = header.version();
   line.keep_alive = header.keep_alive();
+  line.verb = std::string(header.method_string()).substr(0, longest_verb);
   line.path = target_path({header.target().data(), header.target().size()});
   const auto field = [&header](const char* name) {
     const auto value = header[name];
@@ -105,6 +109,7 @@ asio::awaitable<bool> http_connection::serve_request() {
   const bool came = co_await wait_for_request();
   if (!came) co_return false;
   request_ = {};
+  logged_ = false;
   request_parser parser;
   parser.header_limit(static_cast<std::uint32_t>(shared_->options.max_header_bytes));
   parser.body_limit(shared_->options.max_body_bytes);
@@ -112,7 +117,7 @@ asio::awaitable<bool> http_connection::serve_request() {
   if (!header_read) co_return false;
   request_ = describe(parser.get());
   const auto found = find_route(request_.path);
-  auto refusal = refuse_route(found, request_.method);
+  auto refusal = refuse_route(found, request_);
   if (!refusal && takes_body(found->target)) refusal = refuse_fields(parser.get());
   if (refusal) {
     if (parser.is_done()) co_return co_await respond(*refusal);
@@ -205,13 +210,26 @@ std::optional<http_response> http_connection::explain(const asio_error& why) con
 
 asio::awaitable<bool> http_connection::respond(const http_response& response) {
   if (finishing_) request_.keep_alive = false;
+  note_refusal(response);
   const std::string text = serialize(response, request_);
   const bool written = co_await write(text);
   co_return written&& request_.keep_alive;
 }
 
+// Health and metrics are asked for again and again: what they answer is no news.
+void http_connection::note_refusal(const http_response& response) const {
+  if (response.refusal.empty() || logged_ || request_.method == http_method::get ||
+      request_.method == http_method::head)
+    return;
+  const auto found = find_route(request_.path);
+  std::string name = request_.verb.empty() ? "(unreadable)" : request_.verb;
+  if (found && found->rest.empty()) name += " " + request_.path;  // any other path is a stranger's text
+  log_refusal(name, response.refusal);
+}
+
 asio::awaitable<bool> http_connection::refuse(const http_response& response) {
   request_.keep_alive = false;
+  note_refusal(response);
   const std::string text = serialize(response, request_);
   const bool written = co_await write(text);
   if (!written) co_return false;

@@ -71,6 +71,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   asio::awaitable<std::optional<result<Reply>>> reply_to(const question<Reply>& ask);
 
   asio::awaitable<bool> respond(const http_response& response);
+  void note_refusal(const http_response& response) const;
   asio::awaitable<bool> write(const std::string& text);
   // Waits until something has happened; false where the client has left. Where it has only ended its sending
   // side it is probed with the beginning of its answer, or with `comment` where that has begun.
@@ -107,6 +108,7 @@ class http_connection final : public connection, public std::enable_shared_from_
   async_event wake_;
   asio::cancellation_signal stop_watch_;
   request_line request_;
+  bool logged_ = false;  // the request has a line of its own in the log
   bool watching_ = false;
   bool want_watch_ = false;
   bool input_ended_ = false;    // the client sends nothing more

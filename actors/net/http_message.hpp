@@ -14,6 +14,7 @@ enum class http_method { get, head, post, other };
 // What the header of a request says, reduced to what is needed to answer it.
 struct request_line {
   http_method method = http_method::other;
+  std::string verb = {};  // the method's own name
   std::string path;       // without query, percent-decoded
   unsigned version = 11;  // 10 or 11
   bool keep_alive = true;
@@ -26,6 +27,7 @@ struct http_response {
   std::string content_type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string_view, std::string>> headers = {};
+  std::string refusal = {};  // of an error, for the log
 };
 
 // An error as its JSON body, with Retry-After where trying again helps.

@@ -1,5 +1,7 @@
 #include "actors/net/http_routes.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <utility>
 
@@ -26,6 +28,22 @@ constexpr std::array<std::pair<std::string_view, resource>, 2> named_routes{{
     {"/v1/models/", resource::model},
     {"/v1/requests/", resource::request_state},
 }};
+
+constexpr std::size_t longest_shown = 128;
+
+// "POST /v1/chat/completions, ...; GET /v1/models, ..."
+std::string served_routes() {
+  std::string posts;
+  std::string gets;
+  const auto add = [&](std::string_view path, resource target) {
+    std::string& list = takes_post(target) ? posts : gets;
+    list += list.empty() ? "" : ", ";
+    list += path;
+  };
+  for (const auto& [path, target] : routes) add(path, target);
+  for (const auto& [prefix, target] : named_routes) add(std::string(prefix) + "{id}", target);
+  return "POST " + posts + "; GET " + gets;
+}
 
 http_response answer_member(std::string_view name, std::string_view value) {
   http_response response;
@@ -63,14 +81,19 @@ bool takes_body(resource target) {
          target == resource::detokenize;
 }
 
-std::optional<http_response> refuse_route(const std::optional<route>& found, http_method method) {
-  if (!found) return error_response({error_code::not_found, "there is no such route"});
+std::optional<http_response> refuse_route(const std::optional<route>& found, const request_line& request) {
+  if (!found)
+    return error_response(
+        {error_code::not_found, fmt::format("there is no {} {}; what is served: {}", request.verb,
+                                            request.path.substr(0, longest_shown), served_routes())});
   const bool post = takes_post(found->target);
+  const http_method method = request.method;
   const bool allowed =
       post ? method == http_method::post : method == http_method::get || method == http_method::head;
   if (allowed) return std::nullopt;
   http_response response =
-      error_response(405, post ? "this route takes only POST" : "this route takes only GET");
+      error_response(405, fmt::format("{} takes only {}, not {}", request.path.substr(0, longest_shown),
+                                      post ? "POST" : "GET", request.verb));
   response.headers.emplace_back("Allow", post ? "POST" : "GET, HEAD");
   return response;
 }

@@ -38,8 +38,8 @@ bool takes_post(resource target);
 // True for those whose POST has a JSON body.
 bool takes_body(resource target);
 
-// An error where there is no such route or it has no such method.
-std::optional<http_response> refuse_route(const std::optional<route>& found, http_method method);
+// An error where there is no such route or it has no such method; it says what there is.
+std::optional<http_response> refuse_route(const std::optional<route>& found, const request_line& request);
 
 // The answer to a GET of any resource but a request's state.
 http_response answer_get(const route& found, const engine_port& port, std::string_view version);

@@ -30,6 +30,7 @@ std::optional<error> tcp_session::handle(const wire::frame_header& header, std::
 std::optional<error> tcp_session::greet(const std::string& payload) {
   if (auto understood = wire::check_hello(payload); !understood) return understood.error();
   greeted_ = true;
+  number_ = ++shared_->sessions;
   const model_card model = shared_->port.model();
   const tcp_options& options = shared_->options;
   queue(wire::frame_type::welcome, 0,
@@ -43,8 +44,13 @@ void tcp_session::start_stream(std::uint64_t request, std::string payload) {
   if (opened) {
     streams_.emplace(request, std::move(*opened));
   } else {
+    log_refusal(log_name(request), refusal_text(opened.error()));
     queue(wire::frame_type::error, request, wire::error_payload(opened.error()));
   }
+}
+
+std::string tcp_session::log_name(std::uint64_t request) const {
+  return fmt::format("tcp-{}/{}", number_, request);
 }
 
 result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std::string payload) {
@@ -70,7 +76,7 @@ result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std:
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   auto generation = std::make_shared<const generation_request>(std::move(parsed->generation));
   return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed->answer,
-                with_logprobs};
+                with_logprobs, std::make_unique<request_log>(log_name(request), model.id, 1)};
 }
 
 void tcp_session::cancel_stream(std::uint64_t request) {
@@ -84,6 +90,7 @@ void tcp_session::write_event(const tagged_event& entry) {
   const auto found = streams_.find(entry.stream);
   if (found == streams_.end()) return;
   const stream_event& event = entry.event;
+  found->second.log->add(0, event);
   if (!event.text.empty() || !event.tokens.empty()) {
     const openai::answer_options& options = found->second.options;
     const wire::delta_options shown{found->second.with_logprobs,

@@ -16,6 +16,7 @@
 #include "actors/net/engine_port.hpp"
 #include "actors/net/live_generation.hpp"
 #include "actors/net/options.hpp"
+#include "actors/net/request_log.hpp"
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/wire/frame.hpp"
@@ -34,6 +35,7 @@ struct tcp_shared {
   byte_budget frames;
   const openai::token_namer name;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
+  std::uint64_t sessions = 0;                      // greeted so far
 };
 
 class tcp_session final : public connection, public std::enable_shared_from_this<tcp_session> {
@@ -48,6 +50,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
     live_generation live;
     openai::answer_options options;
     bool with_logprobs = false;
+    std::unique_ptr<request_log> log = {};
   };
   // Nothing: the client has left. An error: the client broke the protocol and is told so before the end.
   asio::awaitable<std::optional<error>> read_frames();
@@ -60,6 +63,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   std::optional<error> handle(const wire::frame_header& header, std::string payload);
 
   std::optional<error> greet(const std::string& payload);
+  std::string log_name(std::uint64_t request) const;  // "tcp-3/7": request 7 of the third session
   void start_stream(std::uint64_t request, std::string payload);
   result<stream> open_stream(std::uint64_t request, std::string payload);
   void cancel_stream(std::uint64_t request);
@@ -80,6 +84,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   std::shared_ptr<event_mailbox> events_;
   std::unordered_map<std::uint64_t, stream> streams_;  // by the client's number
   std::string out_;                                    // frames to be written
+  std::uint64_t number_ = 0;                           // of this session, once greeted
   bool greeted_ = false;
   bool in_frame_ = false;  // a frame has begun to arrive
   bool writing_ = false;

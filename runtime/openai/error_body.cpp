@@ -36,6 +36,11 @@ wire_error describe(error_code code) {
 
 int http_status(error_code code) { return describe(code).status; }
 
+const char* error_word(const error& failure) {
+  const bool unknown_model = failure.code == error_code::not_found && failure.param == "model";
+  return unknown_model ? "model_not_found" : describe(failure.code).code;
+}
+
 std::optional<std::int32_t> retry_after(const error& failure) {
   if (failure.code != error_code::resource_exhausted && failure.code != error_code::unavailable)
     return std::nullopt;
@@ -50,8 +55,7 @@ void write_error(json_writer& out, const error& failure) {
   } else {
     out.string(failure.param);
   }
-  const bool unknown_model = failure.code == error_code::not_found && failure.param == "model";
-  out.key("code").string(unknown_model ? "model_not_found" : words.code);
+  out.key("code").string(error_word(failure));
   if (const auto seconds = retry_after(failure)) out.key("retry_after").integer(*seconds);
   out.end_object();
 }

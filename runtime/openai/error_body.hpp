@@ -12,6 +12,8 @@ namespace troupe::openai {
 
 // 400, 404, 413, 429, 503 or 500.
 int http_status(error_code code);
+// The "code": "invalid_value", "model_not_found", ...
+const char* error_word(const error& failure);
 // Seconds, at least 1, until another try may succeed; nothing where none will.
 std::optional<std::int32_t> retry_after(const error& failure);
 

@@ -34,6 +34,21 @@ def test_sigterm_lets_a_running_request_finish(start_service):
         connection.close()
 
 
+def test_a_service_that_drains_refuses_new_requests_and_says_so(start_service):
+    with start_service("--shutdown-grace", "120") as service:
+        connection, answer = begin_stream(service, max_tokens=400)
+        service.process.send_signal(signal.SIGTERM)
+        service.wait_until(lambda: service.status("/readyz") == 503, 30, "draining")
+        late = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        late.request("POST", "/v1/completions", '{"prompt": "late"}', {"Content-Type": "application/json"})
+        refusal = late.getresponse()
+        failure = json.loads(refusal.read())["error"]
+        assert refusal.status == 503 and int(refusal.headers["Retry-After"]) == failure["retry_after"] >= 1
+        assert failure["code"] == "unavailable" and "shutting down" in failure["message"]
+        assert answer.read().decode().rstrip().endswith("data: [DONE]")
+        connection.close()
+
+
 def test_sigterm_aborts_what_is_left_after_the_grace_time(start_service):
     with start_service("--shutdown-grace", "1") as service:
         connection, answer = begin_stream(service, max_tokens=8000)

@@ -117,6 +117,19 @@ TEST_F(http_server_test, unknown_routes_and_methods_are_json_errors) {
   EXPECT_EQ(client.post("/health", "{}").status, 405);
 }
 
+TEST_F(http_server_test, a_refused_route_tells_what_was_asked_for_and_what_there_is) {
+  const auto message = [](const raw_answer& answer) {
+    return json::parse(answer.body)["error"]["message"].get<std::string>();
+  };
+  const std::string unknown = message(client.get("/v1/chat/completion%22s"));
+  for (const char* words : {"GET /v1/chat/completion\"s", "POST /v1/chat/completions, /v1/completions",
+                            "/tokenize", "GET /v1/models, /health", "/metrics", "/v1/requests/{id}"})
+    EXPECT_NE(unknown.find(words), std::string::npos) << unknown;
+  EXPECT_LT(message(client.get("/" + std::string(5000, 'x'))).size(), 600U);
+  EXPECT_EQ(message(client.get("/v1/completions", "DELETE")), "/v1/completions takes only POST, not DELETE");
+  EXPECT_EQ(message(client.get("/health", "DELETE")), "/health takes only GET, not DELETE");
+}
+
 TEST_F(http_server_test, tokenizes_and_detokenizes) {
   const json tokens =
       json::parse(client.post("/tokenize", R"({"prompt":"abc","return_token_strs":true})").body);
