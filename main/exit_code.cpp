@@ -4,6 +4,8 @@
 #include <cstring>
 #include <iostream>
 
+#include "config/options.hpp"
+
 namespace troupe::cli {
 
 int finish_output(int code) {
@@ -23,8 +25,9 @@ int report(const error& failure) {
     case error_code::corrupt_file:
     case error_code::io_error:
       return exit_no_model;
-    case error_code::invalid_argument:
     case error_code::unsupported:
+      return config::find_option(failure.param) == nullptr ? exit_no_model : exit_configuration;
+    case error_code::invalid_argument:
       return exit_configuration;
     case error_code::internal:
       return exit_internal;

@@ -11,7 +11,7 @@ enum exit_code : int {
   exit_ok = 0,
   exit_failure = 1,         // a port in use, no memory, a failed request
   exit_usage = 2,           // an unknown flag or subcommand
-  exit_no_model = 66,       // the model file is missing or damaged
+  exit_no_model = 66,       // the model file is missing, damaged or of a kind that is not served
   exit_internal = 70,       // a fault of this program
   exit_configuration = 78,  // a setting of the wrong kind or out of range
 };

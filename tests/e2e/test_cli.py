@@ -78,6 +78,22 @@ def test_wrong_usage_ends_with_2_and_points_to_the_help(arguments):
     assert "--help" in done.stderr
 
 
+@pytest.mark.parametrize("arguments, message", [
+    (["serve", "--prot", "8001"], "troupe serve: unknown option '--prot'; did you mean '--port'?"),
+    (["serve", "--prot=8001"], "troupe serve: unknown option '--prot'; did you mean '--port'?"),
+    (["serve", "--max-runing-requests", "3"],
+     "troupe serve: unknown option '--max-runing-requests'; did you mean '--max-running-requests'?"),
+    (["bench", "offline", "--jsn"], "troupe bench offline: unknown option '--jsn'; did you mean '--json'?"),
+    (["serv"], "troupe: unknown subcommand 'serv'; did you mean 'serve'?"),
+    (["--versoin"], "troupe: unknown option '--versoin'; did you mean '--version'?"),
+    (["serve", "now"], "troupe serve: unexpected argument 'now'; see troupe serve --help"),
+    (["serve", "--zzzzzz"], "troupe serve: unknown option '--zzzzzz'; see troupe serve --help"),
+    (["serve", "---"], "troupe serve: unexpected argument '---'; see troupe serve --help")])
+def test_a_misspelt_word_is_named_with_what_may_have_been_meant(arguments, message):
+    done = troupe(*arguments)
+    assert (done.returncode, done.stderr, done.stdout) == (2, message + "\n", "")
+
+
 # ---- configuration ----
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path):
@@ -131,6 +147,13 @@ def test_a_damaged_model_names_the_file(tmp_path):
     for subcommand in (["serve", "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
         done = troupe(*subcommand, damaged)
         assert done.returncode == 66 and "damaged.gguf" in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_a_model_of_another_kind_is_the_models_fault_and_not_a_settings(tmp_path):
+    strange = tmp_path / "strange.gguf"
+    strange.write_bytes(MODEL.read_bytes().replace(b"\5\0\0\0\0\0\0\0llama", b"\5\0\0\0\0\0\0\0whale", 1))
+    done = troupe("serve", "--port", "0", "--tcp-port", "0", "--model", strange)
+    assert done.returncode == 66 and "whale" in done.stderr.splitlines()[-1], done.stderr
 
 
 def test_the_default_model_is_found_from_the_current_folder():

@@ -1,0 +1,70 @@
+"""What the people who run a service see of it: its log, its process metrics, what it refuses to start with."""
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+
+from test_cli import refused, troupe
+
+from conftest import MODEL
+
+
+def post(service, path, body, **headers):
+    headers = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    request = urllib.request.Request(service.url + path, json.dumps(body).encode(), headers, method="POST")
+    try:
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            return answer.status, json.loads(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.code, json.loads(error.read())
+
+
+def messages(service):
+    """Of the whole log."""
+    with open(service.log_path, errors="replace") as log:
+        return [json.loads(line)["message"] for line in log]
+
+
+def test_each_request_has_one_line_in_the_log_without_its_prompt(start_service):
+    with start_service() as service:
+        post(service, "/v1/completions", {"prompt": "my secret is", "max_tokens": 3, "ignore_eos": True}, X_Request_Id="one")
+        post(service, "/v1/chat/completions", {"messages": [{"role": "usr", "content": "my secret"}]})
+        post(service, "/v1/completions", {"prompt": "my secret " * 9000}, X_Request_Id="long")
+        service.get("/health")
+    log = messages(service)
+    assert [line for line in log if "secret" in line] == []
+    lines = [line for line in log if line.startswith("request ")]
+    assert len(lines) == 3, lines
+    assert re.fullmatch(r"request cmpl-one: model=SmolLM2-135M-Instruct prompt_tokens=3 cached_tokens=0 completion_tokens=3 "
+                        r"finish_reason=length ttft_ms=\d+\.\d total_ms=\d+\.\d", lines[0])
+    assert lines[1] == "request POST /v1/chat/completions: refused status=400 code=invalid_value param=messages"
+    assert lines[2] == "request cmpl-long: refused status=400 code=invalid_value param=prompt"
+    assert len([line for line in log if line.startswith("ready")]) == 1
+
+
+def test_metrics_tell_of_the_process_by_the_names_that_dashboards_know(service):
+    started = service.metric("process_start_time_seconds")
+    assert time.time() - 3600 < started <= time.time() + 1
+    assert service.metric("process_resident_memory_bytes") > 50e6  # the weights alone are more
+    assert abs(service.metric("process_open_fds") - service.open_descriptors()) <= 2  # the asking socket comes and goes
+    assert service.metric("process_max_fds") > 100
+    before = service.metric("process_cpu_seconds_total")
+    post(service, "/v1/completions", {"prompt": "Once", "max_tokens": 64, "ignore_eos": True})
+    assert service.metric("process_cpu_seconds_total") > before
+
+
+def test_a_kv_cache_that_the_machine_or_the_context_does_not_allow_is_refused():
+    serve = ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "0", "--log-level", "error"]
+    refused(troupe(*serve, "--kv-cache-memory", "8TiB"), 78, "kv_cache_memory", "MiB are free")
+    refused(troupe(*serve, "--kv-cache-memory", "16MiB", "--max-model-len", "2048"), 78, "lower max_model_len",
+            "raise kv_cache_memory")
+
+
+def test_the_models_own_context_gives_way_to_a_small_kv_cache(start_service):
+    with start_service("--kv-cache-memory", "16MiB") as service:
+        held = json.loads(service.get("/v1/models"))["data"][0]["max_model_len"]
+        assert 16 << 20 > held * 23040 > 15 << 20
+        status, answer = post(service, "/v1/completions", {"prompt": [7] * held, "max_tokens": 1})
+        assert status == 400 and str(held) in answer["error"]["message"]
+    assert len([line for line in messages(service) if "max_model_len" in line and "raise kv_cache_memory" in line]) == 1
