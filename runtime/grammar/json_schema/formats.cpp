@@ -51,7 +51,7 @@ const std::string ipv6 = make_ipv6();
 // RFC 3986, appendix A; `more` are the characters that RFC 3987 adds.
 struct uri_grammar {
   explicit uri_grammar(const std::string& more) {
-    const std::string unreserved = "0-9A-Za-z._~" + more;
+    const std::string unreserved = fmt::format("0-9A-Za-z._~{}", more);
     const std::string sub_delims = "!$&'()*+,;=";
     const std::string escaped = "%[0-9A-Fa-f]{2}";
     const auto any_of = [&](const std::string& extra) {
@@ -89,15 +89,18 @@ const std::string json_pointer = R"re((?:/(?:[^~/]|~[01])*)*)re";
 
 // Patterns that every dialect reads, with groups in groups.
 std::string make_pattern_format() {
-  const std::string item =
-      R"re((?:[0-9A-Za-z _,:;=@#%&"'<>~`!/-]|\.|\\[dDwWsSnrt.*+?^$()|{}\[\]\\/]|\[\^?[0-9A-Za-z _.,:;]+\]))re";
-  const std::string count = R"re((?:[*+?]|\{[0-9]{1,2}\})?)re";
-  std::string branch = fmt::format("(?:{}{})*", item, count);
+  const std::string in_class =
+      R"re((?:a-z|A-Z|0-9|a-f|A-F|[0-9A-Za-z _.,:;@#%&=!/+*?$()|{}]|\\[dDwWsSnrt.*+?^$()|{}\[\]\\/-]))re";
+  const std::string item = fmt::format(
+      R"re((?:[0-9A-Za-z _,:;=@#%&"'<>~`!/-]|\.|\\[dDwWsSnrt.*+?^$()|{{}}\[\]\\/]|\[\^?{}+-?\]))re",
+      in_class);
+  const std::string count = R"re((?:(?:[*+?]|\{(?:[0-9]{1,3},?|0,[0-9]{1,3}|1,[1-9][0-9]{0,2})\})\??)?)re";
+  std::string branch = fmt::format("(?:{}{}|[$^])*", item, count);
   for (int depth = 0; depth < 2; ++depth) {
-    const std::string group = fmt::format(R"re(\((?:\?:)?{0}(?:\|{0})*\))re", branch);
-    branch = fmt::format("(?:(?:{}|{}){})*", item, group, count);
+    const std::string inside = fmt::format(R"re({0}(?:\|{0})*\))re", branch);
+    branch = fmt::format(R"re((?:(?:{0}|\((?:\?:)?{1}){2}|\(\?[=!]{1}|[$^])*)re", item, inside, count);
   }
-  return fmt::format(R"re(\^?{0}(?:\|{0})*\$?)re", branch);
+  return fmt::format(R"re({0}(?:\|{0})*)re", branch);
 }
 
 struct known_format {
@@ -112,7 +115,7 @@ const std::array<known_format, 19>& known_formats() {
   static const std::array<known_format, 19> formats{{
       {"date", date},
       {"time", time},
-      {"date-time", date + "T" + time},
+      {"date-time", fmt::format("{}T{}", date, time)},
       {"duration", duration},
       {"email", mailbox(ascii_atom), 254},
       {"idn-email", mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re"), 254},
@@ -127,7 +130,7 @@ const std::array<known_format, 19>& known_formats() {
       {"uuid", "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"},
       {"uri-template", uri_template},
       {"json-pointer", json_pointer},
-      {"relative-json-pointer", "(?:0|[1-9][0-9]*)(?:#|" + json_pointer + ")"},
+      {"relative-json-pointer", fmt::format("(?:0|[1-9][0-9]*)(?:#|{})", json_pointer)},
       {"regex", make_pattern_format()},
   }};
   return formats;

@@ -223,7 +223,7 @@ class pattern_parser {
 
   std::optional<code_set> class_escape() {
     const std::uint32_t c = text_[at_];
-    if (c == 'p' || c == 'P') unsupported("a Unicode property");
+    if (c == 'p' || c == 'P') return unicode_property();
     const code_set* set = c == 'd' || c == 'D'   ? &digits
                           : c == 'w' || c == 'W' ? &word_characters
                           : c == 's' || c == 'S' ? &white_space
@@ -231,6 +231,23 @@ class pattern_parser {
     if (set == nullptr) return std::nullopt;
     ++at_;
     return c < 'a' ? complement(*set) : *set;
+  }
+
+  // \\p{Lu}, \\P{General_Category=Letter}, \\pL.
+  std::optional<code_set> unicode_property() {
+    const bool negated = text_[at_++] == 'P';
+    std::string property;
+    if (take('{')) {
+      while (at_ < text_.size() && !next_is('}')) property += static_cast<char>(std::min(text_[at_++], 127U));
+      if (!take('}')) wrong("a property's name without end");
+    } else if (at_ < text_.size()) {
+      property += static_cast<char>(std::min(text_[at_++], 127U));
+    }
+    const std::size_t equals = property.find('=');
+    if (equals != std::string::npos && property.starts_with('G')) property.erase(0, equals + 1);
+    const auto set = grammar::unicode_class(property);
+    if (!set) unsupported("an unknown Unicode property");
+    return set && negated ? complement(*set) : set.value_or(code_set{});
   }
 
   std::uint32_t character_escape() {

@@ -105,13 +105,15 @@ TEST(PatternLanguage, KnowsTheEscapesAndClassesOfTheStandard) {
   EXPECT_FALSE(own.finds("^.$", "\n"));
   EXPECT_TRUE(own.finds("^\\s$", "\u00a0"));
   EXPECT_FALSE(own.finds("\\d", "٣"));
+  EXPECT_TRUE(own.finds("^\\p{Lu}\\pL\\P{L}[\\p{Nd}x]$", "Éé-٣"));
+  EXPECT_FALSE(own.finds("^\\p{Lu}$", "é"));
   EXPECT_FALSE(own.finds("[]", "a"));
   EXPECT_TRUE(own.finds("^(?<year>[0-9]{4})$", "2024"));
 }
 
 TEST(PatternLanguage, RefusesByNameWhatHasNoRegularForm) {
   patterns own;
-  for (const char* pattern : {"(a)\\1", "\\bword", "(?<=a)b", "a++", "(?>a)", "\\p{L}", "(?:a(?=b))*"}) {
+  for (const char* pattern : {"(a)\\1", "\\bword", "(?<=a)b", "a++", "(?>a)", "\\p{NoSuch}", "(?:a(?=b))*"}) {
     const auto read = own.read(pattern);
     ASSERT_FALSE(read) << pattern;
     EXPECT_EQ(read.error().code, error_code::unsupported) << pattern;
