@@ -63,7 +63,8 @@ int check(const grammar_options& options) {
   const auto checker = schema_checker::make(*schema, options.grammar);
   if (!checker) {
     if (options.json) print({{"refused", checker.error().message}, {"param", checker.error().param}});
-    return report(checker.error());
+    complain(checker.error().message);
+    return exit_configuration;
   }
   const auto verdict = checker->check(*text);
   if (!verdict) return report(verdict.error());
