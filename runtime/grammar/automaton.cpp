@@ -79,6 +79,13 @@ void automaton::follow(const thread& t, std::uint32_t lexer_state) {
 }
 
 automaton::state_id automaton::make_step(state_id from, unsigned char byte_class) {
+  const state& s = states_[from];
+  if (s.num_threads == 1 && !s.accepts) {
+    // The same state once more, as for most bytes of a string.
+    const std::uint32_t before = threads_[s.threads].lexer_state;
+    const auto to = lexer_.next(before, byte_class, budget_);
+    if (to == before && lexer_.matched(before).empty()) return rows_[from * num_classes_ + byte_class] = from;
+  }
   next_threads_.clear();
   next_sets_.clear();
   for (std::uint32_t i = 0; i < states_[from].num_threads; ++i) {
@@ -171,7 +178,7 @@ std::size_t automaton::memory_bytes() const {
   return lexer_.memory_bytes() + sets_.memory_bytes() + states_.capacity() * sizeof(state) +
          threads_.capacity() * sizeof(thread) +
          (rows_.capacity() + lexer_starts_.capacity()) * sizeof(std::uint32_t) +
-         advances_.capacity() * sizeof(advance) + index_.memory_bytes() + mask_bytes_;
+         (advances_.size() + lexer_advances_.size()) * 48 + index_.memory_bytes() + mask_bytes_;
 }
 
 void automaton::drop_masks() {

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/grammar/character_runs.hpp"
 #include "runtime/grammar/id_index.hpp"
 #include "runtime/grammar/item_sets.hpp"
 #include "runtime/grammar/lexer.hpp"
@@ -71,22 +72,8 @@ class automaton {
   };
   struct state {
     std::uint32_t threads = 0, num_threads = 0;
-    std::uint32_t mask = unknown;     // in masks_
-    std::uint32_t advance = unknown;  // in advances_
+    std::uint32_t mask = unknown;  // in masks_
     bool accepts = false;
-  };
-  // Where one character leads, and for which groups of characters it leads there, whichever of the group it
-  // is.
-  struct advance {
-    std::uint64_t groups = 0;
-    state_id to = dead;
-  };
-  // Characters of `groups` in a row are possible, as many as `characters`; after that none of them, or
-  // others.
-  struct run {
-    std::uint64_t groups = 0;
-    std::size_t characters = 0;
-    bool is_endless = false, ends_dead = false;
   };
   struct mask {
     std::vector<std::uint32_t> words;  // or, where few tokens are allowed,
@@ -104,14 +91,10 @@ class automaton {
   std::uint32_t lexer_start(std::uint32_t set);
   unsigned char class_of(unsigned char byte) const { return lexer_.classes().of[byte]; }
 
-  advance advance_of(state_id at);
-  bool every_character_leads_to(state_id at, state_id to);
-  bool bytes_lead_to(std::span<const std::uint32_t> from, unsigned first, unsigned last, int more,
-                     state_id to);
-  run run_of(state_id at);
+  character_run run_of(state_id at);
   const std::vector<std::uint32_t>& made_of(std::uint64_t groups);
   std::optional<std::uint32_t> make_mask(state_id at);
-  bool walk(state_id at, const run& r, std::vector<std::uint32_t>& words);
+  bool walk(state_id at, const character_run& r, std::vector<std::uint32_t>& words);
   void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
   error trouble() const;
   std::size_t memory_bytes() const;
@@ -123,11 +106,10 @@ class automaton {
   item_sets sets_;
   std::size_t num_classes_;
   std::vector<unsigned char> class_sizes_;  // [class], 2 for more
-  std::vector<std::uint8_t> class_of_node_;
   std::vector<state> states_;
   std::vector<thread> threads_;
-  std::vector<state_id> rows_;  // [state][class]
-  std::vector<advance> advances_;
+  std::vector<state_id> rows_;               // [state][class]
+  advance_table advances_, lexer_advances_;  // by state; by state of the lexer
   std::vector<mask> masks_;
   std::vector<std::uint32_t> lexer_starts_;  // [item set]
   std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> made_of_;

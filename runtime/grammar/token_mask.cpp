@@ -17,82 +17,22 @@ void insert(std::vector<std::uint32_t>& words, token_id token) {
 
 }  // namespace
 
-// Whether `more` continuation bytes after a first one of [first, last] lead to one state, whichever they are.
-bool automaton::bytes_lead_to(std::span<const std::uint32_t> from, unsigned first, unsigned last, int more,
-                              state_id to) {
-  std::vector<state_id> reached;
-  for (const state_id at : from) {
-    unsigned before = 256;
-    for (unsigned byte = first; byte <= last; ++byte) {
-      const unsigned char c = class_of(static_cast<unsigned char>(byte));
-      if (c == before) continue;
-      before = c;
-      const state_id next = step(at, c);
-      if (next == unknown || (more == 0 && next != to)) return false;
-      if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
-    }
-  }
-  return more == 0 || bytes_lead_to(reached, 0x80, 0xBF, more - 1, to);
-}
-
-// Unicode 15, table 3-7: the first two bytes decide.
-bool automaton::every_character_leads_to(state_id at, state_id to) {
-  struct shape {
-    unsigned first, last, second_first, second_last;
-    int more;  // bytes after the second
-  };
-  static constexpr shape shapes[] = {{0xC2, 0xDF, 0x80, 0xBF, 0}, {0xE0, 0xE0, 0xA0, 0xBF, 1},
-                                     {0xE1, 0xEC, 0x80, 0xBF, 1}, {0xED, 0xED, 0x80, 0x9F, 1},
-                                     {0xEE, 0xEF, 0x80, 0xBF, 1}, {0xF0, 0xF0, 0x90, 0xBF, 2},
-                                     {0xF1, 0xF3, 0x80, 0xBF, 2}, {0xF4, 0xF4, 0x80, 0x8F, 2}};
-  for (const shape& s : shapes) {
-    std::vector<state_id> reached;
-    for (unsigned byte = s.first; byte <= s.last; ++byte) {
-      const state_id next = step(at, class_of(static_cast<unsigned char>(byte)));
-      if (next == unknown) return false;
-      if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
-    }
-    if (!bytes_lead_to(reached, s.second_first, s.second_last, s.more, to)) return false;
-  }
-  return true;
-}
-
-automaton::advance automaton::advance_of(state_id at) {
-  if (states_[at].advance != unknown) return advances_[states_[at].advance];
-  advance found;
-  found.to = step(at, class_of('a'));
-  std::uint64_t other = 0;
-  for (unsigned byte = 0; byte < 0x80; ++byte) {
-    const state_id next = step(at, class_of(static_cast<unsigned char>(byte)));
-    if (next == unknown) return {};
-    const std::uint64_t group = bit(character_groups::of(static_cast<unsigned char>(byte)));
-    found.groups |= group;
-    if (next != found.to) other |= group;
-  }
-  found.groups &= ~other;
-  if (every_character_leads_to(at, found.to)) found.groups |= bit(character_groups::past_ascii);
-  if (budget_.is_spent() || out_of_memory_) return {};
-  states_[at].advance = static_cast<std::uint32_t>(advances_.size());
-  advances_.push_back(found);
-  return found;
-}
-
-automaton::run automaton::run_of(state_id at) {
-  run r;
-  if (step(at, class_of('a')) == dead) return r;
-  advance a = advance_of(at);
-  r.groups = a.groups;
+// A state of one thread whose lexeme does not match meanwhile goes on as its lexer does, whatever the items
+// are.
+character_run automaton::run_of(state_id at) {
   const std::size_t most = plan_.vocabulary->max_characters();
-  while (r.groups != 0 && a.to != dead && r.characters < most) {
-    ++r.characters;
-    r.is_endless = a.to == at;
-    if (r.is_endless) break;
-    at = a.to;
-    a = advance_of(at);
-    if ((r.groups & ~a.groups) != 0) break;
-    r.ends_dead = a.to == dead;
+  const state& s = states_[at];
+  if (s.num_threads == 1 && !s.accepts) {
+    const run_automaton by_lexer{[this](std::uint32_t from, unsigned char byte) {
+                                   const auto to = lexer_.next(from, class_of(byte), budget_);
+                                   return to && lexer_.matched(*to).empty() ? *to : unknown;
+                                 },
+                                 lexer::dead, unknown};
+    return find_run(by_lexer, threads_[s.threads].lexer_state, most, lexer_advances_);
   }
-  return r;
+  const run_automaton by_state{
+      [this](std::uint32_t from, unsigned char byte) { return step(from, class_of(byte)); }, dead, unknown};
+  return find_run(by_state, at, most, advances_);
 }
 
 // Tokens of characters of these groups alone.
@@ -112,7 +52,7 @@ const std::vector<std::uint32_t>& automaton::made_of(std::uint64_t groups) {
   return words;
 }
 
-bool automaton::walk(state_id at, const run& r, std::vector<std::uint32_t>& words) {
+bool automaton::walk(state_id at, const character_run& r, std::vector<std::uint32_t>& words) {
   const auto nodes = plan_.vocabulary->nodes();
   const auto groups = plan_.vocabulary->groups();
   const std::uint64_t outside = ~r.groups;
@@ -126,7 +66,7 @@ bool automaton::walk(state_id at, const run& r, std::vector<std::uint32_t>& word
       continue;
     }
     ++visited;
-    const state_id to = step(path_[node.depth - 1U], class_of_node_[n]);
+    const state_id to = step(path_[node.depth - 1U], class_of(node.byte));
     if (to == dead) {
       n = node.end;
       continue;
@@ -142,11 +82,9 @@ bool automaton::walk(state_id at, const run& r, std::vector<std::uint32_t>& word
 
 std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   const token_trie& trie = *plan_.vocabulary;
-  if (class_of_node_.empty())
-    for (const token_trie::node& node : trie.nodes()) class_of_node_.push_back(class_of(node.byte));
   mask made;
   made.words.resize(trie.num_words());
-  const run r = run_of(at);
+  const character_run r = run_of(at);
   if (r.characters > 0) {
     const auto& inside = made_of(r.groups);
     const auto short_enough = trie.of_characters(r.characters);

@@ -1,0 +1,37 @@
+// Which characters may stand in a row from a state on, however they are mixed: inside of a string, most of
+// them.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <unordered_map>
+
+#include "runtime/grammar/token_trie.hpp"
+
+namespace troupe::grammar {
+
+// Characters of `groups` in a row are possible, as many as `characters`; after that none of them where
+// ends_dead is set.
+struct character_run {
+  std::uint64_t groups = 0;
+  std::size_t characters = 0;
+  bool is_endless = false, ends_dead = false;
+};
+
+// Where one character leads, and for which groups it leads there, whichever character of the group it is.
+struct character_advance {
+  std::uint64_t groups = 0;
+  std::uint32_t to = 0;
+};
+using advance_table = std::unordered_map<std::uint32_t, character_advance>;  // by state
+
+// The automaton that is asked: step(state, byte), `dead`, and `unknown` for a step that cannot be told.
+struct run_automaton {
+  std::function<std::uint32_t(std::uint32_t, unsigned char)> step;
+  std::uint32_t dead = 0, unknown = 0;
+};
+
+// At most `most` characters are followed. What is found is kept in `known`, unless steps could not be told.
+character_run find_run(const run_automaton& automaton, std::uint32_t at, std::size_t most,
+                       advance_table& known);
+
+}  // namespace troupe::grammar

@@ -1,0 +1,322 @@
+// The grammar language of Lark (docs/grammar.md of lark-parser/lark), as far as it speaks of texts, not of
+// trees.
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/ebnf.hpp"
+#include "runtime/grammar/ebnf_reader.hpp"
+#include "runtime/grammar/regex_syntax.hpp"
+
+namespace troupe::grammar {
+
+namespace {
+
+constexpr std::size_t most_repeats_of_one = 16;  // they nest without brackets
+
+// lark/grammars/common.lark, as regular expressions.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 26> common{
+    {{"DIGIT", "[0-9]"},
+     {"HEXDIGIT", "[a-fA-F0-9]"},
+     {"INT", "[0-9]+"},
+     {"SIGNED_INT", "[+-]?[0-9]+"},
+     {"DECIMAL", R"([0-9]+\.[0-9]*|\.[0-9]+)"},
+     {"FLOAT", R"([0-9]+[eE][+-]?[0-9]+|([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)"},
+     {"SIGNED_FLOAT", R"([+-]?([0-9]+[eE][+-]?[0-9]+|([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?))"},
+     {"NUMBER", R"([0-9]+|[0-9]+[eE][+-]?[0-9]+|([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)"},
+     {"SIGNED_NUMBER", R"([+-]?([0-9]+|[0-9]+[eE][+-]?[0-9]+|([0-9]+\.[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?))"},
+     {"ESCAPED_STRING", R"("([^"\\\n]|\\.)*")"},
+     {"LCASE_LETTER", "[a-z]"},
+     {"UCASE_LETTER", "[A-Z]"},
+     {"LETTER", "[A-Za-z]"},
+     {"WORD", "[A-Za-z]+"},
+     {"CNAME", "[_A-Za-z][_A-Za-z0-9]*"},
+     {"WS_INLINE", R"([ \t]+)"},
+     {"WS", R"([ \t\f\r\n]+)"},
+     {"CR", R"(\r)"},
+     {"LF", R"(\n)"},
+     {"NEWLINE", R"((\r?\n)+)"},
+     {"SH_COMMENT", R"(#[^\n]*)"},
+     {"CPP_COMMENT", R"(//[^\n]*)"},
+     {"C_COMMENT", R"(/\*([^*]|\*+[^*/])*\*+/)"},
+     {"SQL_COMMENT", R"(--[^\n]*)"},
+     {"_STRING_INNER", ".*"},
+     {"_EXP", "[eE][+-]?[0-9]+"}}};
+
+bool is_terminal_name(std::string_view name) {
+  const std::size_t first = name.find_first_not_of('_');
+  return first != std::string_view::npos && name[first] >= 'A' && name[first] <= 'Z';
+}
+
+class lark_parser {
+ public:
+  lark_parser(std::string_view text, const grammar_limits& limits)
+      : limits_(limits), reader_(text, limits), rules_(limits) {}
+
+  result<grammar_builder> parse() {
+    for (space(true); !reader_.at_end(); space(true)) {
+      auto read = reader_.peek() == '%' ? directive() : rule();
+      if (!read) return tl::unexpected(read.error());
+      space(false);
+      if (!reader_.at_end() && reader_.peek() != '\n' && reader_.peek() != '\r')
+        return reader_.invalid("an unexpected '" + std::string(1, reader_.peek()) + "'");
+    }
+    return rules_.build("start");
+  }
+
+ private:
+  using expression = result<ebnf_rules::expression_id>;
+
+  void space(bool lines) {
+    for (;;) {
+      if (reader_.starts_with("//") || reader_.peek() == '#') reader_.skip_line();
+      const char c = reader_.peek();
+      if (reader_.at_end() || !(c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r')))) return;
+      reader_.take();
+    }
+  }
+
+  // Alternatives may go on in the next line where it begins with a '|'.
+  void space_before_bar(bool lines) {
+    const ebnf_reader before = reader_;
+    space(true);
+    if (lines || reader_.peek() == '|') return;
+    reader_ = before;
+    space(false);
+  }
+
+  result<void> rule() {
+    const std::size_t line = reader_.line();
+    if (!reader_.take_if("?")) reader_.take_if("!");  // the shape of the tree
+    const std::string name = reader_.name("");
+    if (name.empty()) return reader_.invalid("a rule's name is missing");
+    if (reader_.peek() == '{') return reader_.unsupported("a template is");
+    if (reader_.peek() == '[') return reader_.unsupported("a rule's attribute is");
+    if (reader_.take_if(".")) {  // a priority
+      reader_.take_if("-");
+      if (auto priority = reader_.number(); !priority) return tl::unexpected(priority.error());
+    }
+    space(false);
+    if (!reader_.take_if(":")) return reader_.invalid("':' is missing after '" + name + "'");
+    const auto body = alternatives(0);
+    if (!body) return tl::unexpected(body.error());
+    return rules_.define(name, *body, line, is_terminal_name(name));
+  }
+
+  result<void> directive() {
+    if (reader_.take_if("%ignore")) {
+      const auto body = alternatives(0);
+      if (!body) return tl::unexpected(body.error());
+      // A name of its own makes what is ignored regular like any terminal.
+      const std::string name = "%ignore " + std::to_string(reader_.line());
+      if (auto defined = rules_.define(name, *body, reader_.line(), true); !defined) return defined;
+      rules_.ignore(rules_.reference(name, reader_.line()));
+      return {};
+    }
+    if (reader_.take_if("%import")) return import();
+    reader_.take();
+    return reader_.unsupported("%" + reader_.name("") + " is");
+  }
+
+  // %import common.NAME, %import common.NAME -> OTHER, %import common (A, B)
+  result<void> import() {
+    space(false);
+    if (!reader_.take_if("common")) return reader_.unsupported("an import from other than common is");
+    space(false);
+    if (reader_.take_if("(")) {
+      do {
+        space(true);
+        const std::string name = reader_.name("");
+        if (auto done = define_common(name, name); !done) return done;
+        space(true);
+      } while (reader_.take_if(","));
+      if (!reader_.take_if(")")) return reader_.invalid("a '(' without its ')'");
+      return {};
+    }
+    if (!reader_.take_if(".")) return reader_.invalid("a '.' is missing after 'common'");
+    const std::string name = reader_.name("");
+    std::string alias = name;
+    space(false);
+    if (reader_.take_if("->")) {
+      space(false);
+      alias = reader_.name("");
+    }
+    return define_common(name, alias);
+  }
+
+  result<void> define_common(const std::string& name, const std::string& alias) {
+    for (const auto& [known, pattern] : common) {
+      if (known != name) continue;
+      const auto r = parse_regex(rules_.regex(), pattern, {}, limits_);
+      if (!r) return tl::unexpected(r.error());
+      return rules_.define(alias, rules_.terminal(*r), reader_.line(), true);
+    }
+    return reader_.invalid("common has no '" + name + "'");
+  }
+
+  expression alternatives(std::size_t depth) {
+    if (auto entered = reader_.enter(depth); !entered) return tl::unexpected(entered.error());
+    std::vector<ebnf_rules::expression_id> parts;
+    space_before_bar(depth > 0);
+    reader_.take_if("|");  // a list may begin with its bar
+    do {
+      auto part = sequence(depth);
+      if (!part) return part;
+      parts.push_back(*part);
+      space_before_bar(depth > 0);
+    } while (reader_.take_if("|"));
+    return rules_.alternatives(parts);
+  }
+
+  bool starts_item() const {
+    const char c = reader_.peek();
+    return !reader_.at_end() && c != '|' && c != ')' && c != ']' && c != '\n' && c != '\r';
+  }
+
+  expression sequence(std::size_t depth) {
+    std::vector<ebnf_rules::expression_id> parts;
+    for (space(depth > 0); starts_item(); space(depth > 0)) {
+      if (reader_.take_if("->")) {  // a name in the tree
+        space(false);
+        if (reader_.name("").empty()) return reader_.invalid("a name is missing after '->'");
+        continue;
+      }
+      auto part = item(depth);
+      if (!part) return part;
+      auto counted = repeated(*part);
+      if (!counted) return counted;
+      parts.push_back(*counted);
+    }
+    return rules_.sequence(parts);
+  }
+
+  expression item(std::size_t depth) {
+    const char c = reader_.peek();
+    if (c == '"') return literal();
+    if (c == '/') return pattern();
+    if (c == '<') return reader_.unsupported("a token by name is");
+    if (c == '%') return reader_.unsupported("an embedded grammar is");
+    if (c == '(' || c == '[') {
+      reader_.take();
+      auto body = alternatives(depth + 1);
+      if (body && !reader_.take_if(c == '(' ? ")" : "]")) return reader_.invalid("a bracket without its end");
+      return body && c == '[' ? expression(rules_.repeat(*body, 0, 1)) : body;
+    }
+    const std::size_t line = reader_.line();
+    const std::string name = reader_.name("");
+    if (name.empty()) return reader_.invalid("an unexpected '" + std::string(1, c) + "'");
+    if (reader_.peek() == '{') return reader_.unsupported("a template is");
+    return rules_.reference(name, line);
+  }
+
+  result<std::vector<std::uint32_t>> quoted() {
+    if (!reader_.take_if("\"")) return reader_.invalid("a '\"' is missing");
+    std::vector<std::uint32_t> text;
+    while (!reader_.take_if("\"")) {
+      const auto c = reader_.character();
+      if (!c) return tl::unexpected(c.error());
+      text.push_back(*c);
+    }
+    return text;
+  }
+
+  // "text", "text"i, "a".."z"
+  expression literal() {
+    const auto text = quoted();
+    if (!text) return tl::unexpected(text.error());
+    regex_store& regex = rules_.regex();
+    if (reader_.take_if("..")) {
+      const auto last = quoted();
+      if (!last) return tl::unexpected(last.error());
+      if (text->size() != 1 || last->size() != 1 || (*last)[0] < (*text)[0])
+        return reader_.invalid("a range needs two characters in order");
+      return rules_.terminal(regex.code_points(normalized({{(*text)[0], (*last)[0]}})));
+    }
+    const bool any_case = reader_.take_if("i");
+    std::vector<regex_id> parts;
+    for (const std::uint32_t c : *text) {
+      const code_point_set one{{c, c}};
+      parts.push_back(regex.code_points(any_case ? with_both_cases(one) : one));
+    }
+    return rules_.terminal(regex.concat(parts));
+  }
+
+  // /pattern/flags
+  expression pattern() {
+    reader_.take();
+    std::string text;
+    while (!reader_.take_if("/")) {
+      if (reader_.at_end() || reader_.peek() == '\n') return reader_.invalid("a '/' without its end");
+      if (reader_.take_if("\\/")) {
+        text += '/';
+        continue;
+      }
+      if (reader_.peek() == '\\') text += reader_.take();
+      text += reader_.take();
+    }
+    regex_options options;
+    for (const char flag : reader_.name("")) {
+      if (flag == 'i') options.case_insensitive = true;
+      if (flag == 's') options.dot_matches_new_line = true;
+      if (flag != 'i' && flag != 's' && flag != 'u')
+        return reader_.unsupported("the flag " + std::string(1, flag) + " is");
+    }
+    const std::size_t line = reader_.line();
+    auto r = parse_regex(rules_.regex(), text, options, limits_);
+    if (!r) {
+      r.error().message = "grammar, line " + std::to_string(line) + ": " + r.error().message;
+      return tl::unexpected(r.error());
+    }
+    return rules_.terminal(*r);
+  }
+
+  expression repeated(ebnf_rules::expression_id body) {
+    for (std::size_t times = 0;; ++times) {
+      if (times > most_repeats_of_one) return reader_.invalid("too many repeats of one item");
+      if (reader_.take_if("*")) {
+        body = rules_.repeat(body, 0, unbounded);
+      } else if (reader_.take_if("+")) {
+        body = rules_.repeat(body, 1, unbounded);
+      } else if (reader_.take_if("?")) {
+        body = rules_.repeat(body, 0, 1);
+      } else {
+        space_before_tilde();
+        if (!reader_.take_if("~")) return body;
+        auto counted = counts(body);
+        if (!counted) return counted;
+        body = *counted;
+      }
+    }
+  }
+
+  void space_before_tilde() {
+    const ebnf_reader before = reader_;
+    space(false);
+    if (reader_.peek() != '~') reader_ = before;
+  }
+
+  expression counts(ebnf_rules::expression_id body) {
+    space(false);
+    const auto min = reader_.number();
+    if (!min) return tl::unexpected(min.error());
+    auto max = min;
+    if (reader_.take_if("..")) max = reader_.number();
+    if (!max) return tl::unexpected(max.error());
+    if (*max < *min) return reader_.invalid("a repeat from more to less");
+    return rules_.repeat(body, *min, *max);
+  }
+
+  const grammar_limits& limits_;
+  ebnf_reader reader_;
+  ebnf_rules rules_;
+};
+
+}  // namespace
+
+result<grammar_builder> lark_grammar(std::string_view text, const grammar_limits& limits) {
+  if (text.size() > limits.max_source_bytes)
+    return tl::unexpected(exceeded("bytes in a grammar", limits.max_source_bytes, "max_source_bytes"));
+  return lark_parser(text, limits).parse();
+}
+
+}  // namespace troupe::grammar

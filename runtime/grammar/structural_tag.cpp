@@ -1,0 +1,63 @@
+#include "runtime/grammar/structural_tag.hpp"
+
+#include <algorithm>
+
+namespace troupe::grammar {
+
+namespace {
+
+result<void> check(const structural_tags& spec, const grammar_limits& limits) {
+  if (spec.triggers.empty())
+    return fail(error_code::invalid_argument, "structural tags: no triggers", "triggers");
+  std::size_t bytes = 0;
+  for (const std::string& trigger : spec.triggers) {
+    if (trigger.empty())
+      return fail(error_code::invalid_argument, "structural tags: an empty trigger", "triggers");
+    const auto starts = [&](const structural_tag& tag) { return tag.begin.starts_with(trigger); };
+    if (std::ranges::none_of(spec.tags, starts))
+      return fail(error_code::invalid_argument,
+                  "structural tags: no tag begins with the trigger '" + trigger + "'", "triggers");
+    bytes += trigger.size();
+  }
+  for (const structural_tag& tag : spec.tags) {
+    const auto starts = [&](const std::string& trigger) { return tag.begin.starts_with(trigger); };
+    if (std::ranges::none_of(spec.triggers, starts))
+      return fail(error_code::invalid_argument, "structural tags: '" + tag.begin + "' begins with no trigger",
+                  "begin");
+    bytes += tag.begin.size() + tag.end.size();
+  }
+  if (bytes > limits.max_source_bytes)
+    return tl::unexpected(exceeded("bytes of tags", limits.max_source_bytes, "max_source_bytes"));
+  return {};
+}
+
+}  // namespace
+
+result<symbol_id> structural_tag_symbol(grammar_builder& builder, const structural_tags& spec) {
+  if (auto checked = check(spec, builder.limits()); !checked) return tl::unexpected(checked.error());
+  regex_store& regex = builder.regex();
+  const regex_id any = regex.any_bytes(), trigger = regex.one_of(spec.triggers);
+  const regex_id with_trigger = regex.concat({any, trigger, any});
+  const regex_id free = regex.difference(regex.any_text(), with_trigger);
+  // The free text up to a trigger: the trigger's last byte is the first that completes any.
+  const regex_id one_more = regex.concat({regex.bytes(byte_set::all()), any});
+  std::vector<symbol_id> tags;
+  for (const structural_tag& tag : spec.tags) {
+    std::vector<regex_id> begins;
+    for (const std::string& start : spec.triggers) {
+      if (!tag.begin.starts_with(start)) continue;
+      const regex_id first = regex.difference(regex.concat({regex.any_text(), regex.literal(start)}),
+                                              regex.concat({with_trigger, one_more}));
+      begins.push_back(
+          regex.concat({first, regex.literal(std::string_view(tag.begin).substr(start.size()))}));
+    }
+    tags.push_back(builder.sequence(
+        {builder.lexeme(regex.alternation(begins), true), tag.content, builder.literal(tag.end, true)}));
+  }
+  const symbol_id one = builder.choice(tags), rest = builder.lexeme(free, true);
+  if (builder.failure()) return tl::unexpected(*builder.failure());
+  if (spec.stop_after_first) return spec.at_least_one ? one : builder.choice({one, rest});
+  return builder.sequence({builder.repeat(one, spec.at_least_one ? 1 : 0, unbounded), rest});
+}
+
+}  // namespace troupe::grammar

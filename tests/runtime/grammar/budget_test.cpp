@@ -1,0 +1,188 @@
+// Hostile grammars: what exceeds a limit is an error that names it, at once or when it is met, and never
+// more.
+#include <gtest/gtest.h>
+
+#include "runtime/grammar/regex_grammar.hpp"
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+
+namespace troupe::grammar {
+namespace {
+
+using test::byte_vocabulary;
+
+TEST(grammar_budget, a_builder_past_a_limit_goes_on_and_says_so) {
+  grammar_limits few;
+  few.max_symbols = 100;
+  grammar_builder symbols(few);
+  for (int i = 0; i < 1000; ++i) symbols.literal(std::to_string(i) + "x");
+  ASSERT_TRUE(symbols.failure().has_value());
+  EXPECT_EQ(symbols.failure()->param, "max_symbols");
+  symbols.set_start(symbols.literal("a"));
+  EXPECT_EQ(compile(std::move(symbols), byte_vocabulary()).error().code, error_code::too_large);
+
+  few = {};
+  few.max_regex_nodes = 100;
+  grammar_builder nodes(few);
+  for (int i = 0; i < 1000; ++i) nodes.regex().literal(std::to_string(i) + "x");
+  EXPECT_EQ(nodes.failure()->param, "max_regex_nodes");
+
+  few = {};
+  few.max_links = 100;
+  grammar_builder links(few);
+  const symbol_id a = links.literal("a");
+  for (int i = 0; i < 100; ++i) links.sequence({a, a, a});
+  EXPECT_EQ(links.failure()->param, "max_links");
+}
+
+TEST(grammar_budget, expressions_that_nest_without_end_are_refused) {
+  regex_store store;
+  regex_id r = store.literal("ab");
+  for (int i = 0; i < 10'000; ++i)
+    r = store.alternation({store.concat({store.star(r), store.literal("c")}), store.complement(r)});
+  ASSERT_TRUE(store.failure().has_value());
+  EXPECT_EQ(store.failure()->param, "max_depth");
+}
+
+TEST(grammar_budget, a_grammar_without_a_text_is_refused) {
+  const auto code_of = [](auto&& make) {
+    grammar_builder builder;
+    make(builder);
+    const auto grammar = compile(std::move(builder), byte_vocabulary());
+    return grammar ? std::optional<error_code>() : grammar.error().code;
+  };
+  EXPECT_EQ(code_of([](grammar_builder&) {}), error_code::invalid_argument);
+  EXPECT_EQ(code_of([](grammar_builder& b) { b.set_start(b.forward()); }), error_code::invalid_argument);
+  EXPECT_EQ(code_of([](grammar_builder& b) { b.set_start(b.nothing()); }), error_code::invalid_argument);
+  EXPECT_EQ(code_of([](grammar_builder& b) {
+              const symbol_id self = b.forward();
+              b.define(self, self);
+              b.set_start(self);
+            }),
+            error_code::invalid_argument);
+  EXPECT_EQ(code_of([](grammar_builder& b) {
+              regex_store& r = b.regex();
+              b.set_start(b.lexeme(r.intersection(
+                  {r.star(r.literal("aa")), r.concat({r.literal("a"), r.star(r.literal("aa"))})})));
+            }),
+            error_code::invalid_argument);
+  EXPECT_EQ(code_of([](grammar_builder& b) { b.set_start(b.empty()); }), std::nullopt);
+}
+
+TEST(grammar_budget, a_search_for_a_text_is_counted) {
+  grammar_limits few;
+  few.max_compile_steps = 20'000;
+  grammar_builder builder(few);
+  regex_store& r = builder.regex();
+  // Lengths that are multiples of 7, 11, 13 and 17, but not of all: a search through 17,017 lengths.
+  std::vector<regex_id> parts{r.complement(r.star(r.literal(std::string(17017, 'a')))),
+                              r.plus(r.literal("a"))};
+  for (const std::size_t n : {7U, 11U, 13U, 17U}) parts.push_back(r.star(r.literal(std::string(n, 'a'))));
+  parts.push_back(r.repeat(r.literal("a"), 1, 17017));
+  builder.set_start(builder.lexeme(r.intersection(parts)));
+  const auto grammar = compile(std::move(builder), byte_vocabulary());
+  ASSERT_FALSE(grammar.has_value());
+  EXPECT_EQ(grammar.error().param, "max_compile_steps");
+}
+
+TEST(grammar_budget, a_mask_and_a_token_past_their_steps_are_errors_and_change_nothing) {
+  grammar_limits few;
+  few.max_mask_steps = 2000;
+  // After n letters there are about n * n / 2 ways to stand in this expression.
+  auto builder = regex_grammar("(a{0,300}b?){0,300}c", few);
+  ASSERT_TRUE(builder.has_value());
+  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  ASSERT_TRUE(grammar.has_value());
+  matcher m(*grammar);
+  std::vector<std::uint32_t> mask(9);
+  result<void> last{};
+  std::size_t steps = 0;
+  for (; steps < 1000 && last; ++steps) {
+    last = m.fill_mask(mask);
+    if (last) last = m.accept('a');
+  }
+  ASSERT_FALSE(last.has_value());
+  EXPECT_EQ(last.error().code, error_code::too_large);
+  EXPECT_EQ(last.error().param, "max_mask_steps");
+  const std::size_t accepted = m.num_accepted();
+  EXPECT_FALSE(m.fill_mask(mask).has_value() && m.accept('a').has_value() && m.fill_mask(mask).has_value() &&
+               m.accept('a').has_value() && m.fill_mask(mask).has_value());
+  EXPECT_TRUE(m.rollback(accepted / 2).has_value());
+  EXPECT_TRUE(m.fill_mask(mask).has_value());
+}
+
+TEST(grammar_budget, a_full_memory_is_given_back_and_what_was_read_is_read_again) {
+  grammar_limits few;
+  few.max_memory_bytes = 1 << 20;
+  auto builder = regex_grammar("(?s).*a.{12}", few);
+  ASSERT_TRUE(builder.has_value());
+  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  ASSERT_TRUE(grammar.has_value());
+  const auto roomy_builder = regex_grammar("(?s).*a.{12}", {});
+  const auto roomy = compile(grammar_builder(*roomy_builder), byte_vocabulary());
+  // Each text leads to states of its own: 2^13 in all. One matcher stays while the memory is given back many
+  // times.
+  matcher long_lived(*grammar), reference(*roomy);
+  std::vector<std::uint32_t> mask(9), expected(9);
+  std::uint32_t random = 1;
+  for (int i = 0; i < 3000; ++i) {
+    random = random * 1664525 + 1013904223;
+    if (i % 100 == 0) {
+      ASSERT_TRUE(long_lived.rollback(long_lived.num_accepted()).has_value());
+      ASSERT_TRUE(reference.rollback(reference.num_accepted()).has_value());
+    }
+    const token_id token = random >> 31 ? 'a' : 'b';
+    ASSERT_TRUE(long_lived.accept(token).has_value());
+    ASSERT_TRUE(reference.accept(token).has_value());
+    const auto filled = long_lived.fill_mask(mask);
+    ASSERT_TRUE(filled.has_value()) << filled.error().message;
+    ASSERT_TRUE(reference.fill_mask(expected).has_value());
+    ASSERT_EQ(mask, expected) << i;
+    ASSERT_LT((*grammar)->memory_bytes(), few.max_memory_bytes * 2);
+  }
+}
+
+TEST(grammar_budget, one_text_that_needs_more_than_the_memory_ends_with_its_name) {
+  grammar_limits few;
+  few.max_memory_bytes = 200'000;
+  auto builder = regex_grammar("(?s).*a.{200}", few);
+  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  ASSERT_TRUE(grammar.has_value());
+  matcher m(*grammar);
+  result<void> last{};
+  std::uint32_t random = 1;
+  for (int i = 0; i < 3000 && last; ++i) {
+    random = random * 1664525 + 1013904223;
+    last = m.accept(random >> 31 ? 'a' : 'b');
+  }
+  ASSERT_FALSE(last.has_value());
+  EXPECT_EQ(last.error().code, error_code::too_large);
+  EXPECT_EQ(last.error().param, "max_memory_bytes");
+}
+
+TEST(grammar_budget, long_texts_need_no_more_states_than_short_ones) {
+  grammar_builder b;
+  // Right recursion, left recursion and a counted list, each in its bracket.
+  const symbol_id right = b.forward(), left = b.forward(), x = b.literal("x"), comma = b.literal(",");
+  b.define(right, b.choice({x, b.sequence({x, comma, right})}));
+  b.define(left, b.choice({x, b.sequence({left, comma, x})}));
+  b.set_start(b.choice({b.sequence({b.literal("("), right, b.literal(")")}),
+                        b.sequence({b.literal("["), left, b.literal("]")}),
+                        b.sequence({b.literal("{"), b.list(x, comma, 2, unbounded), b.literal("}")})}));
+  const auto grammar = compile(std::move(b), byte_vocabulary());
+  ASSERT_TRUE(grammar.has_value());
+  std::size_t before = 0;
+  for (const int size : {10, 2000}) {
+    for (const std::string_view brackets : {"()", "[]", "{}"}) {
+      std::string text(1, brackets[0]);
+      for (int i = 0; i < size; ++i) text += i == 0 ? "x" : ",x";
+      EXPECT_EQ(test::accepts(*grammar, text + brackets[1]), true);
+    }
+    if (before == 0)
+      before = (*grammar)->count().states;
+    else
+      EXPECT_EQ((*grammar)->count().states, before);
+  }
+}
+
+}  // namespace
+}  // namespace troupe::grammar

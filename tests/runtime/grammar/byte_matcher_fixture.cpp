@@ -1,0 +1,44 @@
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace troupe::grammar::test {
+
+token_trie_ptr byte_vocabulary() {
+  static const token_trie_ptr trie = [] {
+    std::vector<std::string> texts;
+    for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
+    std::vector<vocabulary_token> tokens;
+    for (const std::string& text : texts) tokens.push_back({text, true, false});
+    tokens.push_back({"", false, true});
+    return make_token_trie(tokens);
+  }();
+  return trie;
+}
+
+std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_view text) {
+  if (!grammar) return std::nullopt;
+  matcher m(grammar);
+  for (const char c : text) {
+    const auto accepted = m.accept(static_cast<unsigned char>(c));
+    if (accepted) continue;
+    EXPECT_EQ(accepted.error().code, error_code::invalid_argument) << accepted.error().message;
+    if (accepted.error().code != error_code::invalid_argument) return std::nullopt;
+    return false;
+  }
+  const auto ends = m.can_end();
+  EXPECT_TRUE(ends.has_value());
+  return ends ? std::optional<bool>(*ends) : std::nullopt;
+}
+
+compiled_grammar_ptr compiled(result<grammar_builder> builder) {
+  EXPECT_TRUE(builder.has_value()) << builder.error().message;
+  if (!builder) return nullptr;
+  auto grammar = compile(std::move(*builder), byte_vocabulary());
+  EXPECT_TRUE(grammar.has_value()) << grammar.error().message;
+  return grammar ? *grammar : nullptr;
+}
+
+}  // namespace troupe::grammar::test
