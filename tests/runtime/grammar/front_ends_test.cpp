@@ -66,6 +66,7 @@ TEST(structural_tag, text_is_free_until_a_trigger_and_after_its_tag) {
   EXPECT_EQ(accepts(grammar, "call <f>12"), false);
   EXPECT_EQ(accepts(grammar, "call <f>x"), false);
   EXPECT_EQ(accepts(grammar, "call <f "), false);
+  EXPECT_EQ(accepts(grammar, "call <f <f>1</f>"), false);
   EXPECT_EQ(accepts(grammar, "call <f>1</f><g"), false);
   EXPECT_EQ(accepts(grammar, "half \xC3"), false);
 }

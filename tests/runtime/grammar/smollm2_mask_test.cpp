@@ -85,8 +85,9 @@ TEST(smollm2_mask, a_json_mask_holds_for_each_token) {
 
 TEST(smollm2_mask, masks_of_bounded_and_narrow_texts_hold_for_each_token) {
   check_masks(
-      R"(root ::= [^"\x00-\x1f]{0,12} "\"" | ([A-Za-z ]{3,9} ";"){2} | [\u00e9-\U0001F600a-z]* "." | "#" .{0,3})",
-      {"hello world\"", "abc;the word;", "\xC3\xA9t\xC3\xA9\xF0\x9F\x98\x80.", "#\xF0\x9F\x98\x80\xC3\xA9"});
+      R"(root ::= [^"\x00-\x1f]{0,12} "\"" | ([A-Za-z ]{3,9} ";"){2} | [\u00e9-\U0001F600a-z]* "." | "#" .{0,3} | "%" [A-Za-z ]{3} ("x" | "Y1")* ".")",
+      {"hello world\"", "abc;the word;", "\xC3\xA9t\xC3\xA9\xF0\x9F\x98\x80.", "#\xF0\x9F\x98\x80\xC3\xA9",
+       "%theY1x."});
 }
 
 TEST(smollm2_mask, forced_tokens_are_the_tokenizers_own_and_end_before_what_is_open) {
