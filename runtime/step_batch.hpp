@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/boxed.hpp"
 #include "runtime/kv_cache/block_copy.hpp"
 #include "runtime/request.hpp"
 #include "runtime/stream.hpp"
@@ -16,7 +17,8 @@ namespace troupe {
 // Steps planned and not committed: no more than this many, whatever the limits say.
 inline constexpr std::int32_t most_steps_in_flight = 32;
 
-// The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length).
+// The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length) of
+// what the device reads.
 struct sequence_rows {
   request_id id = 0;
   std::int32_t first_row = 0;
@@ -31,7 +33,7 @@ struct sample_row {
   std::int32_t row = 0;
   std::int32_t position = 0;
   std::int32_t num_generated = 0;  // output tokens before this one
-  std::shared_ptr<const sampling_params> sampling = {};
+  std::shared_ptr<const sampling_params> sampling = {};  // in a step_batch not an owner: see keeps_sampling
   std::int32_t prompt_length = 0;
   std::vector<token_id> history = {};  // prompt + output so far; empty unless sampling->needs_history()
 };
@@ -51,7 +53,6 @@ struct batch_rows {
   std::vector<std::int32_t> positions;   // [rows]
   std::vector<std::int32_t> slots;       // [rows] block * block_size + offset: where the row's K and V are stored
   std::vector<sequence_rows> sequences;  // rows of a sequence are contiguous, positions ascending
-  std::vector<std::int32_t> block_tables;
   std::vector<sample_row> samples;  // at most one per sequence, ordered by row
   std::vector<prompt_logprob_row> prompt_logprobs;
   std::vector<block_copy> copies;  // whole blocks, copied in order before any row is written
@@ -80,13 +81,16 @@ struct fed_history {
 struct step_batch : batch_rows {
   std::vector<fed_row> fed_rows;
   std::vector<fed_history> fed_histories;
+  std::vector<const std::int32_t*> tables;        // [sequences] of table_length blocks each
+  std::shared_ptr<const void> keeps_tables;    // what these point into, and ...
+  std::shared_ptr<const void> keeps_sampling;  // ... what the samples' parameters point into
 };
 using step_batch_ptr = std::shared_ptr<const step_batch>;
 
 struct sampled_token {
   request_id id = 0;
   token_id token = 0;
-  std::optional<token_logprobs> logprobs = {};
+  boxed<token_logprobs> logprobs = {};
 };
 
 struct step_result {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/boxed.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 
@@ -50,7 +51,7 @@ struct token_event {
   std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
   std::vector<token_logprobs> prompt_logprobs =
       {};  // [prompt - 1], once, with the first token, where asked for
-  std::optional<finished> end = {};
+  boxed<finished> end = {};
 };
 using token_batch = std::vector<token_event>;
 using token_batch_ptr = std::shared_ptr<const token_batch>;

@@ -11,7 +11,8 @@ std::int32_t blocks_of(std::int32_t tokens, std::int32_t block_size) {
 }
 
 // Context blocks of a sequence: before a prompt's first row, up to a decode's own.
-std::int32_t context_blocks(const batch_rows& batch, const sequence_rows& sequence, std::int32_t block_size) {
+std::int32_t context_blocks(const device_batch& batch, const sequence_rows& sequence,
+                            std::int32_t block_size) {
   const std::int32_t first = batch.positions[static_cast<std::size_t>(sequence.first_row)];
   return blocks_of(sequence.num_rows == 1 ? first + 1 : first, block_size);
 }
@@ -23,7 +24,7 @@ bool remember(std::set<Shape>& seen, const Shape& shape, std::size_t most) {
 
 }  // namespace
 
-step_shape shape_of(const batch_rows& batch, std::int32_t block_size) {
+step_shape shape_of(const device_batch& batch, std::int32_t block_size) {
   step_shape shape;
   for (const sequence_rows& sequence : batch.sequences) {
     if (sequence.num_rows == 0) continue;
@@ -35,7 +36,7 @@ step_shape shape_of(const batch_rows& batch, std::int32_t block_size) {
   return shape;
 }
 
-unified_bucket unified_shape_of(const batch_rows& batch, std::int32_t block_size,
+unified_bucket unified_shape_of(const device_batch& batch, std::int32_t block_size,
                                 std::vector<std::int32_t>& blocks) {
   unified_bucket shape;
   blocks.clear();
@@ -68,7 +69,7 @@ step_buckets::step_buckets(const bucket_plan& plan, std::int32_t block_size)
       decodes_(plan.decode),
       unified_(plan.unified) {}
 
-step_placement step_buckets::place(const batch_rows& batch) {
+step_placement step_buckets::place(const device_batch& batch) {
   step_placement placement;
   if (!has_any_) return placement;
   const auto look_up = [](const auto& table, const auto& shape, auto& found, auto& beyond) {

@@ -7,7 +7,7 @@
 
 #include "runtime/bucketing/bucket_table.hpp"
 #include "runtime/bucketing/make_buckets.hpp"
-#include "runtime/step_batch.hpp"
+#include "runtime/executor/device_batch.hpp"
 
 namespace troupe {
 
@@ -18,11 +18,11 @@ struct step_shape {
 
   friend auto operator<=>(const step_shape&, const step_shape&) = default;
 };
-step_shape shape_of(const batch_rows& batch, std::int32_t block_size);
+step_shape shape_of(const device_batch& batch, std::int32_t block_size);
 
 // The step as unified attention sees it. A context block is shared where more than one row reads it: one that
 // several tables hold, or one before a prompt's rows. `blocks` is work space.
-unified_bucket unified_shape_of(const batch_rows& batch, std::int32_t block_size,
+unified_bucket unified_shape_of(const device_batch& batch, std::int32_t block_size,
                                 std::vector<std::int32_t>& blocks);
 
 // The buckets of one step, or its shapes where there is none: those run as they are.
@@ -46,7 +46,7 @@ class step_buckets {
   step_buckets(const bucket_plan& plan, std::int32_t block_size);
 
   bool empty() const { return !has_any_; }
-  step_placement place(const batch_rows& batch);
+  step_placement place(const device_batch& batch);
 
   // Steps take the next larger bucket from now on.
   void remove_prompt(const bucket& which) { prompts_.remove(which); }

@@ -8,6 +8,8 @@ namespace troupe {
 inline constexpr std::int32_t no_slot = -1;
 inline constexpr std::int32_t no_block = -1;
 
-struct device_batch : batch_rows {};
+struct device_batch : batch_rows {
+  std::vector<std::int32_t> block_tables;  // of all sequences, one behind another
+};
 
 }  // namespace troupe

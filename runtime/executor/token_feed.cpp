@@ -1,5 +1,6 @@
 #include "runtime/executor/token_feed.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace troupe {
@@ -36,7 +37,7 @@ const device_batch& token_feed::resolve(const step_batch& batch) {
   assign(batch_.positions, batch.positions);
   assign(batch_.slots, batch.slots);
   assign(batch_.sequences, batch.sequences);
-  assign(batch_.block_tables, batch.block_tables);
+  gather_tables(batch);
   assign(batch_.samples, batch.samples);
   assign(batch_.prompt_logprobs, batch.prompt_logprobs);
   assign(batch_.copies, batch.copies);
@@ -46,6 +47,16 @@ const device_batch& token_feed::resolve(const step_batch& batch) {
     sample.history[static_cast<std::size_t>(fed.index)] = find(fed.from);
   }
   return batch_;
+}
+
+void token_feed::gather_tables(const step_batch& batch) {
+  std::size_t total = 0;
+  for (const sequence_rows& rows : batch.sequences) total += static_cast<std::size_t>(rows.table_length);
+  batch_.block_tables.resize(total);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const sequence_rows& rows = batch.sequences[i];
+    std::copy_n(batch.tables[i], rows.table_length, batch_.block_tables.begin() + rows.table_offset);
+  }
 }
 
 void token_feed::remember(const step_result& result) {

@@ -25,6 +25,7 @@ class token_feed {
     std::vector<token_id> tokens;
   };
   token_id find(const token_source& source) const;
+  void gather_tables(const step_batch& batch);
 
   std::array<sampled_step, most_steps_in_flight> steps_;  // a ring by step number
   device_batch batch_;

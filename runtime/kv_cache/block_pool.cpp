@@ -4,13 +4,28 @@
 
 #include <algorithm>
 
+#include "runtime/prefetch.hpp"
+
 namespace troupe {
 
 std::int32_t block_pool::take() {
   const std::int32_t block = queue_.pop_front();
   if (index_.contains(block)) evict(block);
+  prefetch_next();
   references_[static_cast<std::size_t>(block)] = 1;
   return block;
+}
+
+// Blocks are taken one after another: what the next ones need is asked for now. The front's hash is there by
+// the time it is looked at, since it was second before.
+void block_pool::prefetch_next() const {
+  if (queue_.size() < 2) return;
+  const std::int32_t front = queue_.front();
+  const std::int32_t second = queue_.next_of(front);
+  index_.prefetch_bucket(front);
+  index_.prefetch_entry(second);
+  queue_.prefetch_link(second);
+  prefetch_line(&references_[static_cast<std::size_t>(second)]);
 }
 
 // The only place where a cached content is lost for want of room: a lower tier of memory would take it over

@@ -50,6 +50,7 @@ class block_pool {
   std::string check(std::span<const std::int32_t> expected) const;
 
  private:
+  void prefetch_next() const;
   void evict(std::int32_t block);
   void forget_cached(std::int32_t block);
   std::string check_queue() const;

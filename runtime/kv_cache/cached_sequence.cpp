@@ -16,7 +16,7 @@ void cached_sequence::clear(request_id new_id) {
 }
 
 void cached_sequence::forget_blocks() {
-  table.clear();
+  table = {};
   first_step = 0;
   num_cached = 0;
   copied_from.reset();

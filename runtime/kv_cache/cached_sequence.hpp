@@ -6,40 +6,43 @@
 #include <vector>
 
 #include "runtime/kv_cache/block_hash.hpp"
+#include "runtime/kv_cache/block_table.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
 
-struct cached_sequence {
+// What is looked at in every step comes first, in two cache lines.
+struct alignas(64) cached_sequence {
   request_id id = 0;
+  std::int32_t place = 0;  // its own, in the manager's pool
+  bool in_use = false;     // else it is kept for its memory
+  bool added = false;      // its tokens are known here; else it is only given blocks
+  bool queued = false;     // waits for index_blocks()
+  bool outdated = false;   // its K and V are older than a reset: others must not find them
 
-  bool added = false;                  // its tokens are known here; else it is only given blocks
-  std::int32_t known = 0;              // tokens known: prompt + appended
-  std::vector<block_hash> chain = {};  // its scope's hash, then one per full block hashed so far; empty: none
-  std::vector<token_id> tail = {};     // the known tokens after the hashed ones
-  bool queued = false;                 // waits for index_blocks()
-  bool preempted = false;
-
-  std::vector<std::int32_t> table = {};   // empty before the first grant and after a preemption
-  std::optional<request_id> parent = {};  // whose blocks it shares at its first grant
-  std::uint64_t first_step = 0;           // of the first grant
-  std::int32_t num_cached = 0;            // found then
-  std::optional<std::int32_t> copied_from =
-      {};  // then: the block whose copy is table[num_cached / block_size]
-
+  block_table table = {};       // empty before the first grant and after a preemption
   std::int32_t stored = 0;      // leading tokens whose K and V committed steps have written, at least
   std::int32_t published = 0;   // leading blocks that others can find
-  bool outdated = false;        // its K and V are older than a reset: others must not find them
   std::uint64_t last_step = 0;  // the last that it had a grant for
   // Beside `stored`: the first `planned` tokens are stored once step `planned_step` is committed.
-  std::int32_t planned = 0;
   std::uint64_t planned_step = 0;
+  std::int32_t planned = 0;
+  std::int32_t num_cached = 0;         // found at the first grant
+  std::uint64_t first_step = 0;        // of the first grant
+  std::vector<block_hash> chain = {};  // its scope's hash, then one per full block hashed so far; empty: none
+
+  std::vector<token_id> tail = {};  // the known tokens after the hashed ones
+  std::int32_t known = 0;           // tokens known: prompt + appended
+  bool preempted = false;
+  std::optional<request_id> parent = {};  // whose blocks it shares at its first grant
+  // Then: the block whose copy is table[num_cached / block_size].
+  std::optional<std::int32_t> copied_from = {};
 
   std::int32_t num_hashed() const { return chain.empty() ? 0 : static_cast<std::int32_t>(chain.size()) - 1; }
 
   // Forgets everything but the memory it has.
   void clear(request_id new_id);
-  // Its blocks are gone; tokens and hashes stay.
+  // Its blocks are gone, and so is its table; tokens and hashes stay.
   void forget_blocks();
   // Takes note of a demand of step `step` that says `computed` tokens are stored by the steps before it, when
   // all steps up to `committed` are over.

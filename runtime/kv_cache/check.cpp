@@ -8,11 +8,11 @@ namespace troupe {
 
 std::string kv_cache_manager::check() const {
   std::vector<std::int32_t> holders(static_cast<std::size_t>(num_blocks()), 0);
-  const auto hold = [&](const std::vector<std::int32_t>& table) {
+  const auto hold = [&](const block_table& table) {
     for (const std::int32_t block : table) ++holders[static_cast<std::size_t>(block)];
   };
   for (const auto& [id, who] : sequences_) hold(who->table);
-  for (const pending_drop& given : pending_) hold(given.blocks);
+  for (const pending_drop& given : pending_) hold(given.table);
   if (std::string wrong = pool_.check(holders); !wrong.empty()) return wrong;
   for (const auto& [id, who] : sequences_) {
     if (std::string wrong = check_sequence(*who); !wrong.empty())

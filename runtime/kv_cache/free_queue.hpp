@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/prefetch.hpp"
+
 namespace troupe {
 
 class free_queue {
@@ -13,6 +15,11 @@ class free_queue {
   explicit free_queue(std::int32_t num_blocks);
 
   std::int32_t size() const { return size_; }
+  // Only while size() > 0.
+  std::int32_t front() const { return links_[end()].next; }
+  // Only for a block that is in the queue and not the last.
+  std::int32_t next_of(std::int32_t block) const { return links_[static_cast<std::size_t>(block)].next; }
+  void prefetch_link(std::int32_t block) const { prefetch_line(&links_[static_cast<std::size_t>(block)]); }
   // Only while size() > 0.
   std::int32_t pop_front();
   // Only for a block that is not in the queue.

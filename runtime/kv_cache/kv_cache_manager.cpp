@@ -12,19 +12,23 @@ kv_cache_manager::kv_cache_manager(const kv_cache_options& wanted)
 
 cached_sequence* kv_cache_manager::find(request_id id) const {
   const auto found = sequences_.find(id);
-  return found == sequences_.end() ? nullptr : found->second.get();
+  return found == sequences_.end() ? nullptr : found->second;
+}
+
+cached_sequence* kv_cache_manager::find(request_id id, std::int32_t place) const {
+  if (place < 0 || place >= all_sequences_.size()) return find(id);
+  cached_sequence& who = all_sequences_[place];
+  return who.in_use && who.id == id ? &who : find(id);
 }
 
 cached_sequence& kv_cache_manager::find_or_make(request_id id) {
-  auto& entry = sequences_[id];
-  if (entry) return *entry;
-  if (spare_sequences_.empty()) {
-    entry = std::make_unique<cached_sequence>();
-  } else {
-    entry = std::move(spare_sequences_.back());
-    spare_sequences_.pop_back();
-  }
+  cached_sequence*& entry = sequences_[id];
+  if (entry != nullptr) return *entry;
+  const std::int32_t place = all_sequences_.take();
+  entry = &all_sequences_[place];
   entry->clear(id);
+  entry->place = place;
+  entry->in_use = true;
   return *entry;
 }
 
@@ -85,7 +89,7 @@ void kv_cache_manager::commit_step(std::uint64_t step) {
   committed_ = std::max(committed_, step);
   std::erase_if(pending_, [this](pending_drop& given) {
     if (given.last_step > committed_) return false;
-    drop_table(given.blocks);
+    drop_table(given.table);
     return true;
   });
   check_when_idle();
@@ -97,7 +101,8 @@ void kv_cache_manager::release(request_id id, std::uint64_t last_step) {
   cached_sequence& who = *found->second;
   give_up_table(who, last_step);
   if (std::exchange(who.queued, false)) std::erase(to_index_, &who);
-  spare_sequences_.push_back(std::move(found->second));
+  who.in_use = false;
+  all_sequences_.give_back(who.place);
   sequences_.erase(found);
   check_when_idle();
 }
@@ -116,7 +121,7 @@ void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_st
   if (last_step <= committed_) {
     drop_table(who.table);
   } else {
-    pending_.push_back({last_step, std::move(who.table)});
+    pending_.push_back({last_step, who.table});
   }
   who.forget_blocks();
 }
@@ -124,19 +129,17 @@ void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_st
 // It was granted blocks, but the step was not sent off with it: nobody will make the copy.
 void kv_cache_manager::forget_copy(const cached_sequence& who) {
   const auto held = std::find_if(pending_.begin(), pending_.end(), [&who](const pending_drop& given) {
-    return given.last_step == who.first_step && given.blocks.size() == 1 &&
-           given.blocks[0] == *who.copied_from;
+    return given.last_step == who.first_step && given.table.size() == 1 && given.table[0] == *who.copied_from;
   });
   if (held == pending_.end()) return;
-  drop_table(held->blocks);
+  drop_table(held->table);
   pending_.erase(held);
 }
 
 // The last block first, so that a prefix outlives what continued it.
-void kv_cache_manager::drop_table(std::vector<std::int32_t>& blocks) {
-  for (std::size_t i = blocks.size(); i > 0; --i) pool_.drop(blocks[i - 1]);
-  blocks.clear();
-  if (blocks.capacity() > 0) spare_tables_.push_back(std::move(blocks));
+void kv_cache_manager::drop_table(block_table& table) {
+  for (std::size_t i = table.size(); i > 0; --i) pool_.drop(table[i - 1]);
+  tables_->give_back(table);
 }
 
 bool kv_cache_manager::reset_prefix_cache() {
@@ -155,8 +158,8 @@ double kv_cache_manager::usage() const {
 
 std::size_t kv_cache_manager::hash_bytes() const {
   std::size_t bytes = pool_.index_bytes();
-  for (const auto& [id, who] : sequences_) bytes += who->chain.capacity() * sizeof(block_hash);
-  for (const auto& spare : spare_sequences_) bytes += spare->chain.capacity() * sizeof(block_hash);
+  for (std::int32_t place = 0; place < all_sequences_.size(); ++place)
+    bytes += all_sequences_[place].chain.capacity() * sizeof(block_hash);
   return bytes;
 }
 

@@ -16,8 +16,10 @@
 
 #include "runtime/kv_cache/block_hash.hpp"
 #include "runtime/kv_cache/block_pool.hpp"
+#include "runtime/kv_cache/block_table.hpp"
 #include "runtime/kv_cache/cached_sequence.hpp"
 #include "runtime/kv_cache/step_demand.hpp"
+#include "runtime/object_pool.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
@@ -91,7 +93,7 @@ class kv_cache_manager {
  private:
   struct pending_drop {
     std::uint64_t last_step = 0;
-    std::vector<std::int32_t> blocks;
+    block_table table;
   };
   // What a first grant finds: leading tokens, whole blocks of them to share, the rest to copy.
   struct prefix_match {
@@ -101,6 +103,8 @@ class kv_cache_manager {
   };
 
   cached_sequence* find(request_id id) const;
+  // The same, of a sequence that has been seen at `place`.
+  cached_sequence* find(request_id id, std::int32_t place) const;
   cached_sequence& find_or_make(request_id id);
   std::int32_t blocks_for(std::int32_t num_tokens) const {
     return (num_tokens + block_size_ - 1) / block_size_;
@@ -109,11 +113,12 @@ class kv_cache_manager {
   // `shared` gets the blocks to share.
   prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
                             std::vector<std::int32_t>& shared) const;
+  void prefetch_sequence(const sequence_demand& wanted) const;
   void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
   void begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
                    std::uint64_t step);
-  void extend_table(cached_sequence& who, std::int32_t num_blocks);
-  std::vector<std::int32_t> take_spare_table();
+  void extend_table(cached_sequence& who, std::int32_t num_blocks, std::uint64_t step);
+  void make_table_larger(cached_sequence& who, std::size_t num_blocks, std::uint64_t step);
   void count_first_grant(const cached_sequence& who);
   void write_grant(const cached_sequence& who, sequence_grant& grant, step_reservation& out) const;
 
@@ -121,7 +126,7 @@ class kv_cache_manager {
   void index(cached_sequence& who);
   void give_up_table(cached_sequence& who, std::uint64_t last_step);
   void forget_copy(const cached_sequence& who);
-  void drop_table(std::vector<std::int32_t>& blocks);
+  void drop_table(block_table& table);
   void check_when_idle() const;
   std::string check_sequence(const cached_sequence& who) const;
 
@@ -129,15 +134,14 @@ class kv_cache_manager {
   bool enable_prefix_caching_;
   block_pool pool_;
   block_hasher hasher_;
-  boost::unordered_flat_map<request_id, std::unique_ptr<cached_sequence>> sequences_;
+  object_pool<cached_sequence> all_sequences_;  // those in use and those kept for their memory
+  boost::unordered_flat_map<request_id, cached_sequence*> sequences_;
   std::vector<cached_sequence*> to_index_;
   std::vector<pending_drop> pending_;  // held until a step that may write or copy them is committed
   std::uint64_t committed_ = 0;
   prefix_cache_counts counts_;
 
-  // Memory that is used again.
-  std::vector<std::unique_ptr<cached_sequence>> spare_sequences_;
-  std::vector<std::vector<std::int32_t>> spare_tables_;
+  std::shared_ptr<table_memory> tables_ = std::make_shared<table_memory>();
   std::vector<std::int32_t> shared_;  // what the grant under way shares
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/kv_cache/block_hash.hpp"
+#include "runtime/prefetch.hpp"
 
 namespace troupe {
 
@@ -27,6 +28,11 @@ class prefix_index {
   void insert(std::int32_t block, const block_hash& hash);  // only for a block that is not in it
   void erase(std::int32_t block);                           // only for a block that is in it
   void clear();
+  // For an erase() of the block soon: its entry, or (where the entry is there) its bucket.
+  void prefetch_entry(std::int32_t block) const { prefetch_line(&entry_of(block)); }
+  void prefetch_bucket(std::int32_t block) const {
+    if (contains(block)) prefetch_line(&heads_[bucket_of(hash_of(block))]);
+  }
 
   std::int32_t size() const { return size_; }
   std::size_t bytes() const { return heads_.size() * sizeof(heads_[0]) + entries_.size() * sizeof(entry); }

@@ -2,15 +2,9 @@
 #include <utility>
 
 #include "runtime/kv_cache/kv_cache_manager.hpp"
+#include "runtime/prefetch.hpp"
 
 namespace troupe {
-
-namespace {
-
-// Room that a table has from the start, so that decode seldom asks for more: 8,192 tokens at 16 a block.
-constexpr std::size_t usual_table = 512;
-
-}  // namespace
 
 step_reservation kv_cache_manager::reserve_step(const step_demand& demand) {
   step_reservation reservation;
@@ -21,12 +15,14 @@ step_reservation kv_cache_manager::reserve_step(const step_demand& demand) {
 void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation& out) {
   out.step = demand.step;
   out.sequences.clear();
-  out.block_tables.clear();
+  if (out.tables != tables_) out.tables = tables_;
   out.copies.clear();
   out.cached_lengths.clear();
   bool refused = false;
-  for (const sequence_demand& wanted : demand.sequences) {
-    decide(wanted, refused, out);
+  for (std::size_t i = 0; i < demand.sequences.size(); ++i) {
+    if (i + prefetch_distance < demand.sequences.size())
+      prefetch_sequence(demand.sequences[i + prefetch_distance]);
+    decide(demand.sequences[i], refused, out);
     refused = !out.sequences.back().granted;
   }
   for (const request_id id : demand.prefix_queries) {
@@ -36,10 +32,15 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
   out.free_blocks = free_blocks();
 }
 
+void kv_cache_manager::prefetch_sequence(const sequence_demand& wanted) const {
+  if (wanted.place >= 0 && wanted.place < all_sequences_.size())
+    prefetch_lines(&all_sequences_[wanted.place], 2);
+}
+
 void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_reservation& out) {
   sequence_grant& grant = out.sequences.emplace_back();
   grant.id = wanted.id;
-  cached_sequence* who = find(wanted.id);
+  cached_sequence* who = find(wanted.id, wanted.place);
   const bool first = who == nullptr || who->table.empty();
   const std::int32_t total = blocks_for(wanted.num_tokens);
   std::int32_t needed = std::max(total - (first ? 0 : static_cast<std::int32_t>(who->table.size())), 0);
@@ -60,20 +61,21 @@ void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_
   } else {
     who->note_demand(out.step, wanted.num_computed, committed_);
     publish(*who);
-    extend_table(*who, total);
+    extend_table(*who, total, out.step);
   }
   write_grant(*who, grant, out);
 }
 
 void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
                                    std::uint64_t step) {
-  who.table = take_spare_table();
-  who.table.reserve(std::min(usual_table, static_cast<std::size_t>(pool_.num_blocks())));
+  who.table = tables_->take(std::max(static_cast<std::size_t>(num_blocks), shared_.size()));
   if (match.num_tokens > 0) {
-    for (const std::int32_t block : shared_) pool_.share(block);
-    who.table.insert(who.table.end(), shared_.begin(), shared_.end());
+    for (const std::int32_t block : shared_) {
+      pool_.share(block);
+      who.table.push_back(block);
+    }
   }
-  extend_table(who, num_blocks);
+  extend_table(who, num_blocks, step);
   who.first_step = step;
   who.last_step = step;
   who.num_cached = match.num_tokens;
@@ -84,22 +86,27 @@ void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& mat
     // Held until the copy is made: its sequence may end before.
     who.copied_from = match.copied_from;
     pool_.share(*match.copied_from);
-    pending_.push_back({step, take_spare_table()});
-    pending_.back().blocks.push_back(*match.copied_from);
+    pending_.push_back({step, tables_->take(1)});
+    pending_.back().table.push_back(*match.copied_from);
   }
   publish(who);
   count_first_grant(who);
 }
 
-void kv_cache_manager::extend_table(cached_sequence& who, std::int32_t num_blocks) {
-  while (static_cast<std::int32_t>(who.table.size()) < num_blocks) who.table.push_back(pool_.take());
+void kv_cache_manager::extend_table(cached_sequence& who, std::int32_t num_blocks, std::uint64_t step) {
+  while (static_cast<std::int32_t>(who.table.size()) < num_blocks) {
+    if (who.table.full()) make_table_larger(who, static_cast<std::size_t>(num_blocks), step);
+    who.table.push_back(pool_.take());
+  }
 }
 
-std::vector<std::int32_t> kv_cache_manager::take_spare_table() {
-  if (spare_tables_.empty()) return {};
-  std::vector<std::int32_t> table = std::move(spare_tables_.back());
-  spare_tables_.pop_back();
-  return table;
+// Steps in flight still read the smaller one: its room comes back after them. Its blocks have moved on.
+void kv_cache_manager::make_table_larger(cached_sequence& who, std::size_t num_blocks, std::uint64_t step) {
+  block_table larger = tables_->take(std::max(num_blocks, 2 * who.table.size()));
+  for (const std::int32_t block : who.table) larger.push_back(block);
+  who.table.clear();
+  pending_.push_back({step, who.table});
+  who.table = larger;
 }
 
 void kv_cache_manager::count_first_grant(const cached_sequence& who) {
@@ -114,9 +121,8 @@ void kv_cache_manager::count_first_grant(const cached_sequence& who) {
 void kv_cache_manager::write_grant(const cached_sequence& who, sequence_grant& grant,
                                    step_reservation& out) const {
   grant.granted = true;
-  grant.table_offset = static_cast<std::int32_t>(out.block_tables.size());
-  grant.table_length = static_cast<std::int32_t>(who.table.size());
-  out.block_tables.insert(out.block_tables.end(), who.table.begin(), who.table.end());
+  grant.place = who.place;
+  grant.table = who.table.blocks();
   if (who.first_step != out.step) return;
   grant.num_cached = who.num_cached;
   if (!who.copied_from) return;

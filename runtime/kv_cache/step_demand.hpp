@@ -1,12 +1,18 @@
 // What a step asks of the KV cache and what it gets. Both are reused from step to step.
 #pragma once
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "runtime/kv_cache/block_copy.hpp"
+#include "runtime/kv_cache/block_table.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
+
+// A sequence that has no grant yet.
+inline constexpr std::int32_t no_place = -1;
 
 // "After this step the sequence holds `num_tokens` tokens": idempotent, asking twice costs nothing. The first
 // demand of a sequence asks for all its known tokens, so that its cached prefix is found.
@@ -17,6 +23,7 @@ struct sequence_demand {
   // Leading tokens whose K and V the steps before this one store, those in flight included. Lets others share
   // the chunks of a prompt before its end; 0 is always safe.
   std::int32_t num_computed = 0;
+  std::int32_t place = no_place;  // where the KV cache keeps it, as its last grant said
 };
 struct step_demand {
   std::uint64_t step = 0;
@@ -28,19 +35,20 @@ struct sequence_grant {
   request_id id = 0;
   bool granted = false;
   std::int32_t blocks_needed = 0;  // where refused: how many free blocks it wanted
-  // Where granted: its whole table is block_tables[table_offset .. table_offset + table_length).
-  std::int32_t table_offset = 0;
-  std::int32_t table_length = 0;
+  // Where granted: its whole table, which may grow behind that. Valid until the last step that the sequence
+  // is released with is committed, as its blocks are.
+  std::span<const std::int32_t> table = {};
   // Leading tokens whose K and V came from the cache or from a fork: set in the step of the first grant (also
   // when that step is asked for again), less than both the known and the demanded tokens.
   std::int32_t num_cached = 0;
+  std::int32_t place = no_place;  // to be told with its next demand, which is found sooner by it
 };
 struct step_reservation {
   std::uint64_t step = 0;
   std::int32_t free_blocks = 0;  // after the grants; cached blocks that nobody uses count as free
   // One per demand, same order; all after the first refusal are refused.
   std::vector<sequence_grant> sequences = {};
-  std::vector<std::int32_t> block_tables = {};
+  std::shared_ptr<const table_memory> tables = {};  // where they are, also when the KV cache is gone
   std::vector<block_copy> copies = {};
   std::vector<std::int32_t> cached_lengths = {};  // tokens, one per prefix query
 };

@@ -75,7 +75,9 @@ tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
 
 sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens) {
   const sampling_params& params = *request.sampling;
-  auto added = std::make_unique<sequence>();
+  const std::int32_t number = sequences->take();
+  sequence* added = &(*sequences)[number];
+  added->number = number;
   added->id = request.id;
   added->prompt_length = static_cast<std::int32_t>(request.prompt.size());
   added->tokens = std::move(request.prompt);
@@ -99,9 +101,8 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   if (added->deadline) deadlines.emplace(*added->deadline, added->id);
   added->queue_deadline = request.queue_deadline;
   if (added->queue_deadline) queue_deadlines.emplace(*added->queue_deadline, added->id);
-  sequence& who = *added;
-  requests.emplace(who.id, std::move(added));
-  return who;
+  requests.emplace(added->id, added);
+  return *added;
 }
 
 }  // namespace troupe

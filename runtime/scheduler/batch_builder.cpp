@@ -14,10 +14,13 @@ class batch_builder {
 
   void add(planned_rows& planned) {
     const sequence& who = *planned.who;
-    const sequence_rows rows{who.id, num_rows_, planned.num_rows, planned.table_offset, planned.table_length};
+    const auto table_length = static_cast<std::int32_t>(planned.table.size());
+    const sequence_rows rows{who.id, num_rows_, planned.num_rows, num_blocks_, table_length};
     batch_.sequences.push_back(rows);
+    batch_.tables.push_back(planned.table.data());
+    num_blocks_ += table_length;
     add_tokens(who, rows);
-    add_places(who, rows);
+    add_places(who, rows, planned.table);
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
     planned.sampled = planned.num_rows == who.num_missing();
     num_rows_ += planned.num_rows;
@@ -38,11 +41,10 @@ class batch_builder {
     }
   }
 
-  void add_places(const sequence& who, const sequence_rows& rows) {
-    const std::int32_t* table = batch_.block_tables.data() + rows.table_offset;
+  void add_places(const sequence& who, const sequence_rows& rows, std::span<const std::int32_t> table) {
     std::int32_t* positions = batch_.positions.data() + rows.first_row;
     std::int32_t* slots = batch_.slots.data() + rows.first_row;
-    std::int32_t block = who.num_computed / block_size_;
+    auto block = static_cast<std::size_t>(who.num_computed / block_size_);
     std::int32_t offset = who.num_computed % block_size_;
     for (std::int32_t i = 0; i < rows.num_rows; ++i) {
       positions[i] = who.num_computed + i;
@@ -54,7 +56,8 @@ class batch_builder {
     }
   }
 
-  // The place of a sample keeps its memory and its sequence's parameters: most steps are much like the last.
+  // The place of a sample keeps its memory: most steps are much like the last. The parameters are the
+  // sequence's, which outlives the step: counting their holders would touch each of them twice a step.
   void add_sample(const sequence& who) {
     if (num_samples_ == batch_.samples.size()) batch_.samples.emplace_back();
     sample_row& sample = batch_.samples[num_samples_];
@@ -63,7 +66,8 @@ class batch_builder {
     sample.position = who.num_tokens() + who.num_pending();
     sample.num_generated = sample.position - who.prompt_length;
     sample.prompt_length = who.prompt_length;
-    if (sample.sampling != who.sampling) sample.sampling = who.sampling;
+    sample.sampling =
+        std::shared_ptr<const sampling_params>(std::shared_ptr<const void>(), who.sampling.get());
     sample.history.clear();
     if (who.needs_history) add_history(who, sample);
     ++num_samples_;
@@ -95,6 +99,7 @@ class batch_builder {
   step_batch& batch_;
   std::int32_t block_size_;
   std::int32_t num_rows_ = 0;
+  std::int32_t num_blocks_ = 0;
   std::size_t num_samples_ = 0;
 };
 
@@ -109,12 +114,11 @@ void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
   batch.positions.resize(num_rows);
   batch.slots.resize(num_rows);
   batch.sequences.clear();
+  batch.tables.clear();
   batch.prompt_logprobs.clear();
   batch.fed_rows.clear();
   batch.fed_histories.clear();
-  // As much room as where they come from: that grows in leaps, an assignment would grow by a block a step.
-  batch.block_tables.reserve(reservation.block_tables.capacity());
-  batch.block_tables = reservation.block_tables;
+  if (batch.keeps_tables != reservation.tables) batch.keeps_tables = reservation.tables;
   batch.copies = reservation.copies;
   batch_builder builder(batch, block_size);
   for (planned_rows& rows : planned) builder.add(rows);

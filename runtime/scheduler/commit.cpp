@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/prefetch.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -14,9 +15,17 @@ bool contains(const std::vector<token_id>& ids, token_id id) {
 
 enum class token_end { none, end_token, stop_token, length };
 
-// What the newest token of the sequence ends, if anything; in vLLM's order: end token, stop token, length.
-token_end end_by_token(const sequence& who, const std::vector<token_id>& end_tokens) {
-  const token_id token = who.tokens.back();
+// The sequences ahead of row `i`, and where their next token is written.
+void prefetch_rows(const schedule_batch& rows, std::size_t i) {
+  if (i + 2 * prefetch_distance < rows.size()) prefetch_lines(rows[i + 2 * prefetch_distance].who, 3);
+  if (i + prefetch_distance >= rows.size()) return;
+  const sequence& soon = *rows[i + prefetch_distance].who;
+  prefetch_line(soon.tokens.data() + soon.tokens.size());
+}
+
+// What `token`, the newest of the sequence, ends, if anything; in vLLM's order: end token, stop token,
+// length.
+token_end end_by_token(const sequence& who, token_id token, const std::vector<token_id>& end_tokens) {
   if (who.num_generated() > who.min_tokens) {
     if (!who.ignores_end && contains(end_tokens, token)) return token_end::end_token;
     if (who.has_stop_tokens && contains(who.sampling->stop_token_ids, token)) return token_end::stop_token;
@@ -48,6 +57,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   std::size_t sample = 0;
   std::size_t prompt_row = 0;
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
+    prefetch_rows(done.rows, i);
     const planned_rows& rows = done.rows[i];
     sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
@@ -76,7 +86,7 @@ void scheduler::state::commit_token(sequence& who, const sampled_token& sampled,
   event.tokens.push_back(sampled.token);
   if (sampled.logprobs) event.logprobs.push_back(*sampled.logprobs);
   append_to_cache(who, output);
-  const token_end by = end_by_token(who, limits.end_tokens);
+  const token_end by = end_by_token(who, sampled.token, limits.end_tokens);
   if (by == token_end::none) return;
   event.end.emplace();
   event.end->tokens = who.tokens_used();

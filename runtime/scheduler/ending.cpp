@@ -21,7 +21,7 @@ block_release scheduler::state::retire(sequence& who) {
     if (refused.who == &who) refused = {};
   }
   waiting->finished(who);
-  retired.push_back(std::move(found->second));
+  retired.push_back(&who);
   requests.erase(found);
   return {who.id, who.last_step, false};
 }
@@ -33,7 +33,13 @@ void scheduler::state::return_blocks(const sequence& who) {
 
 void scheduler::state::forget_retired() {
   if (is_planned || retired.empty()) return;
-  std::erase_if(retired, [this](const auto& who) { return who->last_step <= committed; });
+  std::erase_if(retired, [this](sequence* who) {
+    if (who->last_step > committed) return false;
+    const std::int32_t number = who->number;
+    *who = {};
+    sequences->give_back(number);
+    return true;
+  });
 }
 
 scheduler_output scheduler::state::end(request_id id, finish_reason reason, std::optional<error> failure) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/prefetch.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -23,7 +24,9 @@ step_demand_ptr scheduler::state::plan() {
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = limits.max_num_batched_tokens;
   prefilling.clear();
-  for (sequence* who : running) {
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    if (i + prefetch_distance < running.size()) prefetch_lines(running[i + prefetch_distance], 3);
+    sequence* who = running[i];
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {
       prefilling.push_back(who);
@@ -108,7 +111,8 @@ step_demand_ptr scheduler::state::demand_planned() {
   prefix_queries = demand->prefix_queries;
   for (const schedule_batch* batch : {&planned, &joining})
     for (const planned_rows& rows : *batch)
-      demand->sequences.push_back({rows.who->id, rows.num_tokens, rows.keep_free, rows.who->num_computed});
+      demand->sequences.push_back(
+          {rows.who->id, rows.num_tokens, rows.keep_free, rows.who->num_computed, rows.who->place});
   return demand;
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/prefetch.hpp"
 #include "runtime/scheduler/batch_builder.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
@@ -56,10 +57,12 @@ void scheduler::state::take_grants(const step_reservation& reservation) {
       const sequence_grant& grant = reservation.sequences[next++];
       rows.granted = grant.granted;
       rows.blocks_needed = grant.blocks_needed;
-      rows.table_offset = grant.table_offset;
-      rows.table_length = grant.table_length;
+      rows.table = grant.table;
       rows.num_cached = grant.num_cached;
-      if (grant.granted) rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
+      if (!grant.granted) continue;
+      rows.who->place = grant.place;
+      prefetch_line(rows.table.data() + rows.who->num_computed / limits.block_size);
+      rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
     }
     batch->filter_unfinished();
   }
@@ -100,6 +103,7 @@ void scheduler::state::send_off(const step_reservation& reservation, resolved_st
   step_in_flight& flight = flights.push();
   flight.step = step;
   flight.batch = batches.take();
+  if (flight.batch->keeps_sampling != sequences) flight.batch->keeps_sampling = sequences;
   build_batch(*flight.batch, step, planned, reservation, limits.block_size);
   std::int32_t sample = 0;
   for (planned_rows& rows : planned) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/scheduler/sequence.hpp"
@@ -18,8 +19,7 @@ struct planned_rows {
   // What the reservation said.
   bool granted = false;
   std::int32_t blocks_needed = 0;  // where refused
-  std::int32_t table_offset = 0;
-  std::int32_t table_length = 0;
+  std::span<const std::int32_t> table = {};
   std::int32_t num_cached = 0;
   bool sampled = false;  // once it is in a step: whether its last row is sampled
 };

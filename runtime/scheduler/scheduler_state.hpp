@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/object_pool.hpp"
 #include "runtime/scheduler/new_token_ratio.hpp"
 #include "runtime/scheduler/recycler.hpp"
 #include "runtime/scheduler/schedule_batch.hpp"
@@ -88,26 +89,28 @@ struct scheduler::state {
   }
 
   scheduler_limits limits;
-  std::unordered_map<request_id, std::unique_ptr<sequence>> requests;
+  // Shared with the batches, whose samples point to the sequences' parameters.
+  std::shared_ptr<object_pool<sequence>> sequences = std::make_shared<object_pool<sequence>>();
+  std::unordered_map<request_id, sequence*> requests;
   std::vector<sequence*> running;  // in the order of admission
   std::unique_ptr<waiting_queue> waiting;
   std::size_t num_held = 0;  // waiting ones that share another's prompt
   std::set<std::pair<steady_time, request_id>> deadlines;
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 
-  bool is_planned = false;            // a plan is open: its demand has no answer yet
-  std::uint64_t step = 0;             // the number of the last plan
-  std::uint64_t committed = 0;        // the last step that is over
+  bool is_planned = false;                 // a plan is open: its demand has no answer yet
+  std::uint64_t step = 0;                  // the number of the last plan
+  std::uint64_t committed = 0;             // the last step that is over
   std::vector<request_id> prefix_queries;  // of the plan that is open
-  schedule_batch planned;             // of the open plan: running sequences ...
-  schedule_batch joining;             // ... and waiting ones
-  std::vector<sequence*> prefilling;  // work space of a plan
+  schedule_batch planned;                  // of the open plan: running sequences ...
+  schedule_batch joining;                  // ... and waiting ones
+  std::vector<sequence*> prefilling;       // work space of a plan
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;
-  std::vector<std::unique_ptr<sequence>> retired;  // ended, but named by a plan or a step in flight
-  std::vector<block_release> owed_releases;        // of a preemption during plan()
-  bool room_came_back = false;                     // since the open plan was made
+  std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
+  std::vector<block_release> owed_releases;  // of a preemption during plan()
+  bool room_came_back = false;               // since the open plan was made
 
   struct {
     sequence* who = nullptr;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kv_cache/step_demand.hpp"
 #include "runtime/request.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
@@ -14,7 +15,7 @@
 namespace troupe {
 
 // What the scheduler looks at in every step comes first: a step reads two or three cache lines of a sequence.
-struct sequence {
+struct alignas(64) sequence {
   request_id id = 0;
   std::vector<token_id> tokens = {};  // prompt + output, as far as it is known
   std::int32_t prompt_length = 0;
@@ -25,6 +26,7 @@ struct sequence {
   std::int32_t num_reserved = 0;  // leading tokens that its blocks have room for
   std::int32_t num_indexed = 0;   // tokens that the KV cache knows of
   std::int32_t index_at = 0;      // how many there are when it is told the next ones
+  std::int32_t place = no_place;  // where the KV cache keeps it
   bool running = false;
   bool ended = false;  // no longer in the request table; a plan or a step may still name it
   bool ignores_end = false;
@@ -37,7 +39,8 @@ struct sequence {
   // Who samples the tokens after the known ones, in order: one for each sample in flight.
   boost::container::small_vector<token_source, 2> pending = {};
 
-  std::uint64_t ticket = 0;  // order of arrival
+  std::int32_t number = 0;         // its own, in the scheduler's pool
+  std::uint64_t ticket = 0;        // order of arrival
   std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
   std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
   std::int32_t priority = 0;

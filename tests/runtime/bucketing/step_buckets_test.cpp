@@ -12,8 +12,8 @@ struct part {
   std::vector<std::int32_t> table = {};
 };
 
-batch_rows batch_of(const std::vector<part>& parts, std::int32_t block_size) {
-  batch_rows batch;
+device_batch batch_of(const std::vector<part>& parts, std::int32_t block_size) {
+  device_batch batch;
   std::int32_t next_block = 1000;
   for (part each : parts) {
     while (static_cast<std::int32_t>(each.table.size()) * block_size < each.tokens)

@@ -35,6 +35,19 @@ TEST(token_feed, fills_in_what_earlier_steps_have_sampled_and_leaves_the_rest) {
   EXPECT_EQ(rows.copies[0].to, 2);
 }
 
+TEST(token_feed, gathers_the_tables_that_a_step_names_where_they_stand) {
+  const std::vector<std::int32_t> first{4, 9, 2, 77};  // grown by one since the step was made
+  const std::vector<std::int32_t> second{5};
+  step_batch batch;
+  batch.sequences = {{1, 0, 1, 0, 3}, {2, 1, 1, 3, 1}};
+  batch.tables = {first.data(), second.data()};
+  token_feed feed;
+  EXPECT_EQ(feed.resolve(batch).block_tables, (std::vector<std::int32_t>{4, 9, 2, 5}));
+  batch.sequences.pop_back();
+  batch.tables.pop_back();
+  EXPECT_EQ(feed.resolve(batch).block_tables, (std::vector<std::int32_t>{4, 9, 2}));
+}
+
 TEST(token_feed, keeps_as_many_steps_as_may_be_in_flight) {
   token_feed feed;
   step_batch batch;

@@ -10,9 +10,8 @@ namespace {
 using tokens = std::vector<token_id>;
 
 std::vector<std::int32_t> table_of(const step_reservation& reservation, std::size_t i) {
-  const sequence_grant& grant = reservation.sequences[i];
-  const auto begin = reservation.block_tables.begin() + grant.table_offset;
-  return {begin, begin + grant.table_length};
+  const std::span<const std::int32_t> table = reservation.sequences[i].table;
+  return {table.begin(), table.end()};
 }
 
 // Request 1 has computed a prompt and sampled its first token; 2 and 3 are its forks.
@@ -85,7 +84,7 @@ TEST_P(fork, never_shares_what_the_parent_has_generated) {
   }
   cache.reserve_step({20, {{2, 9}}}, reservation);
   EXPECT_EQ(reservation.sequences[0].num_cached, 8);
-  EXPECT_EQ(reservation.sequences[0].table_length, 3);
+  EXPECT_EQ(reservation.sequences[0].table.size(), 3U);
 }
 
 TEST_P(fork, the_copied_block_is_held_until_the_copy_is_made) {

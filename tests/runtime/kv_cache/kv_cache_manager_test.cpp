@@ -11,9 +11,8 @@ namespace troupe {
 namespace {
 
 std::vector<std::int32_t> table_of(const step_reservation& reservation, std::size_t i) {
-  const sequence_grant& grant = reservation.sequences[i];
-  const auto begin = reservation.block_tables.begin() + grant.table_offset;
-  return {begin, begin + grant.table_length};
+  const std::span<const std::int32_t> table = reservation.sequences[i].table;
+  return {table.begin(), table.end()};
 }
 
 TEST(kv_cache_manager, grants_the_blocks_that_the_tokens_need_and_no_more) {

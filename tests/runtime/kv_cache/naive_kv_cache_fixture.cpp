@@ -83,14 +83,13 @@ std::string naive_kv_cache::judge_grant(const sequence_demand& wanted, const ste
   if (refused)
     return grant.blocks_needed == needed ? "" : fmt::format("says {}, needs {}", grant.blocks_needed, needed);
 
-  if (grant.table_length != std::max(total, static_cast<std::int32_t>(who.table.size())))
+  if (grant.table.size() != std::max(static_cast<std::size_t>(total), who.table.size()))
     return "another length";
   if (grant.num_cached != cached) return fmt::format("found {} tokens, not {}", grant.num_cached, cached);
-  const auto begin = answer.block_tables.begin() + grant.table_offset;
-  const std::vector<std::int32_t> table(begin, begin + grant.table_length);
+  const std::vector<std::int32_t> table(grant.table.begin(), grant.table.end());
   if (!std::equal(who.table.begin(), who.table.end(), table.begin())) return "the table has changed";
   if (first) {
-    if (std::string wrong = judge_shared(who, grant, answer); !wrong.empty()) return wrong;
+    if (std::string wrong = judge_shared(who, grant); !wrong.empty()) return wrong;
     for (std::int32_t b = 0; b < cached / block_size_; ++b) ++at(table[static_cast<std::size_t>(b)]).holders;
     who.table.assign(table.begin(), table.begin() + cached / block_size_);
     who.stored = cached / block_size_ * block_size_;
@@ -121,10 +120,9 @@ std::string naive_kv_cache::judge_grant(const sequence_demand& wanted, const ste
   return {};
 }
 
-std::string naive_kv_cache::judge_shared(const naive_sequence& who, const sequence_grant& grant,
-                                         const step_reservation& answer) const {
+std::string naive_kv_cache::judge_shared(const naive_sequence& who, const sequence_grant& grant) const {
   for (std::int32_t b = 0; b < grant.num_cached / block_size_; ++b) {
-    const std::int32_t block = answer.block_tables[static_cast<std::size_t>(grant.table_offset + b)];
+    const std::int32_t block = grant.table[static_cast<std::size_t>(b)];
     const prefix_key content = who.prefixes[static_cast<std::size_t>((b + 1) * block_size_) - 1];
     const bool by_parent = who.parent && sequences.contains(*who.parent) &&
                            static_cast<std::size_t>(b) < sequences.at(*who.parent).table.size() &&

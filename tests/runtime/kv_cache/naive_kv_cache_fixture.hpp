@@ -61,8 +61,7 @@ class naive_kv_cache {
   std::int32_t found_at_parent(const naive_sequence& who, std::int32_t limit) const;
   std::string judge_grant(const sequence_demand& wanted, const step_reservation& answer, std::size_t i,
                           bool& refused);
-  std::string judge_shared(const naive_sequence& who, const sequence_grant& grant,
-                           const step_reservation& answer) const;
+  std::string judge_shared(const naive_sequence& who, const sequence_grant& grant) const;
   std::string take(std::int32_t chosen);
   void publish(naive_sequence& who);
   void drop(const std::vector<std::int32_t>& table);

@@ -36,7 +36,10 @@ struct prefix_caching : testing::Test {
     cache.reserve_step({++step, {{id, num_tokens, keep_free, num_computed}}}, reservation);
     return reservation.sequences[0];
   }
-  table granted() const { return reservation.block_tables; }
+  table granted() const {
+    const auto blocks = reservation.sequences[0].table;
+    return {blocks.begin(), blocks.end()};
+  }
 
   // A prompt in one step, up to the commit of its first output token.
   sequence_grant prefill(request_id id, const tokens& prompt, const prefix_scope& scope = {},
@@ -375,8 +378,9 @@ TEST_F(prefix_caching, at_most_one_block_less_a_token_of_a_sequence_is_idle) {
     for (std::int32_t length = 2; length <= 64; ++length) {
       const sequence_grant grant = reserve(1, length, length - 1);
       commit(1, length);
-      EXPECT_GE(grant.table_length * block_size, length);
-      EXPECT_LT(grant.table_length * block_size - length, block_size);
+      const auto room = static_cast<std::int32_t>(grant.table.size()) * block_size;
+      EXPECT_GE(room, length);
+      EXPECT_LT(room - length, block_size);
     }
   }
 }

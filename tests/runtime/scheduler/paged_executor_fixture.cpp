@@ -110,7 +110,9 @@ std::string batch_fault(const step_batch& batch, std::int32_t block_size, std::i
 
   std::int32_t next_row = 0;
   std::set<request_id> ids;
-  for (const sequence_rows& rows : batch.sequences) {
+  if (batch.tables.size() != batch.sequences.size()) return "a sequence has no table";
+  for (std::size_t s = 0; s < batch.sequences.size(); ++s) {
+    const sequence_rows& rows = batch.sequences[s];
     if (!ids.insert(rows.id).second) return "a sequence stands there twice";
     if (rows.first_row != next_row || rows.num_rows < 1) return "rows are not contiguous";
     next_row += rows.num_rows;
@@ -119,7 +121,7 @@ std::string batch_fault(const step_batch& batch, std::int32_t block_size, std::i
       if (i > 0 && batch.positions[row] != batch.positions[row - 1] + 1) return "positions are not ascending";
       const std::int32_t entry = batch.positions[row] / block_size;
       if (entry >= rows.table_length) return "the block table is too short";
-      const std::int32_t block = batch.block_tables[static_cast<std::size_t>(rows.table_offset + entry)];
+      const std::int32_t block = batch.tables[s][entry];
       if (block < 0 || block >= num_blocks) return "no such block";
       if (batch.slots[row] != block * block_size + batch.positions[row] % block_size) return "a wrong slot";
     }
