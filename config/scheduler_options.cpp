@@ -22,6 +22,9 @@ std::vector<option> scheduler_options() {
                   "Who runs first; fcfs: who came first, priority: the lowest number, which also preempts, "
                   "lpm: the longest cached prefix, drr: tenants in turn, by tokens",
                   {"fcfs", "priority", "lpm", "drr"}),
+      number_option("priority_patience", group::engine, &settings::priority_patience, 0, 1'000'000,
+                    "Admissions after which a waiting request goes before all lower numbers under the "
+                    "priority policy; 0: never"),
       switch_option("async_scheduling", group::engine, &settings::async_scheduling,
                     "Plan one more step while others run; the same tokens either way"),
       number_option("num_scheduler_steps", group::engine, &settings::num_scheduler_steps, 1, 16,

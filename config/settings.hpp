@@ -27,6 +27,7 @@ struct settings : bucketing_settings {
   std::int32_t max_num_queued_requests = 1024;
   std::chrono::milliseconds queue_timeout{0};  // 0: none
   std::string scheduling_policy = "fcfs";
+  std::int32_t priority_patience = 256;  // 0: no bound
   bool async_scheduling = true;
   bool enable_prefix_caching = true;
   std::int32_t num_scheduler_steps = 1;

@@ -14,6 +14,7 @@ namespace {
 scheduler_limits to_scheduling(const config::settings& settings) {
   scheduler_limits out;
   out.policy = parse_policy(settings.scheduling_policy).value_or(scheduling_policy::fcfs);
+  out.priority_patience = settings.priority_patience;
   out.max_steps_in_flight = settings.num_scheduler_steps + (settings.async_scheduling ? 1 : 0);
   out.enable_chunked_prefill = settings.enable_chunked_prefill;
   out.long_prefill_token_threshold = settings.long_prefill_token_threshold;

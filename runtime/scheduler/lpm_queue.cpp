@@ -37,8 +37,19 @@ std::size_t lpm_queue::ahead_of(const sequence& who) const {
 }
 
 void lpm_queue::want_prefixes(std::vector<request_id>& ids) const {
+  const std::size_t compared = std::min(waiting_.size(), most_compared);
+  const std::size_t count = std::min(compared, most_asked);
   auto each = waiting_.begin();
-  for (std::size_t i = 0; i < most_compared && each != waiting_.end(); ++i) ids.push_back((*each++)->id);
+  std::size_t at = 0;
+  for (; at < compared && (*each)->ticket <= asked_; ++at) ++each;
+  for (std::size_t i = 0; i < count; ++i, ++at) {
+    if (at == compared) {
+      at = 0;
+      each = waiting_.begin();
+    }
+    asked_ = (*each)->ticket;
+    ids.push_back((*each++)->id);
+  }
 }
 
 }  // namespace troupe

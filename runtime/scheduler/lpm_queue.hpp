@@ -14,6 +14,8 @@ namespace troupe {
 class lpm_queue final : public waiting_queue {
  public:
   static constexpr std::size_t most_compared = 128;  // as in SGLang: looking costs time in every step
+  // Whose prefixes a plan asks for, in turn: each takes a look-up a block.
+  static constexpr std::size_t most_asked = 16;
   static constexpr std::uint64_t patience = 64;
 
   std::size_t size() const override { return waiting_.size(); }
@@ -36,6 +38,7 @@ class lpm_queue final : public waiting_queue {
 
   std::set<sequence*, older> waiting_;
   std::uint64_t admissions_ = 0;
+  mutable std::uint64_t asked_ = 0;  // the ticket at which the last question ended
   std::vector<sequence*> next_;
 };
 

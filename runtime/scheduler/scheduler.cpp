@@ -9,7 +9,7 @@ namespace troupe {
 
 scheduler::state::state(scheduler_limits given)
     : limits(std::move(given)),
-      waiting(make_waiting_queue(limits.policy, limits.max_num_batched_tokens)),
+      waiting(make_waiting_queue(limits.policy, limits.max_num_batched_tokens, limits.priority_patience)),
       flights(static_cast<std::size_t>(std::clamp(limits.max_steps_in_flight, 1, most_steps_in_flight))) {}
 
 scheduler::scheduler(scheduler_limits limits) : state_(std::make_unique<state>(std::move(limits))) {}

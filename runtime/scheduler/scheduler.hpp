@@ -35,6 +35,7 @@ struct scheduler_limits {
 
   std::int32_t max_steps_in_flight = 1;  // 1: no overlap; at most most_steps_in_flight
   scheduling_policy policy = scheduling_policy::fcfs;
+  std::int32_t priority_patience = 256;  // admissions after which priority makes nobody wait; 0: no bound
   // Off: a prompt runs whole in one step, and max_num_batched_tokens is at least max_model_len.
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // most rows of one prompt in a step; 0: the budget alone

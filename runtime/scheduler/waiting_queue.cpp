@@ -4,6 +4,7 @@
 #include <iterator>
 #include <set>
 
+#include "runtime/scheduler/aging_queue.hpp"
 #include "runtime/scheduler/fair_queue.hpp"
 #include "runtime/scheduler/lpm_queue.hpp"
 
@@ -11,11 +12,8 @@ namespace troupe {
 
 namespace {
 
-// A set ordered by (priority, ticket); without priorities by ticket alone.
-class ordered_queue final : public waiting_queue {
+class arrival_queue final : public waiting_queue {
  public:
-  explicit ordered_queue(bool by_priority) : by_priority_(by_priority), waiting_(before{by_priority}) {}
-
   std::size_t size() const override { return waiting_.size(); }
   void add(sequence& who) override { waiting_.insert(&who); }
   void remove(sequence& who) override { waiting_.erase(&who); }
@@ -35,23 +33,14 @@ class ordered_queue final : public waiting_queue {
     return static_cast<std::size_t>(std::distance(waiting_.begin(), found));
   }
 
-  bool preempts(const sequence& waiting, const sequence& runs) const override {
-    return by_priority_ && waiting.priority < runs.priority;
-  }
-  bool yields_before(const sequence& a, const sequence& b) const override {
-    return by_priority_ && a.priority > b.priority;
-  }
+  bool preempts(const sequence&, const sequence&) const override { return false; }
+  bool yields_before(const sequence&, const sequence&) const override { return false; }
 
  private:
-  struct before {
-    bool by_priority;
-    bool operator()(const sequence* a, const sequence* b) const {
-      if (by_priority && a->priority != b->priority) return a->priority < b->priority;
-      return a->ticket < b->ticket;
-    }
+  struct older {
+    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
   };
-  bool by_priority_;
-  std::set<sequence*, before> waiting_;
+  std::set<sequence*, older> waiting_;
   std::vector<sequence*> next_;
 };
 
@@ -65,10 +54,12 @@ std::optional<scheduling_policy> parse_policy(std::string_view word) {
   return std::nullopt;
 }
 
-std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum) {
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum,
+                                                  std::int32_t patience) {
   if (policy == scheduling_policy::lpm) return std::make_unique<lpm_queue>();
   if (policy == scheduling_policy::drr) return std::make_unique<fair_queue>(std::max(quantum, 1));
-  return std::make_unique<ordered_queue>(policy == scheduling_policy::priority);
+  if (policy == scheduling_policy::priority) return std::make_unique<aging_queue>(patience);
+  return std::make_unique<arrival_queue>();
 }
 
 }  // namespace troupe

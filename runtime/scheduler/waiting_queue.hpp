@@ -13,7 +13,7 @@ namespace troupe {
 enum class scheduling_policy {
   fcfs,      // in the order of arrival
   priority,  // lower numbers first, equal ones in the order of arrival; preempts running ones of higher
-             // numbers
+             // numbers; within a bound on how long that may keep anybody waiting
   lpm,       // longest cached prefix first, within a bound on how long that may keep anybody waiting
   drr,       // deficit round robin over tenants, by tokens
 };
@@ -46,7 +46,9 @@ class waiting_queue {
   virtual bool yields_before(const sequence& a, const sequence& b) const = 0;
 };
 
-// `quantum`: tokens that drr gives each tenant a round.
-std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum);
+// `quantum`: tokens that drr gives each tenant a round. `patience`: how many may pass a request under
+// priority (aging_queue.hpp).
+std::unique_ptr<waiting_queue> make_waiting_queue(scheduling_policy policy, std::int32_t quantum,
+                                                  std::int32_t patience);
 
 }  // namespace troupe

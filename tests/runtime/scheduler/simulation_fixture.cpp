@@ -48,6 +48,7 @@ scheduler_limits draw_limits(dice& random) {
   limits.max_steps_in_flight = random.chance(30) ? 1 : random.chance(60) ? 2 : random.pick(3, 6);
   constexpr scheduling_policy policies[] = {scheduling_policy::fcfs, scheduling_policy::priority,
                                             scheduling_policy::lpm, scheduling_policy::drr};
+  limits.priority_patience = random.pick(0, 20);
   limits.policy = random.chance(50) ? scheduling_policy::fcfs : policies[random.pick(1, 3)];
   limits.enable_prefix_caching = random.chance(60);
   if (random.chance(20)) {

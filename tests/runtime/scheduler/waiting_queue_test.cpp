@@ -13,13 +13,14 @@ namespace troupe {
 namespace {
 
 constexpr std::int32_t quantum = 100;
+constexpr std::int32_t patience = 40;
 
 // Requests as the scheduler keeps them, without a scheduler: what next() names first is admitted and done.
 struct queue_driver {
   std::unique_ptr<waiting_queue> queue;
   std::deque<sequence> all;  // never moves
 
-  explicit queue_driver(scheduling_policy policy) : queue(make_waiting_queue(policy, quantum)) {}
+  explicit queue_driver(scheduling_policy policy) : queue(make_waiting_queue(policy, quantum, patience)) {}
 
   sequence& add(std::int32_t prompt, const std::string& tenant = "", std::int32_t cached = 0,
                 std::int32_t priority = 0) {
@@ -74,6 +75,27 @@ TEST(waiting_queue, lpm_admits_the_longest_cached_prefix_first_and_equal_ones_in
   EXPECT_EQ(asked, (ids{1, 2, 3, 4, 5}));
 }
 
+TEST(waiting_queue, lpm_asks_for_a_few_prefixes_at_a_time_and_for_all_that_it_compares_in_turn) {
+  queue_driver driver(scheduling_policy::lpm);
+  for (std::size_t i = 0; i < 3 * lpm_queue::most_compared; ++i) driver.add(64);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<request_id> asked;
+    for (std::size_t turns = 0; turns < lpm_queue::most_compared / lpm_queue::most_asked; ++turns) {
+      const std::size_t before = asked.size();
+      driver.queue->want_prefixes(asked);
+      EXPECT_EQ(asked.size() - before, lpm_queue::most_asked);
+    }
+    std::sort(asked.begin(), asked.end());
+    for (std::size_t i = 0; i < asked.size(); ++i) EXPECT_EQ(asked[i], i + 1);
+  }
+  // Those whose turn has come may be gone by then.
+  while (driver.queue->size() > 3) driver.admit();
+  std::vector<request_id> asked;
+  driver.queue->want_prefixes(asked);
+  std::sort(asked.begin(), asked.end());
+  EXPECT_EQ(asked, driver.order());
+}
+
 TEST(waiting_queue, lpm_lets_nobody_be_passed_for_ever) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     std::mt19937_64 random(seed);
@@ -93,6 +115,62 @@ TEST(waiting_queue, lpm_lets_nobody_be_passed_for_ever) {
       bound.erase(who.id);
       for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions) << "seed " << seed;
     }
+  }
+}
+
+TEST(waiting_queue, priority_lets_nobody_be_passed_for_ever) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    std::mt19937_64 random(seed);
+    queue_driver driver(scheduling_policy::priority);
+    std::map<request_id, std::uint64_t> bound;  // admissions by which it has to be in
+    std::uint64_t admissions = 0;
+    for (int i = 0; i < 1000; ++i) {
+      // Newcomers of better priorities keep coming, some 50 always wait.
+      while (driver.queue->size() < 50 + random() % 10) {
+        const sequence& who = driver.add(64, "", 0, static_cast<std::int32_t>(random() % 1000) - i);
+        bound[who.id] = admissions + static_cast<std::uint64_t>(patience) + driver.queue->size();
+      }
+      const sequence& who = driver.admit();
+      ASSERT_LE(++admissions, bound.at(who.id)) << "seed " << seed;
+      bound.erase(who.id);
+      for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions) << "seed " << seed;
+    }
+  }
+}
+
+TEST(waiting_queue, who_is_overdue_goes_first_and_keeps_its_place_for_the_rest_of_its_life) {
+  queue_driver driver(scheduling_policy::priority);
+  sequence& late = driver.add(10, "", 0, 9);
+  sequence& later = driver.add(10, "", 0, 8);
+  for (int i = 0; i < patience; ++i) {
+    EXPECT_EQ(driver.order().back(), late.id);
+    driver.add(10, "", 0, 1);
+    driver.admit();
+  }
+  const sequence& young = driver.add(10, "", 0, 5);
+  const sequence& urgent = driver.add(10, "", 0, 0);
+  EXPECT_EQ(driver.order(), (ids{late.id, later.id, urgent.id, young.id})) << "the oldest first";
+  EXPECT_EQ(driver.queue->ahead_of(urgent), 2U);
+  EXPECT_EQ(driver.queue->size(), 4U);
+  EXPECT_TRUE(driver.queue->preempts(urgent, young));
+  EXPECT_FALSE(driver.queue->preempts(urgent, late));
+  EXPECT_FALSE(driver.queue->preempts(late, young)) << "its turn has come, its rank is what it was";
+  EXPECT_TRUE(driver.queue->yields_before(young, late));
+  EXPECT_FALSE(driver.queue->yields_before(late, young));
+  EXPECT_FALSE(driver.queue->yields_before(late, later)) << "of two that are overdue, who runs for less time";
+  driver.admit();
+  late.running = false;  // preempted for want of blocks
+  driver.queue->add(late);
+  EXPECT_EQ(driver.order().front(), late.id);
+}
+
+TEST(waiting_queue, priority_without_a_bound_goes_by_priority_alone) {
+  queue_driver driver(scheduling_policy::priority);
+  driver.queue = make_waiting_queue(scheduling_policy::priority, quantum, 0);
+  sequence& last = driver.add(10, "", 0, 9);
+  for (int i = 0; i < 1000; ++i) {
+    driver.add(10, "", 0, 1);
+    ASSERT_NE(&driver.admit(), &last);
   }
 }
 
