@@ -86,7 +86,8 @@ void supervisor_state::log_sampler(const warm_up_item& item, bool is_over) const
     return;
   }
   if (item.number != 1) return;
-  for (const std::string& line : describe_sampler_warm_up(sampler_batch_sizes(parts_.buckets)))
+  for (const std::string& line :
+       describe_sampler_warm_up(sampler_batch_sizes(parts_.buckets, step_limits_.max_rows)))
     spdlog::info("{}", line);
 }
 

@@ -91,12 +91,12 @@ class sampler_course {
 
 std::span<const sampler_setting> sampler_settings() { return settings; }
 
-std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan) {
+std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan, std::int32_t most) {
   std::set<std::int32_t> sizes{0, 1};
   for (const bucket& each : plan.decode) sizes.insert(each.batch);
   for (const unified_bucket& each : plan.unified)
     if (!each.causal) sizes.insert(each.query);
-  return {sizes.begin(), sizes.end()};
+  return {sizes.begin(), sizes.upper_bound(most)};
 }
 
 std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> sizes) {

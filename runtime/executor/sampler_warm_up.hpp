@@ -20,7 +20,8 @@ struct sampler_setting {
 std::span<const sampler_setting> sampler_settings();
 
 // 0, 1 and the distinct batch sizes of the decode (or non-causal unified) buckets, ascending.
-std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan);
+// None above `most`, the rows of a step.
+std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan, std::int32_t most);
 
 // "Warming up sampler with batch sizes: [0, 1, 138] and following configs:", then a line per setting,
 // "temp=0.7, top_p=0.9, top_k=50, batch_changed=True", then "Starting sampler warmup...".

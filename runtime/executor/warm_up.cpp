@@ -173,7 +173,7 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
     add_phase(items, warm_up_phase::decode, plan.decode, extent);
   }
-  add_sampler_phase(items, sampler_batch_sizes(plan));
+  add_sampler_phase(items, sampler_batch_sizes(plan, limits.max_rows));
   return items;
 }
 

@@ -59,7 +59,9 @@ result<void> scheduler::state::submit(engine_request request) {
     return fail(error_code::internal, fmt::format("request {} is known", request.id));
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
-  if (waiting->size() >= limits.max_num_queued_requests) return queue_is_full(request.arrival);
+  // The further choices of a request that was let in belong to it.
+  if (!request.fork_of && waiting->size() >= limits.max_num_queued_requests)
+    return queue_is_full(request.arrival);
   waiting->add(add(std::move(request), *max_tokens));
   return {};
 }
@@ -69,7 +71,8 @@ tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
   error refusal{
       error_code::resource_exhausted,
       fmt::format("{} requests are waiting, which is the most allowed; try again later", waiting->size())};
-  refusal.retry_after = seconds_between(waiting->next(1).front()->arrival, arrival);
+  const std::vector<sequence*>& first = waiting->next(1);
+  refusal.retry_after = seconds_between(first.empty() ? arrival : first.front()->arrival, arrival);
   return tl::unexpected<error>(std::move(refusal));
 }
 
@@ -99,7 +102,8 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   if (added->fork_of) ++num_held;
   added->deadline = request.deadline;
   if (added->deadline) deadlines.emplace(*added->deadline, added->id);
-  added->queue_deadline = request.queue_deadline;
+  // A request's first choice alone has to run by then: the others belong to an answer that has begun.
+  if (!request.fork_of) added->queue_deadline = request.queue_deadline;
   if (added->queue_deadline) queue_deadlines.emplace(*added->queue_deadline, added->id);
   requests.emplace(added->id, added);
   return *added;

@@ -24,13 +24,14 @@ std::string scheduler::state::why_waiting(const sequence& who) const {
   if (who.last_step > committed) return "waiting: preempted, its last step still runs";
   if (const std::size_t ahead = waiting->ahead_of(who); ahead > 0)
     return fmt::format("waiting: {} ahead", ahead);
-  if (who.fork_of) return fmt::format("waiting: request {} computes its prompt", *who.fork_of);
+  if (is_held(who)) return "waiting: the first choice computes the prompt";
   if (running.size() >= static_cast<std::size_t>(limits.max_num_seqs))
     return fmt::format("waiting: {} sequences are running (max_num_seqs)", running.size());
   if (refused.who == &who) {
     const std::int32_t needed = refused.blocks_wanted + refused.keep_free;
     return fmt::format("waiting: no blocks (needs {}, free {})", needed, refused.blocks_free);
   }
+  if (stopped_by != nullptr) return fmt::format("waiting: {}", stopped_by);
   return "waiting: for the next step";
 }
 

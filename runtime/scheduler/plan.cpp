@@ -54,25 +54,31 @@ std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget)
 // for want of blocks would have been computed for nothing.
 void scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(std::max(limits.max_num_seqs, 0));
-  if (waiting->size() == 0 || budget == 0 || running.size() >= most) return;
+  stopped_by = nullptr;
+  if (waiting->size() == 0 || running.size() >= most) return;
   std::size_t places = most - running.size();
   auto partial = static_cast<std::int32_t>(prefilling.size());
   std::int32_t keep_free = blocks_to_keep_free();
   for (sequence* who : waiting->next(places + num_held)) {
+    if (budget == 0) stopped_by = "the steps are full (max_num_batched_tokens)";
     if (budget == 0 || places == 0) break;
     const readiness now = readiness_of(*who);
     if (now == readiness::held) continue;
     if (now == readiness::blocks_others) break;
     const std::int32_t num_rows = rows_of(*who, budget);
     if (num_rows < who->num_missing() &&
-        (!limits.enable_chunked_prefill || ++partial > limits.max_num_partial_prefills))
+        (!limits.enable_chunked_prefill || ++partial > limits.max_num_partial_prefills)) {
+      stopped_by = limits.enable_chunked_prefill
+                       ? "other prompts are computed (max_num_partial_prefills)"
+                       : "its prompt needs a step of its own (enable_chunked_prefill)";
       break;
+    }
     const bool alone = running.empty() && joining.empty();
+    if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
     joining.push({.who = who,
                   .num_rows = num_rows,
                   .num_tokens = who->num_tokens(),
                   .keep_free = alone ? 0 : keep_free});
-    if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
     budget -= num_rows;
     --places;
   }
@@ -83,15 +89,23 @@ void scheduler::state::plan_waiting(std::int32_t budget) {
 scheduler::state::readiness scheduler::state::readiness_of(sequence& who) {
   if (who.last_step > committed) return readiness::blocks_others;
   if (!who.fork_of) return readiness::ready;
-  const auto first = requests.find(*who.fork_of);
-  if (first != requests.end()) {
-    const sequence& parent = *first->second;
-    if (parent.running && parent.num_stored >= who.prompt_length) return readiness::ready;
-    if (parent.num_generated() == 0) return readiness::held;
-  }
+  if (is_held(who)) return readiness::held;
+  if (shares_prompt_of_running(who)) return readiness::ready;
   who.fork_of.reset();
   --num_held;
   return readiness::ready;
+}
+
+bool scheduler::state::shares_prompt_of_running(const sequence& who) const {
+  if (!who.fork_of) return false;
+  const auto first = requests.find(*who.fork_of);
+  return first != requests.end() && first->second->running && first->second->num_stored >= who.prompt_length;
+}
+
+bool scheduler::state::is_held(const sequence& who) const {
+  if (!who.fork_of || shares_prompt_of_running(who)) return false;
+  const auto first = requests.find(*who.fork_of);
+  return first != requests.end() && first->second->num_generated() == 0;
 }
 
 std::int32_t scheduler::state::blocks_to_keep_free() const {

@@ -49,9 +49,13 @@ void scheduler::state::make_place_for_first() {
     return;
   const auto worst = worst_running();
   if (!worst) return;
-  const sequence* first = waiting->next(1).front();
-  if (first->last_step > committed || first->fork_of || !waiting->preempts(*first, *running[*worst])) return;
-  preempt(*worst, owed_releases);
+  for (sequence* first : waiting->next(1 + num_held)) {
+    const readiness now = readiness_of(*first);
+    if (now == readiness::held) continue;
+    if (now == readiness::ready && waiting->preempts(*first, *running[*worst]))
+      preempt(*worst, owed_releases);
+    return;
+  }
 }
 
 // One whose last token is on its way gives its blocks back soon enough.

@@ -36,6 +36,8 @@ struct scheduler::state {
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
+  bool is_held(const sequence& who) const;  // until the request whose prompt it is to share has computed it
+  bool shares_prompt_of_running(const sequence& who) const;
   std::int32_t blocks_to_keep_free() const;
   step_demand_ptr demand_planned();
 
@@ -118,6 +120,8 @@ struct scheduler::state {
     std::int32_t blocks_free = 0;
     std::int32_t keep_free = 0;
   } refused;  // the first waiting request, when it was refused last
+  const char* stopped_by =
+      nullptr;  // why the last plan took no more waiting requests, where no blocks are to blame
   new_token_ratio new_tokens;
   std::uint64_t tickets = 0;
   scheduler_counts totals;

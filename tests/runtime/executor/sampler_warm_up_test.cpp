@@ -66,11 +66,13 @@ TEST(SamplerWarmUp, TellsSizesAndSettingsAsDocumented) {
 
 TEST(SamplerWarmUp, HasTheBatchSizesOfTheDecodeBuckets) {
   bucket_plan plan;
-  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1}));
+  EXPECT_EQ(sampler_batch_sizes(plan, 512), (std::vector<std::int32_t>{0, 1}));
   plan.decode = {{138, 1, 16}, {138, 1, 32}};
-  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1, 138}));
+  EXPECT_EQ(sampler_batch_sizes(plan, 512), (std::vector<std::int32_t>{0, 1, 138}));
   plan.decode = {{1, 1, 16}, {4, 1, 16}, {2, 1, 16}};
-  EXPECT_EQ(sampler_batch_sizes(plan), (std::vector<std::int32_t>{0, 1, 2, 4}));
+  EXPECT_EQ(sampler_batch_sizes(plan, 512), (std::vector<std::int32_t>{0, 1, 2, 4}));
+  EXPECT_EQ(sampler_batch_sizes(plan, 3), (std::vector<std::int32_t>{0, 1, 2}))
+      << "no more than a step has rows";
 }
 
 TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {

@@ -56,9 +56,9 @@ TEST_F(admission, a_watermark_stays_free_unless_nobody_else_runs) {
 
 TEST_F(admission, new_tokens_of_the_running_requests_are_provided_for_where_asked) {
   for (const bool reserve : {false, true}) {
-    set_up({.block_size = 1, .num_blocks = 40, .reserve_new_tokens = reserve});
+    set_up({.block_size = 1, .num_blocks = 50, .reserve_new_tokens = reserve});
     for (request_id id = 1; id <= 3; ++id) submit(make_request(id, 4, {.max_tokens = 20}));
-    // Beside 1 and 2 the third would leave 28 of the 40 tokens that those may still generate.
+    // 1 and 2 need 48 of the 50 tokens, if they generate all that they may.
     EXPECT_EQ(shape(dispatch_and_complete()), reserve ? "1x4 2x4" : "1x4 2x4 3x4");
   }
 }
@@ -104,12 +104,56 @@ TEST_F(admission, several_answers_wait_for_the_first_ones_prompt_and_share_it) {
   submit(make_request(2, 10, {.fork_of = 1}));
   submit(make_request(3, 2));
   EXPECT_EQ(shape(dispatch_and_complete()), "1x8");
-  EXPECT_EQ(tested->describe(2)->reason, "waiting: request 1 computes its prompt");
+  EXPECT_EQ(tested->describe(2)->reason, "waiting: the first choice computes the prompt");
   EXPECT_EQ(shape(dispatch_and_complete()), "1x2 3x2") << "it keeps nobody from running";
   const auto batch = dispatch_and_complete();
   EXPECT_EQ(shape(batch), "1x1 3x1 2x1") << "the last token is computed again";
   ASSERT_EQ(batch->copies.size(), 1U);
   EXPECT_EQ(tested->describe(2)->cached_tokens, 9);
+  tested->end(1, finish_reason::abort);
+}
+
+TEST_F(admission, further_answers_in_the_queue_keep_no_better_request_from_a_worse_ones_place) {
+  set_up({.max_num_seqs = 2, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.priority = 0}));
+  dispatch_and_complete();
+  submit(make_request(2, 4, {.priority = -5}));
+  submit(make_request(3, 4, {.priority = -5, .fork_of = 2}));
+  submit(make_request(4, 2, {.max_tokens = 1, .priority = -4}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x4");
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 3x1") << "the second answer is worth more than request 1";
+  tested->end(3, finish_reason::abort);
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 4x2");
+}
+
+TEST_F(admission, further_answers_of_an_accepted_request_are_let_in_and_have_no_queue_deadline) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  const steady_time start{};
+  submit(make_request(1, 2, {.queue_deadline = start + seconds(3)}));
+  for (request_id id = 2; id <= 4; ++id)
+    submit(make_request(id, 2, {.queue_deadline = start + seconds(3), .fork_of = 1}));
+  EXPECT_FALSE(tested->submit(make_request(5, 2))) << "the first is in the queue";
+  dispatch_and_complete();
+  EXPECT_TRUE(tested->expire(start + seconds(9)).events.empty()) << "the first runs";
+}
+
+TEST_F(admission, a_reservation_counts_what_the_request_itself_may_generate) {
+  for (const bool reserve : {false, true}) {
+    set_up({.block_size = 1, .num_blocks = 40, .watermark = 0, .reserve_new_tokens = reserve});
+    submit(make_request(1, 4, {.max_tokens = 4}));
+    dispatch_and_complete();
+    submit(make_request(2, 4, {.max_tokens = 35}));
+    EXPECT_EQ(shape(dispatch_and_complete()), reserve ? "1x1" : "1x1 2x4");
+  }
+}
+
+TEST_F(admission, a_full_step_and_other_prompts_are_named_as_what_a_request_waits_for) {
+  set_up({.max_num_batched_tokens = 4, .max_num_partial_prefills = 1});
+  submit(make_request(1, 3));
+  submit(make_request(2, 9));
+  submit(make_request(3, 9));
+  dispatch_and_complete();
+  EXPECT_EQ(tested->describe(3)->reason, "waiting: the steps are full (max_num_batched_tokens)");
   tested->end(1, finish_reason::abort);
 }
 

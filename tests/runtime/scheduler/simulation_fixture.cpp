@@ -311,7 +311,7 @@ class simulation {
     if (!is_fork) first_answer_ = request.id;
     const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
     const auto accepted = scheduler_.submit(request);
-    if (ledger_.fits(request) && queued < limits_.max_num_queued_requests) {
+    if (ledger_.fits(request) && (is_fork || queued < limits_.max_num_queued_requests)) {
       require(accepted.has_value(), "a request that fits was refused");
     } else {
       require(!accepted, "a request that can never fit, or finds the queue full, was accepted");
