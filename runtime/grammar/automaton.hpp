@@ -13,7 +13,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "runtime/grammar/character_runs.hpp"
@@ -92,9 +91,8 @@ class automaton {
   unsigned char class_of(unsigned char byte) const { return lexer_.classes().of[byte]; }
 
   character_run run_of(state_id at);
-  const std::vector<std::uint32_t>& made_of(std::uint64_t groups);
   std::optional<std::uint32_t> make_mask(state_id at);
-  bool walk(state_id at, const character_run& r, std::vector<std::uint32_t>& words);
+  bool walk(state_id at, std::span<const token_trie::node> nodes, std::vector<std::uint32_t>& words);
   void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
   error trouble() const;
   std::size_t memory_bytes() const;
@@ -112,7 +110,6 @@ class automaton {
   advance_table advances_, lexer_advances_;  // by state; by state of the lexer
   std::vector<mask> masks_;
   std::vector<std::uint32_t> lexer_starts_;  // [item set]
-  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> made_of_;
   id_index index_;
   std::size_t mask_bytes_ = 0;
   std::optional<state_id> start_;

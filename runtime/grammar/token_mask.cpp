@@ -9,7 +9,6 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t few_tokens = 512;  // below this a list is smaller than a bit each
-constexpr std::uint64_t bit(unsigned group) { return std::uint64_t{1} << group; }
 
 void insert(std::vector<std::uint32_t>& words, token_id token) {
   words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
@@ -35,36 +34,12 @@ character_run automaton::run_of(state_id at) {
   return find_run(by_state, at, most, advances_);
 }
 
-// Tokens of characters of these groups alone.
-const std::vector<std::uint32_t>& automaton::made_of(std::uint64_t groups) {
-  const auto [entry, added] = made_of_.try_emplace(groups);
-  std::vector<std::uint32_t>& words = entry->second;
-  if (!added) return words;
-  const token_trie& trie = *plan_.vocabulary;
-  std::vector<std::uint32_t> outside(trie.num_words());
-  words.assign(trie.num_words(), 0);
-  for (unsigned group = 0; group < character_groups::count; ++group) {
-    std::vector<std::uint32_t>& into = (groups & bit(group)) != 0 ? words : outside;
-    const auto with = trie.with_group(group);
-    for (std::size_t i = 0; i < with.size(); ++i) into[i] |= with[i];
-  }
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] &= ~outside[i];
-  return words;
-}
-
-bool automaton::walk(state_id at, const character_run& r, std::vector<std::uint32_t>& words) {
-  const auto nodes = plan_.vocabulary->nodes();
-  const auto groups = plan_.vocabulary->groups();
-  const std::uint64_t outside = ~r.groups;
-  const unsigned decided = r.is_endless || r.ends_dead ? 255U : static_cast<unsigned>(r.characters);
+bool automaton::walk(state_id at, std::span<const token_trie::node> nodes,
+                     std::vector<std::uint32_t>& words) {
   path_[0] = at;
   std::size_t visited = 0;
   for (std::uint32_t n = 1; n < nodes.size();) {
     const token_trie::node& node = nodes[n];
-    if ((groups[n] & outside) == 0 && node.max_characters <= decided) {
-      n = node.end;
-      continue;
-    }
     ++visited;
     const state_id to = step(path_[node.depth - 1U], class_of(node.byte));
     if (to == dead) {
@@ -85,13 +60,15 @@ std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   mask made;
   made.words.resize(trie.num_words());
   const character_run r = run_of(at);
+  std::shared_ptr<const token_trie::slice> slice;
   if (r.characters > 0) {
-    const auto& inside = made_of(r.groups);
+    slice = trie.slice_of(r.groups, r.is_endless || r.ends_dead ? 255 : r.characters);
     const auto short_enough = trie.of_characters(r.characters);
-    for (std::size_t i = 0; i < inside.size(); ++i)
-      made.words[i] = inside[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
+    for (std::size_t i = 0; i < slice->made_of.size(); ++i)
+      made.words[i] = slice->made_of[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
   }
-  if (budget_.is_spent() || out_of_memory_ || !walk(at, r, made.words)) return std::nullopt;
+  if (budget_.is_spent() || out_of_memory_) return std::nullopt;
+  if (!walk(at, slice ? std::span(slice->others) : trie.nodes(), made.words)) return std::nullopt;
   if (states_[at].accepts)
     for (const token_id token : trie.end_tokens()) insert(made.words, token);
   std::size_t count = 0;
