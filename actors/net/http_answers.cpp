@@ -255,7 +255,9 @@ asio::awaitable<bool> http_connection::reset_prefix_cache() {
   http_response response{.body = R"({"status":"ok"})"};
   if (!**reply)
     response = error_response(
-        {error_code::unavailable, "the prefix cache is in use: try again when requests have ended"});
+        {error_code::unavailable,
+         "the cached prefixes are forgotten, but running requests still hold blocks of them; try "
+         "again when they have ended"});
   co_return co_await respond(response);
 }
 
