@@ -6,6 +6,8 @@
 #include <system_error>
 #include <vector>
 
+#include "runtime/gguf/gguf.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -48,6 +50,14 @@ result<std::string> find_model(const std::string& model) {
               "no model: none of " + looked +
                   " exists. Run ./quickstart to fetch the default model, or name a file: "
                   "--model PATH");
+}
+
+result<tokenizer_ptr> load_vocabulary(const std::string& model) {
+  const auto path = find_model(model);
+  if (!path) return tl::unexpected(path.error());
+  const auto file = gguf::file::open(*path);
+  if (!file) return tl::unexpected(file.error());
+  return load_tokenizer(*file);
 }
 
 std::string model_name(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "runtime/result.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe::cli {
 
@@ -10,6 +11,10 @@ namespace troupe::cli {
 // of the current folder, models/ beside the folder of this program, $XDG_DATA_HOME/troupe
 // (~/.local/share/troupe). Errors: not_found, saying where it looked and what to do.
 result<std::string> find_model(const std::string& model);
+
+// The tokenizer of the model that find_model() gives, without its weights. Errors: those of find_model(),
+// gguf::file::open() and load_tokenizer().
+result<tokenizer_ptr> load_vocabulary(const std::string& model);
 
 // "SmolLM2-135M-Instruct" of "models/SmolLM2-135M-Instruct.Q4_1.gguf": no folder, no extension, no
 // quantisation.

@@ -21,7 +21,6 @@
 #include "main/schema_checker.hpp"
 #include "main/schema_files.hpp"
 #include "runtime/bucketing/text_file.hpp"
-#include "runtime/gguf/gguf.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::cli {
@@ -146,11 +145,7 @@ void print_table(const grammar_benchmark& measured) {
 int bench(const grammar_options& options) {
   const auto loaded = load(options.sources);
   if (!loaded) return loaded.error();
-  const auto path = find_model(loaded->values.model);
-  if (!path) return report(path.error());
-  const auto file = gguf::file::open(*path);
-  if (!file) return report(file.error());
-  const auto vocabulary = load_tokenizer(*file);
+  const auto vocabulary = load_vocabulary(loaded->values.model);
   if (!vocabulary) return report(vocabulary.error());
   const auto measured = measure_schema_files(options.folder, **vocabulary,
                                              grammar::make_token_trie(**vocabulary), options.grammar);

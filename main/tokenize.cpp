@@ -14,7 +14,6 @@
 #include "main/default_model.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
-#include "runtime/gguf/gguf.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "runtime/utf8.hpp"
 
@@ -61,11 +60,7 @@ void print_json(const tokenizer& vocabulary, const std::vector<token_id>& tokens
 int tokenize(const tokenize_options& options) {
   const auto loaded = load(options.sources);
   if (!loaded) return loaded.error();
-  const auto path = find_model(loaded->values.model);
-  if (!path) return report(path.error());
-  const auto file = gguf::file::open(*path);
-  if (!file) return report(file.error());
-  const auto vocabulary = load_tokenizer(*file);
+  const auto vocabulary = load_vocabulary(loaded->values.model);
   if (!vocabulary) return report(vocabulary.error());
 
   const std::string given = options.text == "-" ? all_of_stdin() : options.text;

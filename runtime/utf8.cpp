@@ -1,5 +1,7 @@
 #include "runtime/utf8.hpp"
 
+#include <utf8proc.h>
+
 namespace troupe {
 namespace {
 
@@ -71,6 +73,20 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   drain_utf8(pending, out);
   if (!pending.empty()) out += replacement_character;
   return out;
+}
+
+std::optional<sized_code_point> first_code_point(std::string_view bytes) {
+  utf8proc_int32_t value = 0;
+  const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(bytes.data()),
+                                     static_cast<utf8proc_ssize_t>(bytes.size()), &value);
+  if (size <= 0) return std::nullopt;
+  return sized_code_point{static_cast<std::uint32_t>(value), static_cast<std::size_t>(size)};
+}
+
+void append_utf8(std::uint32_t code_point, std::string& out) {
+  utf8proc_uint8_t bytes[4];
+  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
 }
 
 std::int64_t utf8_length(std::string_view bytes) {

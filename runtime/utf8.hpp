@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,16 @@ void drain_utf8(std::string& pending, std::string& out);
 
 // The text with U+FFFD for everything that is not a character.
 std::string replace_invalid_utf8(std::string_view bytes);
+
+struct sized_code_point {
+  std::uint32_t value = 0;
+  std::size_t size = 0;  // bytes, 1 to 4
+};
+// The character that `bytes` begin with; nothing where they are empty or do not begin with one.
+std::optional<sized_code_point> first_code_point(std::string_view bytes);
+
+// Appends a code point of at most U+10FFFF.
+void append_utf8(std::uint32_t code_point, std::string& out);
 
 // Characters in `bytes`, each U+FFFD that replace_invalid_utf8() would put included.
 std::int64_t utf8_length(std::string_view bytes);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/chat_template/escapes.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::jinja {
 namespace {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "runtime/chat_template/characters.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::jinja {
 namespace {
@@ -83,12 +84,6 @@ std::string python_repr(std::string_view text) {
     }
   });
   return out + quote;
-}
-
-void append_utf8(std::uint32_t code_point, std::string& out) {
-  utf8proc_uint8_t bytes[4];
-  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point), bytes);
-  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
 }
 
 }  // namespace troupe::jinja

@@ -1,6 +1,5 @@
 // Python's escapes in string literals.
 #pragma once
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +12,5 @@ std::optional<std::string> resolve_escapes(std::string_view literal);
 
 // Python's repr() of a string, with its choice of quotes.
 std::string python_repr(std::string_view text);
-
-void append_utf8(std::uint32_t code_point, std::string& out);
 
 }  // namespace troupe::jinja

@@ -179,12 +179,11 @@ code_point_set with_both_cases(const code_point_set& set) {
   return normalized(std::move(ranges));
 }
 
-std::string encode_utf8(std::uint32_t code_point) {
-  std::string text(4, '\0');
-  const auto size = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code_point),
-                                         reinterpret_cast<utf8proc_uint8_t*>(text.data()));
-  text.resize(static_cast<std::size_t>(size));
-  return text;
+std::optional<std::uint32_t> hex_value(std::uint32_t c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return std::nullopt;
 }
 
 }  // namespace troupe::grammar

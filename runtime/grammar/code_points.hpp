@@ -31,7 +31,7 @@ std::optional<code_point_set> unicode_class(std::string_view name);
 // The set with everything that has the same simple lower case of its upper case: K, k and the Kelvin sign.
 code_point_set with_both_cases(const code_point_set& set);
 
-// Of a whole, valid code point.
-std::string encode_utf8(std::uint32_t code_point);
+// What a hexadecimal digit stands for; nothing for another character.
+std::optional<std::uint32_t> hex_value(std::uint32_t c);
 
 }  // namespace troupe::grammar

@@ -1,6 +1,9 @@
 #include "runtime/grammar/ebnf_reader.hpp"
 
-#include <utf8proc.h>
+#include <algorithm>
+
+#include "runtime/grammar/code_points.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
 
@@ -14,6 +17,12 @@ bool is_name_character(char c) {
 
 }  // namespace
 
+result<void> check_ebnf_size(std::string_view text, const grammar_limits& limits) {
+  if (text.size() > limits.max_source_bytes)
+    return tl::unexpected(exceeded("bytes in a grammar", limits.max_source_bytes, "max_source_bytes"));
+  return {};
+}
+
 char ebnf_reader::take() {
   if (at_end()) return '\0';
   if (text_[at_] == '\n') ++line_;
@@ -26,8 +35,39 @@ bool ebnf_reader::take_if(std::string_view what) {
   return true;
 }
 
-void ebnf_reader::skip_line() {
+void ebnf_reader::skip_comment() {
+  const auto begins = [this](std::string_view comment) { return starts_with(comment); };
+  if (std::none_of(comments_.begin(), comments_.end(), begins)) return;
   while (!at_end() && peek() != '\n') take();
+}
+
+void ebnf_reader::space(bool lines) {
+  for (;;) {
+    skip_comment();
+    const char c = peek();
+    if (at_end() || !(c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r')))) return;
+    take();
+  }
+}
+
+void ebnf_reader::space_before_bar(bool lines) {
+  const ebnf_reader before = *this;
+  space(true);
+  if (lines || peek() == '|') return;
+  *this = before;
+  space(false);
+}
+
+result<void> ebnf_reader::line_end() const {
+  if (at_end() || peek() == '\n' || peek() == '\r') return {};
+  return invalid("an unexpected '" + std::string(1, peek()) + "'");
+}
+
+std::optional<ebnf_reader::repeat_counts> ebnf_reader::repeat_sign() {
+  if (take_if("*")) return repeat_counts{0, unbounded};
+  if (take_if("+")) return repeat_counts{1, unbounded};
+  if (take_if("?")) return repeat_counts{0, 1};
+  return std::nullopt;
 }
 
 std::string ebnf_reader::name(std::string_view more) {
@@ -64,13 +104,10 @@ result<std::uint32_t> ebnf_reader::number() {
 result<std::uint32_t> ebnf_reader::character() {
   if (at_end()) return invalid("the text ends inside of a literal or class");
   if (peek() != '\\') {
-    utf8proc_int32_t c = 0;
-    const auto left = text_.substr(at_);
-    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(left.data()),
-                                       static_cast<utf8proc_ssize_t>(left.size()), &c);
-    if (size <= 0) return invalid("not UTF-8");
-    for (utf8proc_ssize_t i = 0; i < size; ++i) take();
-    return static_cast<std::uint32_t>(c);
+    const auto first = first_code_point(text_.substr(at_));
+    if (!first) return invalid("not UTF-8");
+    for (std::size_t i = 0; i < first->size; ++i) take();
+    return first->value;
   }
   take();
   const char kind = take();
@@ -100,13 +137,9 @@ result<std::uint32_t> ebnf_reader::character() {
   }
   std::uint32_t value = 0;
   for (std::size_t i = 0; i < digits; ++i) {
-    const char c = take();
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                             : -1;
-    if (digit < 0) return invalid("too few hexadecimal digits");
-    value = value * 16 + static_cast<std::uint32_t>(digit);
+    const auto digit = hex_value(static_cast<unsigned char>(take()));
+    if (!digit) return invalid("too few hexadecimal digits");
+    value = value * 16 + *digit;
   }
   if (value > 0x10FFFF || (value >= 0xD800 && value <= 0xDFFF)) return invalid("no code point");
   return value;

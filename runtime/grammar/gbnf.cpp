@@ -1,35 +1,37 @@
 // llama.cpp's grammars/README.md.
+#include <array>
 #include <vector>
 
 #include "runtime/grammar/ebnf.hpp"
 #include "runtime/grammar/ebnf_reader.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
 
 namespace {
 
-constexpr std::size_t most_repeats_of_one = 16;  // they nest without brackets
+constexpr std::array<std::string_view, 1> comments{"#"};
 
 class gbnf_parser {
  public:
-  gbnf_parser(std::string_view text, const grammar_limits& limits) : reader_(text, limits), rules_(limits) {}
+  gbnf_parser(std::string_view text, const grammar_limits& limits)
+      : reader_(text, limits, comments), rules_(limits) {}
 
   result<grammar_builder> parse() {
-    space(true);
+    reader_.space(true);
     while (!reader_.at_end()) {
       const std::size_t line = reader_.line();
       const std::string name = reader_.name("-");
       if (name.empty()) return reader_.invalid("a rule's name is missing");
-      space(false);
+      reader_.space(false);
       if (!reader_.take_if("::=")) return reader_.invalid("'::=' is missing after '" + name + "'");
-      space(true);
+      reader_.space(true);
       const auto body = alternatives(0);
       if (!body) return tl::unexpected(body.error());
       if (auto defined = rules_.define(name, *body, line, false); !defined)
         return tl::unexpected(defined.error());
-      if (!reader_.at_end() && reader_.peek() != '\n' && reader_.peek() != '\r')
-        return reader_.invalid("an unexpected '" + std::string(1, reader_.peek()) + "'");
-      space(true);
+      if (auto ended = reader_.line_end(); !ended) return tl::unexpected(ended.error());
+      reader_.space(true);
     }
     return rules_.build("root");
   }
@@ -37,33 +39,15 @@ class gbnf_parser {
  private:
   using expression = result<ebnf_rules::expression_id>;
 
-  void space(bool lines) {
-    for (;;) {
-      if (reader_.peek() == '#') reader_.skip_line();
-      const char c = reader_.peek();
-      if (reader_.at_end() || !(c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r')))) return;
-      reader_.take();
-    }
-  }
-
-  // A rule ends with its line, except in brackets and beside a '|'.
-  void space_before_bar(bool lines) {
-    const ebnf_reader before = reader_;
-    space(true);
-    if (lines || reader_.peek() == '|') return;
-    reader_ = before;
-    space(false);
-  }
-
   expression alternatives(std::size_t depth) {
     if (auto entered = reader_.enter(depth); !entered) return tl::unexpected(entered.error());
     std::vector<ebnf_rules::expression_id> parts;
     do {
-      space(true);
+      reader_.space(true);
       auto part = sequence(depth);
       if (!part) return part;
       parts.push_back(*part);
-      space_before_bar(depth > 0);
+      reader_.space_before_bar(depth > 0);
     } while (reader_.take_if("|"));
     return rules_.alternatives(parts);
   }
@@ -75,7 +59,7 @@ class gbnf_parser {
 
   expression sequence(std::size_t depth) {
     std::vector<ebnf_rules::expression_id> parts;
-    for (space(depth > 0); starts_item(); space(depth > 0)) {
+    for (reader_.space(depth > 0); starts_item(); reader_.space(depth > 0)) {
       auto part = item(depth);
       if (!part) return part;
       auto counted = repeated(*part);
@@ -108,7 +92,7 @@ class gbnf_parser {
     while (!reader_.take_if("\"")) {
       const auto c = reader_.character();
       if (!c) return tl::unexpected(c.error());
-      text += encode_utf8(*c);
+      append_utf8(*c, text);
     }
     return rules_.terminal(rules_.regex().literal(text));
   }
@@ -135,13 +119,9 @@ class gbnf_parser {
 
   expression repeated(ebnf_rules::expression_id body) {
     for (std::size_t times = 0;; ++times) {
-      if (times > most_repeats_of_one) return reader_.invalid("too many repeats of one item");
-      if (reader_.take_if("*")) {
-        body = rules_.repeat(body, 0, unbounded);
-      } else if (reader_.take_if("+")) {
-        body = rules_.repeat(body, 1, unbounded);
-      } else if (reader_.take_if("?")) {
-        body = rules_.repeat(body, 0, 1);
+      if (times > ebnf_reader::most_repeats_of_one) return reader_.invalid("too many repeats of one item");
+      if (const auto sign = reader_.repeat_sign()) {
+        body = rules_.repeat(body, sign->min, sign->max);
       } else if (reader_.take_if("{")) {
         auto counted = braces(body);
         if (!counted) return counted;
@@ -153,20 +133,20 @@ class gbnf_parser {
   }
 
   expression braces(ebnf_rules::expression_id body) {
-    space(false);
+    reader_.space(false);
     const auto min = reader_.peek() == ',' ? result<std::uint32_t>(0) : reader_.number();
     if (!min) return tl::unexpected(min.error());
-    space(false);
+    reader_.space(false);
     std::uint32_t max = *min;
     if (reader_.take_if(",")) {
-      space(false);
+      reader_.space(false);
       max = unbounded;
       if (reader_.peek() != '}') {
         const auto most = reader_.number();
         if (!most) return tl::unexpected(most.error());
         max = *most;
       }
-      space(false);
+      reader_.space(false);
     }
     if (!reader_.take_if("}")) return reader_.invalid("a '{' without its '}'");
     if (max < *min) return reader_.invalid("a repeat from more to less");
@@ -180,8 +160,7 @@ class gbnf_parser {
 }  // namespace
 
 result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits& limits) {
-  if (text.size() > limits.max_source_bytes)
-    return tl::unexpected(exceeded("bytes in a grammar", limits.max_source_bytes, "max_source_bytes"));
+  if (auto sized = check_ebnf_size(text, limits); !sized) return tl::unexpected(sized.error());
   return gbnf_parser(text, limits).parse();
 }
 

@@ -12,7 +12,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::size_t most_repeats_of_one = 16;  // they nest without brackets
+constexpr std::array<std::string_view, 2> comments{"//", "#"};
 
 // lark/grammars/common.lark, as regular expressions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 26> common{
@@ -51,39 +51,20 @@ bool is_terminal_name(std::string_view name) {
 class lark_parser {
  public:
   lark_parser(std::string_view text, const grammar_limits& limits)
-      : limits_(limits), reader_(text, limits), rules_(limits) {}
+      : limits_(limits), reader_(text, limits, comments), rules_(limits) {}
 
   result<grammar_builder> parse() {
-    for (space(true); !reader_.at_end(); space(true)) {
+    for (reader_.space(true); !reader_.at_end(); reader_.space(true)) {
       auto read = reader_.peek() == '%' ? directive() : rule();
       if (!read) return tl::unexpected(read.error());
-      space(false);
-      if (!reader_.at_end() && reader_.peek() != '\n' && reader_.peek() != '\r')
-        return reader_.invalid("an unexpected '" + std::string(1, reader_.peek()) + "'");
+      reader_.space(false);
+      if (auto ended = reader_.line_end(); !ended) return tl::unexpected(ended.error());
     }
     return rules_.build("start");
   }
 
  private:
   using expression = result<ebnf_rules::expression_id>;
-
-  void space(bool lines) {
-    for (;;) {
-      if (reader_.starts_with("//") || reader_.peek() == '#') reader_.skip_line();
-      const char c = reader_.peek();
-      if (reader_.at_end() || !(c == ' ' || c == '\t' || (lines && (c == '\n' || c == '\r')))) return;
-      reader_.take();
-    }
-  }
-
-  // Alternatives may go on in the next line where it begins with a '|'.
-  void space_before_bar(bool lines) {
-    const ebnf_reader before = reader_;
-    space(true);
-    if (lines || reader_.peek() == '|') return;
-    reader_ = before;
-    space(false);
-  }
 
   result<void> rule() {
     const std::size_t line = reader_.line();
@@ -96,7 +77,7 @@ class lark_parser {
       reader_.take_if("-");
       if (auto priority = reader_.number(); !priority) return tl::unexpected(priority.error());
     }
-    space(false);
+    reader_.space(false);
     if (!reader_.take_if(":")) return reader_.invalid("':' is missing after '" + name + "'");
     const auto body = alternatives(0);
     if (!body) return tl::unexpected(body.error());
@@ -120,15 +101,15 @@ class lark_parser {
 
   // %import common.NAME, %import common.NAME -> OTHER, %import common (A, B)
   result<void> import() {
-    space(false);
+    reader_.space(false);
     if (!reader_.take_if("common")) return reader_.unsupported("an import from other than common is");
-    space(false);
+    reader_.space(false);
     if (reader_.take_if("(")) {
       do {
-        space(true);
+        reader_.space(true);
         const std::string name = reader_.name("");
         if (auto done = define_common(name, name); !done) return done;
-        space(true);
+        reader_.space(true);
       } while (reader_.take_if(","));
       if (!reader_.take_if(")")) return reader_.invalid("a '(' without its ')'");
       return {};
@@ -136,9 +117,9 @@ class lark_parser {
     if (!reader_.take_if(".")) return reader_.invalid("a '.' is missing after 'common'");
     const std::string name = reader_.name("");
     std::string alias = name;
-    space(false);
+    reader_.space(false);
     if (reader_.take_if("->")) {
-      space(false);
+      reader_.space(false);
       alias = reader_.name("");
     }
     return define_common(name, alias);
@@ -157,13 +138,13 @@ class lark_parser {
   expression alternatives(std::size_t depth) {
     if (auto entered = reader_.enter(depth); !entered) return tl::unexpected(entered.error());
     std::vector<ebnf_rules::expression_id> parts;
-    space_before_bar(depth > 0);
+    reader_.space_before_bar(depth > 0);
     reader_.take_if("|");  // a list may begin with its bar
     do {
       auto part = sequence(depth);
       if (!part) return part;
       parts.push_back(*part);
-      space_before_bar(depth > 0);
+      reader_.space_before_bar(depth > 0);
     } while (reader_.take_if("|"));
     return rules_.alternatives(parts);
   }
@@ -175,9 +156,9 @@ class lark_parser {
 
   expression sequence(std::size_t depth) {
     std::vector<ebnf_rules::expression_id> parts;
-    for (space(depth > 0); starts_item(); space(depth > 0)) {
+    for (reader_.space(depth > 0); starts_item(); reader_.space(depth > 0)) {
       if (reader_.take_if("->")) {  // a name in the tree
-        space(false);
+        reader_.space(false);
         if (reader_.name("").empty()) return reader_.invalid("a name is missing after '->'");
         continue;
       }
@@ -272,13 +253,9 @@ class lark_parser {
 
   expression repeated(ebnf_rules::expression_id body) {
     for (std::size_t times = 0;; ++times) {
-      if (times > most_repeats_of_one) return reader_.invalid("too many repeats of one item");
-      if (reader_.take_if("*")) {
-        body = rules_.repeat(body, 0, unbounded);
-      } else if (reader_.take_if("+")) {
-        body = rules_.repeat(body, 1, unbounded);
-      } else if (reader_.take_if("?")) {
-        body = rules_.repeat(body, 0, 1);
+      if (times > ebnf_reader::most_repeats_of_one) return reader_.invalid("too many repeats of one item");
+      if (const auto sign = reader_.repeat_sign()) {
+        body = rules_.repeat(body, sign->min, sign->max);
       } else {
         space_before_tilde();
         if (!reader_.take_if("~")) return body;
@@ -291,12 +268,12 @@ class lark_parser {
 
   void space_before_tilde() {
     const ebnf_reader before = reader_;
-    space(false);
+    reader_.space(false);
     if (reader_.peek() != '~') reader_ = before;
   }
 
   expression counts(ebnf_rules::expression_id body) {
-    space(false);
+    reader_.space(false);
     const auto min = reader_.number();
     if (!min) return tl::unexpected(min.error());
     auto max = min;
@@ -314,8 +291,7 @@ class lark_parser {
 }  // namespace
 
 result<grammar_builder> lark_grammar(std::string_view text, const grammar_limits& limits) {
-  if (text.size() > limits.max_source_bytes)
-    return tl::unexpected(exceeded("bytes in a grammar", limits.max_source_bytes, "max_source_bytes"));
+  if (auto sized = check_ebnf_size(text, limits); !sized) return tl::unexpected(sized.error());
   return lark_parser(text, limits).parse();
 }
 

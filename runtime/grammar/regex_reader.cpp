@@ -1,8 +1,8 @@
 #include "runtime/grammar/regex_reader.hpp"
 
-#include <utf8proc.h>
-
 #include <algorithm>
+
+#include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
 
@@ -12,13 +12,6 @@ constexpr std::uint32_t most_repeats = 1'000'000'000;
 
 bool is_digit(std::uint32_t c) { return c >= '0' && c <= '9'; }
 bool is_letter(std::uint32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
-std::optional<std::uint32_t> hex_value(std::uint32_t c) {
-  if (is_digit(c)) return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
 
 code_point_set united(std::initializer_list<std::string_view> names,
                       std::vector<code_point_range> more = {}) {
@@ -61,12 +54,10 @@ result<regex_reader> regex_reader::make(std::string_view pattern, regex_dialect 
                                         std::size_t max_depth) {
   regex_reader reader(dialect, max_depth);
   while (!pattern.empty()) {
-    utf8proc_int32_t c = 0;
-    const auto size = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(pattern.data()),
-                                       static_cast<utf8proc_ssize_t>(pattern.size()), &c);
-    if (size <= 0) return fail(error_code::invalid_argument, "regular expression: not UTF-8");
-    reader.text_.push_back(static_cast<std::uint32_t>(c));
-    pattern.remove_prefix(static_cast<std::size_t>(size));
+    const auto first = first_code_point(pattern);
+    if (!first) return fail(error_code::invalid_argument, "regular expression: not UTF-8");
+    reader.text_.push_back(first->value);
+    pattern.remove_prefix(first->size);
   }
   return reader;
 }
@@ -151,10 +142,10 @@ result<code_point_set> regex_reader::property(bool negated) {
   std::string name;
   if (take_if('{')) {
     if (take_if('^')) negated = !negated;
-    while (peek() != '}' && !at_end()) name += encode_utf8(take());
+    while (peek() != '}' && !at_end()) append_utf8(take(), name);
     if (!take_if('}')) return invalid("a class name without its end");
   } else if (!at_end()) {
-    name = encode_utf8(take());
+    append_utf8(take(), name);
   }
   for (const std::string_view prefix : {"General_Category=", "gc="})
     if (name.starts_with(prefix)) name.erase(0, prefix.size());

@@ -189,4 +189,18 @@ token_trie_ptr make_token_trie(const tokenizer& tokenizer) {
   return make_token_trie(tokens);
 }
 
+const token_trie_ptr& byte_token_trie() {
+  static const token_trie_ptr trie = [] {
+    std::array<char, 256> bytes{};
+    std::vector<vocabulary_token> tokens;
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<char>(i);
+      tokens.push_back({{&bytes[i], 1}, true, false});
+    }
+    tokens.push_back({{}, false, true});
+    return make_token_trie(tokens);
+  }();
+  return trie;
+}
+
 }  // namespace troupe::grammar

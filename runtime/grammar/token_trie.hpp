@@ -106,5 +106,7 @@ using token_trie_ptr = std::shared_ptr<const token_trie>;
 // Of a tokenizer's pieces; of given tokens, by id.
 token_trie_ptr make_token_trie(const tokenizer& tokenizer);
 token_trie_ptr make_token_trie(std::span<const vocabulary_token> tokens);
+// Token b is byte b, token 256 ends: for whole texts, whatever the model. One for the whole process.
+const token_trie_ptr& byte_token_trie();
 
 }  // namespace troupe::grammar

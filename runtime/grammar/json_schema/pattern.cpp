@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/utf8.hpp"
+
 namespace troupe::json_schema {
 namespace {
 
@@ -25,18 +27,9 @@ const code_set line_terminators{{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 // The code points of UTF-8 text that a JSON reader has checked.
 std::vector<std::uint32_t> code_points_of(std::string_view text) {
   std::vector<std::uint32_t> out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80)
-      out.push_back(byte);
-    else if (byte >= 0xf0)
-      out.push_back(byte & 7U);
-    else if (byte >= 0xe0)
-      out.push_back(byte & 15U);
-    else if (byte >= 0xc0)
-      out.push_back(byte & 31U);
-    else if (!out.empty())
-      out.back() = out.back() << 6U | (byte & 63U);
+  while (const auto first = first_code_point(text)) {
+    out.push_back(first->value);
+    text.remove_prefix(first->size);
   }
   return out;
 }
@@ -301,15 +294,9 @@ class pattern_parser {
     if (at_ + size > text_.size()) return std::nullopt;
     std::uint32_t value = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      const std::uint32_t c = text_[at_ + i];
-      if (c >= '0' && c <= '9')
-        value = value * 16 + c - '0';
-      else if (c >= 'a' && c <= 'f')
-        value = value * 16 + c - 'a' + 10;
-      else if (c >= 'A' && c <= 'F')
-        value = value * 16 + c - 'A' + 10;
-      else
-        return std::nullopt;
+      const auto digit = grammar::hex_value(text_[at_ + i]);
+      if (!digit) return std::nullopt;
+      value = value * 16 + *digit;
     }
     at_ += size;
     return value;

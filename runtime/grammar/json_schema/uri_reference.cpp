@@ -3,6 +3,8 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/grammar/code_points.hpp"
+
 namespace troupe::json_schema {
 namespace {
 
@@ -51,13 +53,6 @@ std::string remove_dot_segments(std::string_view path) {
   return out;
 }
 
-std::optional<unsigned> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A' + 10);
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::string resolve_uri(std::string_view base, std::string_view reference) {
@@ -81,8 +76,8 @@ std::string percent_decode(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '%' && i + 2 < text.size()) {
-      const auto high = hex_digit(text[i + 1]);
-      const auto low = hex_digit(text[i + 2]);
+      const auto high = grammar::hex_value(static_cast<unsigned char>(text[i + 1]));
+      const auto low = grammar::hex_value(static_cast<unsigned char>(text[i + 2]));
       if (high && low) {
         out += static_cast<char>(*high * 16 + *low);
         i += 2;

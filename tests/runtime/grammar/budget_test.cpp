@@ -8,8 +8,6 @@
 namespace troupe::grammar {
 namespace {
 
-using test::byte_vocabulary;
-
 TEST(grammar_budget, a_builder_past_a_limit_goes_on_and_says_so) {
   grammar_limits few;
   few.max_symbols = 100;
@@ -18,7 +16,7 @@ TEST(grammar_budget, a_builder_past_a_limit_goes_on_and_says_so) {
   ASSERT_TRUE(symbols.failure().has_value());
   EXPECT_EQ(symbols.failure()->param, "max_symbols");
   symbols.set_start(symbols.literal("a"));
-  EXPECT_EQ(compile(std::move(symbols), byte_vocabulary()).error().code, error_code::too_large);
+  EXPECT_EQ(compile(std::move(symbols), byte_token_trie()).error().code, error_code::too_large);
 
   few = {};
   few.max_regex_nodes = 100;
@@ -47,7 +45,7 @@ TEST(grammar_budget, a_grammar_without_a_text_is_refused) {
   const auto code_of = [](auto&& make) {
     grammar_builder builder;
     make(builder);
-    const auto grammar = compile(std::move(builder), byte_vocabulary());
+    const auto grammar = compile(std::move(builder), byte_token_trie());
     return grammar ? std::optional<error_code>() : grammar.error().code;
   };
   EXPECT_EQ(code_of([](grammar_builder&) {}), error_code::invalid_argument);
@@ -79,7 +77,7 @@ TEST(grammar_budget, a_search_for_a_text_is_counted) {
   for (const std::size_t n : {7U, 11U, 13U, 17U}) parts.push_back(r.star(r.literal(std::string(n, 'a'))));
   parts.push_back(r.repeat(r.literal("a"), 1, 17017));
   builder.set_start(builder.lexeme(r.intersection(parts)));
-  const auto grammar = compile(std::move(builder), byte_vocabulary());
+  const auto grammar = compile(std::move(builder), byte_token_trie());
   ASSERT_FALSE(grammar.has_value());
   EXPECT_EQ(grammar.error().param, "max_compile_steps");
 }
@@ -90,7 +88,7 @@ TEST(grammar_budget, a_mask_and_a_token_past_their_steps_are_errors_and_change_n
   // After n letters there are about n * n / 2 ways to stand in this expression.
   auto builder = regex_grammar("(a{0,300}b?){0,300}c", few);
   ASSERT_TRUE(builder.has_value());
-  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  const auto grammar = compile(std::move(*builder), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   matcher m(*grammar);
   std::vector<std::uint32_t> mask(9);
@@ -115,10 +113,10 @@ TEST(grammar_budget, a_full_memory_is_given_back_and_what_was_read_is_read_again
   few.max_memory_bytes = 1 << 20;
   auto builder = regex_grammar("(?s).*a.{12}", few);
   ASSERT_TRUE(builder.has_value());
-  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  const auto grammar = compile(std::move(*builder), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   const auto roomy_builder = regex_grammar("(?s).*a.{12}", {});
-  const auto roomy = compile(grammar_builder(*roomy_builder), byte_vocabulary());
+  const auto roomy = compile(grammar_builder(*roomy_builder), byte_token_trie());
   // Each text leads to states of its own: 2^13 in all. One matcher stays while the memory is given back many
   // times.
   matcher long_lived(*grammar), reference(*roomy);
@@ -145,7 +143,7 @@ TEST(grammar_budget, one_text_that_needs_more_than_the_memory_ends_with_its_name
   grammar_limits few;
   few.max_memory_bytes = 200'000;
   auto builder = regex_grammar("(?s).*a.{200}", few);
-  const auto grammar = compile(std::move(*builder), byte_vocabulary());
+  const auto grammar = compile(std::move(*builder), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   matcher m(*grammar);
   result<void> last{};
@@ -168,7 +166,7 @@ TEST(grammar_budget, long_texts_need_no_more_states_than_short_ones) {
   b.set_start(b.choice({b.sequence({b.literal("("), right, b.literal(")")}),
                         b.sequence({b.literal("["), left, b.literal("]")}),
                         b.sequence({b.literal("{"), b.list(x, comma, 2, unbounded), b.literal("}")})}));
-  const auto grammar = compile(std::move(b), byte_vocabulary());
+  const auto grammar = compile(std::move(b), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   std::size_t before = 0;
   for (const int size : {10, 2000}) {

@@ -2,21 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <vector>
-
 namespace troupe::grammar::test {
-
-token_trie_ptr byte_vocabulary() {
-  static const token_trie_ptr trie = [] {
-    std::vector<std::string> texts;
-    for (int byte = 0; byte < 256; ++byte) texts.emplace_back(1, static_cast<char>(byte));
-    std::vector<vocabulary_token> tokens;
-    for (const std::string& text : texts) tokens.push_back({text, true, false});
-    tokens.push_back({"", false, true});
-    return make_token_trie(tokens);
-  }();
-  return trie;
-}
 
 std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_view text) {
   if (!grammar) return std::nullopt;
@@ -36,7 +22,7 @@ std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_vie
 compiled_grammar_ptr compiled(result<grammar_builder> builder) {
   EXPECT_TRUE(builder.has_value()) << builder.error().message;
   if (!builder) return nullptr;
-  auto grammar = compile(std::move(*builder), byte_vocabulary());
+  auto grammar = compile(std::move(*builder), byte_token_trie());
   EXPECT_TRUE(grammar.has_value()) << grammar.error().message;
   return grammar ? *grammar : nullptr;
 }

@@ -9,9 +9,6 @@
 
 namespace troupe::grammar::test {
 
-// Token b is byte b; token 256 ends.
-token_trie_ptr byte_vocabulary();
-
 // Whether the text belongs to the grammar; nothing, with a failed expectation, when something was exceeded.
 std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_view text);
 

@@ -14,7 +14,7 @@ using test::compiled;
 error problem_of(std::string_view text, const grammar_limits& limits = {}) {
   auto builder = ebnf_grammar(text, limits);
   if (!builder) return builder.error();
-  auto grammar = compile(std::move(*builder), test::byte_vocabulary());
+  auto grammar = compile(std::move(*builder), byte_token_trie());
   return grammar ? error{} : grammar.error();
 }
 

@@ -47,7 +47,7 @@ void check_masks(const std::string& grammar_text, const std::vector<std::string>
   auto builder = ebnf_grammar(grammar_text, {});
   ASSERT_TRUE(builder.has_value()) << builder.error().message;
   const auto grammar = compile(grammar_builder(*builder), trie);
-  const auto by_bytes = compile(std::move(*builder), test::byte_vocabulary());
+  const auto by_bytes = compile(std::move(*builder), byte_token_trie());
   ASSERT_TRUE(grammar.has_value() && by_bytes.has_value());
   std::mt19937 random(7);
   std::size_t allowed = 0, refused = 0;

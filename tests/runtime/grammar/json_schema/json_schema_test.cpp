@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -22,25 +21,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-// Every byte is a token of its own; the last token ends the text.
-grammar::token_trie_ptr byte_vocabulary() {
-  static std::array<char, 256> pieces{};
-  std::vector<grammar::vocabulary_token> tokens;
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    pieces[i] = static_cast<char>(i);
-    tokens.push_back({{&pieces[i], 1}, true, false});
-  }
-  tokens.push_back({{}, false, true});
-  return grammar::make_token_trie(tokens);
-}
-
 class checked_schema {
  public:
   explicit checked_schema(std::string_view schema, const schema_options& options = {}) {
     auto builder = read_json_schema(schema, options);
     EXPECT_TRUE(builder) << schema << ": " << (builder ? "" : builder.error().message);
     if (!builder) return;
-    auto compiled = grammar::compile(std::move(*builder), byte_vocabulary());
+    auto compiled = grammar::compile(std::move(*builder), grammar::byte_token_trie());
     EXPECT_TRUE(compiled) << schema << ": " << (compiled ? "" : compiled.error().message);
     if (compiled) grammar_ = *compiled;
   }
@@ -130,7 +117,7 @@ TEST(JsonSchema, AnyJsonIsEveryValueOrEveryObject) {
   for (const bool only_objects : {false, true}) {
     auto builder = any_json(only_objects);
     ASSERT_TRUE(builder);
-    const auto compiled = grammar::compile(std::move(*builder), byte_vocabulary());
+    const auto compiled = grammar::compile(std::move(*builder), grammar::byte_token_trie());
     ASSERT_TRUE(compiled);
     for (const std::string text : {R"({"a":[1e5,-0.5,{"b":null}],"":"\ud83d\ude00"})", "[true]", "3"}) {
       grammar::matcher matcher(*compiled);
