@@ -76,7 +76,7 @@ using kv_cache_actor = caf::typed_actor<
     caf::reacts_to<msg::commit_step>,
     // Takes back the blocks of sequences that are done, between steps.
     caf::reacts_to<msg::release_blocks>,
-    // Forgets every cached prefix; answers whether that could be done.
+    // Forgets every cached prefix; answers whether no sequence holds blocks of them any more.
     caf::reacts_to<msg::reset_prefix_cache, reset_call_ptr>,
     // Answers how many blocks are free.
     caf::replies_to<msg::count>::with<msg::kv_cache_counts>>;

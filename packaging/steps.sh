@@ -15,14 +15,15 @@ die() {
   exit 1
 }
 
-# Ctrl-C before there is a service: what was begun is begun anew by the next run.
+# Ctrl-C or SIGTERM before there is a service: what was begun is begun anew by the next run.
 download=
 interrupted() {
   [ -z "$download" ] || rm -rf "$download"
   printf '\n%s: interrupted while: %s\n' "$(basename "$0")" "${current_step:-starting}" >&2
-  exit 130
+  exit "$1"
 }
-trap interrupted INT
+trap 'interrupted 130' INT
+trap 'interrupted 143' TERM HUP
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
 

@@ -62,8 +62,7 @@ class engine_port {
   virtual void detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) = 0;
   // Where a request stands; nothing for one that is unknown or has ended.
   virtual void describe(request_id id, std::function<void(std::optional<request_state>)> reply) = 0;
-  // Forgets every cached prefix. False where requests hold blocks: what was cached is forgotten then too, but
-  // not free: a sequence holds blocks.
+  // Forgets every cached prefix. False where requests still hold blocks of them, which come free as they end.
   virtual void reset_prefix_cache(std::function<void(bool)> reply) = 0;
   virtual engine_status status() const = 0;
   virtual model_card model() const = 0;

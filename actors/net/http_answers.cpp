@@ -241,7 +241,10 @@ asio::awaitable<bool> http_connection::describe_request(const std::string& name)
   if (listed) {
     response.body = openai::request_status_answer(name, shared_->port.model().id, choices);
   } else {
-    response = error_response({error_code::not_found, "no request of this id is under way", "id"});
+    response = error_response({error_code::not_found,
+                               "no request of this id is under way; an id is the answer's \"id\", or the "
+                               "X-Request-Id header with its chatcmpl- or cmpl- before it",
+                               "id"});
   }
   co_return co_await respond(response);
 }
