@@ -12,6 +12,7 @@ automaton::automaton(const grammar_plan& plan)
       sets_(plan.rules),
       num_classes_(lexer_.num_classes()),
       class_sizes_(num_classes_),
+      rows_(num_classes_),
       path_(plan.vocabulary->max_depth() + 1) {
   for (const std::uint8_t c : lexer_.classes().of)
     class_sizes_[c] = static_cast<unsigned char>(std::min(class_sizes_[c] + 1, 2));
@@ -44,7 +45,7 @@ automaton::state_id automaton::intern(std::vector<thread>& threads, bool accepts
   threads_.insert(threads_.end(), threads.begin(), threads.end());
   const auto id = static_cast<state_id>(states_.size());
   states_.push_back(s);
-  rows_.resize(rows_.size() + num_classes_, threads.empty() ? dead : unknown);
+  rows_.add_row(threads.empty() ? dead : unknown);
   index_.insert(hash, id);
   return id;
 }
@@ -84,7 +85,7 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
     // The same state once more, as for most bytes of a string.
     const std::uint32_t before = threads_[s.threads].lexer_state;
     const auto to = lexer_.next(before, byte_class, budget_);
-    if (to == before && lexer_.matched(before).empty()) return rows_[from * num_classes_ + byte_class] = from;
+    if (to == before && lexer_.matched(before).empty()) return rows_.at(from, byte_class) = from;
   }
   next_threads_.clear();
   next_sets_.clear();
@@ -105,7 +106,7 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
   }
   if (budget_.is_spent()) return unknown;
   const state_id to = intern(next_threads_, accepts);
-  rows_[from * num_classes_ + byte_class] = to;
+  rows_.at(from, byte_class) = to;
   if (to + 1 == states_.size() && memory_bytes() > plan_.limits.max_memory_bytes) {
     out_of_memory_ = true;
     return unknown;
@@ -176,9 +177,9 @@ result<bool> automaton::has_longer_token(state_id at, std::string_view begin_byt
 
 std::size_t automaton::memory_bytes() const {
   return lexer_.memory_bytes() + sets_.memory_bytes() + states_.capacity() * sizeof(state) +
-         threads_.capacity() * sizeof(thread) +
-         (rows_.capacity() + lexer_starts_.capacity()) * sizeof(std::uint32_t) +
-         (advances_.size() + lexer_advances_.size()) * 48 + index_.memory_bytes() + mask_bytes_;
+         threads_.capacity() * sizeof(thread) + rows_.memory_bytes() +
+         lexer_starts_.capacity() * sizeof(std::uint32_t) + (advances_.size() + lexer_advances_.size()) * 48 +
+         index_.memory_bytes() + mask_bytes_;
 }
 
 void automaton::drop_masks() {

@@ -20,6 +20,7 @@
 #include "runtime/grammar/item_sets.hpp"
 #include "runtime/grammar/lexer.hpp"
 #include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/row_table.hpp"
 #include "runtime/grammar/rule_table.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
@@ -81,7 +82,7 @@ class automaton {
 
   // state_id::unknown: the budget is spent, or the memory.
   state_id step(state_id from, unsigned char byte_class) {
-    const state_id known = rows_[from * num_classes_ + byte_class];
+    const state_id known = rows_.at(from, byte_class);
     return known != unknown ? known : make_step(from, byte_class);
   }
   state_id make_step(state_id from, unsigned char byte_class);
@@ -91,6 +92,10 @@ class automaton {
   unsigned char class_of(unsigned char byte) const { return lexer_.classes().of[byte]; }
 
   character_run run_of(state_id at);
+  std::optional<state_id> usual_successor(state_id at, character_run& run);
+  bool take_out(state_id at, state_id usual, std::uint64_t groups, std::vector<std::uint32_t>& words);
+  std::optional<std::span<const token_trie::node>> set_by_groups(
+      state_id at, std::vector<std::uint32_t>& words, std::shared_ptr<const token_trie::slice>& slice);
   std::optional<std::uint32_t> make_mask(state_id at);
   bool walk(state_id at, std::span<const token_trie::node> nodes, std::vector<std::uint32_t>& words);
   void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
@@ -106,7 +111,7 @@ class automaton {
   std::vector<unsigned char> class_sizes_;  // [class], 2 for more
   std::vector<state> states_;
   std::vector<thread> threads_;
-  std::vector<state_id> rows_;               // [state][class]
+  row_table rows_;                           // [state][class]
   advance_table advances_, lexer_advances_;  // by state; by state of the lexer
   std::vector<mask> masks_;
   std::vector<std::uint32_t> lexer_starts_;  // [item set]

@@ -7,7 +7,10 @@
 namespace troupe::grammar {
 
 lexer::lexer(regex_store regex, std::vector<regex_id> terminals)
-    : regex_(std::move(regex)), terminals_(std::move(terminals)), classes_(regex_.classes()) {
+    : regex_(std::move(regex)),
+      terminals_(std::move(terminals)),
+      classes_(regex_.classes()),
+      rows_(num_classes()) {
   intern({});  // dead
 }
 
@@ -31,7 +34,7 @@ std::uint32_t lexer::intern(const std::vector<part>& parts) {
   parts_.insert(parts_.end(), parts.begin(), parts.end());
   const auto id = static_cast<std::uint32_t>(states_.size());
   states_.push_back(s);
-  rows_.resize(rows_.size() + num_classes(), parts.empty() ? dead : unknown);
+  rows_.add_row(parts.empty() ? dead : unknown);
   index_.insert(hash, id);
   return id;
 }
@@ -67,14 +70,13 @@ std::optional<std::uint32_t> lexer::make_next(std::uint32_t from, unsigned char 
     if (*s != regex_.nothing()) scratch_.push_back({p.terminal, *s});
   }
   const std::uint32_t to = intern(scratch_);
-  rows_[from * num_classes() + byte_class] = to;
+  rows_.at(from, byte_class) = to;
   return to;
 }
 
 std::size_t lexer::memory_bytes() const {
   return regex_.memory_bytes() + states_.capacity() * sizeof(entry) + parts_.capacity() * sizeof(part) +
-         matched_.capacity() * sizeof(std::uint32_t) + rows_.capacity() * sizeof(std::uint32_t) +
-         index_.memory_bytes();
+         matched_.capacity() * sizeof(std::uint32_t) + rows_.memory_bytes() + index_.memory_bytes();
 }
 
 }  // namespace troupe::grammar

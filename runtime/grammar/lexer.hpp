@@ -10,6 +10,7 @@
 #include "runtime/grammar/id_index.hpp"
 #include "runtime/grammar/limits.hpp"
 #include "runtime/grammar/regex_store.hpp"
+#include "runtime/grammar/row_table.hpp"
 
 namespace troupe::grammar {
 
@@ -23,7 +24,7 @@ class lexer {
   std::uint32_t start(std::span<const std::uint32_t> terminals);
   // The state after one more byte; nothing when the budget is spent or the store is full.
   std::optional<std::uint32_t> next(std::uint32_t state, unsigned char byte_class, step_budget& budget) {
-    const std::uint32_t known = rows_[state * num_classes() + byte_class];
+    const std::uint32_t known = rows_.at(state, byte_class);
     if (known != unknown) return known;
     return make_next(state, byte_class, budget);
   }
@@ -63,7 +64,7 @@ class lexer {
   std::vector<entry> states_;
   std::vector<part> parts_;
   std::vector<std::uint32_t> matched_;
-  std::vector<std::uint32_t> rows_;  // [state][class]
+  row_table rows_;  // [state][class]
   std::vector<part> scratch_;
   id_index index_;
 };

@@ -1,6 +1,8 @@
 // The mask of a state: one walk over the trie of the vocabulary, less what character groups decide
 // beforehand.
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "runtime/grammar/automaton.hpp"
 
@@ -12,6 +14,10 @@ constexpr std::size_t few_tokens = 512;  // below this a list is smaller than a 
 
 void insert(std::vector<std::uint32_t>& words, token_id token) {
   words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
+}
+
+void erase(std::vector<std::uint32_t>& words, token_id token) {
+  words[static_cast<std::size_t>(token) / 32] &= ~(std::uint32_t{1} << (static_cast<unsigned>(token) % 32));
 }
 
 }  // namespace
@@ -55,20 +61,78 @@ bool automaton::walk(state_id at, std::span<const token_trie::node> nodes,
   return budget_.spend(visited);
 }
 
+// Where most letters lead, if any text of the characters that `run` gets stays there: from inside of a
+// string, or from where a few first letters begin something else, such as the names of known members.
+std::optional<automaton::state_id> automaton::usual_successor(state_id at, character_run& run) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::array<state_id, letters.size()> to{};
+  std::ranges::transform(letters, to.begin(),
+                         [&](char c) { return step(at, class_of(static_cast<unsigned char>(c))); });
+  std::ranges::sort(to);
+  const state_id middle = to[to.size() / 2];  // what more than half of them are
+  if (middle == dead || middle == unknown || std::ranges::count(to, middle) <= std::ssize(to) / 2)
+    return std::nullopt;
+  run = run_of(middle);
+  if (!run.is_endless || run.groups == 0) return std::nullopt;
+  return middle;
+}
+
+// Takes those tokens of `groups` alone out that lead nowhere. Whatever comes to `usual` stays there.
+bool automaton::take_out(state_id at, state_id usual, std::uint64_t groups,
+                         std::vector<std::uint32_t>& words) {
+  const auto nodes = plan_.vocabulary->nodes();
+  path_[0] = at;
+  std::size_t visited = 0;
+  for (std::uint32_t n = 1; n < nodes.size();) {
+    const token_trie::node& node = nodes[n];
+    const bool is_ascii = node.byte < 0x80;
+    ++visited;
+    if (is_ascii && ((groups >> character_groups::of(node.byte)) & 1) == 0) {
+      n = node.end;
+      continue;
+    }
+    const state_id to = step(path_[node.depth - 1U], class_of(node.byte));
+    if (to == unknown) return false;
+    if (to != dead && !(to == usual && is_ascii)) {
+      path_[node.depth] = to;
+      ++n;
+      continue;
+    }
+    for (; n < node.end && to == dead; ++n, ++visited)
+      for (token_id token = nodes[n].token; token >= 0; token = plan_.vocabulary->next_same(token))
+        erase(words, token);
+    n = node.end;
+  }
+  return budget_.spend(visited);
+}
+
+// Sets the tokens that character groups decide, and gives the trie of those that are left to walk; nothing
+// when a step cannot be told.
+std::optional<std::span<const token_trie::node>> automaton::set_by_groups(
+    state_id at, std::vector<std::uint32_t>& words, std::shared_ptr<const token_trie::slice>& slice) {
+  constexpr std::uint64_t small_letters = std::uint64_t{1} << character_groups::letters;
+  const token_trie& trie = *plan_.vocabulary;
+  character_run r = run_of(at);
+  std::optional<state_id> usual;
+  character_run after;
+  if ((r.groups & small_letters) == 0 && (usual = usual_successor(at, after))) r = after;
+  if (budget_.is_spent() || out_of_memory_) return std::nullopt;
+  if (r.characters == 0) return trie.nodes();
+  slice = trie.slice_of(r.groups, r.is_endless || r.ends_dead ? 255 : r.characters);
+  const auto short_enough = trie.of_characters(r.characters);
+  for (std::size_t i = 0; i < slice->made_of.size(); ++i)
+    words[i] = slice->made_of[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
+  if (usual && !take_out(at, *usual, r.groups, words)) return std::nullopt;
+  return slice->others;
+}
+
 std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   const token_trie& trie = *plan_.vocabulary;
   mask made;
   made.words.resize(trie.num_words());
-  const character_run r = run_of(at);
   std::shared_ptr<const token_trie::slice> slice;
-  if (r.characters > 0) {
-    slice = trie.slice_of(r.groups, r.is_endless || r.ends_dead ? 255 : r.characters);
-    const auto short_enough = trie.of_characters(r.characters);
-    for (std::size_t i = 0; i < slice->made_of.size(); ++i)
-      made.words[i] = slice->made_of[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
-  }
-  if (budget_.is_spent() || out_of_memory_) return std::nullopt;
-  if (!walk(at, slice ? std::span(slice->others) : trie.nodes(), made.words)) return std::nullopt;
+  const auto rest = set_by_groups(at, made.words, slice);
+  if (!rest || !walk(at, *rest, made.words)) return std::nullopt;
   if (states_[at].accepts)
     for (const token_id token : trie.end_tokens()) insert(made.words, token);
   std::size_t count = 0;

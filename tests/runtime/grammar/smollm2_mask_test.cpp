@@ -90,6 +90,14 @@ TEST(smollm2_mask, masks_of_bounded_and_narrow_texts_hold_for_each_token) {
        "%theY1x."});
 }
 
+// Most letters lead to one place, a few first letters elsewhere: as names of known members among others.
+TEST(smollm2_mask, masks_where_a_few_letters_lead_elsewhere_hold_for_each_token) {
+  check_masks(
+      R"(root ::= "\"" ([^"\\aT\xE9] [^"\\]* | "ab" [0-9]* | "T" ("h" [^"\\]* | "\u00e9") | "\u00e9" [a-z]) "\"")",
+      {"\"ab12\"", "\"The \xC3\xA9nd\"", "\"T\xC3\xA9\"", "\"\xC3\xA9t\"", "\"some text\""});
+  check_masks(R"(root ::= [b-zA-Z] [a-zA-Z]* "!" | "a" ("x" [a-z]* | [A-Z]) "?")", {"axy?", "Word!", "aQ?"});
+}
+
 TEST(smollm2_mask, forced_tokens_are_the_tokenizers_own_and_end_before_what_is_open) {
   const auto& [tokenizer, trie] = vocabulary();
   const auto tokens_of = [&](const char* text) {
