@@ -21,6 +21,8 @@ enum class finish_reason { stop, length, abort, timeout, error };
 // The wire's word for a reason: "stop", "length", "abort", "timeout", "error".
 const char* to_string(finish_reason reason);
 
+struct grammar_spec;  // runtime/grammar/grammar_spec.hpp
+
 // vLLM's names and meanings. Ranges are checked by validate() in sampling/sampler.hpp.
 struct sampling_params {
   std::optional<std::int32_t> max_tokens = {};  // unset: as many as the context holds
@@ -41,6 +43,8 @@ struct sampling_params {
   std::optional<std::int32_t> logprobs = {};         // top-k log-probabilities beside the sampled token's own
   std::optional<std::int32_t> prompt_logprobs = {};  // the same for each prompt token after the first
   std::vector<std::pair<token_id, float>> logit_bias = {};
+  // What the answer is held to. Its end ends the request, whatever min_tokens and ignore_eos say.
+  std::shared_ptr<const grammar_spec> grammar = {};
 
   // Penalties look at what the sequence holds so far; most requests need no such history.
   bool needs_history() const {

@@ -11,30 +11,40 @@
 namespace troupe::json_schema {
 namespace {
 
-result<grammar::grammar_builder> build(const schema_document& document, const schema_options& options,
-                                       const grammar::grammar_limits& limits) {
-  grammar::grammar_builder builder(limits);
+result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema_document& document,
+                                 const schema_options& options, const grammar::grammar_limits& limits) {
   workspace work(document, builder.regex(), limits, options);
   set_table sets(work);
   const term_id root = work.terms.schema(document.root());
   const schema_plan plan(work, sets, root);
   if (!work.failed() && !plan.has_values(root))
     work.fail_with(error{error_code::invalid_argument, "JSON Schema: no value satisfies it", ""});
-  if (!work.failed()) builder.set_start(grammar_writer(builder, work, plan).write(root));
+  grammar::symbol_id symbol{};
+  if (!work.failed()) symbol = grammar_writer(builder, work, plan).write(root);
   if (work.failed()) return tl::unexpected(*work.failure());
   if (builder.failure()) return tl::unexpected(*builder.failure());
-  return builder;
+  return symbol;
 }
 
 }  // namespace
 
-result<grammar::grammar_builder> read_json_schema(std::string_view text, const schema_options& options,
-                                                  const grammar::grammar_limits& limits) {
+result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder, std::string_view text,
+                                              const schema_options& options,
+                                              const grammar::grammar_limits& limits) {
   const auto document = schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
                                                       .max_depth = limits.max_depth,
                                                       .max_values = options.max_values});
   if (!document) return tl::unexpected(document.error());
-  return build(*document, options, limits);
+  return build(builder, *document, options, limits);
+}
+
+result<grammar::grammar_builder> read_json_schema(std::string_view text, const schema_options& options,
+                                                  const grammar::grammar_limits& limits) {
+  grammar::grammar_builder builder(limits);
+  const auto root = json_schema_symbol(builder, text, options, limits);
+  if (!root) return tl::unexpected(root.error());
+  builder.set_start(*root);
+  return builder;
 }
 
 result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options,

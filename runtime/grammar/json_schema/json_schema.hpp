@@ -16,6 +16,12 @@ namespace troupe::json_schema {
 result<grammar::grammar_builder> read_json_schema(std::string_view text, const schema_options& options = {},
                                                   const grammar::grammar_limits& limits = {});
 
+// The same as a symbol of a grammar that has other parts too. White space as in `options` may stand before
+// each of the grammar's lexemes that is not tight.
+result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder, std::string_view text,
+                                              const schema_options& options,
+                                              const grammar::grammar_limits& limits);
+
 // The grammar of every JSON text, or of every JSON object.
 result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options = {},
                                           const grammar::grammar_limits& limits = {});

@@ -1,0 +1,45 @@
+#include "runtime/grammar/compile_spec.hpp"
+
+#include <utility>
+
+#include "runtime/grammar/choice.hpp"
+#include "runtime/grammar/ebnf.hpp"
+#include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/regex_grammar.hpp"
+#include "runtime/grammar/structural_tag_json.hpp"
+
+namespace troupe::grammar {
+
+result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
+  if (source_bytes(spec) > limits.max_source_bytes)
+    return tl::unexpected(exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes"));
+  json_schema::schema_options json;
+  json.max_white_space = spec.max_white_space;
+  json.fixed_order = spec.fixed_order;
+  switch (spec.kind) {
+    case grammar_kind::json_schema:
+      return json_schema::read_json_schema(spec.text, json, limits);
+    case grammar_kind::json_object:
+      return json_schema::any_json(true, json, limits);
+    case grammar_kind::regex:
+      return regex_grammar(spec.text, limits);
+    case grammar_kind::choice:
+      return choice_grammar(spec.choices, limits);
+    case grammar_kind::grammar:
+      return ebnf_grammar(spec.text, limits);
+    case grammar_kind::structural_tag:
+      return structural_tag_grammar(spec.text, json, limits);
+  }
+  return fail(error_code::invalid_argument, "grammar: an unknown kind");
+}
+
+result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vocabulary,
+                                     const grammar_limits& limits) {
+  auto builder = build_grammar(spec, limits);
+  auto compiled = builder ? compile(std::move(*builder), std::move(vocabulary))
+                          : result<compiled_grammar_ptr>(tl::unexpected(std::move(builder.error())));
+  if (!compiled) compiled.error().code = error_code::invalid_argument;
+  return compiled;
+}
+
+}  // namespace troupe::grammar

@@ -1,0 +1,18 @@
+// From what a client gave to a grammar that requests can be held to.
+#pragma once
+#include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/token_trie.hpp"
+
+namespace troupe::grammar {
+
+// The rules, by the front end of the kind. Errors: the front end's.
+result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits);
+
+// Errors: invalid_argument whatever is wrong with the specification; the message names the limit that it
+// passes or the JSON pointer of the word that cannot be enforced, `param` is that name or pointer.
+result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vocabulary,
+                                     const grammar_limits& limits);
+
+}  // namespace troupe::grammar

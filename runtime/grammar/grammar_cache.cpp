@@ -1,0 +1,135 @@
+#include "runtime/grammar/grammar_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <vector>
+
+namespace troupe::grammar {
+
+namespace {
+
+std::string key_for(const grammar_spec& spec, const grammar_cache::vocabulary& words) {
+  return fmt::format("{} {}", words.get(), key_of(spec));
+}
+
+constexpr std::size_t bytes_per_entry = 256;
+
+}  // namespace
+
+grammar_cache::lookup grammar_cache::find(const grammar_spec& spec, const vocabulary& words,
+                                          steady_time now) {
+  const std::string key = key_for(spec, words);
+  const std::lock_guard held(mutex_);
+  ++counts_.queries;
+  return find_locked(key, words, now);
+}
+
+grammar_cache::lookup grammar_cache::wait(const grammar_spec& spec, const vocabulary& words,
+                                          steady_time now) {
+  const std::string key = key_for(spec, words);
+  std::unique_lock held(mutex_);
+  ++counts_.queries;
+  while (true) {
+    lookup found = find_locked(key, words, now);
+    if (found.known || found.is_first) return found;
+    changed_.wait(held);
+  }
+}
+
+grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const vocabulary& words,
+                                                 steady_time now) {
+  auto found = by_key_.find(key);
+  if (found != by_key_.end()) {
+    const entry& known = *found->second;
+    const bool is_stale = known.outcome && !*known.outcome && known.forget_at <= now;
+    if (!is_stale) {
+      entries_.splice(entries_.begin(), entries_, found->second);
+      if (!known.outcome) return {};
+      ++counts_.hits;
+      return {known.outcome, false};
+    }
+    forget(found->second);
+  }
+  entries_.push_front({key, words, std::nullopt, {}, key.size() + bytes_per_entry});
+  bytes_ += entries_.front().bytes;
+  by_key_.emplace(key, entries_.begin());
+  return {std::nullopt, true};
+}
+
+void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome,
+                        steady_time now) {
+  const std::size_t measured = outcome ? (*outcome)->memory_bytes() : outcome.error().message.size();
+  const std::string key = key_for(spec, words);
+  const std::lock_guard held(mutex_);
+  outcome ? ++counts_.compiled : ++counts_.refused;
+  changed_.notify_all();
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return;
+  entry& which = *found->second;
+  which.outcome = outcome;
+  which.forget_at = now + limits_.refused_for;
+  which.bytes += measured;
+  bytes_ += measured;
+  make_room();
+}
+
+void grammar_cache::abandon(const grammar_spec& spec, const vocabulary& words) {
+  const std::string key = key_for(spec, words);
+  const std::lock_guard held(mutex_);
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() || found->second->outcome) return;
+  forget(found->second);
+  changed_.notify_all();
+}
+
+void grammar_cache::forget(entries::iterator which) {
+  bytes_ -= which->bytes;
+  by_key_.erase(which->key);
+  entries_.erase(which);
+}
+
+// What is being compiled is waited for: it stays.
+void grammar_cache::make_room() {
+  auto each = entries_.end();
+  while (bytes_ > limits_.max_bytes && each != entries_.begin()) {
+    --each;
+    if (!each->outcome) continue;
+    const auto next = std::next(each);
+    forget(each);
+    ++counts_.evicted;
+    each = next;
+  }
+}
+
+// The grammars' own locks may be held for as long as a mask takes: not to be waited for under ours.
+void grammar_cache::trim() {
+  std::vector<std::pair<std::string, compiled_grammar_ptr>> held_grammars;
+  {
+    const std::lock_guard held(mutex_);
+    for (const entry& each : entries_)
+      if (each.outcome && *each.outcome) held_grammars.emplace_back(each.key, **each.outcome);
+  }
+  std::vector<std::size_t> sizes;
+  for (const auto& [key, grammar] : held_grammars) sizes.push_back(grammar->memory_bytes());
+  const std::lock_guard held(mutex_);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto found = by_key_.find(held_grammars[i].first);
+    if (found == by_key_.end()) continue;
+    entry& which = *found->second;
+    bytes_ -= which.bytes;
+    which.bytes = which.key.size() + bytes_per_entry + sizes[i];
+    bytes_ += which.bytes;
+  }
+  make_room();
+}
+
+grammar_cache::counts grammar_cache::count() const {
+  const std::lock_guard held(mutex_);
+  counts now = counts_;
+  now.grammars = entries_.size();
+  now.bytes = bytes_;
+  return now;
+}
+
+}  // namespace troupe::grammar

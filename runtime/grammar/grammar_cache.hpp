@@ -1,0 +1,96 @@
+// The compiled grammars of all requests, by what was asked for, so that a schema is compiled once however
+// many requests come with it, also at the same moment.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/request.hpp"
+
+namespace troupe::grammar {
+
+struct grammar_cache_limits {
+  std::size_t max_bytes = 256U << 20U;
+  std::chrono::nanoseconds refused_for = std::chrono::seconds(60);  // how long a refusal is remembered
+};
+
+// Any thread may call anything. What is found stays good for who holds it, also once it is let go here.
+class grammar_cache {
+ public:
+  using compiled = result<compiled_grammar_ptr>;
+  // The same specification means another grammar with another vocabulary: told apart by address.
+  using vocabulary = std::shared_ptr<const void>;
+
+  explicit grammar_cache(grammar_cache_limits limits = {}) : limits_(limits) {}
+
+  // What is known. Otherwise nothing, and `is_first` says who compiles: the caller that gets true owes put()
+  // or abandon(), all others wait for it.
+  struct lookup {
+    std::optional<compiled> known;
+    bool is_first = false;
+  };
+  lookup find(const grammar_spec& spec, const vocabulary& words, steady_time now);
+  void put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome, steady_time now);
+  void abandon(const grammar_spec& spec, const vocabulary& words);
+
+  // find(), or compile() on this thread, or the wait for the thread that compiles an equal one.
+  template <class Compile>
+  compiled get(const grammar_spec& spec, const vocabulary& words, steady_time now, Compile compile) {
+    lookup found = wait(spec, words, now);
+    if (found.known) return std::move(*found.known);
+    struct debt {
+      grammar_cache& cache;
+      const grammar_spec& spec;
+      const vocabulary& words;
+      ~debt() { cache.abandon(spec, words); }
+    } owed{*this, spec, words};  // where compile() throws
+    compiled outcome = compile(spec);
+    put(spec, words, outcome, now);
+    return outcome;
+  }
+
+  // Measures anew what is held, since grammars grow while they are used, and lets the least recently asked
+  // for go until the rest fits. To be called now and then by a thread that may wait for a mask.
+  void trim();
+
+  struct counts {
+    std::uint64_t queries = 0, hits = 0, compiled = 0, refused = 0, evicted = 0;
+    std::size_t grammars = 0, bytes = 0;  // refusals included
+  };
+  counts count() const;
+
+ private:
+  struct entry {
+    std::string key;
+    vocabulary words;
+    std::optional<compiled> outcome;  // nothing while it is compiled
+    steady_time forget_at{};          // of a refusal
+    std::size_t bytes = 0;
+  };
+  using entries = std::list<entry>;  // the most recently asked for first
+
+  lookup wait(const grammar_spec& spec, const vocabulary& words, steady_time now);
+  lookup find_locked(const std::string& key, const vocabulary& words, steady_time now);
+  void forget(entries::iterator which);
+  void make_room();
+
+  grammar_cache_limits limits_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  entries entries_;
+  std::unordered_map<std::string, entries::iterator> by_key_;
+  std::size_t bytes_ = 0;
+  counts counts_;
+};
+
+}  // namespace troupe::grammar

@@ -1,0 +1,41 @@
+// What a request is held to, as the client gave it.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe {
+
+// vLLM's names.
+enum class grammar_kind {
+  json_schema,     // text: a JSON Schema
+  json_object,     // any JSON object
+  regex,           // text: an expression that matches from end to end
+  choice,          // one of `choices`
+  grammar,         // text: GBNF, or Lark where no "::=" is in it
+  structural_tag,  // text: JSON, as docs/grammar.md says
+};
+
+// "json_schema", "json_object", ...
+const char* to_string(grammar_kind kind);
+
+struct grammar_spec {
+  grammar_kind kind = grammar_kind::json_object;
+  std::string text = {};
+  std::vector<std::string> choices = {};
+  // Of JSON: at most so many characters of white space before any lexeme, 0 for compact texts; and whether
+  // members stand in the order of `properties`.
+  std::uint32_t max_white_space = 24;
+  bool fixed_order = false;
+
+  friend bool operator==(const grammar_spec&, const grammar_spec&) = default;
+};
+using grammar_spec_ptr = std::shared_ptr<const grammar_spec>;
+
+// How many bytes a client sent for it.
+std::size_t source_bytes(const grammar_spec& spec);
+// Equal exactly for specifications that are equal.
+std::string key_of(const grammar_spec& spec);
+
+}  // namespace troupe

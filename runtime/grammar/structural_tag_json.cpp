@@ -1,0 +1,162 @@
+#include "runtime/grammar/structural_tag_json.hpp"
+
+#include <string>
+#include <utility>
+
+#include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/regex_syntax.hpp"
+#include "runtime/grammar/structural_tag.hpp"
+#include "runtime/openai/json_reader.hpp"
+
+namespace troupe::grammar {
+
+namespace {
+
+using openai::json;
+
+tl::unexpected<error> wrong(const std::string& at, const std::string& what,
+                            error_code code = error_code::invalid_argument) {
+  return fail(code, "structural tags: " + what + " (at " + (at.empty() ? "/" : at) + ")", at);
+}
+
+class reader {
+ public:
+  reader(const json_schema::schema_options& options, const grammar_limits& limits)
+      : options_(options), limits_(limits), builder_(limits) {}
+
+  result<grammar_builder> read(const json& document) {
+    if (!document.is_object()) return wrong("", "not an object");
+    auto read = document.contains("structures") ? read_structures(document) : read_format(document);
+    if (!read) return tl::unexpected(std::move(read.error()));
+    const auto start = structural_tag_symbol(builder_, spec_);
+    if (!start) return tl::unexpected(start.error());
+    builder_.set_start(*start);
+    return std::move(builder_);
+  }
+
+ private:
+  // The tags share the steps of one compile.
+  void share_steps(const json& from, const char* name) {
+    const auto tags = from.find(name);
+    if (tags != from.end() && tags->size() > 1) limits_.max_compile_steps /= tags->size();
+  }
+
+  result<void> read_structures(const json& document) {
+    share_steps(document, "structures");
+    if (auto done = read_triggers(document, ""); !done) return done;
+    return read_list(document, "structures", "", [this](const json& tag, const std::string& at) {
+      return read_tag(tag, at, [this](const json& from, const std::string& where) -> result<symbol_id> {
+        const auto schema = from.find("schema");
+        if (schema == from.end()) return wrong(where, "no schema");
+        return schema_symbol(*schema, where + "/schema");
+      });
+    });
+  }
+
+  result<void> read_format(const json& document) {
+    const auto format = document.find("format");
+    if (document.value("type", json()) != "structural_tag" || format == document.end() ||
+        !format->is_object())
+      return wrong("", "neither \"structures\" nor a \"structural_tag\" with its \"format\"");
+    if (format->value("type", json()) != "triggered_tags")
+      return wrong("/format/type", "no format but triggered_tags is served", error_code::unsupported);
+    share_steps(*format, "tags");
+    if (auto done = read_triggers(*format, "/format"); !done) return done;
+    for (const auto& [name, flag] :
+         {std::pair{"at_least_one", &spec_.at_least_one}, {"stop_after_first", &spec_.stop_after_first}})
+      if (auto done = read_flag(*format, name, *flag); !done) return done;
+    return read_list(*format, "tags", "/format", [this](const json& tag, const std::string& at) {
+      return read_tag(tag, at, [this](const json& from, const std::string& where) -> result<symbol_id> {
+        const auto content = from.find("content");
+        if (content == from.end() || !content->is_object()) return wrong(where, "no content");
+        return content_symbol(*content, where + "/content");
+      });
+    });
+  }
+
+  static result<void> read_flag(const json& format, const char* name, bool& flag) {
+    const auto found = format.find(name);
+    if (found == format.end()) return {};
+    if (!found->is_boolean()) return wrong(std::string("/format/") + name, "not a Boolean");
+    flag = found->get<bool>();
+    return {};
+  }
+
+  result<void> read_triggers(const json& from, const std::string& at) {
+    return read_list(from, "triggers", at, [this](const json& trigger, const std::string& where) {
+      if (!trigger.is_string()) return result<void>(wrong(where, "not a string"));
+      spec_.triggers.push_back(trigger.get<std::string>());
+      return result<void>();
+    });
+  }
+
+  template <class Each>
+  static result<void> read_list(const json& from, const char* name, const std::string& at, Each each) {
+    const std::string where = at + "/" + name;
+    const auto found = from.find(name);
+    if (found == from.end() || !found->is_array()) return wrong(where, "not an array");
+    std::size_t index = 0;
+    for (const json& item : *found)
+      if (auto done = each(item, where + "/" + std::to_string(index++)); !done) return done;
+    return {};
+  }
+
+  template <class Content>
+  result<void> read_tag(const json& from, const std::string& at, Content content) {
+    if (!from.is_object()) return wrong(at, "not an object");
+    structural_tag tag;
+    for (const auto& [name, text] : {std::pair{"begin", &tag.begin}, {"end", &tag.end}}) {
+      const auto found = from.find(name);
+      if (found == from.end() || !found->is_string()) return wrong(at + "/" + name, "not a string");
+      *text = found->template get<std::string>();
+    }
+    const result<symbol_id> symbol = content(from, at);
+    if (!symbol) return tl::unexpected(symbol.error());
+    tag.content = *symbol;
+    spec_.tags.push_back(std::move(tag));
+    return {};
+  }
+
+  result<symbol_id> content_symbol(const json& content, const std::string& at) {
+    const json type = content.value("type", json());
+    if (type == "json_schema") {
+      const auto schema = content.find("json_schema");
+      if (schema == content.end()) return wrong(at, "no json_schema");
+      return schema_symbol(*schema, at + "/json_schema");
+    }
+    const char* name = type == "regex" ? "pattern" : type == "const_string" ? "value" : nullptr;
+    if (name == nullptr)
+      return wrong(at + "/type", "no content but json_schema, regex and const_string is served",
+                   error_code::unsupported);
+    const auto text = content.find(name);
+    if (text == content.end() || !text->is_string()) return wrong(at + "/" + name, "not a string");
+    if (type == "const_string") return builder_.literal(text->get<std::string>(), true);
+    const auto expression = parse_regex(builder_.regex(), text->get<std::string>(), {}, builder_.limits());
+    if (!expression) return tl::unexpected(expression.error());
+    return builder_.lexeme(*expression, true);
+  }
+
+  result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
+    auto symbol = json_schema::json_schema_symbol(builder_, schema.dump(), options_, limits_);
+    if (!symbol) symbol.error().param = at + symbol.error().param;
+    return symbol;
+  }
+
+  json_schema::schema_options options_;
+  grammar_limits limits_;  // of one tag
+  grammar_builder builder_;
+  structural_tags spec_;
+};
+
+}  // namespace
+
+result<grammar_builder> structural_tag_grammar(std::string_view text,
+                                               const json_schema::schema_options& options,
+                                               const grammar_limits& limits) {
+  const auto document =
+      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = options.max_values});
+  if (!document) return wrong("", document.error().message);
+  return reader(options, limits).read(*document);
+}
+
+}  // namespace troupe::grammar

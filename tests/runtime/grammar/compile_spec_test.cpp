@@ -1,0 +1,113 @@
+// Every kind of specification as a grammar, and what is wrong with one as the client's fault.
+#include "runtime/grammar/compile_spec.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+
+namespace troupe::grammar {
+namespace {
+
+using test::accepts;
+
+result<compiled_grammar_ptr> of(const grammar_spec& spec, const grammar_limits& limits = {}) {
+  return compile(spec, byte_token_trie(), limits);
+}
+
+void expect_texts(const grammar_spec& spec, const std::vector<std::string>& good,
+                  const std::vector<std::string>& bad) {
+  const auto grammar = of(spec);
+  ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+  for (const std::string& text : good) EXPECT_EQ(accepts(*grammar, text), true) << text;
+  for (const std::string& text : bad) EXPECT_EQ(accepts(*grammar, text), false) << text;
+}
+
+TEST(compile_spec, every_kind_holds_to_its_texts) {
+  expect_texts({.kind = grammar_kind::json_schema, .text = R"({"type":"integer"})"}, {"12", " 12"}, {"a"});
+  expect_texts({.kind = grammar_kind::json_object}, {R"({"a": [1]})", "{}"}, {"[]", "1"});
+  expect_texts({.kind = grammar_kind::regex, .text = "[a-z]+"}, {"abc"}, {"", "a1"});
+  expect_texts({.kind = grammar_kind::choice, .choices = {"yes", "no"}}, {"yes", "no"}, {"y", "yesno"});
+  expect_texts({.kind = grammar_kind::grammar, .text = "root ::= \"a\" [0-9]"}, {"a1"}, {"a", "b1"});
+  expect_texts({.kind = grammar_kind::grammar, .text = "start: \"a\" /[0-9]/"}, {"a1"}, {"a", "b1"});
+}
+
+TEST(compile_spec, white_space_and_order_are_as_asked_for) {
+  const std::string two = R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
+                              "required":["a","b"],"additionalProperties":false})";
+  expect_texts({.kind = grammar_kind::json_schema, .text = two, .max_white_space = 0, .fixed_order = true},
+               {R"({"a":1,"b":2})"}, {R"({"b":2,"a":1})", R"({"a": 1,"b":2})"});
+  expect_texts({.kind = grammar_kind::json_schema, .text = two}, {R"({"b":2,"a":1})", R"({ "a": 1,  "b":2})"},
+               {R"({"a":1})"});
+}
+
+TEST(compile_spec, structural_tags_of_both_forms_hold_their_contents) {
+  const std::vector<std::string> good{"no tag", "a <f>12</f> b", "<f>1</f><f>2</f>"};
+  const std::vector<std::string> bad{"<f>x</f>", "<g>", "<f>1", "< "};
+  expect_texts({.kind = grammar_kind::structural_tag,
+                .text = R"({"structures":[{"begin":"<f>","schema":{"type":"integer"},"end":"</f>"}],
+                            "triggers":["<"]})"},
+               good, bad);
+  expect_texts(
+      {.kind = grammar_kind::structural_tag,
+       .text = R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[
+                            {"type":"tag","begin":"<f>","content":{"type":"json_schema",
+                             "json_schema":{"type":"integer"}},"end":"</f>"}]}})"},
+      good, bad);
+  expect_texts(
+      {.kind = grammar_kind::structural_tag,
+       .text = R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[
+                            {"begin":"<a>","content":{"type":"regex","pattern":"[0-9]+"},"end":"</a>"},
+                            {"begin":"<b>","content":{"type":"const_string","value":"x"},"end":""}],
+                            "at_least_one":true,"stop_after_first":true}})"},
+      {"<a>12</a>", "free <b>x"}, {"free", "<a>12</a> more", "<b>y"});
+}
+
+TEST(compile_spec, what_is_wrong_is_an_invalid_argument_with_its_place) {
+  const auto refused = [](const grammar_spec& spec, const std::string& param,
+                          const grammar_limits& limits = {}) {
+    const auto grammar = of(spec, limits);
+    ASSERT_FALSE(grammar.has_value()) << spec.text;
+    EXPECT_EQ(grammar.error().code, error_code::invalid_argument) << spec.text;
+    EXPECT_EQ(grammar.error().param, param) << grammar.error().message;
+  };
+  refused({.kind = grammar_kind::json_schema, .text = R"({"properties":{"a":{"$ref":"other.json"}}})"},
+          "/properties/a/$ref");
+  refused({.kind = grammar_kind::regex, .text = "(a|[b-d]e)+f"}, "max_regex_nodes", {.max_regex_nodes = 2});
+  refused({.kind = grammar_kind::regex, .text = "abcdef"}, "max_source_bytes", {.max_source_bytes = 5});
+  refused({.kind = grammar_kind::choice, .choices = {"abc", "def"}}, "max_source_bytes",
+          {.max_source_bytes = 7});
+  const auto tags = [](const std::string& text) {
+    return grammar_spec{.kind = grammar_kind::structural_tag, .text = text};
+  };
+  refused(tags("[]"), "");
+  refused(tags("{}"), "");
+  refused(tags("{"), "");
+  refused(tags(R"({"structures":[],"triggers":[1]})"), "/triggers/0");
+  refused(tags(R"({"structures":[{"begin":"<f>","end":""}],"triggers":["<"]})"), "/structures/0");
+  refused(tags(R"({"structures":[{"begin":1}],"triggers":["<"]})"), "/structures/0/begin");
+  refused(tags(R"({"structures":[{"begin":"<f>","end":"","schema":{"type":"odd"}}],"triggers":["<"]})"),
+          "/structures/0/schema/type");
+  refused(tags(R"({"type":"structural_tag","format":{"type":"sequence"}})"), "/format/type");
+  refused(tags(R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[
+                   {"begin":"<f>","content":{"type":"any_text"},"end":""}]}})"),
+          "/format/tags/0/content/type");
+}
+
+TEST(grammar_spec, keys_are_equal_exactly_for_equal_specifications) {
+  const std::vector<grammar_spec> different{{.kind = grammar_kind::regex, .text = "a"},
+                                            {.kind = grammar_kind::grammar, .text = "a"},
+                                            {.kind = grammar_kind::regex, .text = "b"},
+                                            {.kind = grammar_kind::json_object},
+                                            {.kind = grammar_kind::json_object, .max_white_space = 0},
+                                            {.kind = grammar_kind::json_object, .fixed_order = true},
+                                            {.kind = grammar_kind::choice, .choices = {"a", "b"}},
+                                            {.kind = grammar_kind::choice, .choices = {"a1 b"}},
+                                            {.kind = grammar_kind::choice, .choices = {"ab"}},
+                                            {.kind = grammar_kind::choice, .text = "1 a", .choices = {"b"}},
+                                            {.kind = grammar_kind::choice, .choices = {}}};
+  for (const grammar_spec& a : different)
+    for (const grammar_spec& b : different) EXPECT_EQ(key_of(a) == key_of(b), a == b) << key_of(a);
+}
+
+}  // namespace
+}  // namespace troupe::grammar
