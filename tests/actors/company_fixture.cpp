@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
@@ -102,6 +103,7 @@ stage::stage(company_setup setup)
   parts.pad_to_buckets = setup.pad_to_buckets;
   parts.warm_up = setup.warm_up;
   parts.board = board_;
+  setup.adjust(parts);
   port_parts ports;
   ports.board = board_;
   ports.metrics = parts.tokenizer.metrics;
@@ -165,10 +167,16 @@ std::size_t stage::run(std::size_t count) {
   return done;
 }
 
-bool stage::run_any(std::mt19937& random) {
+bool stage::run_any(std::uint64_t drawn, const caf::abstract_actor* except) {
   auto& jobs = coordinator_.jobs;
-  if (jobs.empty()) return false;
-  const auto chosen = jobs.begin() + static_cast<std::ptrdiff_t>(random() % jobs.size());
+  const auto may_run = [except](const caf::resumable* job) {
+    return except == nullptr || dynamic_cast<const caf::abstract_actor*>(job) != except;
+  };
+  auto left = static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), may_run));
+  if (left == 0) return false;
+  left = drawn % left;
+  const auto chosen =
+      std::find_if(jobs.begin(), jobs.end(), [&](const auto* job) { return may_run(job) && left-- == 0; });
   std::rotate(jobs.begin(), chosen, chosen + 1);
   return coordinator_.try_run_once();
 }

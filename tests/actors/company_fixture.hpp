@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -54,6 +53,8 @@ struct company_setup {
   bool follows_input = false;
   // Throws to make a step fail. Called before each step's forward().
   std::function<void(const device_batch&)> before_step = [](const device_batch&) {};
+  // The last word on what the company is made of, its device included.
+  std::function<void(supervisor_parts&)> adjust = [](supervisor_parts&) {};
 };
 
 class stage {
@@ -73,8 +74,9 @@ class stage {
   void run();
   // Handles at most `count` messages; how many there were.
   std::size_t run(std::size_t count);
-  // Handles one message of an actor drawn by `random`; false where none waits.
-  bool run_any(std::mt19937& random);
+  // Handles one message of the actor that `drawn` falls to among those that have one; false where none has.
+  // `except` does not run.
+  bool run_any(std::uint64_t drawn, const caf::abstract_actor* except = nullptr);
   void advance(std::chrono::nanoseconds time);
   template <class Handle>
   void kill(const Handle& actor) {
@@ -95,7 +97,15 @@ class stage {
   void expect_idle();
 
   actor_port& port() { return *port_; }
+  // What an actor holds, between two messages.
+  template <class State, class Handle>
+  const State& state_of(const Handle& actor) const {
+    auto* held = caf::actor_cast<caf::abstract_actor*>(actor);
+    return dynamic_cast<caf::stateful_actor<State, typename Handle::base>&>(*held).state;
+  }
+
   company_board& board() { return *board_; }
+  steady_time now() { return coordinator_.clock().now(); }
   net::engine_status status();
   const supervisor_actor& supervisor() const { return supervisor_; }
   const company_roster& roster() const { return *roster_; }

@@ -1,8 +1,7 @@
-// Actors that end, companies that drain, and messages in any order.
+// Actors that end, companies that drain, and questions.
 #include <gtest/gtest.h>
 
 #include <functional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -200,54 +199,6 @@ TEST(Text, GoesToTokensAndBack) {
                           [&](const result<std::string>& reply) { text = reply.value(); });
   stage.run();
   EXPECT_EQ(text, "x\uFFFDy\uFFFD") << "as a stream shows it";
-}
-
-// Actors share nothing but messages: whatever the order in which they run, and however far steps are planned
-// ahead, each request gets its own tokens and one end.
-TEST(AnyOrder, OfMessagesGivesEachRequestItsTokensAndOneEnd) {
-  for (std::uint32_t seed = 1; seed <= 500; ++seed) {
-    SCOPED_TRACE(seed);
-    std::mt19937 random(seed);
-    const bool faulty = random() % 4 == 0;
-    stage stage({.num_blocks = 12,
-                 .block_size = 4,
-                 .max_num_seqs = 4,
-                 .max_num_batched_tokens = static_cast<std::int32_t>(4 + random() % 30),
-                 .max_steps_in_flight = static_cast<std::int32_t>(1 + random() % 4),
-                 .enable_prefix_caching = random() % 2 == 0,
-                 .tokenizer_workers = 3,
-                 .follows_input = true,
-                 .before_step = [&](const device_batch& batch) {
-                   if (faulty && batch.step != 0 && random() % 20 == 0) throw std::runtime_error("lost");
-                 }});
-    std::vector<std::shared_ptr<client>> clients;
-    std::vector<bool> left;
-    std::vector<std::size_t> lengths;
-    for (int i = 0; i < 10; ++i) {
-      sampling_params sampling = greedy(static_cast<std::int32_t>(1 + random() % 30));
-      if (random() % 4 == 0) sampling.stop = {"op"};
-      lengths.push_back(sampling.stop.empty() ? static_cast<std::size_t>(*sampling.max_tokens) : 0U);
-      clients.push_back(stage.ask(std::string(1 + random() % 12, 'x'), sampling));
-      left.push_back(random() % 4 == 0);
-    }
-    for (std::size_t step = 0; stage.run_any(random); ++step)
-      if (random() % 50 == 0) {
-        const std::size_t who = random() % clients.size();
-        if (left[who]) stage.abort(*clients[who]);
-      }
-    for (std::size_t i = 0; i < clients.size(); ++i) {
-      const client& who = *clients[i];
-      ASSERT_EQ(who.ends.size(), 1U);
-      EXPECT_EQ(who.events_after_end, 0U);
-      for (std::size_t t = 0; t < who.tokens.size(); ++t)
-        ASSERT_EQ(who.tokens[t], 'a' + ('x' - 'a' + 1 + static_cast<token_id>(t)) % 26);
-      if (!left[i] && !faulty) {
-        EXPECT_NE(who.ends[0].reason, finish_reason::abort);
-        EXPECT_TRUE(lengths[i] == 0 || who.tokens.size() == lengths[i]);
-      }
-    }
-    stage.expect_idle();
-  }
 }
 
 TEST(Questions, AreAnsweredWhereARequestStandsAndWhetherTheCacheIsForgotten) {

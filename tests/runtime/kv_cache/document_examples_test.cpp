@@ -4,7 +4,7 @@
 #include <map>
 
 #include "runtime/engine/engine.hpp"
-#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+#include "tests/support/paged_executor.hpp"
 
 namespace troupe {
 namespace {

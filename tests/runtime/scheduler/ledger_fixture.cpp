@@ -5,13 +5,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+#include "tests/support/paged_executor.hpp"
+#include "tests/support/promise.hpp"
 
 namespace troupe {
-
-void require(bool kept, const std::string& promise) {
-  if (!kept) throw broken_promise(promise);
-}
 
 bool ledger::fits(const engine_request& request) const {
   const auto prompt = static_cast<std::int32_t>(request.prompt.size());

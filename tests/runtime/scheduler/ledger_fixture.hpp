@@ -5,19 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace troupe {
-
-struct broken_promise : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-// Throws where a promise is not kept.
-void require(bool kept, const std::string& promise);
 
 struct ledger_entry {
   std::vector<token_id> prompt;

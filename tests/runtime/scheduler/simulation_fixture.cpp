@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <functional>
-#include <random>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,26 +12,15 @@
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "tests/runtime/scheduler/ledger_fixture.hpp"
-#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+#include "tests/support/dice.hpp"
+#include "tests/support/paged_executor.hpp"
+#include "tests/support/promise.hpp"
 
 namespace troupe {
 
 namespace {
 
 constexpr std::int32_t vocab = ledger::vocab;
-
-class dice {
- public:
-  explicit dice(std::uint64_t seed) : random_(seed) {}
-  std::int32_t pick(std::int32_t least, std::int32_t most) {
-    return least + static_cast<std::int32_t>(random_() % static_cast<std::uint64_t>(most - least + 1));
-  }
-  bool chance(std::int32_t percent) { return pick(1, 100) <= percent; }
-  std::uint64_t number() { return random_(); }
-
- private:
-  std::mt19937_64 random_;
-};
 
 scheduler_limits draw_limits(dice& random) {
   scheduler_limits limits;

@@ -1,17 +1,10 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "tests/runtime/scheduler/simulation_fixture.hpp"
-#include "tests/support/paths.hpp"
+#include "tests/support/seeds.hpp"
 
 namespace troupe {
 namespace {
-
-std::uint64_t from_environment(const char* name, std::uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 // The shortest run of the same seed that still breaks a promise.
 std::string shortest_story(std::uint64_t seed, std::size_t num_requests, const std::string& fault) {
@@ -22,12 +15,8 @@ std::string shortest_story(std::uint64_t seed, std::size_t num_requests, const s
   return std::to_string(num_requests) + " requests: " + fault;
 }
 
-// TROUPE_SIMULATION_SEED=N replays one seed, TROUPE_SIMULATION_SEEDS=M runs the first M.
 TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
-  const std::uint64_t first = from_environment("TROUPE_SIMULATION_SEED", 0);
-  const std::uint64_t seeds = std::getenv("TROUPE_SIMULATION_SEED") != nullptr
-                                  ? 1
-                                  : from_environment("TROUPE_SIMULATION_SEEDS", test::repeated(10'000));
+  const auto [first, seeds] = test::seeds_to_run(10'000);
   simulation_story total;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const simulation_options options{.seed = seed};

@@ -1,4 +1,4 @@
-#include "tests/runtime/scheduler/paged_executor_fixture.hpp"
+#include "tests/support/paged_executor.hpp"
 
 #include <fmt/format.h>
 

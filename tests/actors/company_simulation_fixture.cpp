@@ -1,0 +1,357 @@
+#include "tests/actors/company_simulation_fixture.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/gateway.hpp"
+#include "actors/kv_cache.hpp"
+#include "actors/scheduler.hpp"
+#include "tests/actors/company_fixture.hpp"
+#include "tests/support/dice.hpp"
+#include "tests/support/promise.hpp"
+
+namespace troupe::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct simulated_setup {
+  scheduler_limits limits;
+  device_rules device;
+  milliseconds request_timeout{0};
+  milliseconds queue_timeout{0};
+  std::int32_t tokenizer_workers = 1;
+  bool slow = false;  // a device that takes its time: more happens while a step runs
+};
+
+scheduler_limits draw_limits(dice& random) {
+  scheduler_limits limits;
+  limits.block_size = random.one_of(std::vector<std::int32_t>{1, 2, 4, 16});
+  limits.max_num_seqs = random.pick(1, 8);
+  limits.max_num_batched_tokens = random.pick(1, 40);
+  limits.max_model_len = random.pick(8, 64);
+  // From pools that hold a part of one context to pools that hold several.
+  limits.num_blocks =
+      1 + limits.max_model_len * random.pick(2, random.chance(70) ? 8 : 20) / 4 / limits.block_size;
+  limits.max_num_queued_requests = static_cast<std::size_t>(random.pick(1, 20));
+  limits.end_tokens = {end_token};
+  limits.max_steps_in_flight = random.chance(30) ? 1 : random.pick(2, 5);
+  limits.policy = random.one_of(std::vector<scheduling_policy>{
+      scheduling_policy::fcfs, scheduling_policy::priority, scheduling_policy::lpm, scheduling_policy::drr});
+  limits.priority_patience = random.pick(0, 20);
+  limits.enable_prefix_caching = random.chance(70);
+  if (random.chance(20)) {
+    limits.enable_chunked_prefill = false;
+    limits.max_num_batched_tokens = limits.max_model_len + random.pick(0, 20);
+  }
+  if (random.chance(30)) limits.long_prefill_token_threshold = random.pick(1, 20);
+  limits.max_num_partial_prefills = random.pick(1, 3);
+  if (random.chance(30)) limits.watermark = 0.1;
+  limits.reserve_new_tokens = random.chance(20);
+  return limits;
+}
+
+simulated_setup draw_setup(dice& random) {
+  simulated_setup setup;
+  setup.limits = draw_limits(random);
+  const scheduler_limits& limits = setup.limits;
+  setup.device = {{limits.block_size, limits.num_blocks, 1},
+                  limits.max_num_batched_tokens,
+                  limits.max_num_seqs,
+                  limits.enable_chunked_prefill ? limits.long_prefill_token_threshold : 0,
+                  random.chance(30) ? random.pick(1, 6) : 0};
+  if (random.chance(25)) setup.request_timeout = milliseconds(random.pick(1, 2000));
+  if (random.chance(25)) setup.queue_timeout = milliseconds(random.pick(1, 600));
+  setup.tokenizer_workers = random.pick(1, 3);
+  setup.slow = random.chance(30);
+  return setup;
+}
+
+// A company's log: thousands of warm-ups and failed steps.
+class quiet_log {
+ public:
+  quiet_log() { spdlog::set_level(spdlog::level::off); }
+  ~quiet_log() { spdlog::set_level(before_); }
+  quiet_log(const quiet_log&) = delete;
+  quiet_log& operator=(const quiet_log&) = delete;
+
+ private:
+  spdlog::level::level_enum before_ = spdlog::get_level();
+};
+
+class simulation {
+ public:
+  explicit simulation(const company_simulation_options& options)
+      : random_(options.seed),
+        num_requests_(options.num_requests),
+        setup_(draw_setup(random_)),
+        ledger_({setup_.limits, setup_.request_timeout, setup_.queue_timeout}),
+        stage_(company()),
+        runner_(caf::actor_cast<caf::abstract_actor*>(stage_.roster().model_runner)) {}
+
+  company_story run() {
+    try {
+      while (sent_ < num_requests_ || ledger_.num_open() > 0) turn();
+      check_end();
+      check_what_was_computed_last_is_found();
+    } catch (const broken_promise& promise) {
+      story_.fault = promise.what();
+    }
+    over_ = true;
+    story_.device = *log_;
+    story_.streams = ledger_.counts();
+    return story_;
+  }
+
+ private:
+  company_setup company() {
+    company_setup made;
+    made.block_size = setup_.limits.block_size;
+    made.num_blocks = setup_.limits.num_blocks;
+    made.max_model_len = setup_.limits.max_model_len;
+    made.tokenizer_workers = setup_.tokenizer_workers;
+    made.request_timeout = setup_.request_timeout;
+    made.adjust = [this](supervisor_parts& parts) {
+      parts.limits = setup_.limits;
+      parts.device = std::make_shared<letter_device>(setup_.device, random_.number(), log_);
+      parts.tokenizer.queue_timeout = setup_.queue_timeout;
+    };
+    return made;
+  }
+
+  // ---- one turn ----
+
+  void turn() {
+    require(++turns_ < 4000 * (num_requests_ + 10), "no progress: a request starves");
+    disturb();
+    const bool waits = setup_.slow && random_.chance(70);
+    if (!stage_.run_any(random_.number(), waits ? runner_ : nullptr) && !stage_.run_any(random_.number()))
+      nobody_has_anything_to_do();
+    check();
+  }
+
+  void nobody_has_anything_to_do() {
+    if (ledger_.num_open() == 0 && sent_ < num_requests_) return send();
+    require(ledger_.num_open() == 0, "a request is open, and nobody has anything to do");
+  }
+
+  // Anything that may happen between two messages.
+  void disturb() {
+    if (random_.chance(3))
+      for (std::int32_t burst = random_.pick(1, 6); burst > 0 && sent_ < num_requests_; --burst) send();
+    if (random_.chance(1)) leave();
+    if (random_.chance(4)) stage_.advance(milliseconds(random_.pick(0, 10)));
+    if (random_.chance(1) && random_.chance(50)) stage_.port().reset_prefix_cache([](bool) {});
+    if (random_.chance(1)) describe_one();
+    if (random_.chance(1) && random_.chance(50)) stall();
+  }
+
+  void check() {
+    if (!fault_.empty()) throw broken_promise(fault_);
+    require(log_->fault.empty(), "a step: " + log_->fault);
+    if (setup_.limits.num_blocks > 0) {
+      const auto blocks = stage_.state_of<kv_cache_state>(stage_.roster().kv_cache).count();
+      require(blocks.consistent && blocks.free_blocks <= blocks.blocks, "the KV cache contradicts itself");
+    }
+    const auto requests = stage_.state_of<scheduler_state>(stage_.roster().scheduler).count();
+    require(requests.running <= setup_.limits.max_num_seqs, "too many requests run");
+    story_.preemptions = requests.preemptions;
+  }
+
+  // ---- the clients ----
+
+  // What one request can hold at most.
+  std::int32_t room() const {
+    return std::min(setup_.limits.max_model_len, setup_.limits.num_blocks * setup_.limits.block_size);
+  }
+
+  // Often the beginning of an earlier one, with what it was answered: a conversation goes on.
+  std::vector<token_id> draw_prompt() {
+    std::vector<token_id> prompt;
+    if (!conversations_.empty() && random_.chance(60)) prompt = random_.one_of(conversations_);
+    const bool is_odd = random_.chance(4);
+    const auto length =
+        static_cast<std::size_t>(is_odd ? random_.pick(0, 2 * room()) : random_.pick(1, 1 + room() / 2));
+    const std::size_t kept = std::min(prompt.size(), length);
+    prompt.resize(length);
+    for (std::size_t i = kept; i < length; ++i) prompt[i] = 'a' + random_.pick(0, 25);
+    return prompt;
+  }
+
+  sampling_params draw_sampling() {
+    sampling_params sampling;
+    if (random_.chance(90)) sampling.max_tokens = random_.pick(1, std::max(1, room() / 2));
+    if (random_.chance(20)) sampling.min_tokens = random_.pick(0, sampling.max_tokens.value_or(10));
+    sampling.seed = random_.number();
+    sampling.ignore_eos = random_.chance(30);
+    const auto letter = [this] { return static_cast<char>('a' + random_.pick(0, 25)); };
+    if (random_.chance(20)) sampling.stop_token_ids = {letter()};
+    if (random_.chance(25)) sampling.stop = {std::string{letter()}, std::string{letter(), letter()}};
+    sampling.include_stop_str_in_output = random_.chance(30);
+    if (random_.chance(20)) sampling.logprobs = 1;
+    if (random_.chance(15)) sampling.prompt_logprobs = 1;
+    if (random_.chance(20)) sampling.frequency_penalty = 0.5F;
+    return sampling;
+  }
+
+  void send() {
+    generation_request request;
+    request.sampling = draw_sampling();
+    request.n = random_.chance(20) ? random_.pick(2, 4) : 1;
+    request.priority = random_.pick(0, 3);
+    request.user = std::string(1, static_cast<char>('a' + random_.pick(0, 2)));
+    if (random_.chance(20)) request.cache_salt = "salt";
+    send(std::move(request), draw_prompt());
+  }
+
+  std::vector<request_id> send(generation_request request, const std::vector<token_id>& prompt) {
+    sent_ += static_cast<std::size_t>(request.n);
+    if (random_.chance(50)) {
+      request.prompt = token_prompt{prompt};
+    } else {
+      request.prompt = text_prompt{std::string(prompt.begin(), prompt.end())};
+    }
+    const auto shared = std::make_shared<const generation_request>(std::move(request));
+    const auto ids = stage_.port().generate_choices(
+        shared, [this](std::int32_t, const stream_event& event) { take(event); });
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      ledger_.open(ids[i], prompt, *shared, static_cast<std::int32_t>(i), stage_.now());
+    std::vector<token_id> conversation = prompt;
+    for (const token_id token : ledger_.at(ids.front()).expected.tokens)
+      if (token != end_token) conversation.push_back(token);
+    conversations_.push_back(std::move(conversation));
+    return ids;
+  }
+
+  // Inside an actor: what it throws would be the actor's end.
+  void take(const stream_event& event) {
+    if (over_ || !fault_.empty()) return;
+    try {
+      ledger_.take(event, log_->failed, stage_.now());
+      if (!ledger_.at(event.id).fits) ++story_.refused;
+    } catch (const broken_promise& promise) {
+      fault_ = fmt::format("request {}: {}", event.id, promise.what());
+    }
+  }
+
+  void leave() {
+    const std::vector<request_id> open = ledger_.open_requests();
+    if (open.empty()) return;
+    const request_id id = random_.one_of(open);
+    ledger_.abort(id);
+    stage_.port().abort(id);
+  }
+
+  void describe_one() {
+    const std::vector<request_id> open = ledger_.open_requests();
+    if (open.empty()) return;
+    const request_id id = random_.one_of(open);
+    stage_.port().describe(id, [this, id](const std::optional<request_state>& state) {
+      if (over_ || !state) return;
+      if (state->id != id || state->computed_tokens > state->prompt_tokens + state->generated_tokens +
+                                                          setup_.limits.max_steps_in_flight)
+        fault_ = "a request is described wrongly";
+    });
+  }
+
+  // The device takes very long; everybody else does all there is to do. Nobody is past a deadline then, and
+  // who has ended has left the scheduler.
+  void stall() {
+    ++story_.stalls;
+    const auto catch_up = [this] {
+      while (stage_.run_any(random_.number(), runner_)) check();
+    };
+    catch_up();
+    const steady_time before = stage_.now();
+    std::vector<request_id> open = ledger_.open_requests();
+    stage_.advance(milliseconds(random_.pick(1, 500)));
+    catch_up();
+    std::erase_if(open, [this](request_id id) { return ledger_.at(id).ended; });
+    const auto requests = stage_.state_of<scheduler_state>(stage_.roster().scheduler).count();
+    require(static_cast<std::size_t>(requests.running + requests.waiting) <= open.size(),
+            "the scheduler keeps a request that has ended");
+    for (const request_id id : open) {
+      const auto timeout = ledger_.at(id).timeout;
+      require(timeout.count() == 0 || before + timeout > stage_.now(), "a request is open past its deadline");
+    }
+    if (setup_.queue_timeout.count() > 0 && before + setup_.queue_timeout <= stage_.now())
+      for (const request_id id : open) check_has_run(id);
+  }
+
+  void check_has_run(request_id id) {
+    if (ledger_.at(id).is_choice || log_->seen.contains(id)) return;
+    const auto asked = [](const std::optional<request_state>& state) {
+      return !state || state->phase == request_phase::running || state->preemptions > 0;
+    };
+    stage_.port().describe(id, [this, asked](const std::optional<request_state>& state) {
+      if (!over_ && !asked(state)) fault_ = "a request waits past its queue deadline";
+    });
+    while (stage_.run_any(random_.number(), runner_)) check();
+  }
+
+  // ---- the end ----
+
+  void run_out() {
+    while (stage_.run_any(random_.number())) check();
+  }
+
+  void check_end() {
+    run_out();
+    const company_roster& roster = stage_.roster();
+    const auto blocks = stage_.state_of<kv_cache_state>(roster.kv_cache).count();
+    require(blocks.free_blocks == blocks.blocks, "blocks were lost");
+    const auto requests = stage_.state_of<scheduler_state>(roster.scheduler).count();
+    require(requests.running == 0 && requests.waiting == 0, "the scheduler keeps a request that has ended");
+    std::uint64_t streams = stage_.state_of<gateway_state>(roster.gateway).count().streams;
+    for (const tokenizer_actor& tokenizer : roster.tokenizers)
+      streams += stage_.state_of<tokenizer_state>(tokenizer).count().streams;
+    require(streams == 0, "a stream is left of a request that has ended");
+  }
+
+  // The same prompt twice, alone: the second finds all whole blocks before its last token.
+  void check_what_was_computed_last_is_found() {
+    const scheduler_limits& limits = setup_.limits;
+    if (!limits.enable_prefix_caching || setup_.device.failing_percent > 0) return;
+    if (setup_.request_timeout.count() + setup_.queue_timeout.count() > 0) return;
+    generation_request request;
+    request.sampling.max_tokens = 1;
+    std::vector<token_id> prompt(static_cast<std::size_t>(room() - 1), 'z');
+    if (prompt.empty()) return;
+    for (int i = 0; i < 2; ++i) {
+      cached_before_ = ledger_.counts().cached_tokens;
+      send(request, prompt);
+      run_out();
+      require(ledger_.num_open() == 0, "a request that is alone does not end");
+    }
+    const std::int32_t whole = (room() - 2) / limits.block_size * limits.block_size;
+    require(ledger_.counts().cached_tokens - cached_before_ == static_cast<std::uint64_t>(whole),
+            "what was computed last is not found");
+  }
+
+  quiet_log quiet_;
+  dice random_;
+  std::size_t num_requests_;
+  simulated_setup setup_;
+  std::shared_ptr<device_log> log_ = std::make_shared<device_log>();
+  stream_ledger ledger_;
+  std::size_t sent_ = 0;
+  std::size_t turns_ = 0;
+  std::uint64_t cached_before_ = 0;
+  std::vector<std::vector<token_id>> conversations_;
+  std::string fault_;  // found inside an actor
+  bool over_ = false;
+  company_story story_;
+  stage stage_;  // last: its actors end before what they call
+  const caf::abstract_actor* runner_;
+};
+
+}  // namespace
+
+company_story simulate_company(const company_simulation_options& options) {
+  return simulation(options).run();
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,29 @@
+// A seeded run of a whole company: requests of every kind at random moments, every actor's messages in random
+// order, in virtual time, with full pools, slow and failing steps, aborts and deadlines.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/actors/letter_device_fixture.hpp"
+#include "tests/actors/stream_ledger_fixture.hpp"
+
+namespace troupe::test {
+
+struct company_simulation_options {
+  std::uint64_t seed = 0;
+  std::size_t num_requests = 24;  // fewer give a shorter story of the same kind
+};
+
+struct company_story {
+  std::optional<std::string> fault;  // the first promise that was broken
+  device_log device;
+  stream_counts streams;
+  std::uint64_t preemptions = 0;
+  std::uint64_t refused = 0;  // that could never run
+  std::uint64_t stalls = 0;   // of the device, with everybody else up to date
+};
+
+company_story simulate_company(const company_simulation_options& options);
+
+}  // namespace troupe::test

@@ -1,0 +1,88 @@
+#include "tests/actors/letter_device_fixture.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr std::int32_t letters = 26;
+
+// One in 27 ends the generation.
+token_id to_letter(token_id drawn) { return drawn == letters ? end_token : 'a' + drawn; }
+
+// The batch as the scheduler made it, but for the tokens that the runner has filled in.
+step_batch as_planned(const device_batch& batch) {
+  step_batch planned;
+  planned.step = batch.step;
+  planned.tokens = batch.tokens;
+  planned.positions = batch.positions;
+  planned.slots = batch.slots;
+  planned.sequences = batch.sequences;
+  for (const sequence_rows& rows : batch.sequences)
+    planned.tables.push_back(batch.block_tables.data() + rows.table_offset);
+  planned.samples = batch.samples;
+  return planned;
+}
+
+// Steps of the warm-up have no number.
+bool is_scratch(const device_batch& batch) { return batch.step == 0; }
+
+}  // namespace
+
+token_id letter_after(const std::vector<token_id>& tokens, const sampling_params& params) {
+  return to_letter(expect_row(tokens, params, letters + 1).token);
+}
+
+letter_device::letter_device(const device_rules& rules, std::uint64_t seed, std::shared_ptr<device_log> log)
+    : rules_(rules), random_(seed), log_(std::move(log)), memory_(rules.layout, letters + 1) {}
+
+void letter_device::forward(const device_batch& batch) {
+  if (is_scratch(batch)) return;
+  if (log_->fault.empty()) log_->fault = fault_of(batch);
+  last_step_ = batch.step;
+  note(batch);
+  if (random_.chance(rules_.failing_percent)) fail(batch);
+  memory_.forward(batch);
+}
+
+void letter_device::sample(const device_batch& batch, step_result& result) {
+  if (is_scratch(batch)) {
+    result.tokens.assign(batch.samples.size(), {});
+    return;
+  }
+  memory_.sample(batch, result);
+  for (sampled_token& sampled : result.tokens) sampled.token = to_letter(sampled.token);
+  if (random_.chance(rules_.failing_percent)) fail(batch);
+}
+
+std::string letter_device::fault_of(const device_batch& batch) const {
+  if (batch.step <= last_step_) return "a step came twice, or out of order";
+  for (const sequence_rows& rows : batch.sequences)
+    if (rules_.longest_chunk > 0 && rows.num_rows > rules_.longest_chunk)
+      return "a chunk is longer than allowed";
+  return batch_fault(as_planned(batch), rules_.layout.block_size, rules_.layout.num_blocks, rules_.max_rows,
+                     rules_.max_sequences);
+}
+
+void letter_device::note(const device_batch& batch) {
+  ++log_->steps;
+  log_->copied_blocks += batch.copies.size();
+  const auto is_decode = [](const sequence_rows& rows) { return rows.num_rows == 1; };
+  const bool decodes = std::any_of(batch.sequences.begin(), batch.sequences.end(), is_decode);
+  const bool prompts = !std::all_of(batch.sequences.begin(), batch.sequences.end(), is_decode);
+  if (decodes && prompts) ++log_->mixed_steps;
+  for (const sequence_rows& rows : batch.sequences) log_->seen.insert(rows.id);
+}
+
+void letter_device::fail(const device_batch& batch) {
+  ++log_->failed_steps;
+  memory_.scribble(batch);
+  for (const sequence_rows& rows : batch.sequences) log_->failed.insert(rows.id);
+  throw std::runtime_error("the device failed");
+}
+
+}  // namespace troupe::test

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/actors/company_simulation_fixture.hpp"
+#include "tests/support/seeds.hpp"
+
+namespace troupe::test {
+namespace {
+
+// The shortest run of the same seed that still breaks a promise.
+std::string shortest_story(const company_simulation_options& options, const std::string& fault) {
+  for (std::size_t fewer = 1; fewer < options.num_requests; ++fewer) {
+    const company_story story = simulate_company({options.seed, fewer});
+    if (story.fault) return std::to_string(fewer) + " requests: " + *story.fault;
+  }
+  return std::to_string(options.num_requests) + " requests: " + fault;
+}
+
+// TROUPE_SIMULATION_SEED=N replays one.
+TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
+  const seed_range seeds = seeds_to_run(500);
+  std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0;
+  stream_counts total;
+  for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
+    const company_simulation_options options{.seed = seed};
+    const company_story story = simulate_company(options);
+    ASSERT_FALSE(story.fault) << "TROUPE_SIMULATION_SEED=" << seed
+                              << " build/tests/test_actors --gtest_filter='CompanySimulation.*'\n"
+                              << shortest_story(options, *story.fault);
+    steps += story.device.steps;
+    mixed += story.device.mixed_steps;
+    copied += story.device.copied_blocks;
+    failed += story.device.failed_steps;
+    preemptions += story.preemptions;
+    refused += story.refused;
+    for (const auto count :
+         {&stream_counts::finished, &stream_counts::stop_strings, &stream_counts::aborted,
+          &stream_counts::timed_out, &stream_counts::queue_refusals, &stream_counts::full_queues,
+          &stream_counts::failed, &stream_counts::cached_tokens})
+      total.*count += story.streams.*count;
+  }
+  // The stories are worth telling only if all of this happens in them.
+  if (seeds.count < 100) return;
+  const std::uint64_t some = seeds.count / 10;
+  EXPECT_GT(steps, seeds.count * 10);
+  EXPECT_GT(mixed, seeds.count);
+  EXPECT_GT(copied, some);
+  EXPECT_GT(failed, some);
+  EXPECT_GT(preemptions, seeds.count);
+  EXPECT_GT(refused, some);
+  EXPECT_GT(total.finished, seeds.count);
+  EXPECT_GT(total.stop_strings, some);
+  EXPECT_GT(total.aborted, some);
+  EXPECT_GT(total.timed_out, some);
+  EXPECT_GT(total.queue_refusals, some);
+  EXPECT_GT(total.full_queues, some);
+  EXPECT_GT(total.failed, some);
+  EXPECT_GT(total.cached_tokens, seeds.count);
+}
+
+TEST(CompanySimulation, TellsTheSameStoryForTheSameSeed) {
+  const company_story once = simulate_company({.seed = 77});
+  const company_story again = simulate_company({.seed = 77});
+  EXPECT_EQ(once.device.steps, again.device.steps);
+  EXPECT_EQ(once.preemptions, again.preemptions);
+  EXPECT_EQ(once.streams.finished, again.streams.finished);
+  EXPECT_EQ(once.streams.cached_tokens, again.streams.cached_tokens);
+}
+
+}  // namespace
+}  // namespace troupe::test
