@@ -136,7 +136,8 @@ std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   if (states_[at].accepts)
     for (const token_id token : trie.end_tokens()) insert(made.words, token);
   std::size_t count = 0;
-  for (const std::uint32_t word : made.words) count += static_cast<std::size_t>(std::popcount(word));
+  for (std::size_t i = 0; i < made.words.size() && count < few_tokens; ++i)
+    count += static_cast<std::size_t>(std::popcount(made.words[i]));
   if (count < few_tokens) {
     made.tokens.reserve(count);
     for (std::size_t i = 0; i < made.words.size(); ++i)
