@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -91,7 +92,8 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->tenant = request.user;
   submission->cache_salt = request.cache_salt;
   if (message.index > 0) submission->fork_of = message.first;
-  if (parts_.request_timeout.count() > 0) submission->deadline = message.arrival + parts_.request_timeout;
+  if (const auto timeout = timeout_of(request); timeout.count() > 0)
+    submission->deadline = message.arrival + timeout;
   if (parts_.queue_timeout.count() > 0) submission->queue_deadline = message.arrival + parts_.queue_timeout;
 
   processor_->open(message.id, submission->prompt, submission->sampling);
@@ -102,6 +104,13 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.warning = std::move(prompt.warning);
   streams_.emplace(message.id, std::move(entry));
   self_->send(parts_.scheduler, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
+}
+
+// The service's own binds whoever asks for longer.
+std::chrono::nanoseconds tokenizer_state::timeout_of(const generation_request& request) const {
+  const std::chrono::nanoseconds own = parts_.request_timeout;
+  if (request.timeout.count() <= 0) return own;
+  return own.count() > 0 ? std::min(own, request.timeout) : request.timeout;
 }
 
 void tokenizer_state::refuse(request_id id, const gateway_actor& gateway, error failure) {

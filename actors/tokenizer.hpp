@@ -77,6 +77,7 @@ class tokenizer_state {
   result<std::string> detokenize(const std::vector<token_id>& tokens) const;
   void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
             encoded_prompt prompt);
+  std::chrono::nanoseconds timeout_of(const generation_request& request) const;  // 0: none
   void refuse(request_id id, const gateway_actor& gateway, error failure);
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);

@@ -72,6 +72,7 @@ struct generation_request {
   std::string cache_salt = {};  // requests of another salt share no cached prefix with it
   std::int32_t priority = 0;    // lower goes first, where the policy looks at it
   std::int32_t n = 1;           // answers wanted; the one at index i is sampled with seed + i
+  std::chrono::nanoseconds timeout{0};  // from arrival; 0: as long as the service lets it
 };
 using generation_request_ptr = std::shared_ptr<const generation_request>;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t max_user_bytes = 1024;
 constexpr std::size_t max_salt_bytes = 1024;
 constexpr std::size_t max_name_bytes = 128;
+constexpr float max_timeout_seconds = 604'800.0F;       // a week, as --request-timeout
 constexpr std::int32_t default_completion_tokens = 16;  // OpenAI's, for /v1/completions
 
 void read_answer_options(field_reader& fields, answer_options& answer) {
@@ -31,6 +33,20 @@ void read_answer_options(field_reader& fields, answer_options& answer) {
   inner.read("include_usage", answer.include_usage);
   inner.read("continuous_usage_stats", answer.continuous_usage);
   if (!inner.ok()) fields.reject("stream_options", inner.status().error().message);
+}
+
+// `timeout` in seconds, as LiteLLM's proxy has it.
+void read_timeout(field_reader& fields, generation_request& generation) {
+  if (!fields.has("timeout")) return;
+  float seconds = 0.0F;
+  fields.read("timeout", seconds);
+  if (!fields.ok()) return;
+  if (!(seconds > 0.0F && seconds <= max_timeout_seconds))
+    return fields.reject("timeout",
+                         fmt::format("timeout must be greater than 0 and at most {} seconds, got {}",
+                                     max_timeout_seconds, seconds));
+  // At least a tick: none at all would stand for no timeout.
+  generation.timeout = std::chrono::ceil<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
 // vLLM's `n`, `best_of`, `priority`, `cache_salt` and `request_id`.
@@ -59,6 +75,7 @@ parsed_request read_common(field_reader& fields, answer_kind kind, const request
   refuse_unsupported(fields);
   parsed.generation.sampling = read_sampling(fields, context);
   fields.read("user", parsed.generation.user, max_user_bytes);
+  read_timeout(fields, parsed.generation);
   read_scheduling(fields, parsed);
   read_answer_options(fields, parsed.answer);
   if (parsed.answer.stream && parsed.generation.sampling.prompt_logprobs) {

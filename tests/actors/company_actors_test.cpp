@@ -314,6 +314,32 @@ TEST(Company, EndsARequestAtItsDeadlineInAnyState) {
   }
 }
 
+TEST(Company, EndsARequestAtItsOwnTimeoutOrTheCompanysWhicheverIsShorter) {
+  struct {
+    int company, own, expected;
+  } const cases[] = {{0, 3, 3}, {5, 3, 3}, {5, 9, 5}, {5, 0, 5}};
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.expected);
+    stage stage({.request_timeout = std::chrono::seconds(one.company)});
+    auto request = std::make_shared<generation_request>();
+    request->prompt = text_prompt{"hello"};
+    request->sampling = greedy(100);
+    request->timeout = std::chrono::seconds(one.own);
+    std::optional<finished> end;
+    stage.port().generate(request, [&](const stream_event& event) { end = event.end; });
+    stage.run(20);
+    stage.advance(std::chrono::seconds(one.expected) - std::chrono::nanoseconds(1));
+    stage.run(10);
+    EXPECT_FALSE(end);
+    stage.advance(std::chrono::nanoseconds(1));
+    stage.run();
+    ASSERT_TRUE(end);
+    EXPECT_EQ(end->reason, finish_reason::timeout);
+    EXPECT_LT(end->tokens.completion_tokens, 100);
+    stage.expect_idle();
+  }
+}
+
 TEST(Company, AStepThatDoesNotEndIsNotLive) {
   stage stage({.step_deadline = std::chrono::seconds(10)});
   const auto who = stage.ask("hello", 50);

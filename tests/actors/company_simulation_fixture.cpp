@@ -204,6 +204,7 @@ class simulation {
     request.priority = random_.pick(0, 3);
     request.user = std::string(1, static_cast<char>('a' + random_.pick(0, 2)));
     if (random_.chance(20)) request.cache_salt = "salt";
+    if (random_.chance(15)) request.timeout = milliseconds(random_.pick(1, 600));
     send(std::move(request), draw_prompt());
   }
 

@@ -80,6 +80,8 @@ void stream_ledger::open(request_id id, const std::vector<token_id>& prompt,
   entry.prompt = prompt;
   entry.sampling = request.sampling;
   entry.timeout = rules_.request_timeout;
+  if (request.timeout.count() > 0 && (entry.timeout.count() == 0 || request.timeout < entry.timeout))
+    entry.timeout = request.timeout;
   entry.sampling.seed += static_cast<std::uint64_t>(index);
   entry.is_choice = index > 0;
   entry.asked = now;

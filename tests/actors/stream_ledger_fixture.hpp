@@ -32,7 +32,7 @@ struct stream_entry {
   std::vector<token_id> prompt;
   sampling_params sampling;
   steady_time asked{};
-  std::chrono::nanoseconds timeout{0};  // 0: none
+  std::chrono::nanoseconds timeout{0};  // its own or the company's; 0: none
   bool is_choice = false;               // a further answer to another's prompt
   bool fits = true;                     // else it is refused
   bool aborted = false;                 // its client has left

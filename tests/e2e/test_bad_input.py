@@ -58,6 +58,8 @@ BAD = [
     (CHAT, {"messages": HELLO, "n": 0}, "n"),
     (CHAT, {"messages": HELLO, "n": 129}, "n"),
     (CHAT, {"messages": HELLO, "priority": "high"}, "priority"),
+    (CHAT, {"messages": HELLO, "timeout": 0}, "timeout"),
+    (TEXT, {"prompt": "hi", "timeout": "soon"}, "timeout"),
     (CHAT, {"messages": HELLO, "cache_salt": ""}, "cache_salt"),
     (CHAT, {"messages": HELLO, "n": 10**9}, "n"),
     (CHAT, {"messages": HELLO, "stop": ["x"] * 17}, "stop"),

@@ -107,6 +107,21 @@ def test_a_request_tells_where_it_stands_by_the_name_it_was_given(service):
         assert error.code == 404 and json.loads(error.read())["error"]["code"] == "not_found"
 
 
+def test_a_request_ends_with_what_it_has_when_its_own_timeout_is_over(service):
+    for stream in (False, True):
+        body = {"prompt": STORY, "max_tokens": 4000, "ignore_eos": True, "timeout": 0.3, "stream": stream}
+        request = urllib.request.Request(service.url + "/v1/completions", json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            said = answer.read().decode()
+        if stream:
+            assert said.endswith("data: [DONE]\n\n")
+            said = [line for line in said.splitlines() if '"finish_reason":"' in line.replace(" ", "")][-1][len("data: "):]
+        assert json.loads(said)["choices"][0]["finish_reason"] == "timeout"
+    assert complete(service, timeout=600)["choices"][0]["finish_reason"] in ("length", "stop")
+    service.wait_idle()
+
+
 def test_a_client_that_has_stopped_sending_is_answered(service):
     body = json.dumps({"prompt": STORY, "max_tokens": 8}).encode()
     with socket.create_connection(("127.0.0.1", service.port), timeout=60) as client:

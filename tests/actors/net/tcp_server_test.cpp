@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <map>
 #include <random>
@@ -404,9 +405,10 @@ TEST_F(tcp_server_test, gives_one_answer_per_number) {
   EXPECT_EQ(refused.request, 1U);
   EXPECT_EQ(refused.json()["error"]["param"], "n");
   client.send(frame_type::generate, 1,
-              R"({"prompt":"hi","max_tokens":1,"priority":3,"user":"u","cache_salt":"s"})");
+              R"({"prompt":"hi","max_tokens":1,"priority":3,"user":"u","cache_salt":"s","timeout":9})");
   EXPECT_EQ(client.read().type, frame_type::delta);
   EXPECT_EQ(engine.request_of(1)->priority, 3);
+  EXPECT_EQ(engine.request_of(1)->timeout, std::chrono::seconds(9));
   EXPECT_EQ(engine.request_of(1)->user, "u");
   EXPECT_EQ(engine.request_of(1)->cache_salt, "s");
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <random>
 #include <string>
 #include <vector>
@@ -58,7 +59,7 @@ TEST(parse_chat, reads_every_sampling_field) {
 TEST(parse_chat, reads_how_many_answers_and_how_to_schedule_them) {
   for (const auto& parse : {&parse_chat, &parse_completion}) {
     const json members = json::parse(
-        R"({"n":3,"best_of":3,"priority":-7,"cache_salt":"pepper","user":"u","request_id":"job-1.a:b_c"})");
+        R"({"n":3,"best_of":3,"priority":-7,"cache_salt":"pepper","user":"u","request_id":"job-1.a:b_c","timeout":2.5})");
     json body = parse == &parse_chat ? chat_body() : completion_body();
     body.update(members);
     const auto parsed = parse(body, context());
@@ -66,6 +67,7 @@ TEST(parse_chat, reads_how_many_answers_and_how_to_schedule_them) {
     EXPECT_EQ(parsed->generation.n, 3);
     EXPECT_EQ(parsed->answer.n, 3);
     EXPECT_EQ(parsed->generation.priority, -7);
+    EXPECT_EQ(parsed->generation.timeout, std::chrono::milliseconds(2500));
     EXPECT_EQ(parsed->generation.cache_salt, "pepper");
     EXPECT_EQ(parsed->generation.user, "u");
     EXPECT_EQ(parsed->request_id, "job-1.a:b_c");
@@ -145,6 +147,11 @@ TEST(parse_chat, names_the_field_at_fault) {
       {R"({"n":99999999999})", "n"},
       {R"({"n":2,"best_of":1})", "best_of"},
       {R"({"priority":"high"})", "priority"},
+      {R"({"timeout":"soon"})", "timeout"},
+      {R"({"timeout":0})", "timeout"},
+      {R"({"timeout":-1})", "timeout"},
+      {R"({"timeout":604801})", "timeout"},
+      {R"({"timeout":1e300})", "timeout"},
       {R"({"priority":2147483648})", "priority"},
       {R"({"cache_salt":""})", "cache_salt"},
       {R"({"cache_salt":5})", "cache_salt"},
