@@ -154,6 +154,8 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.tokenizer.allow_auto_truncate = options.allow_auto_truncate;
   parts.tokenizer.metrics = ports.metrics;
   parts.tokenizer_workers = options.tokenizer_workers;
+  parts.grammars = options.grammars;
+  parts.grammar_cache = options.grammar_cache;
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;
@@ -264,8 +266,8 @@ void company::stop() {
     caf::scoped_actor self{*state_->system};
     self->wait_for(state_->supervisor);
     if (const company_roster_ptr& roster = state_->roster) {
-      self->wait_for(roster->kv_cache, roster->model_runner, roster->scheduler, roster->text_worker,
-                     roster->gateway);
+      self->wait_for(roster->kv_cache, roster->model_runner, roster->grammar_compiler,
+                     roster->structured_output, roster->scheduler, roster->text_worker, roster->gateway);
       for (const tokenizer_actor& tokenizer : roster->tokenizers) self->wait_for(tokenizer);
     }
     for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);

@@ -13,6 +13,7 @@
 #include "actors/load_engine.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/executor/warm_up_course.hpp"
+#include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/result.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -42,6 +43,9 @@ struct company_options {
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
 
   std::optional<warm_up_mode> warm_up;  // unset: what suits the device
+
+  grammar::grammar_limits grammars;  // what one grammar may cost
+  grammar::grammar_cache_limits grammar_cache;
 
   std::int32_t tokenizer_workers = 2;
   // Where the actors live: a system of the embedding program's, which must outlive the company, or its own.

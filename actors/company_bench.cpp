@@ -48,7 +48,9 @@ class counted_executor final : public executor {
         steps_(steps) {}
   kv_layout layout() const override { return inner_->layout(); }
   void forward(const device_batch&) override { ++steps_; }
-  void sample(const device_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    inner_->sample(batch, masks, result);
+  }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:

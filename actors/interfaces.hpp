@@ -81,17 +81,39 @@ using kv_cache_actor = caf::typed_actor<
     // Answers how many blocks are free.
     caf::replies_to<msg::count>::with<msg::kv_cache_counts>>;
 
+// grammar_compiler: from specifications to grammars, off everybody's way.
+using grammar_compiler_actor = caf::typed_actor<
+    // Compiles one grammar; a refusal is an outcome like any other.
+    caf::replies_to<msg::compile_grammar, grammar_spec_ptr>::with<msg::grammar_compiled,
+                                                                  compile_outcome_ptr>>;
+
+// structured_output: compiled grammars, and where each request stands in its own.
+using structured_output_actor = caf::typed_actor<
+    // Finds or has compiled the request's grammar; answers when it is there, or refused.
+    caf::replies_to<msg::open_grammar, grammar_spec_ptr>::with<msg::grammar_opened, error_ptr>,
+    // Forgets requests that have ended; unknown ids are ignored.
+    caf::reacts_to<msg::release_grammars>,
+    // Fills a step's masks as soon as the tokens before it are known, and sends them to the runner.
+    caf::reacts_to<msg::fill_masks, step_batch_ptr>,
+    // Answers how many requests it knows.
+    caf::replies_to<msg::count>::with<msg::structured_output_counts>>;
+
 // model_runner: the executor; the only one that touches the device and the only one that blocks.
 using model_runner_actor = caf::typed_actor<
     // Executes an item of the warm-up and forgets it; a bucket that fails is left out.
     caf::replies_to<msg::warm_up, warm_up_task_ptr>::with<msg::warmed_up>,
-    // Executes one step; answers an error where the step threw, and goes on.
-    caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>>;
+    // Executes one step; answers an error where the step threw, and goes on. One with masked samples is
+    // sampled once its masks are there; later steps are held back so long.
+    caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>,
+    // Brings a step's masks; answers with what the step has sampled, or an error where it threw.
+    caf::replies_to<msg::apply_masks, step_masks_ptr>::with<step_result_ptr>>;
 
 // Everybody that the supervisor has started.
 struct company_roster {
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
+  grammar_compiler_actor grammar_compiler;
+  structured_output_actor structured_output;
   scheduler_actor scheduler;
   tokenizer_pool tokenizers;    // the shards of the streams; the last takes those with long prompts
   tokenizer_actor text_worker;  // /tokenize and /detokenize, so that long texts delay no stream

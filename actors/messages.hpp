@@ -11,16 +11,21 @@
 
 #include "actors/client_calls.hpp"
 #include "runtime/executor/warm_up.hpp"
+#include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/step_batch.hpp"
+#include "runtime/step_masks.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
 
 using engine_request_ptr = std::shared_ptr<const engine_request>;
 using step_reservation_ptr = std::shared_ptr<const step_reservation>;
+using error_ptr = std::shared_ptr<const error>;
+using compile_outcome_ptr = std::shared_ptr<const result<grammar::compiled_grammar_ptr>>;
 
 template <class Inspector>
 auto inspect(Inspector& f, block_release& x) {
@@ -57,6 +62,24 @@ struct submit {
 struct add_sequence {
   request_id id = 0;
 };
+// A request that is to be held to a grammar. Beside it: grammar_spec_ptr.
+struct open_grammar {
+  request_id id = 0;
+};
+// Its grammar is there, or refused. Beside it: error_ptr, null where it is there.
+struct grammar_opened {
+  request_id id = 0;
+};
+// These requests have ended, also where their grammars are not compiled yet.
+struct release_grammars {
+  std::vector<request_id> ids;
+};
+// Make a grammar of a specification. Beside it: grammar_spec_ptr.
+struct compile_grammar {};
+// Beside it: compile_outcome_ptr.
+struct grammar_compiled {
+  std::int64_t nanoseconds = 0;
+};
 // Nobody waits for this request any more.
 struct abort {
   request_id id = 0;
@@ -90,6 +113,14 @@ struct release_blocks {
 };
 // Execute one step. Beside it: step_batch_ptr.
 struct run_step {
+  std::uint64_t step = 0;
+};
+// Fill the masks of this step. Beside it: step_batch_ptr.
+struct fill_masks {
+  std::uint64_t step = 0;
+};
+// What a step that is marked (step_batch::masked_samples) may sample. Beside it: step_masks_ptr.
+struct apply_masks {
   std::uint64_t step = 0;
 };
 // A step's sampled tokens and how long it took. Beside it: step_result_ptr.
@@ -171,6 +202,10 @@ struct kv_cache_counts {
   std::int32_t free_blocks = 0;
   bool consistent = true;
 };
+struct structured_output_counts {
+  std::uint64_t open = 0;     // requests with a grammar at work
+  std::uint64_t waiting = 0;  // requests whose grammar is not there yet
+};
 struct request_counts {
   std::int32_t running = 0;
   std::int32_t waiting = 0;
@@ -193,6 +228,38 @@ auto inspect(Inspector& f, submit& x) {
 template <class Inspector>
 auto inspect(Inspector& f, add_sequence& x) {
   return f(caf::meta::type_name("add_sequence"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, open_grammar& x) {
+  return f(caf::meta::type_name("open_grammar"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, grammar_opened& x) {
+  return f(caf::meta::type_name("grammar_opened"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, release_grammars& x) {
+  return f(caf::meta::type_name("release_grammars"), x.ids);
+}
+template <class Inspector>
+auto inspect(Inspector& f, compile_grammar&) {
+  return f(caf::meta::type_name("compile_grammar"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, grammar_compiled& x) {
+  return f(caf::meta::type_name("grammar_compiled"), x.nanoseconds);
+}
+template <class Inspector>
+auto inspect(Inspector& f, fill_masks& x) {
+  return f(caf::meta::type_name("fill_masks"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, apply_masks& x) {
+  return f(caf::meta::type_name("apply_masks"), x.step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, structured_output_counts& x) {
+  return f(caf::meta::type_name("structured_output_counts"), x.open, x.waiting);
 }
 template <class Inspector>
 auto inspect(Inspector& f, abort& x) {
@@ -369,6 +436,14 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::gateway_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::kv_cache_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::request_counts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_grammar))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::grammar_opened))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::release_grammars))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::compile_grammar))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::grammar_compiled))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::fill_masks))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::apply_masks))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::structured_output_counts))
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_request_ptr)
@@ -384,3 +459,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::client_stream_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::text_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::describe_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reset_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grammar_spec_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::error_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::compile_outcome_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_masks_ptr)

@@ -18,16 +18,22 @@ void model_runner_state::start(model_runner_parts parts) {
   pad_to_buckets_ = parts.pad_to_buckets;
 }
 
-std::optional<std::chrono::nanoseconds> model_runner_state::execute(const step_batch& batch,
-                                                                    step_result& result) try {
-  const auto begin = std::chrono::steady_clock::now();
+const device_batch* model_runner_state::forward(const step_batch& batch) try {
   const device_batch& rows = in_buckets(feed_.resolve(batch));
   device_->forward(rows);
-  device_->sample(rows, result);
-  return std::chrono::steady_clock::now() - begin;
+  return &rows;
 } catch (const std::exception& fault) {
   spdlog::error("step {} of {} rows failed: {}", batch.step, batch.num_rows(), fault.what());
-  return std::nullopt;
+  return nullptr;
+}
+
+bool model_runner_state::sample(const device_batch& rows, const step_masks* masks, step_result& result) try {
+  device_->sample(rows, masks, result);
+  if (masks != nullptr) result.ends = masks->ends;
+  return true;
+} catch (const std::exception& fault) {
+  spdlog::error("step {} of {} rows failed: {}", rows.step, rows.num_rows(), fault.what());
+  return false;
 }
 
 const device_batch& model_runner_state::in_buckets(const device_batch& rows) {
@@ -59,7 +65,16 @@ void model_runner_state::count(const step_placement& placement) {
     warn("unified step", *placement.unified_beyond);
 }
 
-msg::warmed_up model_runner_state::warm_up(const msg::warm_up& request, const warm_up_task& task) try {
+caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& request,
+                                                        const warm_up_task_ptr& task) {
+  auto answer = self_->make_response_promise<msg::warmed_up>();
+  later_.emplace_back(
+      [this, request, task, answer]() mutable { answer.deliver(warm_up_now(request, *task)); });
+  go_on();
+  return answer;
+}
+
+msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
   const auto begin = std::chrono::steady_clock::now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
@@ -76,12 +91,65 @@ void model_runner_state::leave_out(const warm_up_item& item) {
   if (item.phase == warm_up_phase::unified) buckets_.remove(item.unified);
 }
 
-caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch& batch) {
-  auto result = std::make_shared<step_result>();
-  const auto took = execute(batch, *result);
-  if (!took) return caf::make_error(caf::sec::runtime_error, "step failed");
-  feed_.remember(*result);
-  return {msg::step_done{batch.step, took->count()}, step_result_ptr(std::move(result))};
+caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch_ptr& batch) {
+  auto answer = self_->make_response_promise<msg::step_done, step_result_ptr>();
+  if (held_) {
+    later_.emplace_back([this, batch, answer] { begin(batch, answer); });
+  } else {
+    begin(batch, answer);
+    go_on();
+  }
+  return answer;
+}
+
+caf::result<step_result_ptr> model_runner_state::apply_masks(step_masks_ptr masks) {
+  auto answer = self_->make_response_promise<step_result_ptr>();
+  masks_.push_back({std::move(masks), answer});
+  go_on();
+  return answer;
+}
+
+void model_runner_state::begin(const step_batch_ptr& batch, step_promise answer) {
+  const auto began = std::chrono::steady_clock::now();
+  const device_batch* rows = forward(*batch);
+  held_ = held_step{batch, rows, std::chrono::steady_clock::now() - began, std::move(answer)};
+}
+
+void model_runner_state::go_on() {
+  while (true) {
+    if (!held_) {
+      if (later_.empty()) return;
+      const std::function<void()> next = std::move(later_.front());
+      later_.pop_front();
+      next();
+    } else if (held_->batch->masked_samples.empty()) {
+      finish(nullptr, nullptr);
+    } else if (!masks_.empty() && masks_.front().masks->step == held_->batch->step) {
+      known_masks known = std::move(masks_.front());
+      masks_.pop_front();
+      finish(known.masks.get(), &known.answer);
+    } else {
+      return;
+    }
+  }
+}
+
+void model_runner_state::finish(const step_masks* masks, masks_promise* answer) {
+  const auto began = std::chrono::steady_clock::now();
+  const auto sampled = std::make_shared<step_result>();
+  const bool succeeded = held_->rows != nullptr && sample(*held_->rows, masks, *sampled);
+  held_step ended = std::move(*held_);
+  held_.reset();
+  if (!succeeded) {
+    if (answer != nullptr) answer->deliver(caf::make_error(caf::sec::runtime_error, "step failed"));
+    ended.answer.deliver(caf::make_error(caf::sec::runtime_error, "step failed"));
+    return;
+  }
+  feed_.remember(*sampled);
+  const step_result_ptr result = sampled;
+  if (answer != nullptr) answer->deliver(result);
+  const std::chrono::nanoseconds took = ended.took + (std::chrono::steady_clock::now() - began);
+  ended.answer.deliver(msg::step_done{ended.batch->step, took.count()}, result);
 }
 
 model_runner_actor::behavior_type model_runner_behavior(
@@ -89,9 +157,10 @@ model_runner_actor::behavior_type model_runner_behavior(
   self->state.start(std::move(parts));
   return {
       [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
-        return self->state.warm_up(request, *task);
+        return self->state.warm_up(request, task);
       },
-      [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(*batch); },
+      [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
+      [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
   };
 }
 

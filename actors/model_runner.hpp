@@ -1,7 +1,11 @@
 // The actor that owns the executor. Whoever spawns it decides whether it has a thread of its own
 // (caf::detached).
 #pragma once
+#include <chrono>
+#include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 
 #include "actors/interfaces.hpp"
 #include "metrics/engine_metrics.hpp"
@@ -19,24 +23,52 @@ struct model_runner_parts {
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
 
+// A step is forward and then sampling. Where its masks are not there after the first, it is held, and so is
+// all that comes after it: the hidden states on the device are its own. No handler waits.
 class model_runner_state {
  public:
   static inline const char* name = "model_runner";
+  explicit model_runner_state(model_runner_actor::base* self) : self_(self) {}
 
   void start(model_runner_parts parts);
   // A bucket whose scratch step fails is left out from now on.
-  msg::warmed_up warm_up(const msg::warm_up& request, const warm_up_task& task);
+  caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
   // An exception of the executor becomes an error; the text goes to the log only.
-  caf::result<msg::step_done, step_result_ptr> run_step(const step_batch& batch);
+  caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
+  caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
 
  private:
-  // Nothing where the executor threw.
-  std::optional<std::chrono::nanoseconds> execute(const step_batch& batch, step_result& result);
+  using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
+  using masks_promise = caf::typed_response_promise<step_result_ptr>;
+  // A step whose forward pass is over.
+  struct held_step {
+    step_batch_ptr batch;
+    const device_batch* rows = nullptr;  // null: the executor threw
+    std::chrono::nanoseconds took{0};
+    step_promise answer;
+  };
+  struct known_masks {
+    step_masks_ptr masks;
+    masks_promise answer;
+  };
+
+  void begin(const step_batch_ptr& batch, step_promise answer);
+  // Ends the held step where it can be, and goes on with what was held back.
+  void go_on();
+  void finish(const step_masks* masks, masks_promise* answer);
+  msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
+  // Null where the executor threw.
+  const device_batch* forward(const step_batch& batch);
+  bool sample(const device_batch& rows, const step_masks* masks, step_result& result);
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
   const device_batch& in_buckets(const device_batch& rows);
   void count(const step_placement& placement);
   void leave_out(const warm_up_item& item);
 
+  model_runner_actor::base* self_;
+  std::optional<held_step> held_;
+  std::deque<known_masks> masks_;            // of steps to come, oldest first
+  std::deque<std::function<void()>> later_;  // what came while a step is held
   std::shared_ptr<executor> device_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
   step_buckets buckets_;

@@ -19,6 +19,7 @@ void scheduler_state::start(scheduler_parts parts) {
   scheduler_ = std::make_unique<scheduler>(std::move(parts.limits));
   kv_cache_ = std::move(parts.kv_cache);
   model_runner_ = std::move(parts.model_runner);
+  structured_output_ = std::move(parts.structured_output);
   board_ = std::move(parts.board);
   metrics_ = std::move(parts.metrics);
 }
@@ -37,22 +38,53 @@ void scheduler_state::submit(const engine_request_ptr& request) {
   }
   self_->send(kv_cache_, msg::add_sequence{request->id}, request);
   unscheduled_.insert(request->id);
+  if (request->sampling->grammar) open_grammar(*request);
   changed_ = true;
   arm_timer();
   plan();
   report();
 }
 
+void scheduler_state::open_grammar(const engine_request& request) {
+  const request_id id = request.id;
+  with_grammar_.insert(id);
+  self_->request(structured_output_, caf::infinite, msg::open_grammar{id}, request.sampling->grammar)
+      .then([this, id](const msg::grammar_opened&,
+                       const error_ptr& refusal) { on_grammar_opened(id, refusal.get()); },
+            [this, id](const caf::error&) {
+              const error gone{error_code::unavailable, "a part of the service has ended"};
+              on_grammar_opened(id, &gone);
+            });
+}
+
+void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
+  if (refusal != nullptr) return settle(scheduler_->end(id, finish_reason::error, *refusal));
+  scheduler_->grammar_ready(id);
+  changed_ = true;
+  plan();
+  report();
+}
+
+void scheduler_state::release_grammars(const token_batch& events) {
+  msg::release_grammars ended;
+  for (const token_event& event : events)
+    if (event.end && with_grammar_.erase(event.id) != 0) ended.ids.push_back(event.id);
+  if (!ended.ids.empty()) self_->send(structured_output_, std::move(ended));
+}
+
 void scheduler_state::abort(request_id id) { settle(scheduler_->end(id, finish_reason::abort)); }
 
 void scheduler_state::stopped(const std::vector<request_id>& ids) {
   scheduler_output all;
+  msg::release_grammars ended;
   for (const request_id id : ids) {
     unscheduled_.erase(id);
+    if (with_grammar_.erase(id) != 0) ended.ids.push_back(id);
     scheduler_output one = scheduler_->stopped(id);
     std::move(one.events.begin(), one.events.end(), std::back_inserter(all.events));
     std::move(one.releases.begin(), one.releases.end(), std::back_inserter(all.releases));
   }
+  if (!ended.ids.empty()) self_->send(structured_output_, std::move(ended));
   settle(std::move(all));
 }
 
@@ -104,6 +136,7 @@ void scheduler_state::run(step_batch_ptr batch) {
   running_.push_back({step, now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began);
   metrics_->observe_step_tokens(batch->num_rows());
+  if (!batch->masked_samples.empty()) self_->send(structured_output_, msg::fill_masks{step}, batch);
   self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
       .then(
           [this](const msg::step_done& done, const step_result_ptr& result) { on_step_done(done, *result); },
@@ -160,6 +193,7 @@ void scheduler_state::settle(scheduler_output output) {
 void scheduler_state::deliver(const running_step& step, token_batch& events) {
   for (const token_event& event : events)
     if (event.end && !unscheduled_.empty()) unscheduled_.erase(event.id);
+  if (!with_grammar_.empty()) release_grammars(events);
   const std::size_t shards = tokenizers_.size();
   std::vector<token_batch> batches(shards);
   std::vector<std::vector<request_id>> scheduled(shards);
@@ -191,7 +225,7 @@ void scheduler_state::arm_timer() {
 
 void scheduler_state::report() {
   const scheduler_counts counts = scheduler_->counts();
-  metrics_->set_requests(counts.running, counts.waiting);
+  metrics_->set_requests(counts.running, counts.waiting, counts.waiting_for_grammar);
   metrics_->add_preemptions(counts.preemptions - reported_.preemptions);
   metrics_->add_prompt_tokens(counts.prompt_tokens - reported_.prompt_tokens);
   metrics_->add_prompt_tokens_cached(counts.cached_tokens - reported_.cached_tokens);

@@ -20,6 +20,7 @@ struct scheduler_parts {
   scheduler_limits limits;
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
+  structured_output_actor structured_output;
   std::shared_ptr<company_board> board;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
@@ -48,6 +49,10 @@ class scheduler_state {
     std::vector<request_id> scheduled;  // whose first step it is
   };
 
+  void open_grammar(const engine_request& request);
+  void on_grammar_opened(request_id id, const error* refusal);
+  // Tells structured_output of the ended requests that had a grammar.
+  void release_grammars(const token_batch& events);
   void plan();
   void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);
@@ -70,6 +75,7 @@ class scheduler_state {
   std::unique_ptr<scheduler> scheduler_;
   kv_cache_actor kv_cache_;
   model_runner_actor model_runner_;
+  structured_output_actor structured_output_;
   tokenizer_pool tokenizers_;
   std::shared_ptr<company_board> board_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
@@ -78,6 +84,7 @@ class scheduler_state {
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
   std::optional<steady_time> timer_;  // the earliest one armed
   std::unordered_set<request_id> unscheduled_;
+  std::unordered_set<request_id> with_grammar_;
   std::deque<running_step> running_;  // oldest first
   scheduler_output output_;
   steady_time planned_at_{};

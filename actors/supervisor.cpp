@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "actors/gateway.hpp"
+#include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/prompt_size.hpp"
 #include "actors/scheduler.hpp"
+#include "actors/structured_output.hpp"
 
 namespace troupe {
 void supervisor_state::prepare(supervisor_parts parts) {
@@ -42,9 +44,11 @@ company_roster_ptr supervisor_state::start() {
   watch(roster_->kv_cache, "kv_cache");
   roster_->model_runner = spawn_model_runner();
   watch(roster_->model_runner, "model_runner");
-  roster_->scheduler = self_->spawn(scheduler_behavior,
-                                    scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
-                                                    parts_.board, parts_.tokenizer.metrics});
+  start_structured_output();
+  roster_->scheduler =
+      self_->spawn(scheduler_behavior,
+                   scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
+                                   roster_->structured_output, parts_.board, parts_.tokenizer.metrics});
   watch(roster_->scheduler, "scheduler");
 
   tokenizer_parts parts = parts_.tokenizer;
@@ -73,6 +77,18 @@ model_runner_actor supervisor_state::spawn_model_runner() {
                            parts_.tokenizer.metrics};
   if (parts_.detach) return self_->spawn<caf::detached>(model_runner_behavior, std::move(parts));
   return self_->spawn(model_runner_behavior, std::move(parts));
+}
+
+void supervisor_state::start_structured_output() {
+  grammar_compiler_parts compiler{parts_.tokenizer.vocabulary, parts_.grammars, parts_.detach};
+  roster_->grammar_compiler = parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
+                                            : self_->spawn(grammar_compiler_behavior, compiler);
+  watch(roster_->grammar_compiler, "grammar_compiler");
+  roster_->structured_output = self_->spawn(
+      structured_output_behavior,
+      structured_output_parts{parts_.grammar_cache, parts_.tokenizer.vocabulary, roster_->grammar_compiler,
+                              roster_->model_runner, parts_.tokenizer.metrics});
+  watch(roster_->structured_output, "structured_output");
 }
 
 tokenizer_actor supervisor_state::spawn_tokenizer(const tokenizer_parts& parts, bool long_texts) {

@@ -13,6 +13,7 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/warm_up_course.hpp"
+#include "runtime/grammar/grammar_cache.hpp"
 
 namespace troupe {
 
@@ -21,8 +22,10 @@ struct supervisor_parts {
   scheduler_limits limits;    // num_blocks and block_size are the device's
   tokenizer_parts tokenizer;  // without its scheduler
   std::int32_t tokenizer_workers = 2;
-  // The runner and the tokenizers of long texts get threads of their own; false: everybody runs where the
-  // system says.
+  grammar::grammar_limits grammars;  // of one grammar
+  grammar::grammar_cache_limits grammar_cache;
+  // The runner, the tokenizers of long texts and the compiler of grammars get threads of their own; false:
+  // everybody runs where the system says.
   bool detach = true;
   std::shared_ptr<company_board> board;
   bucket_plan buckets;
@@ -54,6 +57,7 @@ class supervisor_state {
   template <class Handle>
   void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
+  void start_structured_output();
   tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
   void start_warm_up(const kv_layout& layout, bool fixed_shapes);
   // Before readiness item after item; then one whenever nothing runs, until all are done.

@@ -70,6 +70,7 @@ std::vector<option> model_options();
 std::vector<option> engine_options();
 std::vector<option> scheduler_options();
 std::vector<option> kv_cache_options();
+std::vector<option> grammar_options();
 std::vector<option> bucketing_options();
 std::vector<option> warm_up_options();
 std::vector<option> server_options();

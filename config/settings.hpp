@@ -21,7 +21,7 @@ struct settings : bucketing_settings {
   std::uint64_t kv_cache_memory = 1ULL << 30U;
   std::string kv_cache_dtype = "auto";
   double memory_utilization = 0;  // of what is free; 0: kv_cache_memory says how much
-  std::int32_t threads = 0;  // 0: one per core that the process may use
+  std::int32_t threads = 0;       // 0: one per core that the process may use
   std::string kernel_path = "auto";
   std::int32_t tokenizer_workers = 2;
   std::int32_t max_num_queued_requests = 1024;
@@ -39,6 +39,15 @@ struct settings : bucketing_settings {
   std::int32_t max_logprobs = 20;
   std::chrono::milliseconds request_timeout{0};  // 0: none
   bool allow_auto_truncate = false;
+  std::uint64_t grammar_cache_memory = 256ULL << 20U;
+  std::chrono::milliseconds grammar_refusal_time{60'000};
+  std::uint64_t grammar_max_source_bytes = 1ULL << 20U;
+  std::int32_t grammar_max_depth = 200;
+  std::int32_t grammar_max_regex_nodes = 200'000;
+  std::int32_t grammar_max_symbols = 100'000;
+  std::int32_t grammar_max_compile_steps = 20'000'000;
+  std::int32_t grammar_max_mask_steps = 5'000'000;
+  std::uint64_t grammar_max_memory = 64ULL << 20U;
 
   // server
   std::string host = "127.0.0.1";

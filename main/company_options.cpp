@@ -25,6 +25,18 @@ scheduler_limits to_scheduling(const config::settings& settings) {
   return out;
 }
 
+grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
+  grammar::grammar_limits out;
+  out.max_source_bytes = settings.grammar_max_source_bytes;
+  out.max_depth = static_cast<std::size_t>(settings.grammar_max_depth);
+  out.max_regex_nodes = static_cast<std::size_t>(settings.grammar_max_regex_nodes);
+  out.max_symbols = static_cast<std::size_t>(settings.grammar_max_symbols);
+  out.max_compile_steps = static_cast<std::uint64_t>(settings.grammar_max_compile_steps);
+  out.max_mask_steps = static_cast<std::uint64_t>(settings.grammar_max_mask_steps);
+  out.max_memory_bytes = settings.grammar_max_memory;
+  return out;
+}
+
 std::optional<bool> pad_of(const config::settings& settings) {
   if (settings.enforce_eager) return false;
   if (settings.bucket_padding == "auto") return std::nullopt;
@@ -65,6 +77,8 @@ company_options to_company_options(const config::settings& settings, const std::
   out.scheduling = to_scheduling(settings);
   out.allow_auto_truncate = settings.allow_auto_truncate;
   out.tokenizer_workers = settings.tokenizer_workers;
+  out.grammars = to_grammar_limits(settings);
+  out.grammar_cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
   return out;
 }
 

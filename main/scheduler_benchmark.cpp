@@ -120,7 +120,9 @@ class timed_executor final : public executor {
     last_ = batch.step != 0 ? now : clock::time_point();
     changed_.notify_one();
   }
-  void sample(const device_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    inner_->sample(batch, masks, result);
+  }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
   // Waits for so many steps, forgets them where they are not to be counted.

@@ -21,6 +21,12 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Requests waiting to be scheduled."},
+      {metric::requests_waiting_by_reason,
+       "vllm:num_requests_waiting_by_reason",
+       gauge,
+       {"reason"},
+       bucket_set::none,
+       "Requests waiting to be scheduled, by the reason; deferred: until their grammar is compiled."},
       {metric::kv_cache_usage,
        "vllm:kv_cache_usage_perc",
        gauge,
@@ -171,6 +177,42 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Steps, or parts of steps, beyond every bucket: they ran as they were."},
+      {metric::grammar_compile_time,
+       "troupe_grammar_compile_seconds",
+       histogram,
+       {},
+       bucket_set::step_time,
+       "Time to compile a grammar, or to refuse it."},
+      {metric::grammar_mask_time,
+       "troupe_grammar_mask_seconds",
+       histogram,
+       {},
+       bucket_set::step_time,
+       "Time to fill the mask of one request for one step."},
+      {metric::grammar_cache_queries,
+       "troupe_grammar_cache_queries_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Requests with a grammar."},
+      {metric::grammar_cache_hits,
+       "troupe_grammar_cache_hits_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Requests whose grammar was compiled, or known to be refused, when they came."},
+      {metric::grammar_cache_bytes,
+       "troupe_grammar_cache_bytes",
+       gauge,
+       {},
+       bucket_set::none,
+       "Memory of the compiled grammars that are kept."},
+      {metric::grammars_refused,
+       "troupe_grammars_refused_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Grammars that could not be compiled, or not within the limits."},
       {metric::warmup_progress,
        "troupe_warmup_progress",
        gauge,
@@ -240,7 +282,8 @@ std::vector<double> one_two_five(std::int64_t last) {
 }
 
 constexpr std::array<std::string_view, 5> reasons{"stop", "length", "abort", "timeout", "error"};
-constexpr std::array<std::string_view, 4> phases{"plan", "reserve", "execute", "commit"};
+constexpr std::array<std::string_view, 2> waits{"capacity", "deferred"};
+constexpr std::array<std::string_view, 5> phases{"plan", "reserve", "mask", "execute", "commit"};
 
 }  // namespace
 
@@ -278,6 +321,7 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
 }
 
 std::span<const std::string_view> finished_reasons() { return reasons; }
+std::span<const std::string_view> waiting_reasons() { return waits; }
 std::span<const std::string_view> step_phases() { return phases; }
 
 }  // namespace troupe::metrics

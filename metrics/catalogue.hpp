@@ -25,6 +25,7 @@ enum class bucket_set {
 enum class metric : std::uint8_t {
   requests_running,
   requests_waiting,
+  requests_waiting_by_reason,
   kv_cache_usage,
   cache_config_info,
   prefix_cache_queries,
@@ -50,6 +51,12 @@ enum class metric : std::uint8_t {
   bucket_executions,
   bucket_padding_tokens,
   bucket_fallbacks,
+  grammar_compile_time,
+  grammar_mask_time,
+  grammar_cache_queries,
+  grammar_cache_hits,
+  grammar_cache_bytes,
+  grammars_refused,
   warmup_progress,
   actors,
   process_cpu,
@@ -82,8 +89,10 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
 
 // The values of request_success's label finished_reason.
 std::span<const std::string_view> finished_reasons();
+// The values of requests_waiting_by_reason's label reason: for their turn, for something of their own.
+std::span<const std::string_view> waiting_reasons();
 // The values of step_time's label phase.
-enum class step_phase : std::uint8_t { plan, reserve, execute, commit };
+enum class step_phase : std::uint8_t { plan, reserve, mask, execute, commit };
 std::span<const std::string_view> step_phases();
 
 }  // namespace troupe::metrics

@@ -63,6 +63,7 @@ struct engine_metrics::state {
   table<prometheus::Histogram> histograms{};
   std::vector<prometheus::Counter*> success;           // [finished_reasons()]
   std::vector<prometheus::Histogram*> step_durations;  // [step_phases()]
+  std::vector<prometheus::Gauge*> waiting;             // [waiting_reasons()]
 
   prometheus::Family<prometheus::Counter>* executions = nullptr;  // one counter per bucket seen
   std::mutex process_mutex;
@@ -81,7 +82,10 @@ void engine_metrics::state::add(const metric_description& what) {
   switch (what.type) {
     case metric_type::gauge: {
       auto& family = add_family(prometheus::BuildGauge(), what.id, registry, labels);
-      if (what.labels.empty()) {
+      if (what.id == metric::requests_waiting_by_reason) {
+        for (const std::string_view reason : waiting_reasons())
+          waiting.push_back(&family.Add({{std::string(what.labels.front()), std::string(reason)}}));
+      } else if (what.labels.empty()) {
         gauges[index] = &family.Add({});
       } else {
         information[what.id] = &family;
@@ -161,9 +165,11 @@ void engine_metrics::set_actors(std::size_t count) {
   state_->set(metric::actors, static_cast<double>(count));
 }
 
-void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting) {
+void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting, std::int64_t deferred) {
   state_->set(metric::requests_running, static_cast<double>(running));
   state_->set(metric::requests_waiting, static_cast<double>(waiting));
+  state_->waiting[0]->Set(static_cast<double>(waiting - deferred));
+  state_->waiting[1]->Set(static_cast<double>(deferred));
 }
 
 void engine_metrics::set_kv_cache_usage(double share) { state_->set(metric::kv_cache_usage, share); }
@@ -192,6 +198,27 @@ void engine_metrics::add_bucket_padding(std::uint64_t tokens) {
 
 void engine_metrics::add_bucket_fallbacks(std::uint64_t count) {
   state_->increment(metric::bucket_fallbacks, count);
+}
+
+void engine_metrics::observe_grammar_compile(seconds duration) {
+  state_->observe(metric::grammar_compile_time, duration);
+}
+
+void engine_metrics::observe_grammar_mask(seconds duration) {
+  state_->observe(metric::grammar_mask_time, duration);
+}
+
+void engine_metrics::add_grammar_cache(std::uint64_t queries, std::uint64_t hits) {
+  state_->increment(metric::grammar_cache_queries, queries);
+  state_->increment(metric::grammar_cache_hits, hits);
+}
+
+void engine_metrics::set_grammar_cache_bytes(std::int64_t bytes) {
+  state_->set(metric::grammar_cache_bytes, static_cast<double>(bytes));
+}
+
+void engine_metrics::add_grammars_refused(std::uint64_t count) {
+  state_->increment(metric::grammars_refused, count);
 }
 
 void engine_metrics::observe_step_tokens(std::int64_t count) {

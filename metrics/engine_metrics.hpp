@@ -57,7 +57,8 @@ class engine_metrics {
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);
 
-  void set_requests(std::int64_t running, std::int64_t waiting);
+  // `deferred`: of the waiting ones, those that could not run though there were room.
+  void set_requests(std::int64_t running, std::int64_t waiting, std::int64_t deferred = 0);
   void set_kv_cache_usage(double share);
   // In tokens.
   void add_prefix_cache(std::uint64_t queries, std::uint64_t hits);
@@ -68,6 +69,11 @@ class engine_metrics {
   void count_bucket_execution(const std::string& bucket);
   void add_bucket_padding(std::uint64_t tokens);
   void add_bucket_fallbacks(std::uint64_t count);
+  void observe_grammar_compile(seconds duration);
+  void observe_grammar_mask(seconds duration);
+  void add_grammar_cache(std::uint64_t queries, std::uint64_t hits);
+  void set_grammar_cache_bytes(std::int64_t bytes);
+  void add_grammars_refused(std::uint64_t count);
   void observe_step_tokens(std::int64_t count);
   void observe_step(step_phase phase, seconds duration);
 

@@ -1,6 +1,6 @@
 // One step of the engine as it is sent to the runner: the flattened "super-sequence" of prefill chunks and
-// decodes. Of the three shapes that a batch has, this is the middle one: schedule_batch (what is scheduled) ->
-// step_batch (what the step needs) -> device_batch (what the device reads: every token known).
+// decodes. Of the three shapes that a batch has, this is the middle one: schedule_batch (what is scheduled)
+// -> step_batch (what the step needs) -> device_batch (what the device reads: every token known).
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "runtime/boxed.hpp"
 #include "runtime/kv_cache/block_copy.hpp"
 #include "runtime/request.hpp"
+#include "runtime/result.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
@@ -32,7 +33,7 @@ struct sample_row {
   std::int32_t sequence = 0;  // index into sequences
   std::int32_t row = 0;
   std::int32_t position = 0;
-  std::int32_t num_generated = 0;  // output tokens before this one
+  std::int32_t num_generated = 0;                        // output tokens before this one
   std::shared_ptr<const sampling_params> sampling = {};  // in a step_batch not an owner: see keeps_sampling
   std::int32_t prompt_length = 0;
   std::vector<token_id> history = {};  // prompt + output so far; empty unless sampling->needs_history()
@@ -49,11 +50,11 @@ struct prompt_logprob_row {
 // What step_batch and device_batch have in common.
 struct batch_rows {
   std::uint64_t step = 0;
-  std::vector<token_id> tokens;          // [rows]
-  std::vector<std::int32_t> positions;   // [rows]
-  std::vector<std::int32_t> slots;       // [rows] block * block_size + offset: where the row's K and V are stored
+  std::vector<token_id> tokens;         // [rows]
+  std::vector<std::int32_t> positions;  // [rows]
+  std::vector<std::int32_t> slots;  // [rows] block * block_size + offset: where the row's K and V are stored
   std::vector<sequence_rows> sequences;  // rows of a sequence are contiguous, positions ascending
-  std::vector<sample_row> samples;  // at most one per sequence, ordered by row
+  std::vector<sample_row> samples;       // at most one per sequence, ordered by row
   std::vector<prompt_logprob_row> prompt_logprobs;
   std::vector<block_copy> copies;  // whole blocks, copied in order before any row is written
 
@@ -81,7 +82,8 @@ struct fed_history {
 struct step_batch : batch_rows {
   std::vector<fed_row> fed_rows;
   std::vector<fed_history> fed_histories;
-  std::vector<const std::int32_t*> tables;        // [sequences] of table_length blocks each
+  std::vector<std::int32_t> masked_samples;    // those of requests with a grammar, ascending
+  std::vector<const std::int32_t*> tables;     // [sequences] of table_length blocks each
   std::shared_ptr<const void> keeps_tables;    // what these point into, and ...
   std::shared_ptr<const void> keeps_sampling;  // ... what the samples' parameters point into
 };
@@ -93,10 +95,17 @@ struct sampled_token {
   boxed<token_logprobs> logprobs = {};
 };
 
+// A sample that is no token: its request's text cannot go on. With an error, or complete as it stands.
+struct sample_end {
+  std::int32_t sample = 0;
+  std::optional<error> failure = {};
+};
+
 struct step_result {
   std::uint64_t step = 0;
-  std::vector<sampled_token> tokens;             // one per step_batch::samples, same order
-  std::vector<token_logprobs> prompt_logprobs;   // one per step_batch::prompt_logprobs, same order
+  std::vector<sampled_token> tokens;            // one per step_batch::samples, same order
+  std::vector<token_logprobs> prompt_logprobs;  // one per step_batch::prompt_logprobs, same order
+  std::vector<sample_end> ends;                 // ascending; their tokens mean nothing
 };
 using step_result_ptr = std::shared_ptr<const step_result>;
 

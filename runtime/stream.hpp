@@ -15,8 +15,8 @@
 namespace troupe {
 
 // Log-probabilities at one position: the token that stands there, and the most probable ones, best first.
-// Natural logarithm of the softmax of the raw logits (before temperature, penalties and masks), as vLLM's
-// default.
+// Natural logarithm of the softmax of the raw logits (before temperature and penalties), as vLLM's default;
+// under a grammar, as there, of those that it allows.
 struct token_logprobs {
   token_id token = 0;
   float logprob = 0.0F;

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/grammar/compile_spec.hpp"
+
 namespace troupe {
 
 namespace {
@@ -17,21 +19,39 @@ scheduler_limits with_pool_of(scheduler_limits limits, const executor& device) {
 
 }  // namespace
 
-engine::engine(std::unique_ptr<executor> device, scheduler_limits limits)
+engine::engine(std::unique_ptr<executor> device, scheduler_limits limits, engine_grammars grammars)
     : device_(std::move(device)),
+      grammars_(std::move(grammars)),
       scheduler_(with_pool_of(limits, *device_)),
       kv_cache_({.num_blocks = device_->layout().num_blocks,
                  .block_size = device_->layout().block_size,
                  .enable_prefix_caching = limits.enable_prefix_caching}) {}
 
 result<void> engine::submit(engine_request request) {
+  const bool has_grammar = request.sampling && request.sampling->grammar;
+  result<grammar::compiled_grammar_ptr> grammar = nullptr;
+  if (has_grammar) grammar = compile(request);
+  if (!grammar) return tl::unexpected(std::move(grammar.error()));
   if (auto accepted = scheduler_.submit(request); !accepted) return accepted;
+  if (*grammar) {
+    sessions_.open(request.id, std::move(*grammar));
+    scheduler_.grammar_ready(request.id);
+  }
   // Who wants the log-probabilities of its prompt computes all of it.
   if (request.sampling->prompt_logprobs) return {};
   kv_cache_.add_sequence(request.id, request.prompt,
                          {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
   if (request.fork_of) kv_cache_.fork(*request.fork_of, request.id);
   return {};
+}
+
+result<grammar::compiled_grammar_ptr> engine::compile(const engine_request& request) {
+  if (!grammars_.vocabulary)
+    return fail(error_code::unsupported, "the engine has no vocabulary to hold a request to a grammar");
+  return grammars_.cache->get(*request.sampling->grammar, grammars_.vocabulary, request.arrival,
+                              [this](const grammar_spec& spec) {
+                                return grammar::compile(spec, grammars_.vocabulary, grammars_.limits);
+                              });
 }
 
 token_batch engine::abort(request_id id) {
@@ -74,15 +94,30 @@ bool engine::execute() {
   kv_cache_.index_blocks();
   const step_batch& batch = *dispatched_.front();
   try {
-    const device_batch& rows = feed_.resolve(batch);
-    device_->forward(rows);
-    device_->sample(rows, result_);
-    feed_.remember(result_);
+    run(batch);
     failed_ = false;
   } catch (const std::exception&) {
     failed_ = true;
+    sessions_.fail(batch.step);
   }
   return true;
+}
+
+void engine::run(const step_batch& batch) {
+  result_.ends.clear();
+  step_masks_ptr masks;
+  if (!batch.masked_samples.empty()) {
+    sessions_.begin(batch);
+    while (sessions_.fill_one()) {
+    }
+    masks = sessions_.take();
+    result_.ends = masks->ends;
+  }
+  const device_batch& rows = feed_.resolve(batch);
+  device_->forward(rows);
+  device_->sample(rows, masks.get(), result_);
+  feed_.remember(result_);
+  if (masks) sessions_.advance(result_);
 }
 
 const token_batch& engine::commit() {
@@ -119,6 +154,7 @@ void engine::give_back(const std::vector<block_release>& releases) {
       kv_cache_.preempt(given.id, given.last_step);
     } else {
       kv_cache_.release(given.id, given.last_step);
+      sessions_.release(given.id);
     }
   }
 }

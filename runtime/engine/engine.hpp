@@ -7,18 +7,27 @@
 
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/token_feed.hpp"
+#include "runtime/grammar/grammar_cache.hpp"
+#include "runtime/grammar/grammar_sessions.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace troupe {
 
+// What requests with a grammar need.
+struct engine_grammars {
+  grammar::token_trie_ptr vocabulary = {};  // null: such requests are refused
+  grammar::grammar_limits limits = {};
+  std::shared_ptr<grammar::grammar_cache> cache = std::make_shared<grammar::grammar_cache>();
+};
+
 class engine {
  public:
   // num_blocks and block_size of `limits` are taken from the executor.
-  engine(std::unique_ptr<executor> device, scheduler_limits limits);
+  engine(std::unique_ptr<executor> device, scheduler_limits limits, engine_grammars grammars = {});
 
-  // Errors: invalid_argument (can never fit), resource_exhausted (the queue is full), internal (an id that
-  // runs).
+  // A grammar is compiled here and now. Errors: invalid_argument (can never fit, a grammar is refused),
+  // resource_exhausted (the queue is full), internal (an id that runs).
   result<void> submit(engine_request request);
   token_batch abort(request_id id);
   // Ends who is past its deadline, or has waited past its queue deadline. Deadlines bind only those who call
@@ -46,9 +55,13 @@ class engine {
   executor& device() { return *device_; }
 
  private:
+  result<grammar::compiled_grammar_ptr> compile(const engine_request& request);
+  void run(const step_batch& batch);
   void give_back(const std::vector<block_release>& releases);
   void settle();
   std::unique_ptr<executor> device_;
+  engine_grammars grammars_;
+  grammar::grammar_sessions sessions_;
   class scheduler scheduler_;
   kv_cache_manager kv_cache_;
   std::vector<step_batch_ptr> dispatched_;  // oldest first

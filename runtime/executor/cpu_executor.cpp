@@ -27,6 +27,7 @@ bool is_plain_greedy(const sample_row& row) {
 // Which member samples which row is a matter of chance: each has its room from the start.
 void reserve(sampler_scratch& scratch, std::size_t vocab_size) {
   scratch.logits.reserve(vocab_size);
+  scratch.masked.reserve(vocab_size);
   scratch.probabilities.reserve(vocab_size);
   scratch.counts.reserve(vocab_size);
   scratch.ids.reserve(vocab_size);
@@ -59,7 +60,7 @@ class cpu_executor final : public executor {
 
   void load_dummy_hidden_states(std::int32_t rows) override { decoder_.load_dummy_hidden_states(rows); }
 
-  void sample(const device_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
     result.step = batch.step;
     result.tokens.clear();
     result.tokens.resize(batch.samples.size());
@@ -69,26 +70,27 @@ class cpu_executor final : public executor {
     for (const sample_row& sample : batch.samples) rows_.push_back(sample.row);
     for (const prompt_logprob_row& prompt : batch.prompt_logprobs) rows_.push_back(prompt.row);
     if (rows_.empty()) return;
-    team_.run([&](std::int32_t member) { sample_member(member, batch, result); });
+    team_.run([&](std::int32_t member) { sample_member(member, batch, masks, result); });
   }
 
  private:
   // The head runs for a bounded number of rows at a time; each row's logits are reduced at once.
-  void sample_member(std::int32_t member, const device_batch& batch, step_result& result) {
+  void sample_member(std::int32_t member, const device_batch& batch, const step_masks* masks,
+                     step_result& result) {
     const auto total = static_cast<std::int32_t>(rows_.size());
     for (std::int32_t first = 0; first < total; first += decoder::head_rows) {
       const std::int32_t count = std::min(decoder::head_rows, total - first);
       decoder_.compute_logits(member, rows_.data() + first, count);
       for (std::int64_t i = team_.claim(1); i < count; i = team_.claim(1)) {
         const auto index = static_cast<std::int32_t>(i);
-        reduce(member, batch, first + index, decoder_.logits(index), result);
+        reduce(member, batch, masks, first + index, decoder_.logits(index), result);
       }
       team_.barrier();
     }
   }
 
-  void reduce(std::int32_t member, const device_batch& batch, std::int32_t index, const float* logits,
-              step_result& result) {
+  void reduce(std::int32_t member, const device_batch& batch, const step_masks* masks, std::int32_t index,
+              const float* logits, step_result& result) {
     const std::span<const float> row(logits, static_cast<std::size_t>(config_.vocab_size));
     const auto i = static_cast<std::size_t>(index);
     if (i >= batch.samples.size()) {
@@ -98,10 +100,13 @@ class cpu_executor final : public executor {
       return;
     }
     const sample_row& sample = batch.samples[i];
-    if (is_plain_greedy(sample)) {
+    const std::span<const std::uint32_t> mask =
+        masks == nullptr ? std::span<const std::uint32_t>() : masks->mask_of(i);
+    if (mask.empty() && is_plain_greedy(sample)) {
       result.tokens[i].token = kernels_.arg_max(logits, config_.vocab_size);
     } else {
-      result.tokens[i] = sample_token(row, sample, end_tokens_, scratch_[static_cast<std::size_t>(member)]);
+      result.tokens[i] =
+          sample_token(row, sample, end_tokens_, scratch_[static_cast<std::size_t>(member)], mask);
     }
     result.tokens[i].id = batch.sequences[static_cast<std::size_t>(sample.sequence)].id;
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runtime/executor/device_batch.hpp"
+#include "runtime/step_masks.hpp"
 
 namespace troupe {
 
@@ -38,9 +39,9 @@ class executor {
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
   // states of the rows to sample.
   virtual void forward(const device_batch& batch) = 0;
-  // Draws one token per sample row of the step that forward() ran last. `result` is reused: cleared, not
-  // freed.
-  virtual void sample(const device_batch& batch, step_result& result) = 0;
+  // Draws one token per sample row of the step that forward() ran last, out of those that `masks` allow;
+  // null: every token is allowed. `result` is reused: cleared, not freed; its ends are left alone.
+  virtual void sample(const device_batch& batch, const step_masks* masks, step_result& result) = 0;
   // Whether a step runs best in the exact shape of a bucket that has been warmed up (compiled graphs).
   virtual bool fixed_shapes() const { return false; }
   // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows).

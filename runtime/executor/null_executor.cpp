@@ -20,7 +20,7 @@ class null_executor final : public executor {
   kv_layout layout() const override { return layout_; }
   void forward(const device_batch&) override {}
 
-  void sample(const device_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
     result.step = batch.step;
     result.tokens.clear();
     result.prompt_logprobs.clear();
@@ -28,6 +28,8 @@ class null_executor final : public executor {
       sampled_token& sampled = result.tokens.emplace_back();
       sampled.id = batch.sequences[static_cast<std::size_t>(row.sequence)].id;
       sampled.token = script_(row);
+      if (masks != nullptr)
+        sampled.token = next_allowed(masks->mask_of(result.tokens.size() - 1), sampled.token);
       if (row.sampling->logprobs) sampled.logprobs = certain(sampled.token);
     }
     for (const prompt_logprob_row& row : batch.prompt_logprobs) {

@@ -7,7 +7,8 @@
 
 namespace troupe {
 
-// The token for a sample row; a pure function of the row so that company cannot change it.
+// The token for a sample row; a pure function of the row so that company cannot change it. Where a mask does
+// not allow it, the allowed token that comes next takes its place.
 using token_script = std::function<token_id(const sample_row&)>;
 
 // Log-probabilities asked for are told as those of a certain event: 0, rank 1, nothing beside it.

@@ -54,7 +54,7 @@ class sampler_course {
       request.sampling->top_k = setting.top_k;
     }
     if (batch_changed) batch_ = make_batch();
-    device_.sample(batch_, result_);
+    device_.sample(batch_, nullptr, result_);
     result_ = {};
   }
 

@@ -212,7 +212,7 @@ void run_warm_up(executor& device, const warm_up_task& task) {
   if (task.item.phase == warm_up_phase::sampler) return warm_up_sampler(device, task.item.sampler_batch);
   step_result scratch;
   device.forward(task.batch);
-  device.sample(task.batch, scratch);
+  device.sample(task.batch, nullptr, scratch);
 }
 
 }  // namespace troupe

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "runtime/sampling/row_math.hpp"
+
 namespace troupe {
 
 namespace {
@@ -18,7 +20,7 @@ void add_bias(std::span<float> logits, const sampling_params& params) {
   }
 }
 
-void mask(std::span<float> logits, std::span<const token_id> ids) {
+void ban(std::span<float> logits, std::span<const token_id> ids) {
   for (const token_id id : ids) {
     if (inside(id, logits)) logits[static_cast<std::size_t>(id)] = -std::numeric_limits<float>::infinity();
   }
@@ -69,16 +71,19 @@ void penalize(std::span<float> logits, const sample_row& row, std::vector<std::i
 }  // namespace
 
 std::span<const float> process_logits(std::span<const float> logits, const sample_row& row,
-                                      std::span<const token_id> end_tokens, sampler_scratch& scratch) {
+                                      std::span<const token_id> end_tokens, bool is_masked,
+                                      sampler_scratch& scratch) {
   const sampling_params& params = *row.sampling;
   const bool too_short = row.num_generated < params.min_tokens;
   if (!too_short && params.logit_bias.empty() && !params.needs_history()) return logits;
   scratch.logits.assign(logits.begin(), logits.end());
-  add_bias(scratch.logits, params);
   if (too_short) {
-    mask(scratch.logits, end_tokens);
-    mask(scratch.logits, params.stop_token_ids);
+    ban(scratch.logits, end_tokens);
+    ban(scratch.logits, params.stop_token_ids);
+    if (is_masked && row_max(scratch.logits) == -std::numeric_limits<float>::infinity())
+      scratch.logits.assign(logits.begin(), logits.end());
   }
+  add_bias(scratch.logits, params);
   if (params.needs_history()) penalize(scratch.logits, row, scratch.counts);
   return scratch.logits;
 }

@@ -68,6 +68,29 @@ double block_sum(const float* weights, std::size_t count) {
 
 }  // namespace
 
+void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask, float* out) {
+  constexpr std::size_t bits = 32;
+  const std::size_t whole = std::min(logits.size() / bits, mask.size());
+  for (std::size_t w = 0; w < whole; ++w) {
+    const float* from = logits.data() + w * bits;
+    float* to = out + w * bits;
+    const std::uint32_t word = mask[w];
+    // Most masks are mostly one or the other.
+    if (word == 0) {
+      std::fill_n(to, bits, minus_infinity);
+    } else if (word == ~std::uint32_t{0}) {
+      std::copy_n(from, bits, to);
+    } else {
+      for (std::size_t j = 0; j < bits; ++j)
+        to[j] = (word & (std::uint32_t{1} << j)) != 0 ? from[j] : minus_infinity;
+    }
+  }
+  for (std::size_t i = whole * bits; i < logits.size(); ++i) {
+    const bool is_set = i / bits < mask.size() && (mask[i / bits] >> (i % bits) & 1U) != 0;
+    out[i] = is_set ? logits[i] : minus_infinity;
+  }
+}
+
 float row_max(std::span<const float> row) { return block_max(row.data(), row.size()); }
 
 token_id arg_max(std::span<const float> row) {

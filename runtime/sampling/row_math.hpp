@@ -18,6 +18,10 @@ float row_max(std::span<const float> row);
 // Index of the greatest value, the lowest of equal ones; 0 for a row without any.
 token_id arg_max(std::span<const float> row);
 
+// out[i] = logits[i] where bit i % 32 of mask[i / 32] is set, else minus infinity; so too past the mask's
+// end.
+void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask, float* out);
+
 // weights[i] = exp((logits[i] - max) * inverse_temperature), rounded to a multiple of weight_step.
 // Where max is plus infinity, its bearers share all the weight.
 void weigh(std::span<const float> logits, float max, float inverse_temperature, float* weights);

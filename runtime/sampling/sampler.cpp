@@ -39,14 +39,21 @@ token_id draw(std::span<const float> logits, const sampling_params& params, doub
 }  // namespace
 
 sampled_token sample_token(std::span<const float> logits, const sample_row& row,
-                           std::span<const token_id> end_tokens, sampler_scratch& scratch) {
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                           std::span<const std::uint32_t> mask) {
   const sampling_params& params = *row.sampling;
-  const std::span<const float> processed = process_logits(logits, row, end_tokens, scratch);
+  if (!mask.empty()) {
+    scratch.masked.resize(logits.size());
+    mask_row(logits, mask, scratch.masked.data());
+    logits = scratch.masked;
+  }
+  const std::span<const float> processed = process_logits(logits, row, end_tokens, !mask.empty(), scratch);
   sampled_token sampled;
   sampled.token =
       is_greedy(params)
           ? arg_max(processed)
           : draw(processed, params, uniform(params.seed, static_cast<std::uint64_t>(row.position)), scratch);
+  if (!mask.empty() && !is_allowed(mask, sampled.token)) sampled.token = next_allowed(mask, 0);
   if (params.logprobs) sampled.logprobs = log_probabilities(logits, sampled.token, *params.logprobs);
   return sampled;
 }

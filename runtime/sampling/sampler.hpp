@@ -6,12 +6,14 @@
 #include <vector>
 
 #include "runtime/step_batch.hpp"
+#include "runtime/step_masks.hpp"
 
 namespace troupe {
 
 // Work space of one thread, reused between rows; no allocation once it has grown to the vocabulary.
 struct sampler_scratch {
   std::vector<float> logits;
+  std::vector<float> masked;
   std::vector<float> probabilities;
   std::vector<std::int32_t> counts;  // all 0 between rows
   std::vector<token_id> ids;
@@ -19,17 +21,20 @@ struct sampler_scratch {
   std::vector<std::uint32_t> keys;
 };
 
-// `logits` [vocab] are read, not changed. `end_tokens` are masked while row.num_generated < min_tokens (so
-// are stop_token_ids). Order, as vLLM: log-probabilities of the raw logits, logit bias, minimum length,
-// penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function in
-// token-id order.
+// `logits` [vocab] are read, not changed. `mask`, bits as in step_masks, is what a grammar allows; empty:
+// all. `end_tokens` are banned while row.num_generated < min_tokens (so are stop_token_ids), unless the mask
+// leaves nothing else. Order, as vLLM: the mask, log-probabilities of what it leaves, logit bias, minimum
+// length, penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function
+// in token-id order. So log-probabilities under a mask are those of the allowed tokens among themselves.
 // - Greedy (a temperature below 1e-5) takes the lowest id among the greatest logits.
 // - min-p keeps what has at least min_p times the greatest probability; top-k the k greatest, equal ones by
 //   ascending id; top-p, of what is left, the shortest prefix of the order (probability descending, id
 //   ascending) whose mass reaches top_p. Probabilities are multiples of 2^-33 of the greatest.
-// - A NaN counts as minus infinity; a row that is all NaN or minus infinity gives token 0.
+// - A NaN counts as minus infinity; a row that is all NaN or minus infinity gives token 0, or the first that
+//   the mask allows.
 sampled_token sample_token(std::span<const float> logits, const sample_row& row,
-                           std::span<const token_id> end_tokens, sampler_scratch& scratch);
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                           std::span<const std::uint32_t> mask = {});
 
 // Log-probability and rank of `token` and the `top` best, equal ones by ascending id. No full sort. Every
 // value is finite: what would be below -9999, or not a number, is -9999.

@@ -60,17 +60,34 @@ result<void> scheduler::state::submit(engine_request request) {
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   // The further choices of a request that was let in belong to it.
-  if (!request.fork_of && waiting->size() >= limits.max_num_queued_requests)
+  if (!request.fork_of && waiting->size() + num_without_grammar >= limits.max_num_queued_requests)
     return queue_is_full(request.arrival);
-  waiting->add(add(std::move(request), *max_tokens));
+  sequence& added = add(std::move(request), *max_tokens);
+  if (added.waits_for_grammar) {
+    ++num_without_grammar;
+  } else {
+    waiting->add(added);
+  }
   return {};
+}
+
+// The policies count on it that who joins the queue is the youngest in it.
+void scheduler::state::grammar_ready(request_id id) {
+  const auto found = requests.find(id);
+  if (found == requests.end() || !found->second->waits_for_grammar) return;
+  sequence& who = *found->second;
+  who.waits_for_grammar = false;
+  who.ticket = ++tickets;
+  --num_without_grammar;
+  waiting->add(who);
+  room_came_back = true;
 }
 
 // The next in line has been waiting for so long: a newcomer may expect no less.
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
-  error refusal{
-      error_code::resource_exhausted,
-      fmt::format("{} requests are waiting, which is the most allowed; try again later", waiting->size())};
+  error refusal{error_code::resource_exhausted,
+                fmt::format("{} requests are waiting, which is the most allowed; try again later",
+                            waiting->size() + num_without_grammar)};
   const std::vector<sequence*>& first = waiting->next(1);
   refusal.retry_after = seconds_between(first.empty() ? arrival : first.front()->arrival, arrival);
   return tl::unexpected<error>(std::move(refusal));
@@ -85,8 +102,11 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->prompt_length = static_cast<std::int32_t>(request.prompt.size());
   added->tokens = std::move(request.prompt);
   added->max_tokens = max_tokens;
-  added->min_tokens = params.min_tokens;
-  added->ignores_end = params.ignore_eos;
+  added->has_grammar = params.grammar != nullptr;
+  added->waits_for_grammar = added->has_grammar;
+  // The end of a grammar is an end at any time: while there was another way, nobody sampled it.
+  added->min_tokens = added->has_grammar ? 0 : params.min_tokens;
+  added->ignores_end = params.ignore_eos && !added->has_grammar;
   added->has_stop_tokens = !params.stop_token_ids.empty();
   added->needs_history = params.needs_history();
   added->wants_prompt_logprobs = params.prompt_logprobs.has_value();

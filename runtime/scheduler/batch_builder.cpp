@@ -70,6 +70,7 @@ class batch_builder {
         std::shared_ptr<const sampling_params>(std::shared_ptr<const void>(), who.sampling.get());
     sample.history.clear();
     if (who.needs_history) add_history(who, sample);
+    if (who.has_grammar) batch_.masked_samples.push_back(static_cast<std::int32_t>(num_samples_));
     ++num_samples_;
   }
 
@@ -118,6 +119,7 @@ void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
   batch.prompt_logprobs.clear();
   batch.fed_rows.clear();
   batch.fed_histories.clear();
+  batch.masked_samples.clear();
   if (batch.keeps_tables != reservation.tables) batch.keeps_tables = reservation.tables;
   batch.copies = reservation.copies;
   batch_builder builder(batch, block_size);

@@ -56,6 +56,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
   std::size_t sample = 0;
   std::size_t prompt_row = 0;
+  auto end = result.ends.begin();
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     prefetch_rows(done.rows, i);
     const planned_rows& rows = done.rows[i];
@@ -65,7 +66,14 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
     if (!who.ended) {
       if (who.running && who.admitted_step <= done.step) who.num_stored += rows.num_rows;
-      if (rows.sampled) commit_token(who, result.tokens[sample], output);
+      if (rows.sampled) {
+        while (end != result.ends.end() && static_cast<std::size_t>(end->sample) < sample) ++end;
+        if (end != result.ends.end() && static_cast<std::size_t>(end->sample) == sample) {
+          commit_end(who, *end, output);
+        } else {
+          commit_token(who, result.tokens[sample], output);
+        }
+      }
     }
     if (rows.sampled) ++sample;
   }
@@ -92,6 +100,17 @@ void scheduler::state::commit_token(sequence& who, const sampled_token& sampled,
   event.end->tokens = who.tokens_used();
   if (by == token_end::stop_token) event.end->stop_token = sampled.token;
   if (by == token_end::length) event.end->reason = finish_reason::length;
+  output.releases.push_back(retire(who));
+}
+
+void scheduler::state::commit_end(sequence& who, const sample_end& end, scheduler_output& output) {
+  who.pending.erase(who.pending.begin());
+  token_event& event = output.events.emplace_back();
+  event.id = who.id;
+  event.end.emplace();
+  event.end->reason = end.failure ? finish_reason::error : finish_reason::stop;
+  event.end->failure = end.failure;
+  event.end->tokens = who.tokens_used();
   output.releases.push_back(retire(who));
 }
 

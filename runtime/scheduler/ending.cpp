@@ -16,7 +16,11 @@ block_release scheduler::state::retire(sequence& who) {
   if (who.running) {
     return_blocks(who);
   } else {
-    waiting->remove(who);
+    if (who.waits_for_grammar) {
+      --num_without_grammar;
+    } else {
+      waiting->remove(who);
+    }
     if (who.fork_of) --num_held;
     if (refused.who == &who) refused = {};
   }

@@ -28,7 +28,9 @@ class row_counter final : public executor {
     rows_ += static_cast<std::int64_t>(batch.tokens.size());
     inner_->forward(batch);
   }
-  void sample(const device_batch& batch, step_result& result) override { inner_->sample(batch, result); }
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    inner_->sample(batch, masks, result);
+  }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:

@@ -18,6 +18,7 @@ scheduler::scheduler(scheduler&&) noexcept = default;
 scheduler& scheduler::operator=(scheduler&&) noexcept = default;
 
 result<void> scheduler::submit(engine_request request) { return state_->submit(std::move(request)); }
+void scheduler::grammar_ready(request_id id) { state_->grammar_ready(id); }
 scheduler_output scheduler::end(request_id id, finish_reason reason, std::optional<error> failure) {
   return state_->end(id, reason, std::move(failure));
 }
@@ -45,7 +46,8 @@ std::int32_t scheduler::steps_in_flight() const { return static_cast<std::int32_
 scheduler_counts scheduler::counts() const {
   scheduler_counts counts = state_->totals;
   counts.running = static_cast<std::int32_t>(state_->running.size());
-  counts.waiting = static_cast<std::int32_t>(state_->waiting->size());
+  counts.waiting_for_grammar = static_cast<std::int32_t>(state_->num_without_grammar);
+  counts.waiting = static_cast<std::int32_t>(state_->waiting->size()) + counts.waiting_for_grammar;
   counts.steps_in_flight = steps_in_flight();
   return counts;
 }

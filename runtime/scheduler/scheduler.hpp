@@ -87,7 +87,8 @@ struct scheduler_output {
 
 struct scheduler_counts {
   std::int32_t running = 0;
-  std::int32_t waiting = 0;
+  std::int32_t waiting = 0;  // for a grammar too
+  std::int32_t waiting_for_grammar = 0;
   std::int32_t steps_in_flight = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t prompt_tokens = 0;
@@ -104,8 +105,12 @@ class scheduler {
   scheduler(scheduler&&) noexcept;
   scheduler& operator=(scheduler&&) noexcept;
 
-  // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted).
+  // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted). A
+  // request with a grammar waits for grammar_ready(), keeps nobody else waiting meanwhile, and may be ended
+  // like any other.
   result<void> submit(engine_request request);
+  // Its grammar is compiled: it joins the queue, behind all that wait there. Unknown ids are ignored.
+  void grammar_ready(request_id id);
   // Ends a request in any state, also while its steps run. Gives its one end event; nothing for an unknown
   // id.
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure = {});

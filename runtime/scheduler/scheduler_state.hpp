@@ -28,6 +28,7 @@ struct scheduler::state {
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
   tl::unexpected<error> queue_is_full(steady_time arrival);
   sequence& add(engine_request request, std::int32_t max_tokens);
+  void grammar_ready(request_id id);
 
   // plan.cpp
   step_demand_ptr plan();
@@ -66,6 +67,7 @@ struct scheduler::state {
   void commit(const step_result& result, scheduler_output& output);
   void commit_rows(const step_in_flight& done, const step_result& result, scheduler_output& output);
   void commit_token(sequence& who, const sampled_token& sampled, scheduler_output& output);
+  void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
   void append_to_cache(sequence& who, scheduler_output& output) const;
   scheduler_output fail_step(std::uint64_t failed, const error& failure);
   void finish_step();
@@ -96,7 +98,8 @@ struct scheduler::state {
   std::unordered_map<request_id, sequence*> requests;
   std::vector<sequence*> running;  // in the order of admission
   std::unique_ptr<waiting_queue> waiting;
-  std::size_t num_held = 0;  // waiting ones that share another's prompt
+  std::size_t num_held = 0;             // waiting ones that share another's prompt
+  std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
   std::set<std::pair<steady_time, request_id>> deadlines;
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 

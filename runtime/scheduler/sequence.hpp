@@ -33,6 +33,8 @@ struct alignas(64) sequence {
   bool has_stop_tokens = false;
   bool needs_history = false;
   bool wants_prompt_logprobs = false;
+  bool has_grammar = false;
+  bool waits_for_grammar = false;   // until it is compiled; not in the waiting queue
   std::uint64_t admitted_step = 0;  // since when it has been running
   std::uint64_t last_step = 0;      // the last step that holds rows of it
   std::shared_ptr<const sampling_params> sampling = {};

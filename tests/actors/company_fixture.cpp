@@ -52,8 +52,8 @@ class scripted_executor final : public executor {
     before_(batch);
     inner_->forward(batch);
   }
-  void sample(const device_batch& batch, step_result& result) override {
-    inner_->sample(batch, result);
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    inner_->sample(batch, masks, result);
     for (std::size_t i = 0; follows_input_ && i < batch.samples.size(); ++i)
       result.tokens[i].token =
           'a' + (batch.tokens[static_cast<std::size_t>(batch.samples[i].row)] - 'a' + 1) % 26;
@@ -99,6 +99,7 @@ stage::stage(company_setup setup)
   parts.tokenizer.metrics = std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
   parts.tokenizer_workers = setup.tokenizer_workers;
   parts.detach = false;
+  parts.grammars = setup.grammars;
   parts.buckets = setup.buckets;
   parts.pad_to_buckets = setup.pad_to_buckets;
   parts.warm_up = setup.warm_up;
@@ -194,6 +195,10 @@ void stage::expect_idle() {
   if (const auto requests = query<msg::request_counts>(roster_->scheduler, msg::count{})) {
     EXPECT_EQ(requests->running, 0);
     EXPECT_EQ(requests->waiting, 0);
+  }
+  if (const auto grammars = query<msg::structured_output_counts>(roster_->structured_output, msg::count{})) {
+    EXPECT_EQ(grammars->open, 0U);
+    EXPECT_EQ(grammars->waiting, 0U);
   }
   for (const tokenizer_actor& tokenizer : roster_->tokenizers)
     if (const auto streams = query<msg::tokenizer_counts>(tokenizer, msg::count{})) {

@@ -44,6 +44,7 @@ struct company_setup {
   std::chrono::nanoseconds request_timeout{0};
   bool allow_auto_truncate = false;
   std::chrono::nanoseconds step_deadline = std::chrono::seconds(60);
+  grammar::grammar_limits grammars = {};
   bucket_plan buckets = {};
   bool pad_to_buckets = false;
   std::optional<warm_up_mode> warm_up = {};

@@ -49,13 +49,15 @@ void letter_device::forward(const device_batch& batch) {
   memory_.forward(batch);
 }
 
-void letter_device::sample(const device_batch& batch, step_result& result) {
+void letter_device::sample(const device_batch& batch, const step_masks* masks, step_result& result) {
   if (is_scratch(batch)) {
     result.tokens.assign(batch.samples.size(), {});
     return;
   }
-  memory_.sample(batch, result);
+  memory_.sample(batch, nullptr, result);
   for (sampled_token& sampled : result.tokens) sampled.token = to_letter(sampled.token);
+  for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
+    result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
   if (random_.chance(rules_.failing_percent)) fail(batch);
 }
 

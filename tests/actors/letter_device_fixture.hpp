@@ -41,7 +41,7 @@ class letter_device final : public executor {
 
   kv_layout layout() const override { return rules_.layout; }
   void forward(const device_batch& batch) override;
-  void sample(const device_batch& batch, step_result& result) override;
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override;
   std::string kernel_path() const override { return "letters"; }
 
  private:

@@ -64,6 +64,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
   const std::map<std::string, std::string> expected{
       {"vllm:num_requests_running", "gauge"},
       {"vllm:num_requests_waiting", "gauge"},
+      {"vllm:num_requests_waiting_by_reason", "gauge"},
       {"vllm:kv_cache_usage_perc", "gauge"},
       {"vllm:cache_config_info", "gauge"},
       {"vllm:prefix_cache_queries_total", "counter"},
@@ -89,6 +90,12 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_bucket_executions_total", "counter"},
       {"troupe_bucket_padding_tokens_total", "counter"},
       {"troupe_bucket_fallbacks_total", "counter"},
+      {"troupe_grammar_compile_seconds", "histogram"},
+      {"troupe_grammar_mask_seconds", "histogram"},
+      {"troupe_grammar_cache_queries_total", "counter"},
+      {"troupe_grammar_cache_hits_total", "counter"},
+      {"troupe_grammar_cache_bytes", "gauge"},
+      {"troupe_grammars_refused_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
@@ -186,6 +193,26 @@ TEST(EngineMetrics, GaugesShowTheLastValue) {
   EXPECT_EQ(text.at(sample("vllm:kv_cache_usage_perc")), 0.25);
   EXPECT_EQ(text.at(sample("troupe_warmup_progress")), 0.5);
   EXPECT_EQ(text.at(sample("troupe_actors")), 9);
+}
+
+TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
+  engine_metrics metrics(options);
+  metrics.set_requests(1, 5, 2);
+  metrics.observe_grammar_compile(0.5);
+  metrics.observe_grammar_mask(1e-5);
+  metrics.observe_grammar_mask(1e-4);
+  metrics.add_grammar_cache(3, 1);
+  metrics.set_grammar_cache_bytes(4096);
+  metrics.add_grammars_refused(2);
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"capacity\"")), 3);
+  EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"deferred\"")), 2);
+  EXPECT_EQ(text.at(sample("troupe_grammar_compile_seconds_count")), 1);
+  EXPECT_EQ(text.at(sample("troupe_grammar_mask_seconds_count")), 2);
+  EXPECT_EQ(text.at(sample("troupe_grammar_cache_queries_total")), 3);
+  EXPECT_EQ(text.at(sample("troupe_grammar_cache_hits_total")), 1);
+  EXPECT_EQ(text.at(sample("troupe_grammar_cache_bytes")), 4096);
+  EXPECT_EQ(text.at(sample("troupe_grammars_refused_total")), 2);
 }
 
 TEST(EngineMetrics, CountersAddUp) {

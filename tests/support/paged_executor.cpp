@@ -80,7 +80,7 @@ std::uint64_t paged_executor::read(const device_batch& batch, const sequence_row
   return hash;
 }
 
-void paged_executor::sample(const device_batch& batch, step_result& result) {
+void paged_executor::sample(const device_batch& batch, const step_masks* masks, step_result& result) {
   result.step = batch.step;
   result.tokens.clear();
   result.prompt_logprobs.clear();
@@ -90,6 +90,8 @@ void paged_executor::sample(const device_batch& batch, step_result& result) {
     sampled_token& sampled = result.tokens.emplace_back();
     sampled.id = rows.id;
     sampled.token = to_token(hash, *row.sampling, row.history, vocab_);
+    if (masks != nullptr)
+      sampled.token = next_allowed(masks->mask_of(result.tokens.size() - 1), sampled.token);
     if (row.sampling->logprobs) sampled.logprobs = logprobs_of(sampled.token, hash);
   }
   for (const prompt_logprob_row& row : batch.prompt_logprobs) {

@@ -23,7 +23,7 @@ class paged_executor final : public executor {
 
   kv_layout layout() const override { return layout_; }
   void forward(const device_batch& batch) override;
-  void sample(const device_batch& batch, step_result& result) override;
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override;
   std::string kernel_path() const override { return "paged"; }
   // What a step that failed half way may leave behind: anything, in the slots that it may write.
   void scribble(const device_batch& batch);

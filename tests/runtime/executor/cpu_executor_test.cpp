@@ -251,7 +251,7 @@ TEST(cpu_executor, prompt_log_probabilities_come_in_order_beyond_one_chunk_of_th
   }
   step_result result;
   device->forward(batch);
-  device->sample(batch, result);
+  device->sample(batch, nullptr, result);
   ASSERT_EQ(result.prompt_logprobs.size(), 99U);
   ASSERT_EQ(result.tokens.size(), 1U);
   const auto logits = test::reference_logits(*model, prompt);

@@ -86,7 +86,7 @@ void executor_driver::step(const std::vector<chunk>& chunks) {
   const device_batch& batch = change_(built);
   step_result result;
   device_.forward(batch);
-  device_.sample(batch, result);
+  device_.sample(batch, nullptr, result);
   for (const chunk& part : chunks) sequences_[part.sequence].computed += part.rows;
   for (sampled_token& sampled : result.tokens) {
     driver_sequence& sequence = sequences_[sampled.id];

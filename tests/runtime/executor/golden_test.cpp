@@ -74,7 +74,7 @@ TEST_P(golden, top_three_log_probabilities_are_close_to_the_reference) {
       batch.prompt_logprobs.push_back({0, batch.num_rows() - 1, expected["top_ids"][i], 0});
     step_result result;
     device().forward(batch);
-    device().sample(batch, result);
+    device().sample(batch, nullptr, result);
     for (int i = 0; i < 3; ++i) {
       const double reference = expected["top_logits"][i].get<double>() - expected["logsumexp"].get<double>();
       distance += std::abs(result.prompt_logprobs[static_cast<std::size_t>(i)].logprob - reference);
@@ -99,7 +99,7 @@ TEST_P(golden, mean_log_probability_of_the_prompts_is_close_to_the_reference) {
     }
     step_result result;
     device().forward(batch);
-    device().sample(batch, result);
+    device().sample(batch, nullptr, result);
     for (const token_logprobs& entry : result.prompt_logprobs) sum -= entry.logprob;
     const auto predicted = static_cast<double>(result.prompt_logprobs.size());
     reference += expected["mean_prompt_nll"].get<double>() * predicted;

@@ -18,7 +18,7 @@ TEST(null_executor, answers_every_row_of_a_batch_by_its_script) {
   step_result result;
   for (int i = 0; i < 2; ++i) {
     device->forward(batch);
-    device->sample(batch, result);
+    device->sample(batch, nullptr, result);
     EXPECT_EQ(result.step, 5U);
     ASSERT_EQ(result.tokens.size(), 1U);
     EXPECT_EQ(result.tokens[0].id, 2U);
@@ -35,7 +35,7 @@ TEST(null_executor, tells_log_probabilities_only_where_asked) {
   batch.sequences = {{.id = 1}};
   batch.samples = {{.sampling = std::make_shared<sampling_params>(sampling_params{.logprobs = 3})}};
   step_result result;
-  device->sample(batch, result);
+  device->sample(batch, nullptr, result);
   ASSERT_TRUE(result.tokens[0].logprobs);
   EXPECT_EQ(result.tokens[0].logprobs->token, 1);
 }

@@ -24,7 +24,7 @@ double window_nll(executor& device, const std::vector<token_id>& window) {
   }
   step_result result;
   device.forward(batch);
-  device.sample(batch, result);
+  device.sample(batch, nullptr, result);
   double sum = 0;
   for (const token_logprobs& entry : result.prompt_logprobs) sum -= entry.logprob;
   return sum;

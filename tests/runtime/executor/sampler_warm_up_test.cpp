@@ -23,7 +23,7 @@ class recorder final : public executor {
     ADD_FAILURE() << "the sampler's warm-up runs no forward pass";
   }
   void load_dummy_hidden_states(std::int32_t rows) override { hidden.push_back(rows); }
-  void sample(const device_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, const step_masks*, step_result& result) override {
     EXPECT_TRUE(result.tokens.empty()) << "results are reset before every setting";
     call one;
     one.rows = batch.samples.size();

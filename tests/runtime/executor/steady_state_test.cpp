@@ -26,7 +26,7 @@ TEST(cpu_executor_steady_state, a_repeated_step_allocates_nothing) {
   step_result result;
   const auto run = [&] {
     (*made)->forward(batch);
-    (*made)->sample(batch, result);
+    (*made)->sample(batch, nullptr, result);
   };
   for (int i = 0; i < 3; ++i) run();
   const long before = test::allocations();

@@ -19,7 +19,7 @@ class recording_executor final : public executor {
   kv_layout layout() const override { return layout_; }
   std::string kernel_path() const override { return "recording"; }
   void forward(const device_batch& batch) override { batches_.push_back(batch); }
-  void sample(const device_batch& batch, step_result& result) override {
+  void sample(const device_batch& batch, const step_masks*, step_result& result) override {
     result.step = batch.step;
     result.tokens.clear();
     token_id token = 14;

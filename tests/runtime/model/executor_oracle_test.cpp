@@ -99,7 +99,7 @@ distance executor_from_reference(const tiny_model_options& options, const std::s
   const auto batch = whole_sequence(tokens, model->config.vocab_size);
   step_result result;
   (*device)->forward(batch);
-  (*device)->sample(batch, result);
+  (*device)->sample(batch, nullptr, result);
   EXPECT_EQ(result.prompt_logprobs.size(), static_cast<std::size_t>(length - 1));
   return compare(result.prompt_logprobs, test::reference_logits(*model, tokens));
 }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/matcher.hpp"
+#include "runtime/step_masks.hpp"
+#include "tests/runtime/scheduler/simulated_grammars_fixture.hpp"
 #include "tests/support/paged_executor.hpp"
 #include "tests/support/promise.hpp"
 
@@ -37,12 +40,21 @@ void ledger::fill_expected(ledger_entry& entry) const {
   const auto among = [](const std::vector<token_id>& ids, token_id id) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
+  std::optional<grammar::matcher> place;
+  if (params.grammar) place.emplace(compiled(params.grammar));
+  std::vector<std::uint32_t> mask((vocab + 31) / 32);
   while (static_cast<std::int32_t>(entry.expected.size()) < most) {
-    const token_id token = expect_row(tokens, params, vocab).token;
+    token_id token = expect_row(tokens, params, vocab).token;
+    if (place && !place->fill_mask(mask)) {
+      entry.expected_reason = finish_reason::error;
+      return;
+    }
+    if (place) token = next_allowed(mask, token);
+    if (place) require(place->accept(token).has_value(), "a token that the mask allows is not accepted");
     tokens.push_back(token);
     entry.expected.push_back(token);
-    if (static_cast<std::int32_t>(entry.expected.size()) <= params.min_tokens) continue;
-    const bool end = !params.ignore_eos && among(limits_.end_tokens, token);
+    if (!place && static_cast<std::int32_t>(entry.expected.size()) <= params.min_tokens) continue;
+    const bool end = (place || !params.ignore_eos) && among(limits_.end_tokens, token);
     if (end || among(params.stop_token_ids, token)) {
       entry.expected_reason = finish_reason::stop;
       return;
@@ -84,6 +96,9 @@ void ledger::check_finished(ledger_entry& entry, const finished& end, request_id
   require(end.tokens.prompt_tokens == static_cast<std::int32_t>(entry.prompt.size()), "wrong prompt usage");
   require(end.tokens.completion_tokens == static_cast<std::int32_t>(entry.received.size()), "wrong usage");
   require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without error");
+  if (end.failure && end.failure->code == error_code::invalid_argument)
+    require(entry.received == entry.expected && entry.expected_reason == finish_reason::error,
+            fmt::format("request {} was ended by its grammar at the wrong place", id));
   if (end.reason == finish_reason::timeout) require(*entry.deadline <= now, "timed out too early");
   if (end.failure && end.failure->code == error_code::unavailable) {
     require(entry.queue_deadline && *entry.queue_deadline <= now && entry.received.empty(),

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "runtime/executor/token_feed.hpp"
+#include "runtime/grammar/grammar_sessions.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "tests/runtime/scheduler/ledger_fixture.hpp"
+#include "tests/runtime/scheduler/simulated_grammars_fixture.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/paged_executor.hpp"
 #include "tests/support/promise.hpp"
@@ -50,8 +52,8 @@ scheduler_limits draw_limits(dice& random) {
   return limits;
 }
 
-// The three parties are scheduler, KV cache and device; what one sends another arrives in order. Who acts
-// next is drawn.
+// The four parties are scheduler, KV cache, device and who fills masks; what one sends another arrives in
+// order. Who acts next is drawn.
 class simulation {
  public:
   explicit simulation(const simulation_options& options)
@@ -83,21 +85,24 @@ class simulation {
   bool is_busy() const {
     const scheduler_counts counts = scheduler_.counts();
     return counts.running + counts.waiting + counts.steps_in_flight > 0 || !to_cache_.empty() ||
-           reservation_ != nullptr;
+           reservation_ != nullptr || !to_grammars_.empty();
   }
 
   void turn() {
     require(++turns_ < 3000 * (num_requests_ + 10), "no progress: a request starves");
     now_ += std::chrono::milliseconds(random_.pick(0, 1));
     disturb();
-    const bool device_acts = !to_device_.empty() && random_.chance(slow_ ? 10 : 40);
-    if (device_acts) return execute();
+    if (device_can_act() && random_.chance(slow_ ? 10 : 40)) return execute();
+    if (!to_grammars_.empty() && random_.chance(60)) return act(to_grammars_);
+    if (random_.chance(40) && fill_masks()) return;
     if (!to_cache_.empty() && random_.chance(60)) return act(to_cache_);
     if (reservation_ && random_.chance(60)) return resolve();
     if (!results_.empty() && random_.chance(60)) return act(results_);
     plan();
     if (to_cache_.empty() && !reservation_ && results_.empty()) {
-      if (!to_device_.empty()) return execute();
+      if (device_can_act()) return execute();
+      if (!to_grammars_.empty()) return act(to_grammars_);
+      if (fill_masks()) return;
       const scheduler_counts counts = scheduler_.counts();
       require(counts.running + counts.waiting == 0,
               "there is work, nothing runs, and nobody will plan again");
@@ -151,6 +156,10 @@ class simulation {
                                           limits_.max_num_batched_tokens, limits_.max_num_seqs);
     require(fault.empty(), "the batch: " + fault);
     check_chunks(*batch);
+    if (!batch->masked_samples.empty()) {
+      ++story_.masked_steps;
+      to_grammars_.push_back([this, batch] { sessions_.begin(*batch); });
+    }
     in_flight_.push_back(batch);
     to_device_.push_back(std::move(batch));
     require(static_cast<std::int32_t>(in_flight_.size()) <= limits_.max_steps_in_flight,
@@ -201,6 +210,8 @@ class simulation {
 
   void release(const std::vector<block_release>& releases) {
     if (releases.empty()) return;
+    for (const block_release& given : releases)
+      if (!given.preempted) to_grammars_.push_back([this, id = given.id] { sessions_.release(id); });
     to_cache_.push_back([this, releases] {
       for (const block_release& given : releases) {
         if (given.preempted) {
@@ -215,22 +226,84 @@ class simulation {
 
   // ---- the device ----
 
+  // A step whose forward pass is over waits for its masks; the next one may not begin before.
+  bool has_masks(const step_batch& batch) const {
+    return batch.masked_samples.empty() || (!masks_.empty() && masks_.front()->step == batch.step);
+  }
+  bool device_can_act() const {
+    return !to_device_.empty() && (rows_ == nullptr || has_masks(*to_device_.front()));
+  }
+
   void execute() {
+    const step_batch_ptr batch = to_device_.front();
+    if (rows_ == nullptr) {
+      rows_ = &feed_.resolve(*batch);
+      failed_ = random_.chance(2);
+      if (failed_) {
+        ++story_.failed_steps;
+        device_.scribble(*rows_);
+      } else {
+        device_.forward(*rows_);
+      }
+      if (has_masks(*batch)) return sample();
+      ++story_.masks_awaited;
+      return;
+    }
+    sample();
+  }
+
+  void sample() {
     const step_batch_ptr batch = std::move(to_device_.front());
     to_device_.pop_front();
-    const device_batch& rows = feed_.resolve(*batch);
+    step_masks_ptr masks;
+    if (!batch->masked_samples.empty()) {
+      masks = std::move(masks_.front());
+      masks_.pop_front();
+    }
     auto result = std::make_shared<step_result>();
     result->step = batch->step;
-    const bool failed = random_.chance(2);
-    if (failed) {
-      ++story_.failed_steps;
-      device_.scribble(rows);
-    } else {
-      device_.forward(rows);
-      device_.sample(rows, *result);
+    if (!failed_) {
+      device_.sample(*rows_, masks.get(), *result);
+      if (masks) result->ends = masks->ends;
       feed_.remember(*result);
     }
-    results_.push_back([this, result, failed] { commit(*result, failed); });
+    rows_ = nullptr;
+    results_.push_back([this, result, failed = failed_] { commit(*result, failed); });
+    if (!masks) return;
+    to_grammars_.push_back([this, result, failed = failed_] {
+      failed ? sessions_.fail(result->step) : sessions_.advance(*result);
+    });
+  }
+
+  // ---- who fills masks ----
+
+  bool fill_masks() {
+    if (sessions_.fill_one()) return true;
+    step_masks_ptr masks = sessions_.take();
+    if (!masks) return false;
+    masks_.push_back(std::move(masks));
+    return true;
+  }
+
+  void open_grammar(request_id id, const grammar_spec_ptr& spec) {
+    to_grammars_.push_back([this, id, spec] {
+      sessions_.open(id, compiled(spec));
+      results_.push_back([this, id] {
+        scheduler_.grammar_ready(id);
+        plan();
+      });
+    });
+  }
+
+  // As a drafter would have it: some places are tried, and taken back.
+  void try_drafts() {
+    const std::vector<request_id> alive = ledger_.open_requests();
+    if (alive.empty()) return;
+    const request_id id = alive[static_cast<std::size_t>(random_.number() % alive.size())];
+    std::vector<token_id> drafts(static_cast<std::size_t>(random_.pick(0, 4)));
+    for (token_id& draft : drafts) draft = random_.pick(0, vocab - 1);
+    std::vector<std::uint32_t> masks((drafts.size() + 1) * ((vocab + 31) / 32));
+    if (sessions_.fill_drafts(id, drafts, masks).value_or(0) > 0) ++story_.drafts_taken_back;
   }
 
   // ---- the world ----
@@ -239,6 +312,7 @@ class simulation {
   void disturb() {
     while (submitted_ < num_requests_ && random_.chance(10)) submit();
     if (random_.chance(3)) end_one();
+    if (random_.chance(5)) try_drafts();
     if (random_.chance(10)) settle(scheduler_.expire(now_));
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
   }
@@ -253,6 +327,10 @@ class simulation {
     if (random_.chance(20)) params.logprobs = 1;
     if (random_.chance(25)) params.prompt_logprobs = 1;
     if (random_.chance(20)) params.frequency_penalty = 0.5F;
+    const auto& grammars = simulated_grammars();
+    if (random_.chance(25))
+      params.grammar =
+          grammars[static_cast<std::size_t>(random_.pick(0, static_cast<std::int32_t>(grammars.size()) - 1))];
     return std::make_shared<const sampling_params>(std::move(params));
   }
 
@@ -311,6 +389,7 @@ class simulation {
       return;
     }
     ledger_.open(request);
+    if (request.sampling->grammar) open_grammar(request.id, request.sampling->grammar);
     std::vector<token_id> conversation = request.prompt;
     const std::vector<token_id>& answer = ledger_.at(request.id).expected;
     conversation.insert(conversation.end(), answer.begin(), answer.end());
@@ -366,6 +445,7 @@ class simulation {
     ledger_.check_all_ended();
     require(kv_cache_.free_blocks() == limits_.num_blocks, "blocks were lost");
     require(!scheduler_.next_deadline(), "a deadline of nobody is left");
+    require(sessions_.size() == 0, "a matcher of nobody is left");
   }
 
   dice random_;
@@ -376,6 +456,7 @@ class simulation {
   kv_cache_manager kv_cache_;
   paged_executor device_;
   token_feed feed_;
+  grammar::grammar_sessions sessions_;
   bool slow_;  // a device that takes its time: more happens while a step runs
   scheduler_output output_;
 
@@ -384,6 +465,10 @@ class simulation {
   bool planning_ = false;
   int rounds_ = 0;
   std::deque<step_batch_ptr> to_device_;
+  const device_batch* rows_ = nullptr;  // of the step whose forward pass is over
+  bool failed_ = false;                 // that step
+  std::deque<message> to_grammars_;
+  std::deque<step_masks_ptr> masks_;      // on their way to the device
   std::deque<message> results_;           // the device's answers, on their way
   std::deque<step_batch_ptr> in_flight_;  // until the cache has heard of their end
 

@@ -25,7 +25,10 @@ struct simulation_story {
   std::uint64_t ended_in_flight = 0;    // requests ended while their step ran
   std::uint64_t ended_in_planning = 0;  // between plan and resolve
   std::uint64_t queue_refusals = 0;     // by queue deadlines
-  std::uint64_t finished = 0;           // by stop or length
+  std::uint64_t masked_steps = 0;
+  std::uint64_t masks_awaited = 0;  // steps whose forward pass was over before their masks were there
+  std::uint64_t drafts_taken_back = 0;
+  std::uint64_t finished = 0;  // by stop or length
 };
 
 simulation_story simulate(const simulation_options& options);

@@ -34,6 +34,9 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.cached_tokens += story.cached_tokens;
     total.copied_blocks += story.copied_blocks;
     total.queue_refusals += story.queue_refusals;
+    total.masked_steps += story.masked_steps;
+    total.masks_awaited += story.masks_awaited;
+    total.drafts_taken_back += story.drafts_taken_back;
   }
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
@@ -47,6 +50,9 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.cached_tokens, seeds);
   EXPECT_GT(total.copied_blocks, seeds / 10);
   EXPECT_GT(total.queue_refusals, seeds / 10);
+  EXPECT_GT(total.masked_steps, seeds);
+  EXPECT_GT(total.masks_awaited, seeds / 10);
+  EXPECT_GT(total.drafts_taken_back, seeds / 10);
 }
 
 TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {

@@ -1,0 +1,36 @@
+// The actor that compiles grammars. Whoever spawns it decides whether it has a thread of its own, which then
+// has the lowest priority: a busy thread beside the compute team would double the time of a step.
+#pragma once
+#include <memory>
+
+#include "actors/interfaces.hpp"
+#include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/token_trie.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+struct grammar_compiler_parts {
+  tokenizer_ptr vocabulary;
+  grammar::grammar_limits limits;
+  bool lowest_priority = false;  // for the thread that it has to itself
+};
+
+class grammar_compiler_state {
+ public:
+  static inline const char* name = "grammar_compiler";
+
+  void start(grammar_compiler_parts parts);
+  caf::result<msg::grammar_compiled, compile_outcome_ptr> compile(const grammar_spec& spec);
+
+ private:
+  result<grammar::compiled_grammar_ptr> outcome_of(const grammar_spec& spec);
+
+  grammar_compiler_parts parts_;
+  grammar::token_trie_ptr trie_;  // of the vocabulary, once it is made
+};
+
+grammar_compiler_actor::behavior_type grammar_compiler_behavior(
+    grammar_compiler_actor::stateful_pointer<grammar_compiler_state> self, grammar_compiler_parts parts);
+
+}  // namespace troupe

@@ -1,0 +1,138 @@
+#include "actors/structured_output.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void structured_output_state::start(structured_output_parts parts) {
+  parts_ = std::move(parts);
+  queue_ = std::make_unique<grammar::compile_queue>(parts_.cache, parts_.vocabulary);
+}
+
+caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
+                                                                          const grammar_spec_ptr& spec) {
+  const auto known = queue_->ask(id, spec, self_->clock().now());
+  if (known) {
+    report();
+    return {msg::grammar_opened{id}, take_in(id, *known)};
+  }
+  auto promise = self_->make_response_promise<msg::grammar_opened, error_ptr>();
+  promises_.insert_or_assign(id, promise);
+  compile_next();
+  return promise;
+}
+
+error_ptr structured_output_state::take_in(request_id id,
+                                           const result<grammar::compiled_grammar_ptr>& outcome) {
+  if (!outcome) return std::make_shared<const error>(outcome.error());
+  sessions_.open(id, *outcome);
+  return nullptr;
+}
+
+void structured_output_state::compile_next() {
+  const grammar_spec_ptr spec = queue_->next();
+  if (!spec) return;
+  self_->request(parts_.compiler, caf::infinite, msg::compile_grammar{}, spec)
+      .then([this](const msg::grammar_compiled& took,
+                   const compile_outcome_ptr& outcome) { on_compiled(took, *outcome); },
+            // The supervisor hears of its end too.
+            [this](const caf::error&) {
+              on_compiled({}, fail(error_code::internal, "a part of the service has ended"));
+            });
+}
+
+void structured_output_state::on_compiled(const msg::grammar_compiled& took,
+                                          const result<grammar::compiled_grammar_ptr>& outcome) {
+  parts_.metrics->observe_grammar_compile(in_seconds(std::chrono::nanoseconds(took.nanoseconds)));
+  for (const request_id id : queue_->done(outcome, self_->clock().now())) {
+    const auto found = promises_.find(id);
+    if (found == promises_.end()) continue;
+    opened_promise promise = std::move(found->second);
+    promises_.erase(found);
+    promise.deliver(msg::grammar_opened{id}, take_in(id, outcome));
+  }
+  queue_->cache().trim();
+  report();
+  compile_next();
+}
+
+void structured_output_state::release(const std::vector<request_id>& ids) {
+  for (const request_id id : ids) {
+    sessions_.release(id);
+    queue_->forget(id);
+    if (const auto found = promises_.find(id); found != promises_.end()) {
+      found->second.deliver(msg::grammar_opened{id}, error_ptr());
+      promises_.erase(found);
+    }
+  }
+  if (sessions_.size() == 0) queue_->cache().trim();
+  go_on();
+}
+
+void structured_output_state::fill_masks(const step_batch& batch) {
+  sessions_.begin(batch);
+  go_on();
+}
+
+void structured_output_state::go_on() {
+  const auto begin = std::chrono::steady_clock::now();
+  auto last = begin;
+  bool filled = false;
+  while (true) {
+    while (sessions_.fill_one()) {
+      const auto now = std::chrono::steady_clock::now();
+      parts_.metrics->observe_grammar_mask(in_seconds(now - last));
+      last = now;
+      filled = true;
+    }
+    step_masks_ptr masks = sessions_.take();
+    if (!masks) break;
+    send_off(std::move(masks));
+  }
+  if (filled) parts_.metrics->observe_step(metrics::step_phase::mask, in_seconds(last - begin));
+}
+
+void structured_output_state::send_off(step_masks_ptr masks) {
+  const std::uint64_t step = masks->step;
+  self_->request(parts_.model_runner, caf::infinite, msg::apply_masks{step}, std::move(masks))
+      .then(
+          [this](const step_result_ptr& result) {
+            sessions_.advance(*result);
+            go_on();
+          },
+          [this, step](const caf::error&) {
+            sessions_.fail(step);
+            go_on();
+          });
+}
+
+void structured_output_state::report() {
+  const grammar::grammar_cache::counts now = queue_->cache().count();
+  parts_.metrics->add_grammar_cache(now.queries - reported_.queries, now.hits - reported_.hits);
+  parts_.metrics->add_grammars_refused(now.refused - reported_.refused);
+  parts_.metrics->set_grammar_cache_bytes(static_cast<std::int64_t>(now.bytes));
+  reported_ = now;
+}
+
+structured_output_actor::behavior_type structured_output_behavior(
+    structured_output_actor::stateful_pointer<structured_output_state> self, structured_output_parts parts) {
+  self->state.start(std::move(parts));
+  return {
+      [self](const msg::open_grammar& request, const grammar_spec_ptr& spec) {
+        return self->state.open(request.id, spec);
+      },
+      [self](const msg::release_grammars& ended) { self->state.release(ended.ids); },
+      [self](const msg::fill_masks&, const step_batch_ptr& batch) { self->state.fill_masks(*batch); },
+      [self](const msg::count&) { return self->state.count(); },
+  };
+}
+
+}  // namespace troupe

@@ -1,0 +1,59 @@
+// The actor that holds requests to their grammars: has them compiled, and fills the masks of every step while
+// its forward pass runs.
+#pragma once
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "actors/interfaces.hpp"
+#include "metrics/engine_metrics.hpp"
+#include "runtime/grammar/compile_queue.hpp"
+#include "runtime/grammar/grammar_sessions.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+namespace troupe {
+
+struct structured_output_parts {
+  grammar::grammar_cache_limits cache;
+  tokenizer_ptr vocabulary;
+  grammar_compiler_actor compiler;
+  model_runner_actor model_runner;
+  std::shared_ptr<metrics::engine_metrics> metrics;
+};
+
+class structured_output_state {
+ public:
+  static inline const char* name = "structured_output";
+  explicit structured_output_state(structured_output_actor::base* self) : self_(self) {}
+
+  void start(structured_output_parts parts);
+  caf::result<msg::grammar_opened, error_ptr> open(request_id id, const grammar_spec_ptr& spec);
+  void release(const std::vector<request_id>& ids);
+  void fill_masks(const step_batch& batch);
+  msg::structured_output_counts count() const { return {sessions_.size(), queue_->num_waiting()}; }
+
+ private:
+  using opened_promise = caf::typed_response_promise<msg::grammar_opened, error_ptr>;
+
+  void compile_next();
+  void on_compiled(const msg::grammar_compiled& took, const result<grammar::compiled_grammar_ptr>& outcome);
+  // Opens the request's session, or refuses it.
+  error_ptr take_in(request_id id, const result<grammar::compiled_grammar_ptr>& outcome);
+  // Fills what can be filled, sends off what is complete.
+  void go_on();
+  void send_off(step_masks_ptr masks);
+  void report();
+
+  structured_output_actor::base* self_;
+  structured_output_parts parts_;
+  std::unique_ptr<grammar::compile_queue> queue_;
+  grammar::grammar_sessions sessions_;
+  std::unordered_map<request_id, opened_promise> promises_;  // of the requests that wait
+  grammar::grammar_cache::counts reported_;
+};
+
+structured_output_actor::behavior_type structured_output_behavior(
+    structured_output_actor::stateful_pointer<structured_output_state> self, structured_output_parts parts);
+
+}  // namespace troupe

@@ -1,0 +1,34 @@
+// What grammars of requests may cost.
+#include "config/option_table.hpp"
+
+namespace troupe::config {
+
+using group = option_group;
+
+std::vector<option> grammar_options() {
+  constexpr std::int64_t most = 2'000'000'000;
+  return {
+      size_option("grammar_cache_memory", group::engine, &settings::grammar_cache_memory, mib, 16 * tib,
+                  "Memory for compiled grammars, kept for later requests that ask for the same"),
+      duration_option("grammar_refusal_time", group::engine, &settings::grammar_refusal_time, 0, day,
+                      "How long a grammar that was refused is refused again without another look"),
+      size_option("grammar_max_source_bytes", group::engine, &settings::grammar_max_source_bytes, 1, gib,
+                  "Longest text of a grammar; this and the next: what is beyond ends the request with status "
+                  "400"),
+      number_option("grammar_max_depth", group::engine, &settings::grammar_max_depth, 1, 1000,
+                    "Deepest nesting of a grammar's text"),
+      number_option("grammar_max_regex_nodes", group::engine, &settings::grammar_max_regex_nodes, 1, most,
+                    "Parts of regular expressions in one grammar"),
+      number_option("grammar_max_symbols", group::engine, &settings::grammar_max_symbols, 1, most,
+                    "Rules and lexemes of one grammar"),
+      number_option("grammar_max_compile_steps", group::engine, &settings::grammar_max_compile_steps, 1, most,
+                    "Work to compile one grammar, in steps of the compiler"),
+      number_option("grammar_max_mask_steps", group::engine, &settings::grammar_max_mask_steps, 1, most,
+                    "Work to find the tokens that a grammar allows once, in the same steps; beyond it the "
+                    "request ends with an error"),
+      size_option("grammar_max_memory", group::engine, &settings::grammar_max_memory, mib, tib,
+                  "Memory for what one grammar has worked out; beyond it the request ends with an error"),
+  };
+}
+
+}  // namespace troupe::config

@@ -1,0 +1,135 @@
+#include "runtime/grammar/grammar_sessions.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe::grammar {
+
+void grammar_sessions::open(request_id id, compiled_grammar_ptr grammar) {
+  num_words_ = grammar->vocabulary().num_words();
+  vocab_size_ = grammar->vocabulary().vocab_size();
+  sessions_.insert_or_assign(id, session(std::move(grammar)));
+}
+
+void grammar_sessions::release(request_id id) { sessions_.erase(id); }
+
+grammar_sessions::session* grammar_sessions::find(request_id id) {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() || found->second.is_over ? nullptr : &found->second;
+}
+
+void grammar_sessions::begin(const step_batch& batch) {
+  if (batch.masked_samples.empty()) return;
+  masked_step& step = begun_.emplace_back();
+  step.step = batch.step;
+  for (const std::int32_t index : batch.masked_samples) {
+    const sample_row& sample = batch.samples[static_cast<std::size_t>(index)];
+    step.rows.push_back({batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
+                         static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated)});
+  }
+  step.left = step.rows;
+  step.masks = fresh_masks(batch.step, batch.samples.size());
+}
+
+std::shared_ptr<step_masks> grammar_sessions::fresh_masks(std::uint64_t step, std::size_t num_samples) {
+  std::shared_ptr<step_masks> masks = masks_.take();
+  masks->step = step;
+  masks->num_words = num_words_;
+  masks->words.assign(num_samples * num_words_, ~std::uint32_t{0});
+  for (std::size_t i = 0; i < num_samples && vocab_size_ % 32 != 0; ++i)
+    masks->row(i).back() = (std::uint32_t{1} << (vocab_size_ % 32)) - 1;
+  masks->is_masked.assign(num_samples, 0);
+  masks->ends.clear();
+  return masks;
+}
+
+bool grammar_sessions::is_ready(const masked_row& row) {
+  session* who = find(row.id);
+  return who == nullptr || who->failure || who->place.is_terminated() ||
+         who->place.num_accepted() >= row.num_generated;
+}
+
+bool grammar_sessions::fill_one() {
+  if (begun_.empty()) return false;
+  masked_step& step = begun_.front();
+  const auto ready = std::ranges::find_if(step.left, [this](const masked_row& row) { return is_ready(row); });
+  if (ready == step.left.end()) return false;
+  const masked_row row = *ready;
+  *ready = step.left.back();
+  step.left.pop_back();
+  if (session* who = find(row.id); who != nullptr && !who->place.is_terminated())
+    fill(*who, row, *step.masks);
+  return true;
+}
+
+void grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
+  auto filled = who.failure ? result<void>(tl::unexpected(*who.failure))
+                            : who.place.rollback(who.place.num_accepted() - row.num_generated);
+  if (filled) filled = who.place.fill_mask(masks.row(row.sample));
+  if (filled) {
+    masks.is_masked[row.sample] = 1;
+    return;
+  }
+  who.is_over = true;
+  std::ranges::fill(masks.row(row.sample), ~std::uint32_t{0});
+  sample_end& end = masks.ends.emplace_back();
+  end.sample = static_cast<std::int32_t>(row.sample);
+  const bool is_complete = !who.failure && filled.error().code == error_code::invalid_argument &&
+                           who.place.can_end().value_or(false);
+  if (is_complete) return;
+  end.failure = std::move(filled.error());
+  end.failure->code = error_code::invalid_argument;
+}
+
+step_masks_ptr grammar_sessions::take() {
+  if (begun_.empty() || !begun_.front().left.empty()) return nullptr;
+  taken_.push_back(std::move(begun_.front()));
+  begun_.pop_front();
+  step_masks& masks = *taken_.back().masks;
+  std::ranges::sort(masks.ends, {}, &sample_end::sample);
+  return std::exchange(taken_.back().masks, nullptr);
+}
+
+void grammar_sessions::advance(const step_result& result) {
+  if (taken_.empty() || taken_.front().step != result.step) return;
+  for (const masked_row& row : taken_.front().rows) {
+    session* who = find(row.id);
+    if (who == nullptr || who->place.is_terminated() || row.sample >= result.tokens.size()) continue;
+    if (auto accepted = who->place.accept(result.tokens[row.sample].token); !accepted)
+      who->failure = std::move(accepted.error());
+  }
+  taken_.pop_front();
+}
+
+void grammar_sessions::fail(std::uint64_t step) {
+  if (taken_.empty() || taken_.front().step != step) return;
+  for (const masked_row& row : taken_.front().rows)
+    if (session* who = find(row.id)) who->is_over = true;
+  taken_.pop_front();
+}
+
+result<std::size_t> grammar_sessions::fill_drafts(request_id id, std::span<const token_id> drafts,
+                                                  std::span<std::uint32_t> masks) {
+  session* who = find(id);
+  if (who == nullptr) return troupe::fail(error_code::not_found, "grammar: no such request");
+  return fill_draft_masks(who->place, drafts, masks);
+}
+
+result<std::size_t> fill_draft_masks(matcher& place, std::span<const token_id> drafts,
+                                     std::span<std::uint32_t> masks) {
+  const std::size_t words = place.grammar().vocabulary().num_words();
+  if (masks.size() < (drafts.size() + 1) * words)
+    return fail(error_code::invalid_argument, "grammar: the masks have too few words for the drafts");
+  std::ranges::fill(masks, 0);
+  std::size_t taken = 0;
+  result<void> done = place.fill_mask(masks.first(words));
+  while (done && taken < drafts.size() && place.accept(drafts[taken])) {
+    ++taken;
+    done = place.fill_mask(masks.subspan(taken * words, words));
+  }
+  if (auto back = place.rollback(taken); !back) return tl::unexpected(back.error());
+  if (!done) return tl::unexpected(done.error());
+  return taken;
+}
+
+}  // namespace troupe::grammar

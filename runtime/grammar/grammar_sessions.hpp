@@ -1,0 +1,86 @@
+// Where every running request stands in its grammar, and the masks of the steps that sample for them.
+//
+//   begin(step) -> fill_one() ... -> take() -> [the step samples] -> advance(result) or fail(step)
+//
+// A step may begin while those before it still run: a mask waits for the tokens that the steps before sample
+// for its request. Steps without such requests do not take part.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/matcher.hpp"
+#include "runtime/scheduler/recycler.hpp"
+#include "runtime/step_masks.hpp"
+
+namespace troupe::grammar {
+
+// One caller at a time. What belongs to a request that is not open (it has ended, and a step still holds its
+// row) is let through unmasked: nobody reads the token.
+class grammar_sessions {
+ public:
+  void open(request_id id, compiled_grammar_ptr grammar);
+  // Unknown ids are ignored.
+  void release(request_id id);
+  std::size_t size() const { return sessions_.size(); }
+
+  // Takes note of the step's masked samples; in the order of the steps.
+  void begin(const step_batch& batch);
+  // Fills one mask of the oldest step that is not taken yet. False: each that is left waits for a token.
+  bool fill_one();
+  // The masks of the oldest step, once all are filled; else null. A sample whose request cannot go on is
+  // among the ends: with an error (a limit, or no token is allowed), or without one where the text is
+  // complete and the vocabulary has no token to end it.
+  step_masks_ptr take();
+  // What the oldest step that was taken has sampled; only once nobody reads its masks any more.
+  void advance(const step_result& result);
+  // The same where it sampled nothing: its requests are let through from now on.
+  void fail(std::uint64_t step);
+  // fill_draft_masks() for a request, from where it stands. Errors: not_found for one that is not open.
+  result<std::size_t> fill_drafts(request_id id, std::span<const token_id> drafts,
+                                  std::span<std::uint32_t> masks);
+
+ private:
+  struct session {
+    explicit session(compiled_grammar_ptr grammar) : place(std::move(grammar)) {}
+    matcher place;
+    std::optional<error> failure;  // of a token that was taken in
+    bool is_over = false;          // no mask any more: its end is told, or its step failed
+  };
+  struct masked_row {
+    request_id id = 0;
+    std::size_t sample = 0;
+    std::size_t num_generated = 0;
+  };
+  struct masked_step {
+    std::uint64_t step = 0;
+    std::vector<masked_row> rows;
+    std::shared_ptr<step_masks> masks;
+    std::vector<masked_row> left;  // to be filled
+  };
+
+  session* find(request_id id);
+  bool is_ready(const masked_row& row);
+  void fill(const masked_row& row, step_masks& masks);
+  void fill(session& who, const masked_row& row, step_masks& masks);
+  std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
+
+  std::unordered_map<request_id, session> sessions_;
+  std::size_t num_words_ = 0, vocab_size_ = 0;  // of the last grammar opened
+  std::deque<masked_step> begun_, taken_;
+  recycler<step_masks> masks_;
+};
+
+// For the samples that verify drafts: masks [drafts + 1][words of one], mask i for the place after the first
+// i drafts, those after a draft that the grammar does not have all 0. The matcher stays. Gives how many
+// drafts the grammar has. Errors: as matcher::fill_mask(); invalid_argument for too few words.
+result<std::size_t> fill_draft_masks(matcher& place, std::span<const token_id> drafts,
+                                     std::span<std::uint32_t> masks);
+
+}  // namespace troupe::grammar

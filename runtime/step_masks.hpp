@@ -1,0 +1,41 @@
+// Which tokens the samples of one step may draw: what grammars leave of the vocabulary.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/step_batch.hpp"
+
+namespace troupe {
+
+struct step_masks {
+  std::uint64_t step = 0;
+  std::size_t num_words = 0;         // of one mask: ceil(vocabulary / 32)
+  std::vector<std::uint32_t> words;  // [samples][num_words]: bit t % 32 of word t / 32 for token t
+  std::vector<std::uint8_t>
+      is_masked;                 // [samples]: 0 where every token is allowed and the words are all ones
+  std::vector<sample_end> ends;  // samples without a token, ascending
+
+  std::span<std::uint32_t> row(std::size_t sample) {
+    return std::span(words).subspan(sample * num_words, num_words);
+  }
+  // Empty where every token is allowed.
+  std::span<const std::uint32_t> mask_of(std::size_t sample) const {
+    if (sample >= is_masked.size() || is_masked[sample] == 0) return {};
+    return std::span(words).subspan(sample * num_words, num_words);
+  }
+};
+using step_masks_ptr = std::shared_ptr<const step_masks>;
+
+inline bool is_allowed(std::span<const std::uint32_t> mask, token_id token) {
+  const auto t = static_cast<std::size_t>(token);
+  return t / 32 < mask.size() && (mask[t / 32] >> (t % 32) & 1U) != 0;
+}
+
+// `from` where it is allowed, else the allowed token that comes next, after the last one the first; `from`
+// where there is none.
+token_id next_allowed(std::span<const std::uint32_t> mask, token_id from);
+
+}  // namespace troupe

@@ -1,0 +1,249 @@
+// Requests that are held to grammars, through all actors, message by message.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+grammar_spec_ptr regex(const std::string& text) {
+  return std::make_shared<const grammar_spec>(grammar_spec{.kind = grammar_kind::regex, .text = text});
+}
+sampling_params held_to(grammar_spec_ptr spec, std::int32_t max_tokens = 30) {
+  sampling_params sampling = greedy(max_tokens);
+  sampling.grammar = std::move(spec);
+  return sampling;
+}
+
+// Anything at all, by seed and position.
+token_id scripted(const sample_row& row) {
+  const std::uint64_t hash =
+      (row.sampling->seed * 1'000'003 + static_cast<std::uint64_t>(row.position)) * 0x9e3779b97f4a7c15ULL;
+  return static_cast<token_id>((hash >> 40U) % 257);
+}
+
+// A mixed crowd: two of three are held to one of a few grammars.
+sampling_params nth(int i) {
+  static const std::vector<grammar_spec_ptr> specs{
+      regex("[a-z]+@[a-z]+\\.(com|org)"),
+      std::make_shared<const grammar_spec>(grammar_spec{
+          .kind = grammar_kind::json_schema,
+          .text = R"({"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]})"}),
+      std::make_shared<const grammar_spec>(
+          grammar_spec{.kind = grammar_kind::choice, .choices = {"yes", "no", "perhaps"}}),
+      nullptr};
+  sampling_params sampling = greedy(5 + i % 17);
+  if (i % 2 == 0) sampling.temperature = 1.0F;
+  sampling.seed = static_cast<std::uint64_t>(i);
+  sampling.grammar = specs[static_cast<std::size_t>(i) % specs.size()];
+  return sampling;
+}
+std::string prompt(int i) { return std::string(1 + static_cast<std::size_t>(i) * 5 % 13, 'x'); }
+
+std::vector<std::vector<token_id>> each_alone(int count) {
+  std::vector<std::vector<token_id>> tokens;
+  for (int i = 0; i < count; ++i) {
+    stage stage({.max_steps_in_flight = 1, .script = scripted});
+    const auto who = stage.ask(prompt(i), nth(i));
+    stage.run();
+    tokens.push_back(who->tokens);
+  }
+  return tokens;
+}
+
+TEST(StructuredOutput, HoldsARequestToItsGrammarAndEndsItThere) {
+  stage stage;
+  const auto who = stage.ask("hello", held_to(regex("[0-9]{3}")));
+  const auto free = stage.ask("hello", 4);
+  stage.run();
+  ASSERT_EQ(who->ends.size(), 1U);
+  EXPECT_EQ(who->ends[0].reason, finish_reason::stop);
+  ASSERT_EQ(who->text.size(), 3U);
+  EXPECT_EQ(who->text.find_first_not_of("0123456789"), std::string::npos);
+  EXPECT_EQ(free->text, "fghi");
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, GivesTheSameTokensInAMixedCrowdAsAlone) {
+  constexpr int count = 16;
+  const auto alone = each_alone(count);
+  for (const std::int32_t in_flight : {1, 2, 4}) {
+    for (const std::int32_t blocks : {64, 14}) {
+      stage stage({.num_blocks = blocks, .max_steps_in_flight = in_flight, .script = scripted});
+      std::vector<std::shared_ptr<client>> clients;
+      for (int i = 0; i < count; ++i) clients.push_back(stage.ask(prompt(i), nth(i)));
+      stage.run();
+      for (int i = 0; i < count; ++i)
+        EXPECT_EQ(clients[static_cast<std::size_t>(i)]->tokens, alone[static_cast<std::size_t>(i)])
+            << i << ", " << in_flight << " steps in flight, " << blocks << " blocks";
+      const auto counts = stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
+      EXPECT_EQ(counts->preemptions > 0, blocks == 14);
+      stage.expect_idle();
+    }
+  }
+}
+
+TEST(StructuredOutput, GivesTheSameTokensInWhateverOrderMessagesAreHandled) {
+  constexpr int count = 8;
+  const auto alone = each_alone(count);
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    stage stage({.num_blocks = seed % 2 == 0 ? 64 : 16,
+                 .max_steps_in_flight = 1 + static_cast<std::int32_t>(seed % 4),
+                 .script = scripted});
+    std::vector<std::shared_ptr<client>> clients;
+    for (int i = 0; i < count; ++i) clients.push_back(stage.ask(prompt(i), nth(i)));
+    while (stage.run_any(random())) {
+    }
+    for (int i = 0; i < count; ++i)
+      EXPECT_EQ(clients[static_cast<std::size_t>(i)]->tokens, alone[static_cast<std::size_t>(i)]) << seed;
+    stage.expect_idle();
+  }
+}
+
+TEST(StructuredOutput, OneThatWaitsForItsGrammarSaysSoAndHoldsNobodyUp) {
+  bool waited = false;
+  for (std::size_t messages = 0; messages < 20 && !waited; ++messages) {
+    stage stage;
+    const auto who = stage.ask("hello", held_to(regex("[ab]{2}")));
+    const auto free = stage.ask("hello", 3);
+    stage.run(messages);
+    stage.port().describe(who->id, [&](const std::optional<request_state>& state) {
+      waited = state && state->phase == request_phase::waiting && state->reason == "waiting: grammar";
+    });
+    stage.run();
+    EXPECT_EQ(free->text, "fgh");
+    EXPECT_EQ(who->text.size(), 2U);
+    stage.expect_idle();
+  }
+  EXPECT_TRUE(waited);
+}
+
+TEST(StructuredOutput, ARefusedGrammarEndsItsRequestsAloneAndNamesWhy) {
+  stage stage;
+  const auto schema = std::make_shared<const grammar_spec>(grammar_spec{
+      .kind = grammar_kind::json_schema, .text = R"({"properties":{"a":{"$ref":"elsewhere.json"}}})"});
+  const auto refused = stage.ask("hello", held_to(schema));
+  const auto again = stage.ask("hello", held_to(schema));
+  const auto good = stage.ask("hello", held_to(regex("a+b"), 4));
+  const auto free = stage.ask("hello", 3);
+  stage.run();
+  const auto later = stage.ask("hello", held_to(schema));
+  stage.run();
+  for (const auto& who : {refused, again, later}) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].reason, finish_reason::error);
+    ASSERT_TRUE(who->ends[0].failure);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::invalid_argument);
+    EXPECT_EQ(who->ends[0].failure->param, "/properties/a/$ref");
+    EXPECT_TRUE(who->tokens.empty());
+  }
+  EXPECT_EQ(good->text.substr(0, 1), "a");
+  EXPECT_EQ(free->text, "fgh");
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, OneThatCannotGoOnEndsWithAnErrorAndTheOthersDoNot) {
+  stage stage({.max_steps_in_flight = 3, .grammars = {.max_mask_steps = 600}});
+  const auto who = stage.ask("hello", held_to(regex("a{3}(a|b|cd|ef|gh)*[^x]{0,50}")));
+  const auto good = stage.ask("hello", held_to(regex("a")));
+  const auto free = stage.ask("hello", 6);
+  stage.run();
+  ASSERT_EQ(who->ends.size(), 1U);
+  EXPECT_EQ(who->ends[0].reason, finish_reason::error);
+  EXPECT_EQ(who->ends[0].failure->param, "max_mask_steps");
+  EXPECT_EQ(who->text, "aaa") << "as far as it went";
+  EXPECT_EQ(good->ends[0].reason, finish_reason::stop);
+  EXPECT_EQ(free->text, "fghijk");
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, AbortAfterAnyMessageEndsTheStreamOnceAndFreesEverything) {
+  for (std::size_t messages = 0; messages < 60; messages += 2) {
+    stage stage({.max_steps_in_flight = 2});
+    const auto who = stage.ask("hello", held_to(regex("[a-z]*"), 20));
+    const auto other = stage.ask("hello", held_to(regex("[0-9]{4}")));
+    stage.run(messages);
+    stage.abort(*who);
+    stage.run();
+    ASSERT_EQ(who->ends.size(), 1U) << messages;
+    EXPECT_EQ(who->events_after_end, 0U);
+    EXPECT_EQ(other->text.size(), 4U);
+    stage.expect_idle();
+  }
+}
+
+TEST(StructuredOutput, ADeadlineEndsARequestInAnyState) {
+  for (std::size_t messages = 0; messages < 40; messages += 2) {
+    stage stage({.request_timeout = std::chrono::seconds(5)});
+    const auto who = stage.ask("hello", held_to(regex("[a-z]*"), 20));
+    stage.run(messages);
+    stage.advance(std::chrono::seconds(6));
+    stage.run();
+    ASSERT_EQ(who->ends.size(), 1U) << messages;
+    stage.expect_idle();
+  }
+}
+
+TEST(StructuredOutput, AStopStringEndsARequestWithinItsGrammar) {
+  stage stage;
+  sampling_params sampling = held_to(regex("[a-z]*"), 20);
+  sampling.stop = {"jk"};
+  const auto who = stage.ask("hello", sampling);
+  stage.run();
+  EXPECT_EQ(who->text, "fghi");
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, AStepThatThrowsEndsItsRequestsAndTheRunnerGoesOn) {
+  bool throws = false;
+  stage stage({.max_steps_in_flight = 2, .before_step = [&](const device_batch&) {
+                 if (std::exchange(throws, false)) throw std::runtime_error("on purpose");
+               }});
+  const auto first = stage.ask("hello", held_to(regex("[0-9]{9}")));
+  stage.run(60);
+  throws = true;
+  stage.run();
+  ASSERT_EQ(first->ends.size(), 1U);
+  EXPECT_EQ(first->ends[0].reason, finish_reason::error);
+  const auto second = stage.ask("hello", held_to(regex("[0-9]{9}")));
+  stage.run();
+  EXPECT_EQ(second->text.size(), 9U);
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, TheDeathOfAnyActorEndsEveryStreamOnceAndIsReported) {
+  const std::map<std::string, std::function<void(stage&)>> victims{
+      {"structured_output", [](stage& s) { s.kill(s.roster().structured_output); }},
+      {"grammar_compiler", [](stage& s) { s.kill(s.roster().grammar_compiler); }},
+      {"model_runner", [](stage& s) { s.kill(s.roster().model_runner); }},
+      {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }}};
+  for (const auto& [name, kill] : victims) {
+    for (std::size_t messages = 0; messages <= 60; messages += 5) {
+      SCOPED_TRACE(name + " after " + std::to_string(messages));
+      stage stage;
+      std::string reported;
+      stage.board().on_failure([&](const std::string& actor) { reported = actor; });
+      const auto held = stage.ask("hello", held_to(regex("[0-9]{5}")));
+      const auto free = stage.ask("hello", 5);
+      stage.run(messages);
+      kill(stage);
+      stage.run();
+      for (const auto& who : {held, free}) {
+        ASSERT_EQ(who->ends.size(), 1U);
+        EXPECT_EQ(who->events_after_end, 0U);
+      }
+      EXPECT_EQ(reported, name);
+      EXPECT_FALSE(stage.status().live);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test

@@ -1,0 +1,210 @@
+// The masks of steps: their shape, whom they wait for, and that matchers and tokens agree whatever happens.
+#include "runtime/grammar/grammar_sessions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/compile_spec.hpp"
+
+namespace troupe::grammar {
+namespace {
+
+constexpr std::size_t vocabulary_size = 32'000;
+constexpr token_id end_token = 2;
+
+// 32,000 tokens: an end, single characters, and words that no grammar here has.
+token_trie_ptr vocabulary() {
+  static const token_trie_ptr trie = [] {
+    std::vector<std::string> texts(vocabulary_size);
+    for (std::size_t i = 3; i < texts.size(); ++i)
+      texts[i] = i < 128 ? std::string(1, static_cast<char>(i)) : "#" + std::to_string(i);
+    std::vector<vocabulary_token> tokens;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      tokens.push_back({texts[i], i > 2, i == static_cast<std::size_t>(end_token)});
+    return make_token_trie(tokens);
+  }();
+  return trie;
+}
+
+compiled_grammar_ptr grammar_of(const grammar_spec& spec) {
+  return *compile(spec, vocabulary(), grammar_limits{});
+}
+grammar_spec regex(const std::string& text) { return {.kind = grammar_kind::regex, .text = text}; }
+
+struct asked {
+  request_id id = 0;
+  std::int32_t num_generated = 0;
+  bool has_grammar = true;
+};
+step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
+  step_batch batch;
+  batch.step = number;
+  for (const asked& each : rows) {
+    const auto index = static_cast<std::int32_t>(batch.samples.size());
+    batch.sequences.push_back({.id = each.id, .first_row = index, .num_rows = 1});
+    sample_row sample;
+    sample.sequence = index;
+    sample.num_generated = each.num_generated;
+    batch.samples.push_back(std::move(sample));
+    if (each.has_grammar) batch.masked_samples.push_back(index);
+  }
+  return batch;
+}
+step_result sampled(std::uint64_t step, const std::vector<token_id>& tokens) {
+  step_result result;
+  result.step = step;
+  for (const token_id token : tokens) result.tokens.push_back({.id = 0, .token = token});
+  return result;
+}
+step_masks_ptr masks_of(grammar_sessions& sessions, const step_batch& batch) {
+  sessions.begin(batch);
+  while (sessions.fill_one()) {
+  }
+  return sessions.take();
+}
+
+std::size_t count(std::span<const std::uint32_t> words) {
+  std::size_t bits = 0;
+  for (const std::uint32_t word : words) bits += static_cast<std::size_t>(std::popcount(word));
+  return bits;
+}
+
+TEST(grammar_sessions, one_batch_of_three_kinds_shares_masks_of_3_times_1000_words) {
+  grammar_sessions sessions;
+  sessions.open(1, grammar_of({.kind = grammar_kind::json_object}));
+  sessions.open(3, grammar_of(regex("[a-z]+")));
+  const auto masks = masks_of(sessions, step_of(1, {{1}, {2, 0, false}, {3}}));
+  ASSERT_NE(masks, nullptr);
+  EXPECT_EQ(masks->num_words, 1000U);
+  ASSERT_EQ(masks->words.size(), 3U * 1000);
+  EXPECT_TRUE(is_allowed(masks->mask_of(0), '{'));
+  EXPECT_FALSE(is_allowed(masks->mask_of(0), 'a'));
+  EXPECT_TRUE(masks->mask_of(1).empty()) << "no mask at all, and ";
+  EXPECT_EQ(count(std::span(masks->words).subspan(1000, 1000)), vocabulary_size) << "all ones";
+  EXPECT_EQ(count(masks->mask_of(2)), 26U);
+  EXPECT_TRUE(is_allowed(masks->mask_of(2), 'q'));
+}
+
+TEST(grammar_sessions, three_drafts_take_3_times_4_times_1000_words_and_leave_the_matchers_where_they_were) {
+  constexpr std::size_t words = 1000;
+  grammar_sessions sessions;
+  sessions.open(1, grammar_of({.kind = grammar_kind::choice, .choices = {"abcd", "abx"}}));
+  sessions.open(2, grammar_of(regex("[0-9]{2}")));
+  sessions.open(3, grammar_of(regex("x*")));
+  std::vector<std::uint32_t> masks(3 * 4 * words);
+  const auto of = [&](std::size_t request, std::size_t place) {
+    return std::span(masks).subspan((request * 4 + place) * words, words);
+  };
+  const auto fill = [&](request_id id, const std::vector<token_id>& drafts) {
+    return sessions.fill_drafts(id, drafts, std::span(masks).subspan((id - 1) * 4 * words, 4 * words))
+        .value();
+  };
+  EXPECT_EQ(fill(1, {'a', 'b', 'c'}), 3U);
+  EXPECT_EQ(fill(2, {'1', 'x', '2'}), 1U);
+  EXPECT_EQ(fill(3, {'x', end_token, 'x'}), 2U);
+  EXPECT_EQ(count(of(0, 0)), 1U);
+  EXPECT_TRUE(is_allowed(of(0, 2), 'c') && is_allowed(of(0, 2), 'x'));
+  EXPECT_TRUE(is_allowed(of(0, 3), 'd'));
+  EXPECT_EQ(count(of(1, 1)), 10U);
+  EXPECT_EQ(count(of(1, 2)) + count(of(1, 3)), 0U) << "a draft that the grammar does not have ends it";
+  EXPECT_EQ(count(of(2, 1)), 2U);
+  EXPECT_EQ(count(of(2, 2)), 0U) << "behind its end a text has nothing";
+  const auto after = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
+  EXPECT_TRUE(std::ranges::equal(after->mask_of(0), of(0, 0)));
+  EXPECT_TRUE(std::ranges::equal(after->mask_of(1), of(1, 0)));
+  EXPECT_EQ(sessions.fill_drafts(9, {}, masks).error().code, error_code::not_found);
+  EXPECT_EQ(sessions.fill_drafts(1, {}, std::span(masks).first(words - 1)).error().code,
+            error_code::invalid_argument);
+}
+
+TEST(grammar_sessions, a_mask_waits_for_the_tokens_before_it_and_others_do_not_wait_for_it) {
+  grammar_sessions sessions;
+  sessions.open(1, grammar_of(regex("ab*")));
+  sessions.open(2, grammar_of(regex("c+")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}})), nullptr);
+  // Planned while the first runs: one row needs what that samples, the other has its prompt's end here.
+  sessions.begin(step_of(2, {{1, 1}, {2}}));
+  EXPECT_TRUE(sessions.fill_one());
+  EXPECT_FALSE(sessions.fill_one());
+  EXPECT_EQ(sessions.take(), nullptr);
+  sessions.advance(sampled(1, {'a'}));
+  EXPECT_TRUE(sessions.fill_one());
+  const auto masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  EXPECT_EQ(masks->step, 2U);
+  EXPECT_TRUE(is_allowed(masks->mask_of(0), 'b') && is_allowed(masks->mask_of(0), end_token));
+  EXPECT_EQ(count(masks->mask_of(1)), 1U);
+}
+
+TEST(grammar_sessions, a_request_that_has_ended_or_failed_holds_nobody_up) {
+  grammar_sessions sessions;
+  for (const request_id id : {1, 2, 3}) sessions.open(id, grammar_of(regex("ab")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}, {2}, {3}})), nullptr);
+  sessions.begin(step_of(2, {{1, 1}, {2, 1}, {3, 1}}));
+  EXPECT_FALSE(sessions.fill_one());
+  sessions.release(1);
+  EXPECT_TRUE(sessions.fill_one());
+  EXPECT_FALSE(sessions.fill_one());
+  sessions.fail(1);
+  while (sessions.fill_one()) {
+  }
+  const auto masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(masks->mask_of(i).empty());
+  EXPECT_TRUE(masks->ends.empty());
+  sessions.advance(sampled(2, {'z', 'z', 'z'}));
+}
+
+TEST(grammar_sessions, the_end_token_closes_and_rows_behind_it_are_let_through) {
+  grammar_sessions sessions;
+  sessions.open(1, grammar_of(regex("a?")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}})), nullptr);
+  sessions.begin(step_of(2, {{1, 1}}));
+  sessions.advance(sampled(1, {end_token}));
+  EXPECT_TRUE(sessions.fill_one());
+  EXPECT_TRUE(sessions.take()->mask_of(0).empty());
+}
+
+TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
+  grammar_sessions sessions;
+  const auto spellable = grammar_of(regex("[a-z]+"));
+  sessions.open(1, spellable);
+  sessions.open(2, grammar_of(regex("\\x00a")));  // no token has that byte
+  sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 40}));
+  auto masks = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
+  ASSERT_EQ(masks->ends.size(), 2U);
+  EXPECT_EQ(masks->ends[0].sample, 1);
+  EXPECT_EQ(masks->ends[0].failure->code, error_code::invalid_argument);
+  EXPECT_EQ(masks->ends[1].sample, 2);
+  EXPECT_EQ(masks->ends[1].failure->param, "max_mask_steps");
+  EXPECT_EQ(count(masks->mask_of(0)), 26U);
+  sessions.advance(sampled(1, {'a', 0, 0}));
+  // A token that the mask does not have: the sampler's fault, told as one.
+  masks = masks_of(sessions, step_of(2, {{1, 1}}));
+  sessions.advance(sampled(2, {'1'}));
+  masks = masks_of(sessions, step_of(3, {{1, 2}}));
+  ASSERT_EQ(masks->ends.size(), 1U);
+  EXPECT_TRUE(masks->ends[0].failure.has_value());
+}
+
+TEST(grammar_sessions, a_complete_text_ends_where_the_vocabulary_has_no_end) {
+  std::vector<vocabulary_token> tokens{{"a"}, {"b"}};
+  grammar_sessions sessions;
+  sessions.open(1, *compile(regex("ab"), make_token_trie(tokens), grammar_limits{}));
+  for (const token_id token : {0, 1}) {
+    const auto step = static_cast<std::uint64_t>(token) + 1;
+    const auto masks = masks_of(sessions, step_of(step, {{1, token}}));
+    EXPECT_EQ(count(masks->mask_of(0)), 1U);
+    sessions.advance(sampled(step, {token}));
+  }
+  const auto masks = masks_of(sessions, step_of(3, {{1, 2}}));
+  ASSERT_EQ(masks->ends.size(), 1U);
+  EXPECT_FALSE(masks->ends[0].failure.has_value());
+}
+
+}  // namespace
+}  // namespace troupe::grammar

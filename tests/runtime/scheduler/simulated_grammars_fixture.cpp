@@ -1,0 +1,56 @@
+#include "tests/runtime/scheduler/simulated_grammars_fixture.hpp"
+
+#include <map>
+#include <string>
+
+#include "runtime/grammar/compile_spec.hpp"
+#include "tests/runtime/scheduler/ledger_fixture.hpp"
+
+namespace troupe {
+
+namespace {
+
+grammar_spec_ptr spec(grammar_kind kind, std::string text, std::vector<std::string> choices = {}) {
+  return std::make_shared<const grammar_spec>(
+      grammar_spec{.kind = kind, .text = std::move(text), .choices = std::move(choices)});
+}
+
+grammar::token_trie_ptr vocabulary() {
+  std::vector<std::string> texts;
+  for (std::int32_t i = 0; i < ledger::vocab; ++i) {
+    const auto letter = [](std::int32_t n) { return static_cast<char>('a' + n % 26); };
+    texts.push_back(i < 26 ? std::string{letter(i)} : std::string{letter(i), letter(i / 2)});
+  }
+  std::vector<grammar::vocabulary_token> tokens;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const bool is_end = i == 3 || i == 5;
+    tokens.push_back({texts[i], !is_end, is_end});
+  }
+  return grammar::make_token_trie(tokens);
+}
+
+}  // namespace
+
+const std::vector<grammar_spec_ptr>& simulated_grammars() {
+  using enum grammar_kind;
+  static const std::vector<grammar_spec_ptr> all{
+      spec(regex, "[a-z]*"),
+      spec(regex, "(ab|c){2,6}"),
+      spec(regex, "[a-e]{0,9}z?"),
+      spec(regex, "(a|bb)*c+"),
+      spec(regex, "x{3}[0-9]"),  // no token has a digit
+      spec(grammar_kind::grammar, "root ::= \"a\" root \"b\" | \"c\""),
+      spec(choice, "", {"abc", "zzzz", "q"}),
+  };
+  return all;
+}
+
+grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec) {
+  static const grammar::token_trie_ptr trie = vocabulary();
+  static std::map<const grammar_spec*, grammar::compiled_grammar_ptr> known;
+  grammar::compiled_grammar_ptr& entry = known[spec.get()];
+  if (!entry) entry = grammar::compile(*spec, trie, grammar::grammar_limits{}).value();
+  return entry;
+}
+
+}  // namespace troupe

@@ -1,0 +1,14 @@
+// Grammars for the requests of a simulation, over its vocabulary of one- and two-letter tokens.
+#pragma once
+#include <vector>
+
+#include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
+
+namespace troupe {
+
+const std::vector<grammar_spec_ptr>& simulated_grammars();
+// One of these, compiled; the end tokens are 3 and 5.
+grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec);
+
+}  // namespace troupe
