@@ -79,6 +79,7 @@ TEST(BucketFile, NamesABadLineWithItsNumberAndFault) {
       {"(1, 2, range(3, 4", "expected ',' or ')', the line ends"},
       {"(1, 2, range(3, 4, 0))", "the step of a range must be at least 1"},
       {"(1, 2, range(4, 3, 1))", "the range from 4 to 3 is empty"},
+      {"(1, 2, range(0, 262144))", "the range from 0 to 262144 has more than 262144 values"},
       {"(1, 2, range(0, 16777216, 1))", "the range from 0 to 16777216 has more than 262144 values"},
       {"(range(1, 600), range(1, 600), 1)", "more than 262144 buckets in a line"},
       {"(0, 2, 3)", "a batch size of 0"},

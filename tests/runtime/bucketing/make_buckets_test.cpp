@@ -131,6 +131,13 @@ TEST(MakeBuckets, KeepsPromptsWithinTheContext) {
   }
 }
 
+TEST(MakeBuckets, ReachesANumberOfSequencesThatIsNoPowerOf2WithLinearBatches) {
+  engine_sizes sizes = documented;
+  sizes.max_num_seqs = 12;
+  const auto plan = make({.strategy = bucketing_strategy::linear}, sizes);
+  EXPECT_EQ(batches(plan.decode), (std::set<std::int32_t>{1, 2, 4, 8, 12}));
+}
+
 TEST(MakeBuckets, LetsALongStepWaitForNoLongerPromptThanTheContext) {
   engine_sizes sizes = documented;
   sizes.max_num_batched_tokens = 8192;

@@ -33,7 +33,10 @@ TEST_F(admission, only_so_many_prompts_are_cut_at_the_same_time) {
 }
 
 TEST_F(admission, without_chunks_a_prompt_waits_until_all_of_it_fits) {
-  set_up({.max_num_batched_tokens = 20, .max_model_len = 20, .enable_chunked_prefill = false});
+  set_up({.max_num_batched_tokens = 20,
+          .max_model_len = 20,
+          .enable_chunked_prefill = false,
+          .long_prefill_token_threshold = 5});  // of chunks, and there are none
   submit(make_request(1, 12, {.max_tokens = 4}));
   submit(make_request(2, 12, {.max_tokens = 4}));
   submit(make_request(3, 2, {.max_tokens = 4}));
@@ -63,6 +66,17 @@ TEST_F(admission, new_tokens_of_the_running_requests_are_provided_for_where_aske
   }
 }
 
+TEST_F(admission, what_is_kept_free_for_new_tokens_falls_while_nobody_is_preempted) {
+  set_up({.block_size = 1, .num_blocks = 903, .reserve_new_tokens = true});
+  submit(make_request(1, 4, {.max_tokens = 900}));
+  dispatch_and_complete();
+  submit(make_request(2, 280, {.max_tokens = 1}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1") << "628 are kept for request 1";
+  // A step takes a block and 0.7 of what was kept for it: only a falling share ever makes room.
+  for (int steps = 0; steps < 60 && tested->counts().waiting > 0; ++steps) dispatch_and_complete();
+  EXPECT_EQ(tested->counts().waiting, 0);
+}
+
 TEST_F(admission, by_priority_the_lowest_number_goes_first_and_equal_ones_by_arrival) {
   set_up({.max_num_seqs = 1, .policy = scheduling_policy::priority});
   submit(make_request(1, 2, {.max_tokens = 1, .priority = 5}));
@@ -85,6 +99,15 @@ TEST_F(admission, by_priority_a_better_request_takes_the_place_of_a_worse_one) {
   EXPECT_EQ(tested->describe(2)->preemptions, 1);
   submit(make_request(4, 2, {.priority = 3}));
   EXPECT_EQ(shape(dispatch_and_complete()), "1x1 4x2") << "equal ones are not preempted";
+}
+
+TEST_F(admission, who_loses_its_place_by_priority_gives_its_blocks_back) {
+  set_up({.max_num_seqs = 1, .block_size = 1, .num_blocks = 12, .policy = scheduling_policy::priority});
+  submit(make_request(1, 4, {.max_tokens = 5, .priority = 7}));
+  dispatch_and_complete();
+  submit(make_request(2, 2, {.max_tokens = 2, .priority = 5}));
+  dispatch_and_complete();
+  EXPECT_EQ(cache->free_blocks(), 10) << "request 2 alone holds blocks";
 }
 
 TEST_F(admission, by_priority_a_better_request_takes_the_blocks_of_worse_ones) {

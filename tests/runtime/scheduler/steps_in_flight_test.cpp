@@ -48,6 +48,34 @@ TEST_F(steps_in_flight, a_history_names_every_token_that_is_not_known) {
   EXPECT_EQ(third->fed_histories[1].from.step, second->step);
 }
 
+TEST_F(steps_in_flight, a_further_answer_waits_until_the_prompt_that_it_shares_is_stored) {
+  set_up({.block_size = 4, .max_steps_in_flight = 2});
+  submit(make_request(1, 10));
+  submit(make_request(2, 10, {.fork_of = 1}));
+  const auto first = dispatch();
+  const auto second = dispatch();
+  EXPECT_EQ(shape(first), "1x10");
+  EXPECT_EQ(shape(second), "1x1") << "planned while the prompt is computed";
+  complete(*first);
+  const auto third = dispatch();
+  EXPECT_EQ(shape(third), "1x1 2x1");
+  complete(*second);
+  complete(*third);
+}
+
+TEST_F(steps_in_flight, who_has_its_last_token_on_the_way_is_not_preempted) {
+  set_up({.block_size = 1, .num_blocks = 5, .max_steps_in_flight = 2});
+  submit(make_request(1, 2, {.max_tokens = 3}));
+  submit(make_request(2, 2, {.max_tokens = 3}));
+  submit(make_request(3, 1, {.max_tokens = 1}));
+  const auto first = dispatch();
+  EXPECT_EQ(shape(first), "1x2 2x2 3x1");
+  EXPECT_EQ(dispatch(), nullptr) << "1 and 2 want a block each, and 3 gives back one";
+  EXPECT_EQ(tested->describe(2)->preemptions, 1);
+  EXPECT_EQ(tested->describe(3)->preemptions, 0);
+  complete(*first);
+}
+
 TEST_F(steps_in_flight, a_request_is_never_planned_past_its_max_tokens) {
   submit(make_request(1, 2, {.max_tokens = 2}));
   const auto first = dispatch();
