@@ -161,6 +161,9 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.pad_to_buckets = engine.pad_to_buckets;
   parts.padded = engine.padded;
   parts.warm_up = options.warm_up;
+  parts.tune = engine.tune;
+  parts.tuning_file = std::move(engine.tuning_file);
+  parts.tuned_for = std::move(engine.tuned_for);
   parts.device = std::move(engine.device);
   supervisor = system->spawn(supervisor_behavior, std::move(parts));
   supervisor->attach_functor([board = board](const caf::error& reason) {

@@ -44,7 +44,9 @@ net::engine_status company_board::status(steady_time now) const {
   if (draining_) return {true, false, "draining: the service is shutting down"};
   if (ready_) return {true, true, ""};
   if (progress_.empty()) return {true, false, "starting"};
-  return {true, false, fmt::format("warming up [{}/{}]", progress_.back().done, progress_.back().total)};
+  return {true, false,
+          fmt::format("warming up [{}/{}] {}", progress_.back().done, progress_.back().total,
+                      progress_.back().what)};
 }
 
 std::optional<std::string> company_board::failure() const {

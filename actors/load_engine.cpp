@@ -7,7 +7,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "kernels/dispatch.hpp"
+#include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/fit_buckets.hpp"
+#include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe {
@@ -59,11 +63,23 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
   return static_cast<std::int32_t>(held);
 }
 
-void log_kv_cache(const kv_layout& layout) {
+void log_kv_cache(const engine_options& options, const memory_profile& profile, const kv_layout& layout) {
   const double mebibytes = static_cast<double>(layout.num_blocks) *
                            static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
-  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all",
-               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes);
+  const std::string source = options.memory_utilization > 0
+                                 ? fmt::format("memory_utilization {} of {} MiB", options.memory_utilization,
+                                               profile.available >> 20U)
+                                 : fmt::format("kv_cache_memory {} MiB", options.kv_cache_bytes >> 20U);
+  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all ({})",
+               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes, source);
+}
+
+void log_profile(const executor_limits& limits, const memory_profile& profile) {
+  spdlog::info(
+      "profiling: a step of {} tokens and {} sequences takes {:.1f} MiB beside {:.1f} MiB of weights; {} MiB "
+      "are free for the KV cache",
+      limits.max_rows, limits.max_sequences, static_cast<double>(profile.activations) / (1U << 20U),
+      static_cast<double>(profile.weights) / (1U << 20U), profile.available >> 20U);
 }
 
 engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks) {
@@ -71,15 +87,27 @@ engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len,
           num_blocks};
 }
 
-// What padded steps may need. Rows and batch sizes do not depend on the number of blocks, which is not known
-// before the device has its memory.
-result<padded_limits> padded_step(const engine_options& options, std::int32_t max_model_len) {
-  if (!options.pad_to_buckets.value_or(false)) return padded_limits{};
+// Reserves what padded steps may need; buckets that there is no room for are left out, with a warning. Rows
+// and batch sizes do not depend on the number of blocks, which is not known before the device has its memory.
+result<padded_limits> reserve_buckets(const engine_options& options, std::int32_t max_model_len,
+                                      executor& device, std::optional<std::int64_t>& too_many_rows) {
+  padded_limits holds;
+  if (!options.pad_to_buckets.value_or(device.fixed_shapes())) return holds;
   const bucket_dimension& blocks = options.bucketing.decode.blocks;
   const std::int32_t any = std::max({1, options.block_size, blocks.min.value_or(1), blocks.max.value_or(1)});
-  const auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, any));
+  auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, any));
   if (!plan) return tl::unexpected<error>(plan.error());
-  return largest_padded(*plan, options.max_num_batched_tokens, options.max_num_seqs);
+  const auto reserve = [&](const padded_limits& most) {
+    return device.reserve_steps(most.rows, most.sequences);
+  };
+  for (const buckets_left_out& each :
+       fit_buckets(*plan, options.max_num_batched_tokens, options.max_num_seqs, reserve, holds)) {
+    too_many_rows = each.rows;  // fewer each time
+    const std::string others =
+        each.count > 1 ? fmt::format(" and {} more of {} rows", each.count - 1, each.rows) : "";
+    spdlog::warn("{}{} left out: {}", each.first, others, each.why);
+  }
+  return holds;
 }
 
 }  // namespace
@@ -91,7 +119,81 @@ std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
   return ids;
 }
 
+namespace {
+
+// The device with its weights and all its memory: the phases of the start that come before the warm-up.
+struct started_device {
+  std::unique_ptr<executor> device;
+  padded_limits padded;
+  std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
+};
+
+result<started_device> start_device(const model_ptr& model, const engine_options& options,
+                                    const tokenizer& vocabulary, std::int32_t max_model_len) {
+  cpu_executor_options cpu;
+  cpu.limits = {.max_rows = options.max_num_batched_tokens,
+                .max_sequences = options.max_num_seqs,
+                .max_model_len = max_model_len,
+                .block_size = options.block_size,
+                .kv_cache_bytes = options.kv_cache_bytes};
+  cpu.memory_utilization = options.memory_utilization;
+  cpu.threads = options.threads;
+  cpu.kernel_path = options.kernel_path;
+  cpu.dtype = options.dtype;
+  cpu.kv_cache_dtype = options.kv_cache_dtype;
+  cpu.end_tokens = end_tokens(vocabulary);
+  auto device = load_cpu_executor(model, cpu);
+  if (!device) return tl::unexpected<error>(device.error());
+  spdlog::info("weights packed for {}", (*device)->kernel_path());
+
+  options.on_phase("profiling");
+  started_device out;
+  const auto padded = reserve_buckets(options, max_model_len, **device, out.too_many_rows);
+  if (!padded) return tl::unexpected<error>(padded.error());
+  const result<memory_profile> profile = (*device)->profile();
+  if (!profile) return tl::unexpected<error>(profile.error());
+  executor_limits largest = cpu.limits;
+  largest.max_rows = std::max(largest.max_rows, padded->rows);
+  largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
+  log_profile(largest, *profile);
+  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
+  log_kv_cache(options, *profile, (*device)->layout());
+  out.device = std::move(*device);
+  out.padded = *padded;
+  return out;
+}
+
+}  // namespace
+
+tuning_key tuning_key_of(executor& device, std::int32_t threads) {
+  tuning_key key;
+  key.cpu = kernels::cpu_model();
+  key.kernel_path = device.kernel_path();
+  key.threads = threads > 0 ? threads : usable_cores();
+  if (const step_plans* plans = device.plans()) key.shape = plans->shape();
+  return key;
+}
+
+bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesystem::path& file) {
+  if (file.empty() || device.plans() == nullptr) return false;
+  const result<tuned_plans> kept = read_tuning_file(file, key);
+  if (!kept) {
+    if (kept.error().code != error_code::not_found)
+      spdlog::warn("{}: plans are chosen anew", kept.error().message);
+    return false;
+  }
+  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
+  spdlog::info("tuning of {} row counts read from {}", kept->size(), file.string());
+  return true;
+}
+
 result<loaded_engine> load_engine(const engine_options& options) {
+  options.on_phase("device check");
+  const result<cpu_device> cpu = check_cpu_device(options.kernel_path, options.dtype, options.kv_cache_dtype);
+  if (!cpu) return tl::unexpected<error>(cpu.error());
+  spdlog::info("device: {}", describe(*cpu));
+
+  options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);
   const result<model_ptr> model = load_model(options.model_path);
   if (!model) return tl::unexpected<error>(model.error());
@@ -101,42 +203,30 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!chat) return tl::unexpected<error>(chat.error());
   const result<std::int32_t> length = context_length(options.max_model_len, (*model)->config.context_length);
   if (!length) return tl::unexpected<error>(length.error());
-
-  const executor_limits limits{.max_rows = options.max_num_batched_tokens,
-                               .max_sequences = options.max_num_seqs,
-                               .max_model_len = *length,
-                               .block_size = options.block_size,
-                               .kv_cache_bytes = options.kv_cache_bytes};
-  const result<padded_limits> padded = padded_step(options, *length);
-  if (!padded) return tl::unexpected<error>(padded.error());
-  cpu_executor_options cpu;
-  cpu.limits = limits;
-  cpu.limits.max_rows = std::max(limits.max_rows, padded->rows);
-  cpu.limits.max_sequences = std::max(limits.max_sequences, padded->sequences);
-  cpu.memory_utilization = options.memory_utilization;
-  cpu.threads = options.threads;
-  cpu.kernel_path = options.kernel_path;
-  cpu.kv_cache_dtype = options.kv_cache_dtype;
-  cpu.end_tokens = end_tokens(**vocabulary);
-  result<std::unique_ptr<executor>> device = make_cpu_executor(*model, cpu);
-  if (!device) return tl::unexpected<error>(device.error());
-  const kv_layout layout = (*device)->layout();
-  spdlog::info("weights packed for {}", (*device)->kernel_path());
-  log_kv_cache(layout);
+  result<started_device> started = start_device(*model, options, **vocabulary, *length);
+  if (!started) return tl::unexpected<error>(started.error());
+  const kv_layout layout = started->device->layout();
   const result<std::int32_t> max_model_len = context_in_cache(options, *length, layout);
   if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
 
   loaded_engine engine;
-  engine.device = std::move(*device);
+  engine.device = std::move(started->device);
   engine.vocabulary = std::move(*vocabulary);
   engine.chat = std::move(*chat);
   engine.name = std::filesystem::path(options.model_path).stem().string();
   engine.max_model_len = *max_model_len;
   engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
-  engine.padded = *padded;
+  engine.padded = started->padded;
   auto buckets = make_buckets(options.bucketing, sizes_of(options, *max_model_len, layout.num_blocks));
   if (!buckets) return tl::unexpected<error>(buckets.error());
+  if (started->too_many_rows) remove_from(*buckets, *started->too_many_rows);
   engine.buckets = std::move(*buckets);
+  engine.tuned_for = tuning_key_of(*engine.device, options.threads);
+  engine.tuning_file = options.tuning_file;
+  if (engine.tuning_file.empty() && !options.tuning_folder.empty())
+    engine.tuning_file = options.tuning_folder / tuning_file_name(engine.tuned_for);
+  engine.tune = options.tune && engine.device->plans() != nullptr &&
+                !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
   return engine;
 }
 

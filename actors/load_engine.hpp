@@ -2,6 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +13,7 @@
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
+#include "runtime/executor/tuning_file.hpp"
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
@@ -27,8 +30,16 @@ struct engine_options {
   double memory_utilization = 0;  // above 0: this share of the free memory in place of kv_cache_bytes
   std::int32_t threads = 0;       // of the executor; 0: one per core that the process may use
   std::string kernel_path = "auto";
+  std::string dtype = "auto";  // vLLM's words; the CPU takes auto alone
   bucketing_options bucketing;
+  // Whether the warm-up measures which plans run fastest. Those of earlier starts are read from, and those of
+  // this one kept in, a file or a folder that has one for each machine and model; neither: not kept.
+  bool tune = false;
+  std::filesystem::path tuning_file;
+  std::filesystem::path tuning_folder;
   std::optional<bool> pad_to_buckets;  // unset: where the device runs fixed shapes
+  // Hears which phase of the start begins: "device check", "weights", "profiling".
+  std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
 
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
@@ -42,11 +53,22 @@ struct loaded_engine {
   bool pad_to_buckets = false;
   // The largest step that the device takes, where that is more than the scheduler plans; else 0.
   padded_limits padded;
+  // Whether the device's plans are still to be chosen, what for, and where they are kept.
+  bool tune = false;
+  tuning_key tuned_for;
+  std::filesystem::path tuning_file;
 };
 
-// Repacks the weights and takes all memory; says in the log what it does. Errors: those of load_model,
-// load_tokenizer, chat_template::compile and make_cpu_executor; invalid_argument for a context beyond the
-// model's or the KV cache's.
+// Has `device` run by the plans that an earlier start has left in `file`. Whether there were any: no file, or
+// one of another machine or model, is none; what is wrong with the file is a warning in the log.
+bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesystem::path& file);
+// What the plans of this device are kept for.
+tuning_key tuning_key_of(executor& device, std::int32_t threads);
+
+// Checks the device, repacks the weights, runs the largest step and gives the KV cache its memory; says in
+// the log what it does. A bucket that steps would be padded to but that there is no room for is left out,
+// with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, chat_template::compile and
+// make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's.
 result<loaded_engine> load_engine(const engine_options& options);
 
 // The tokens that end a generation, ascending.

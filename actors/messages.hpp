@@ -157,6 +157,7 @@ struct warmed_up {
   std::int32_t item = 0;
   std::int64_t nanoseconds = 0;
   bool succeeded = true;
+  bool is_over = true;  // false: a plan is being chosen, and the same item is wanted again
 };
 // The supervisor's reminder to itself: look whether nothing runs and go on warming up.
 struct continue_warm_up {};
@@ -323,7 +324,7 @@ auto inspect(Inspector& f, warm_up& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, warmed_up& x) {
-  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds, x.succeeded);
+  return f(caf::meta::type_name("warmed_up"), x.item, x.nanoseconds, x.succeeded, x.is_over);
 }
 template <class Inspector>
 auto inspect(Inspector& f, continue_warm_up&) {

@@ -16,6 +16,8 @@ void model_runner_state::start(model_runner_parts parts) {
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts.buckets, block_size_);
   pad_to_buckets_ = parts.pad_to_buckets;
+  tuning_file_ = std::move(parts.tuning_file);
+  tuned_for_ = std::move(parts.tuned_for);
 }
 
 const device_batch* model_runner_state::forward(const step_batch& batch) try {
@@ -75,14 +77,45 @@ caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& requ
 }
 
 msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
+  if (task.item.phase == warm_up_phase::tuning) return tune(request, task);
   const auto begin = std::chrono::steady_clock::now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   return {request.item, took.count(), true};
 } catch (const std::exception& fault) {
   spdlog::error("warm-up: {}", fault.what());
+  tuner_.reset();
   leave_out(task.item);
   return {request.item, 0, false};
+}
+
+msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_up_task& task) {
+  step_plans* plans = device_->plans();
+  if (plans == nullptr) return {request.item, 0, true, true};
+  const std::int32_t rows = task.batch.num_rows();
+  if (!tuner_) tuner_.emplace(step_plans::candidates());
+  const step_plan_trial trial(*plans, *tuner_->next());
+  const auto begin = std::chrono::steady_clock::now();
+  run_warm_up(*device_, task);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  tuner_->took(took.count());
+  if (!tuner_->finished()) return {request.item, took.count(), true, false};
+  plans->use(rows, tuner_->best());
+  spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", rows, to_string(tuner_->best()),
+               tuner_->gain());
+  tuner_.reset();
+  if (task.item.number == task.item.count) keep_tuning();
+  return {request.item, took.count(), true, true};
+}
+
+void model_runner_state::keep_tuning() const {
+  if (tuning_file_.empty()) return;
+  const result<void> written = write_tuning_file(tuning_file_, tuned_for_, device_->plans()->chosen());
+  if (written) {
+    spdlog::info("tuning kept in {}", tuning_file_.string());
+  } else {
+    spdlog::warn("the tuning is not kept: {}", written.error().message);
+  }
 }
 
 void model_runner_state::leave_out(const warm_up_item& item) {

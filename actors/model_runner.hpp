@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,7 +12,9 @@
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/plan_tuner.hpp"
 #include "runtime/executor/token_feed.hpp"
+#include "runtime/executor/tuning_file.hpp"
 #include "runtime/executor/warm_up.hpp"
 
 namespace troupe {
@@ -21,6 +24,9 @@ struct model_runner_parts {
   bucket_plan buckets;
   bool pad_to_buckets = false;
   std::shared_ptr<metrics::engine_metrics> metrics;
+  // Where the plans are kept that the warm-up chooses; no path: nowhere.
+  std::filesystem::path tuning_file;
+  tuning_key tuned_for;
 };
 
 // A step is forward and then sampling. Where its masks are not there after the first, it is held, and so is
@@ -64,6 +70,10 @@ class model_runner_state {
   const device_batch& in_buckets(const device_batch& rows);
   void count(const step_placement& placement);
   void leave_out(const warm_up_item& item);
+  // One step by the plan whose turn it is; with the last one the choice is made and, after the last number of
+  // rows, kept.
+  msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);
+  void keep_tuning() const;
 
   model_runner_actor::base* self_;
   std::optional<held_step> held_;
@@ -76,6 +86,9 @@ class model_runner_state {
   bool pad_to_buckets_ = false;
   device_batch padded_;
   token_feed feed_;
+  std::filesystem::path tuning_file_;
+  tuning_key tuned_for_;
+  std::optional<plan_tuner> tuner_;  // of the item that is being tuned
 };
 
 model_runner_actor::behavior_type model_runner_behavior(

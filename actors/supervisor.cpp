@@ -73,8 +73,12 @@ company_roster_ptr supervisor_state::start() {
 }
 
 model_runner_actor supervisor_state::spawn_model_runner() {
-  model_runner_parts parts{std::exchange(parts_.device, nullptr), parts_.buckets, parts_.pad_to_buckets,
-                           parts_.tokenizer.metrics};
+  model_runner_parts parts{std::exchange(parts_.device, nullptr),
+                           parts_.buckets,
+                           parts_.pad_to_buckets,
+                           parts_.tokenizer.metrics,
+                           parts_.tuning_file,
+                           parts_.tuned_for};
   if (parts_.detach) return self_->spawn<caf::detached>(model_runner_behavior, std::move(parts));
   return self_->spawn(model_runner_behavior, std::move(parts));
 }

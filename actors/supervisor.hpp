@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "actors/tokenizer.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
+#include "runtime/executor/tuning_file.hpp"
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
 
@@ -32,6 +34,9 @@ struct supervisor_parts {
   bool pad_to_buckets = false;
   padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
   std::optional<warm_up_mode> warm_up;  // unset: full where the device runs fixed shapes, else lazy
+  bool tune = false;                    // the warm-up chooses the device's plans, and keeps them here:
+  std::filesystem::path tuning_file;
+  tuning_key tuned_for;
 };
 
 class supervisor_state {

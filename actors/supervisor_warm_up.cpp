@@ -27,7 +27,8 @@ void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes)
   const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes ? warm_up_mode::full : warm_up_mode::lazy);
   const bool every_bucket = fixed_shapes || mode == warm_up_mode::full;
   const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
-  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent), mode);
+  course_ = warm_up_course(
+      warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent, parts_.tune), mode);
   if (mode != warm_up_mode::skip)
     for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
   go_on_warming_up();
@@ -64,6 +65,7 @@ void supervisor_state::warm_up_item_now() {
 }
 
 void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
+  if (!done.is_over) return go_on_warming_up();
   course_.advance();
   const std::string line = describe(item, available_memory().value_or(0));
   if (!done.succeeded) {

@@ -44,6 +44,7 @@ struct bucketing_settings {
   std::optional<std::int32_t> decode_batch_bucket_limit;
 
   std::string warmup = "auto";
+  std::string tuning_file;  // empty: in the user's cache; "off": none
   bool skip_warmup = false;
   bool enforce_eager = false;
   std::string bucket_padding = "auto";

@@ -12,6 +12,10 @@ std::vector<option> model_options() {
                   "Name of the model in the API; empty: the file's name without quantisation and extension"),
       number_option("max_model_len", group::engine, &settings::max_model_len, 0, 1 << 24,
                     "Longest context, prompt and answer together, in tokens; 0: the model's own"),
+      text_option("dtype", group::engine, &settings::dtype,
+                  "Type to compute in; the CPU has one arithmetic (float32 activations, int8 products) and "
+                  "takes auto alone",
+                  {"auto", "half", "float16", "bfloat16", "float", "float32"}),
   };
 }
 

@@ -15,6 +15,7 @@ struct settings : bucketing_settings {
 
   // engine
   std::int32_t max_model_len = 0;  // 0: what the model was trained for
+  std::string dtype = "auto";
   std::int32_t max_num_seqs = 64;
   std::int32_t max_num_batched_tokens = 512;
   std::int32_t block_size = 16;

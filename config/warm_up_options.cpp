@@ -12,6 +12,10 @@ std::vector<option> warm_up_options() {
           "full: every bucket before the first request; lazy: one prefill and one decode, the rest while "
           "nothing runs; auto: lazy on the CPU",
           {"auto", "full", "lazy"}),
+      text_option(
+          "tuning_file", group::engine, &settings::tuning_file,
+          "File that keeps what the warm-up has found to run fastest, for the next start; empty: one for "
+          "each machine and model in $XDG_CACHE_HOME/troupe (~/.cache/troupe); off: nothing is tuned"),
       switch_option("skip_warmup", group::bucketing, &settings::skip_warmup, "Leave the warm-up out"),
       switch_option("enforce_eager", group::bucketing, &settings::enforce_eager,
                     "Run every step as it comes: no warm-up, no padding"),

@@ -14,6 +14,7 @@
 #include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
 #include "main/progress.hpp"
+#include "main/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
 
@@ -49,6 +50,7 @@ void print_json(const std::string& model, const benchmark_options& run, const be
   out["max_num_batched_tokens"] = run.max_num_batched_tokens;
   out["block_size"] = run.block_size;
   out["kv_cache_dtype"] = report.kv_cache_dtype;
+  out["tuned"] = report.tuned;
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
 }
@@ -78,9 +80,13 @@ int bench_offline(const bench_options& options) {
   benchmark_options run = options.run;
   run.threads = settings.threads > 0 ? settings.threads : usable_cores();
   run.kernel_path = settings.kernel_path;
+  run.dtype = settings.dtype;
   run.kv_cache_dtype = settings.kv_cache_dtype;
   run.block_size = settings.block_size;
   run.max_num_batched_tokens = settings.max_num_batched_tokens;
+  const tuning_place tuning = find_tuning(settings.tuning_file);
+  run.tuning_file = tuning.file;
+  run.tuning_folder = tuning.folder;
   progress_bar bar(on_terminal());
   const auto measured = run_offline_benchmark(
       *model, run, [&bar](const std::string& phase, std::int64_t done, std::int64_t total) {
@@ -100,7 +106,8 @@ int bench_offline(const bench_options& options) {
 
 void add_bench(CLI::App& app, command_body& chosen) {
   const auto options = std::make_shared<bench_options>();
-  CLI::App* bench = app.add_subcommand("bench", "Measure how fast this machine runs a model, and what the engine adds to it");
+  CLI::App* bench = app.add_subcommand(
+      "bench", "Measure how fast this machine runs a model, and what the engine adds to it");
   bench->require_subcommand(1);
   add_bench_scheduler(*bench, chosen);
   CLI::App* command = bench->add_subcommand("offline",

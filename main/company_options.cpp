@@ -5,6 +5,7 @@
 #include "main/bucketing_options.hpp"
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
+#include "main/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
 namespace troupe::cli {
@@ -63,6 +64,11 @@ company_options to_company_options(const config::settings& settings, const std::
   out.engine.memory_utilization = settings.memory_utilization;
   out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
   out.engine.kernel_path = settings.kernel_path;
+  out.engine.dtype = settings.dtype;
+  const tuning_place tuning = find_tuning(settings.tuning_file);
+  out.engine.tune = settings.tuning_file != "off";
+  out.engine.tuning_file = tuning.file;
+  out.engine.tuning_folder = tuning.folder;
   out.engine.bucketing = to_bucketing_options(settings);
   out.engine.pad_to_buckets = pad_of(settings);
   out.warm_up = warm_up_of(settings);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/load_engine.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace troupe::cli {
@@ -178,6 +179,21 @@ double quantile(std::vector<double> values, double p) {
   return values[index];
 }
 
+namespace {
+
+// Plans that a start of the service has kept for this machine and model; nothing is measured here.
+bool use_tuning(executor& device, const benchmark_options& options) {
+  const tuning_key key = tuning_key_of(device, options.threads);
+  const std::filesystem::path file =
+      options.tuning_folder.empty() ? options.tuning_file : options.tuning_folder / tuning_file_name(key);
+  const result<tuned_plans> kept = read_tuning_file(file, key);
+  if (!kept || kept->empty()) return false;
+  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
+  return true;
+}
+
+}  // namespace
+
 result<benchmark_report> run_offline_benchmark(const model_ptr& model, const benchmark_options& options,
                                                const benchmark_progress& progress) {
   const auto planned = make_plan(model->config, options);
@@ -188,9 +204,11 @@ result<benchmark_report> run_offline_benchmark(const model_ptr& model, const ben
   device_options.limits = planned->device;
   device_options.threads = options.threads;
   device_options.kernel_path = options.kernel_path;
+  device_options.dtype = options.dtype;
   device_options.kv_cache_dtype = options.kv_cache_dtype;
   auto device = make_cpu_executor(model, device_options);
   if (!device) return tl::unexpected(device.error());
+  report.tuned = use_tuning(**device, options);
   report.load_seconds = seconds_since(begin);
   report.kernel_path = (*device)->kernel_path();
   report.kv_cache_dtype = (*device)->layout().dtype;

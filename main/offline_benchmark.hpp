@@ -1,6 +1,7 @@
 // Prefill and decode rates of the engine alone: no actors, no sockets, no text.
 #pragma once
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -18,7 +19,10 @@ struct benchmark_options {
   std::int32_t block_size = 16;
   std::int32_t threads = 0;
   std::string kernel_path = "auto";
+  std::string dtype = "auto";
   std::string kv_cache_dtype = "auto";
+  std::filesystem::path tuning_file;  // or the folder that has one for each machine and model; empty: untuned
+  std::filesystem::path tuning_folder;
   std::uint64_t seed = 0;
 };
 
@@ -32,6 +36,7 @@ struct benchmark_report {
   double step_ms_p99 = 0;
   std::string kernel_path;
   std::string kv_cache_dtype;
+  bool tuned = false;  // by a file of an earlier start of the service
 
   double prefill_rate() const {
     return prefill_seconds > 0 ? static_cast<double>(prefill_tokens) / prefill_seconds : 0;

@@ -65,6 +65,14 @@ tl::expected<void, int> open_gateways(company& served, const config::settings& s
   return {};
 }
 
+// The phases before the warm-up, on a terminal with a bar.
+result<loaded_engine> load_with_progress(engine_options options) {
+  progress_bar bar(on_terminal());
+  std::int64_t phase = 0;
+  options.on_phase = [&](const std::string& name) { bar.update(phase++, 3, name); };
+  return load_engine(options);
+}
+
 // A bar on a terminal; elsewhere the log has a line per item.
 result<void> wait_ready(company& served) {
   if (!on_terminal()) return served.wait_ready();
@@ -126,7 +134,7 @@ int serve(const config::setting_sources& sources) {
   if (const auto checked = check_ports(settings); !checked) return checked.error();
 
   company_options options = to_company_options(settings, *path);
-  auto engine = load_engine(options.engine);
+  auto engine = load_with_progress(options.engine);
   if (!engine) return report(engine.error());
   log_engine(options, *engine);
   options.loaded = std::move(*engine);

@@ -4,9 +4,25 @@
 
 namespace troupe {
 
+namespace {
+
+std::size_t groups_of(std::int32_t inputs) { return (static_cast<std::size_t>(inputs) + 31) / 32; }
+
+std::size_t blocks_of(std::int32_t rows) {
+  return (static_cast<std::size_t>(rows) + kernels::row_block - 1) / kernels::row_block;
+}
+
+}  // namespace
+
+std::size_t activation_buffer::bytes_for(std::int32_t rows, std::int32_t inputs) {
+  const std::size_t groups = groups_of(inputs);
+  return static_cast<std::size_t>(rows) * groups * 32 * sizeof(float) +
+         blocks_of(rows) * groups * kernels::row_block * sizeof(kernels::quantized_group);
+}
+
 activation_buffer::activation_buffer(std::int32_t rows, std::int32_t inputs) {
-  const std::size_t groups = (static_cast<std::size_t>(inputs) + 31) / 32;
-  const std::size_t blocks = (static_cast<std::size_t>(rows) + kernels::row_block - 1) / kernels::row_block;
+  const std::size_t groups = groups_of(inputs);
+  const std::size_t blocks = blocks_of(rows);
   values_.resize(static_cast<std::size_t>(rows) * groups * 32);
   groups_.resize(blocks * groups * kernels::row_block);
   rows_ = {values_.data(), groups * 32, groups_.data(), groups};

@@ -12,6 +12,11 @@ class activation_buffer {
  public:
   // Room for `rows` rows of up to `inputs` values.
   activation_buffer(std::int32_t rows, std::int32_t inputs);
+  activation_buffer(activation_buffer&&) = default;
+  activation_buffer& operator=(activation_buffer&&) = default;
+
+  // The bytes of such a buffer.
+  static std::size_t bytes_for(std::int32_t rows, std::int32_t inputs);
 
   // Fills row `row` with `values` [linear.inputs], normalised where `norm` is not null, in the forms that
   // `linear` reads.

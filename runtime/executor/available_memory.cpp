@@ -1,5 +1,7 @@
 #include "runtime/executor/available_memory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <fstream>
@@ -65,6 +67,15 @@ result<std::uint64_t> available_memory(const fs::path& root) {
     if (const auto left = left_in(group)) bytes = std::min(bytes, *left);
   }
   return bytes;
+}
+
+std::uint64_t resident_memory(const fs::path& root) {
+  std::ifstream statm(root / "proc/self/statm");
+  std::uint64_t size = 0;
+  std::uint64_t resident = 0;
+  std::uint64_t shared = 0;
+  if (!(statm >> size >> resident >> shared)) return 0;
+  return (resident - std::min(resident, shared)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace troupe

@@ -12,4 +12,7 @@ namespace troupe {
 // `root` stands for "/". Errors: io_error where the kernel does not say.
 result<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
+// Bytes of memory that this process holds and that no file stands behind; 0 where the kernel does not say.
+std::uint64_t resident_memory(const std::filesystem::path& root = "/");
+
 }  // namespace troupe

@@ -1,8 +1,11 @@
 #include "runtime/executor/decoder.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -19,47 +22,79 @@ std::int32_t widest_input(const model_config& config) {
   return std::max({config.hidden_size, config.num_heads * config.head_dim, config.intermediate_size});
 }
 
+std::string shape_of(const fused_linear& linear) {
+  std::string text = fmt::format(" {}:", linear.inputs);
+  for (const kernels::packed_matrix& part : linear.parts)
+    text += fmt::format("{}x{},", part.outputs, static_cast<std::int32_t>(part.kind));
+  return text;
+}
+
+// What a plan was measured for: sizes and kinds of all matrices, heads, how K and V are kept.
+std::string shape_of(const model_config& config, const packed_model& weights, const kv_layout& kv) {
+  std::string text = fmt::format("heads {}/{}x{} kv {}x{} layers {}", config.num_heads, config.num_kv_heads,
+                                 config.head_dim, kv.dtype, kv.block_size, config.num_layers);
+  for (const packed_layer& layer : weights.layers)
+    for (const fused_linear* linear : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down})
+      text += shape_of(*linear);
+  return text + shape_of(weights.head);
+}
+
 }  // namespace
 
 decoder::decoder(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
-                 thread_team& team, const executor_limits& limits)
+                 thread_team& team, std::int32_t block_size)
     : source_(std::move(source)),
       config_(source_->config),
       weights_(std::move(weights)),
       pool_(std::move(pool)),
       kernels_(kernels),
       team_(team),
-      attention_(kernels, config_, limits, team.size()),
+      attention_(kernels, config_, block_size, team.size()),
+      plans_(shape_of(config_, weights_, pool_.layout())),
       hidden_width_(padded(config_.hidden_size)),
       qkv_width_(padded(weights_.layers.front().qkv.width)),
       attention_width_(padded(config_.num_heads * config_.head_dim)),
       gate_width_(padded(weights_.layers.front().gate_up.width)),
       logits_width_(padded(config_.vocab_size)),
-      shared_(std::max(limits.max_rows, head_rows), widest_input(config_)) {
-  const auto rows = static_cast<std::size_t>(limits.max_rows);
-  const auto pairs = static_cast<std::size_t>(config_.rope_dim / 2);
-  hidden_.resize(rows * hidden_width_);
-  qkv_.resize(rows * qkv_width_);
-  attended_.resize(rows * attention_width_);
-  gate_.resize(rows * gate_width_);
-  cosines_.resize(rows * pairs);
-  sines_.resize(rows * pairs);
+      shared_(0, 0) {
   logits_.resize(static_cast<std::size_t>(head_rows) * logits_width_);
   own_.reserve(static_cast<std::size_t>(team.size()));
   for (std::int32_t i = 0; i < team.size(); ++i)
     own_.emplace_back(rows_prepared_alone, widest_input(config_));
 }
 
-void decoder::forward(const device_batch& batch) {
-  for (const block_copy& copy : batch.copies) pool_.copy_block(copy.from, copy.to);
-  attention_.plan(batch);
-  team_.run([&](std::int32_t member) { run_member(member, batch); });
+std::size_t decoder::bytes_for(std::int32_t rows) const {
+  const auto pairs = static_cast<std::size_t>(config_.rope_dim / 2);
+  const std::size_t floats = hidden_width_ + qkv_width_ + attention_width_ + gate_width_ + 2 * pairs;
+  return static_cast<std::size_t>(rows) * floats * sizeof(float) +
+         activation_buffer::bytes_for(std::max(rows, head_rows), widest_input(config_));
 }
 
-void decoder::run_member(std::int32_t member, const device_batch& batch) {
+void decoder::reserve(std::int32_t max_rows, std::int32_t sequences) {
+  const auto rows = static_cast<std::size_t>(max_rows);
+  const auto pairs = static_cast<std::size_t>(config_.rope_dim / 2);
+  attention_.reserve(sequences);
+  activation_buffer shared(std::max(max_rows, head_rows), widest_input(config_));
+  hidden_.resize(rows * hidden_width_);
+  qkv_.resize(rows * qkv_width_);
+  attended_.resize(rows * attention_width_);
+  gate_.resize(rows * gate_width_);
+  cosines_.resize(rows * pairs);
+  sines_.resize(rows * pairs);
+  shared_ = std::move(shared);
+}
+
+void decoder::forward(const device_batch& batch, std::int32_t layers) {
+  for (const block_copy& copy : batch.copies) pool_.copy_block(copy.from, copy.to);
+  plan_ = plans_.of(batch.num_rows());
+  attention_.plan(batch);
+  team_.run([&](std::int32_t member) { run_member(member, batch, layers); });
+}
+
+void decoder::run_member(std::int32_t member, const device_batch& batch, std::int32_t layers) {
   embed(batch);
   team_.barrier();
-  for (std::int32_t layer = 0; layer < config_.num_layers; ++layer) run_layer(member, batch, layer);
+  for (std::int32_t layer = 0; layer < layers; ++layer) run_layer(member, batch, layer);
 }
 
 void decoder::embed(const device_batch& batch) {
@@ -128,9 +163,8 @@ const kernels::activation_rows& decoder::prepare(std::int32_t member, const fuse
   return shared_.rows();
 }
 
-// A few claims per member and phase: even shares without many visits to the shared counter.
 std::int32_t decoder::panels_at_once(std::int32_t panels) const {
-  return std::max(1, panels / (team_.size() * 4));
+  return std::max(1, panels / (team_.size() * plan_.items_per_member));
 }
 
 void decoder::multiply(const fused_linear& linear, const kernels::activation_rows& input, std::int32_t rows,

@@ -2,7 +2,9 @@
 // barriers: norm + QKV | rotation + KV write | attention | output + residual | norm + gate + up + SiLU | down
 // + residual.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "kernels/kernel_table.hpp"
@@ -12,6 +14,7 @@
 #include "runtime/executor/kv_pool.hpp"
 #include "runtime/executor/packed_model.hpp"
 #include "runtime/executor/paged_attention.hpp"
+#include "runtime/executor/step_plan.hpp"
 #include "runtime/executor/thread_team.hpp"
 #include "runtime/model/model.hpp"
 
@@ -19,18 +22,31 @@ namespace troupe {
 
 class decoder {
  public:
-  // Takes all memory that a step needs. `kernels` and `team` outlive it.
+  // Has no room for rows yet. `kernels` and `team` outlive it.
   decoder(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
-          thread_team& team, const executor_limits& limits);
+          thread_team& team, std::int32_t block_size);
+
+  // Takes all memory that steps of so many rows and sequences need. Throws std::bad_alloc.
+  void reserve(std::int32_t rows, std::int32_t sequences);
+  // The bytes that reserve() takes.
+  std::size_t bytes_for(std::int32_t rows) const;
+  std::size_t weight_bytes() const { return weights_.memory.size(); }
+
+  step_plans& plans() { return plans_; }
 
   const kv_layout& layout() const { return pool_.layout(); }
+  void replace_pool(kv_pool pool) { pool_ = std::move(pool); }
 
   // Runs the batch's rows through all layers; hidden states stay until the next call.
-  void forward(const device_batch& batch);
+  void forward(const device_batch& batch) { forward(batch, config_.num_layers); }
+  // The same through the first `layers`; all layers use the same memory.
+  void forward(const device_batch& batch, std::int32_t layers);
 
   // Hidden states without a forward pass. Throws std::invalid_argument for more rows than a step may have.
   void load_dummy_hidden_states(std::int32_t rows);
 
+  // Before compute_logits(), once a step: by the plan for so many rows.
+  void plan_logits(std::int32_t rows) { plan_ = plans_.of(rows); }
   // Inside a task of the team, by every member: logits of `count` rows of the last forward pass, named by
   // `rows`, into logits(0 .. count). Ends with a barrier. count <= head_rows.
   void compute_logits(std::int32_t member, const std::int32_t* rows, std::int32_t count);
@@ -41,7 +57,7 @@ class decoder {
   static constexpr std::int32_t head_rows = 32;  // rows of logits held at once
 
  private:
-  void run_member(std::int32_t member, const device_batch& batch);
+  void run_member(std::int32_t member, const device_batch& batch, std::int32_t layers);
   void embed(const device_batch& batch);
   void run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer);
   void rotate_and_store(const device_batch& batch, const packed_layer& weights, std::int32_t layer);
@@ -62,6 +78,9 @@ class decoder {
   const kernels::kernel_table& kernels_;
   thread_team& team_;
   paged_attention attention_;
+
+  step_plans plans_;
+  step_plan plan_;  // of the phase that runs
 
   std::size_t hidden_width_;
   std::size_t qkv_width_;

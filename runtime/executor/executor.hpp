@@ -6,9 +6,12 @@
 #include <string>
 
 #include "runtime/executor/device_batch.hpp"
+#include "runtime/result.hpp"
 #include "runtime/step_masks.hpp"
 
 namespace troupe {
+
+class step_plans;
 
 // KV memory: one pool of num_blocks blocks of block_size tokens, all layers together.
 struct kv_layout {
@@ -30,12 +33,30 @@ struct executor_limits {
   std::size_t kv_cache_bytes = 0;  // the pool's size; num_blocks follows from it
 };
 
+// What the device's memory went to before the KV cache takes its part.
+struct memory_profile {
+  std::size_t weights = 0;      // bytes
+  std::size_t activations = 0;  // bytes that the largest step took beside the weights, measured
+  std::uint64_t available = 0;  // bytes that are left
+};
+
 // One thread at a time. A step is forward() then sample(). Throws std::exception only for faults of its own:
 // a batch that the scheduler made is always within the limits.
 class executor {
  public:
   virtual ~executor() = default;
   virtual kv_layout layout() const = 0;
+
+  // The start, in this order and before the first step: reserve_steps() as often as somebody asks, profile(),
+  // take_kv_cache(). What a device has no need of does nothing.
+  // Room for steps of so many rows and sequences. Errors: resource_exhausted, unsupported; what there was
+  // stays.
+  virtual result<void> reserve_steps(std::int32_t /*rows*/, std::int32_t /*sequences*/) { return {}; }
+  // Runs the largest step that has been reserved, without a KV cache. Errors: resource_exhausted.
+  virtual result<memory_profile> profile() { return memory_profile{}; }
+  // layout() is true from here on. Errors: invalid_argument, resource_exhausted.
+  virtual result<void> take_kv_cache() { return {}; }
+
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
   // states of the rows to sample.
   virtual void forward(const device_batch& batch) = 0;
@@ -46,6 +67,8 @@ class executor {
   virtual bool fixed_shapes() const { return false; }
   // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows).
   virtual void load_dummy_hidden_states(std::int32_t) {}
+  // How its steps are cut into work, to be chosen by measuring; nullptr where there is nothing to choose.
+  virtual step_plans* plans() { return nullptr; }
   // Returns when the device has done all it was asked for.
   virtual void synchronize() {}
   // The arithmetic in use, for logs and measurements: "avx512vnni", "avx2", "reference", "null".

@@ -8,8 +8,8 @@
 
 namespace troupe {
 
-result<kv_pool> kv_pool::create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,
-                                std::size_t bytes) {
+result<kv_pool> kv_pool::describe(const model_config& config, kernels::kv_dtype dtype,
+                                  std::int32_t block_size) {
   const bool divides = block_size > 0 && kernels::tile_tokens % block_size == 0;
   if (!divides && (block_size <= 0 || block_size % kernels::tile_tokens != 0 || block_size > 4096)) {
     return fail(error_code::invalid_argument,
@@ -35,23 +35,45 @@ result<kv_pool> kv_pool::create(const model_config& config, kernels::kv_dtype dt
     return fail(error_code::resource_exhausted, "a KV block is larger than the address space");
   }
   pool.layout_.bytes_per_block = pool.stride_ / shared;
-  const std::size_t blocks = bytes / pool.stride_ * shared;
+  pool.layout_.block_size = block_size;
+  return pool;
+}
+
+result<kv_pool> kv_pool::create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,
+                                std::size_t bytes) {
+  result<kv_pool> pool = describe(config, dtype, block_size);
+  if (!pool) return pool;
+  const auto shared = static_cast<std::size_t>(pool->blocks_per_tile_);
+  const std::size_t blocks = bytes / pool->stride_ * shared;
   if (blocks == 0) {
     return fail(
         error_code::resource_exhausted,
-        fmt::format("the KV memory holds no block: {} bytes given, {} bytes a block", bytes, pool.stride_));
+        fmt::format("the KV memory holds no block: {} bytes given, {} bytes a block", bytes, pool->stride_));
   }
   // Slots are 32-bit numbers, those of the scratch block too.
   const auto most =
       static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max() / block_size) / shared * shared -
       shared;
-  pool.layout_.block_size = block_size;
-  pool.layout_.num_blocks = static_cast<std::int32_t>(std::min(blocks, most));
-  auto memory = page_memory::allocate(
-      (static_cast<std::size_t>(pool.layout_.num_blocks) / shared + 1) * pool.stride_, true);
-  if (!memory) return tl::unexpected(memory.error());
-  pool.memory_ = std::move(*memory);
+  if (auto got = pool->allocate(static_cast<std::int32_t>(std::min(blocks, most))); !got)
+    return tl::unexpected(got.error());
   return pool;
+}
+
+result<kv_pool> kv_pool::create_scratch(const model_config& config, kernels::kv_dtype dtype,
+                                        std::int32_t block_size) {
+  result<kv_pool> pool = describe(config, dtype, block_size);
+  if (!pool) return pool;
+  if (auto got = pool->allocate(0); !got) return tl::unexpected(got.error());
+  return pool;
+}
+
+result<void> kv_pool::allocate(std::int32_t num_blocks) {
+  layout_.num_blocks = num_blocks;
+  const std::size_t strides = static_cast<std::size_t>(num_blocks / blocks_per_tile_) + 1;
+  auto memory = page_memory::allocate(strides * stride_, true);
+  if (!memory) return tl::unexpected(memory.error());
+  memory_ = std::move(*memory);
+  return {};
 }
 
 void kv_pool::copy_block(std::int32_t from, std::int32_t to) {

@@ -26,6 +26,9 @@ class kv_pool {
   // resource_exhausted (not even one block).
   static result<kv_pool> create(const model_config& config, kernels::kv_dtype dtype, std::int32_t block_size,
                                 std::size_t bytes);
+  // The scratch block alone. Errors: as create().
+  static result<kv_pool> create_scratch(const model_config& config, kernels::kv_dtype dtype,
+                                        std::int32_t block_size);
 
   const kv_layout& layout() const { return layout_; }
   kernels::kv_dtype dtype() const { return dtype_; }
@@ -47,6 +50,9 @@ class kv_pool {
   }
 
  private:
+  static result<kv_pool> describe(const model_config& config, kernels::kv_dtype dtype,
+                                  std::int32_t block_size);
+  result<void> allocate(std::int32_t num_blocks);
   void copy_places(std::int32_t from, std::int32_t to);
 
   kv_layout layout_;

@@ -9,19 +9,18 @@ using kernels::stretch_tokens;
 using kernels::tile_tokens;
 
 paged_attention::paged_attention(const kernels::kernel_table& kernels, const model_config& config,
-                                 const executor_limits& limits, std::int32_t threads)
+                                 std::int32_t block_size, std::int32_t threads)
     : kernels_(kernels),
       num_kv_heads_(config.num_kv_heads),
       group_(config.num_heads / config.num_kv_heads),
       head_dim_(config.head_dim) {
-  item_begin_.reserve(static_cast<std::size_t>(limits.max_sequences) + 1);
   scratch_.resize(static_cast<std::size_t>(threads));
   for (scratch& space : scratch_) {
     space.scores.resize(static_cast<std::size_t>(max_attend_queries) * stretch_tokens);
     space.outputs.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
     space.partial.resize(static_cast<std::size_t>(max_attend_queries * head_dim_));
     // f16 is the larger of the types.
-    if (limits.block_size < tile_tokens) {
+    if (block_size < tile_tokens) {
       space.gathered.resize(kernels::stretch_tiles * kernels::tile_bytes(kernels::kv_dtype::f16, head_dim_));
     }
     space.codes.resize(static_cast<std::size_t>(max_attend_queries * kernels::code_stride(head_dim_)));

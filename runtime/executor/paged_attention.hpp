@@ -14,9 +14,11 @@ namespace troupe {
 
 class paged_attention {
  public:
-  // Work space is taken here, for steps of up to `limits`.
-  paged_attention(const kernels::kernel_table& kernels, const model_config& config,
-                  const executor_limits& limits, std::int32_t threads);
+  // `threads` members take part; each has its work space from the start.
+  paged_attention(const kernels::kernel_table& kernels, const model_config& config, std::int32_t block_size,
+                  std::int32_t threads);
+  // Room for steps of so many sequences.
+  void reserve(std::int32_t sequences) { item_begin_.reserve(static_cast<std::size_t>(sequences) + 1); }
 
   // Divides the batch into work items; call once a step, before the team starts.
   void plan(const device_batch& batch);

@@ -82,7 +82,8 @@ void decode(benchmark::State& state, const kernels::kernel_table* kernels, kerne
   const std::vector<float> queries(static_cast<std::size_t>(batch) * 9 * 64, 0.02F);
   std::vector<float> out(queries.size());
   thread_team team(threads);
-  paged_attention attention(*kernels, config, {.max_rows = batch, .max_sequences = batch}, threads);
+  paged_attention attention(*kernels, config, block_size, threads);
+  attention.reserve(batch);
   attention.plan(step);
   for (auto _ : state) {
     team.run([&](std::int32_t member) {

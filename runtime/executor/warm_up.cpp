@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "runtime/executor/sampler_warm_up.hpp"
@@ -117,6 +118,27 @@ void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unifi
   number(items, begin);
 }
 
+// One step for each number of rows; of a decode where decodes have so many.
+void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& limits) {
+  std::map<std::int64_t, bucket, std::greater<>> shapes;
+  for (const warm_up_item& item : items) {
+    const std::int64_t rows = std::min<std::int64_t>(
+        item.phase == warm_up_phase::unified ? rows_of(item.unified) : rows_of(item.shape), limits.max_rows);
+    if (item.phase == warm_up_phase::decode) {
+      shapes[rows] = item.shape;
+    } else {
+      shapes.emplace(rows, bucket{1, static_cast<std::int32_t>(rows), 0});
+    }
+  }
+  const std::size_t begin = items.size();
+  for (const auto& [rows, shape] : shapes) {
+    warm_up_item& item = items.emplace_back();
+    item.phase = warm_up_phase::tuning;
+    item.shape = shape;
+  }
+  number(items, begin);
+}
+
 void add_sampler_phase(std::vector<warm_up_item>& items, const std::vector<std::int32_t>& sizes) {
   const std::size_t begin = items.size();
   for (const std::int32_t size : sizes) {
@@ -135,6 +157,8 @@ const char* phase_name(warm_up_phase phase) {
       return "Decode";
     case warm_up_phase::unified:
       return "Unified CFG";
+    case warm_up_phase::tuning:
+      return "Tuning";
     case warm_up_phase::sampler:
       return "Sampler";
   }
@@ -145,6 +169,7 @@ std::string shape_text(const warm_up_item& item) {
   switch (item.phase) {
     case warm_up_phase::prompt:
     case warm_up_phase::decode:
+    case warm_up_phase::tuning:
       return fmt::format("batch:{} query:{} blocks:{}", item.shape.batch, item.shape.query,
                          item.shape.blocks);
     case warm_up_phase::unified:
@@ -160,7 +185,7 @@ std::string shape_text(const warm_up_item& item) {
 }  // namespace
 
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
-                                        std::int32_t block_size, warm_up_extent extent) {
+                                        std::int32_t block_size, warm_up_extent extent, bool tune) {
   std::vector<warm_up_item> items;
   if (plan.strategy == bucketing_strategy::unified) {
     add_unified_phase(items, plan.unified, extent);
@@ -173,6 +198,7 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
     add_phase(items, warm_up_phase::decode, plan.decode, extent);
   }
+  if (tune) add_tuning_phase(items, limits);
   add_sampler_phase(items, sampler_batch_sizes(plan, limits.max_rows));
   return items;
 }
@@ -181,8 +207,10 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
                            std::int32_t vocab_size) {
   scratch_builder batch(layout, limits, vocab_size);
   const std::int64_t context = std::int64_t{item.shape.blocks} * layout.block_size;
-  switch (item.phase) {
+  const bool is_decode = item.phase == warm_up_phase::tuning && item.shape.query == 1;
+  switch (is_decode ? warm_up_phase::decode : item.phase) {
     case warm_up_phase::prompt:
+    case warm_up_phase::tuning:
       for (std::int32_t i = 0; i < item.shape.batch; ++i) batch.add_sequence(context, item.shape.query);
       break;
     case warm_up_phase::decode:  // its own row is in the last of its blocks
@@ -196,6 +224,17 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
       break;
   }
   return batch.finish();
+}
+
+device_batch profiling_batch(const kv_layout& layout, const executor_limits& limits,
+                             std::int32_t vocab_size) {
+  scratch_builder batch(layout, limits, vocab_size);
+  add_unified(batch, {.query = limits.max_rows}, layout, limits);
+  device_batch out = batch.finish();
+  auto random = std::make_shared<sampling_params>();
+  random->top_p = 0.9F;
+  for (sample_row& sample : out.samples) sample.sampling = random;
+  return out;
 }
 
 std::string describe(const warm_up_item& item, std::uint64_t free_bytes) {

@@ -14,12 +14,12 @@
 
 namespace troupe {
 
-enum class warm_up_phase { prompt, decode, unified, sampler };
+enum class warm_up_phase { prompt, decode, unified, tuning, sampler };
 
-// One scratch step, or one batch size of the sampler.
+// One scratch step, one batch size of the sampler, or the choice of a plan for steps of some number of rows.
 struct warm_up_item {
   warm_up_phase phase = warm_up_phase::prompt;
-  bucket shape = {};               // prompt, decode
+  bucket shape = {};               // prompt, decode; tuning: the step that is timed
   unified_bucket unified = {};     // unified
   std::int32_t sampler_batch = 0;  // sampler
   std::int32_t number = 1;         // of its phase, from 1 ...
@@ -32,16 +32,21 @@ struct warm_up_item {
 // since steps of equally many rows run the same code.
 enum class warm_up_extent { every_bucket, every_row_count };
 
-// The largest first, phase by phase: prompts, decodes (or unified), sampler; the sampler's batch sizes are 0,
+// The largest first, phase by phase: prompts, decodes (or unified), where `tune` says so the plans for every
+// number of rows that these have, sampler; the sampler's batch sizes are 0,
 // 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets one prefill of
 // max_rows and one decode of max_sequences.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
-                                        std::int32_t block_size, warm_up_extent extent);
+                                        std::int32_t block_size, warm_up_extent extent, bool tune = false);
 
 // The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
 // What a step can never be (beyond the limits or the longest context) is cut to what it can.
 device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
                            std::int32_t vocab_size);
+
+// The largest step there can be: as many rows as the limits allow, over as many sequences, each sampled at
+// random.
+device_batch profiling_batch(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size);
 
 // "[Warmup][Prompt][1/36] batch:1 query:1024 blocks:0 free_mem:11.16 GiB",
 // "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) free_mem:...".

@@ -265,6 +265,40 @@ TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
   expect_idle(*company);
 }
 
+TEST_F(CompanyOnThreads, TunesOnceAndGivesTheSameTokensWithAndWithoutIt) {
+  const temporary_file place("");
+  struct outcome {
+    std::ptrdiff_t tuned = 0;  // row counts
+    std::vector<token_id> tokens;
+  };
+  const auto outcome_of = [&](warm_up_mode mode, bool tune) {
+    company_options with = options();
+    with.warm_up = mode;
+    with.engine.tune = tune;
+    with.engine.tuning_file = place.path();
+    const auto company = company::start(with);
+    outcome out;
+    EXPECT_TRUE((*company)->wait_ready([&](const warm_up_progress& item) {
+      if (item.what.starts_with("Tuning")) ++out.tuned;
+    }));
+    waiting_client client;
+    (*company)->port().generate(request(1, 20), client.sink());
+    client.wait_end();
+    out.tokens = client.tokens();
+    return out;
+  };
+  const outcome skipped = outcome_of(warm_up_mode::skip, true);
+  const outcome untuned = outcome_of(warm_up_mode::full, false);
+  const outcome first = outcome_of(warm_up_mode::full, true);
+  const outcome second = outcome_of(warm_up_mode::full, true);
+  EXPECT_EQ(skipped.tuned, 0);
+  EXPECT_EQ(untuned.tuned, 0);
+  EXPECT_GT(first.tuned, 1);
+  EXPECT_EQ(second.tuned, 0) << "the first start's file is read";
+  EXPECT_EQ(skipped.tokens.size(), 20U);
+  for (const outcome& each : {untuned, first, second}) EXPECT_EQ(each.tokens, skipped.tokens);
+}
+
 TEST_F(CompanyOnThreads, WorksInsideAForeignActorSystem) {
   caf::actor_system_config config;
   configure(config, "stealing", 2);

@@ -1,9 +1,14 @@
 #include "actors/load_engine.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
+#include "runtime/executor/step_plan.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -67,6 +72,70 @@ TEST_F(LoadEngine, MoreKvMemoryThanTheMachineHasIsRefused) {
   const auto loaded = load_engine(large);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().param, "kv_cache_memory");
+}
+
+// A bucket that no machine holds, one that every machine does, and a decode.
+TEST_F(LoadEngine, ABucketThatMemoryDoesNotHoldIsLeftOutAndTheStartGoesOn) {
+  const test::temporary_file buckets("(1, 16777216, 0)\n(1, 32, 0)\n(2, 1, 4)\n");
+  engine_options padded = options();
+  padded.bucketing.from_file = buckets.path();
+  padded.pad_to_buckets = true;
+  const auto loaded = load_engine(padded);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->buckets.prompt, (std::vector<bucket>{{1, 32, 0}}));
+  EXPECT_EQ(loaded->buckets.decode, (std::vector<bucket>{{2, 1, 4}}));
+  EXPECT_GE(loaded->padded.rows, 64 + 4);
+  EXPECT_LT(loaded->padded.rows, 1 << 20);
+}
+
+TEST_F(LoadEngine, ABucketThatNoStepIsPaddedToIsLeftInPlace) {
+  const test::temporary_file buckets("(1, 16777216, 0)\n(1, 32, 0)\n");
+  engine_options unpadded = options();
+  unpadded.bucketing.from_file = buckets.path();
+  const auto loaded = load_engine(unpadded);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->buckets.prompt.size(), 2U);
+}
+
+TEST_F(LoadEngine, GoesThroughItsPhasesInOrder) {
+  std::vector<std::string> phases;
+  engine_options watched = options();
+  watched.on_phase = [&](const std::string& phase) { phases.push_back(phase); };
+  ASSERT_TRUE(load_engine(watched));
+  EXPECT_EQ(phases, (std::vector<std::string>{"device check", "weights", "profiling"}));
+}
+
+TEST_F(LoadEngine, ATypeThatTheCpuDoesNotComputeInIsRefusedBeforeTheModelIsRead) {
+  engine_options other = options();
+  other.model_path = "/nowhere";
+  other.dtype = "bfloat16";
+  const auto loaded = load_engine(other);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().param, "dtype");
+}
+
+TEST_F(LoadEngine, TunesUnlessAnEarlierStartHasLeftItsPlans) {
+  const auto folder = std::filesystem::temp_directory_path() / ("troupe_load_" + std::to_string(::getpid()));
+  engine_options kept = options();
+  EXPECT_FALSE(load_engine(kept)->tune);
+  kept.tune = true;
+  EXPECT_TRUE(load_engine(kept)->tune);
+  kept.tuning_folder = folder;
+  const auto first = load_engine(kept);
+  EXPECT_TRUE(first->tune);
+  EXPECT_EQ(first->tuning_file.parent_path(), folder);
+  ASSERT_TRUE(write_tuning_file(first->tuning_file, first->tuned_for, {{4, {2}}, {64, {8}}}));
+  const auto second = load_engine(kept);
+  EXPECT_FALSE(second->tune);
+  EXPECT_EQ(second->device->plans()->of(4).items_per_member, 2);
+  EXPECT_EQ(second->device->plans()->of(5).items_per_member, 8);
+  std::ofstream(first->tuning_file) << "damaged";
+  const auto third = load_engine(kept);
+  EXPECT_TRUE(third->tune);
+  EXPECT_EQ(third->device->plans()->of(4), step_plan{});
+  kept.threads = 2;
+  EXPECT_NE(load_engine(kept)->tuning_file, first->tuning_file) << "another number of threads";
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

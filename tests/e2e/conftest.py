@@ -4,12 +4,17 @@ import pathlib
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+
+# What the programs under test keep between their starts is not the user's.
+CACHE = tempfile.TemporaryDirectory(prefix="troupe-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("TROUPE_BINARY", str(ROOT / "build" / "troupe"))
@@ -31,7 +36,9 @@ class Service:
         self.log_path = log_path
         command = [BINARY, "serve", "--model", str(MODEL), "--port", str(self.port), "--tcp-port", str(self.tcp_port)]
         with open(log_path, "wb") as log:
-            self.process = subprocess.Popen(command + list(flags), stdout=log, stderr=log)
+            # Tests that tune say so.
+            environment = {"TROUPE_TUNING_FILE": "off", **os.environ}
+            self.process = subprocess.Popen(command + list(flags), stdout=log, stderr=log, env=environment)
 
     def __enter__(self):
         self.wait_until(lambda: self.status("/readyz") == 200, 120, "ready")

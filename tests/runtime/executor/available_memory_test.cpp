@@ -79,5 +79,16 @@ TEST_F(available_memory_of, a_kernel_that_does_not_say_is_an_error) {
 
 TEST(available_memory, this_machine_has_some) { EXPECT_GT(available_memory().value_or(0), mib); }
 
+TEST_F(available_memory_of, resident_memory_is_what_no_file_stands_behind) {
+  EXPECT_EQ(resident_memory(root), 0U);
+  write("proc/self/statm", "1000 300 100 1 0 500 0\n");
+  EXPECT_EQ(resident_memory(root), 200U * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+  write("proc/self/statm", "1000 100 300 1 0 500 0\n");
+  EXPECT_EQ(resident_memory(root), 0U);
+  write("proc/self/statm", "garbage\n");
+  EXPECT_EQ(resident_memory(root), 0U);
+  EXPECT_GT(resident_memory(), 0U);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -55,6 +55,20 @@ TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
           "[Warmup][Sampler][2/3] batch:1", "[Warmup][Sampler][3/3] batch:2"}));
 }
 
+TEST(WarmUp, TunesEveryNumberOfRowsOnceLargestFirst) {
+  const auto plan =
+      plan_of({{1, 32, 2}, {1, 32, 0}, {1, 4, 0}, {1, 999, 0}}, {{1, 1, 8}, {1, 1, 4}, {4, 1, 4}});
+  const auto all = lines(warm_up_items(plan, limits, 16, warm_up_extent::every_bucket, true));
+  std::vector<std::string> tuning;
+  for (const std::string& line : all)
+    if (line.find("[Tuning]") != std::string::npos) tuning.push_back(line);
+  EXPECT_EQ(tuning, (std::vector<std::string>{"[Warmup][Tuning][1/4] batch:1 query:64 blocks:0",
+                                              "[Warmup][Tuning][2/4] batch:1 query:32 blocks:0",
+                                              "[Warmup][Tuning][3/4] batch:4 query:1 blocks:4",
+                                              "[Warmup][Tuning][4/4] batch:1 query:1 blocks:4"}));
+  EXPECT_EQ(all[all.size() - 4], tuning.back()) << "before the sampler's sizes";
+}
+
 TEST(WarmUp, TellsUnifiedBucketsAsDocumented) {
   warm_up_item item;
   item.phase = warm_up_phase::unified;
@@ -109,7 +123,7 @@ TEST(ScratchBatch, TouchesTheScratchBlockAlone) {
                                                  {3, 100, 0},
                                                  {1, 500, 0},
                                                  {1, 1, 0}}) {
-    for (const warm_up_phase phase : {warm_up_phase::prompt, warm_up_phase::decode}) {
+    for (const warm_up_phase phase : {warm_up_phase::prompt, warm_up_phase::decode, warm_up_phase::tuning}) {
       const auto batch = scratch_batch({.phase = phase, .shape = shape}, layout, limits, 50);
       EXPECT_FALSE(batch.sequences.empty());
       expect_well_formed(batch);
@@ -131,6 +145,14 @@ TEST(ScratchBatch, HasTheShapeOfItsBucket) {
   EXPECT_EQ(prompt.positions[0], 48);
   const auto decode = scratch_batch({.phase = warm_up_phase::decode, .shape = {3, 1, 4}}, layout, limits, 50);
   EXPECT_EQ(decode.positions, (std::vector<std::int32_t>{63, 63, 63}));
+}
+
+TEST(ProfilingBatch, IsTheLargestStepThereCanBe) {
+  const auto batch = profiling_batch(layout, limits, 50);
+  EXPECT_EQ(batch.num_rows(), limits.max_rows);
+  EXPECT_EQ(static_cast<std::int32_t>(batch.sequences.size()), limits.max_sequences);
+  EXPECT_EQ(static_cast<std::int32_t>(batch.samples.size()), limits.max_sequences);
+  expect_well_formed(batch);
 }
 
 TEST(WarmUpCourse, ServesAfterAllOfAFullOne) {
