@@ -334,7 +334,7 @@ TEST_F(scheduler_test, a_failed_step_ends_its_requests_with_error_and_spares_tho
 TEST_F(scheduler_test, a_result_with_too_few_tokens_fails_the_step) {
   submit(make_request(1, 2));
   const auto batch = dispatch();
-  const auto output = commit({batch->step, {}, {}});
+  const auto output = commit({batch->step, {}, {}, {}});
   ASSERT_EQ(output.events.size(), 1U);
   EXPECT_EQ(output.events[0].end->reason, finish_reason::error);
   EXPECT_EQ(tested->steps_in_flight(), 0);
