@@ -18,6 +18,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/net/options.hpp"
 #include "actors/socket_gateway.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -136,6 +137,40 @@ std::string post(const std::string& path, const std::string& body) {
   return "POST " + path +
          " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n" +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+}
+
+TEST_F(CompanyOnThreads, HoldsRequestsToGrammarsAloneAndInACrowdToTheSameTokens) {
+  constexpr int count = 9;
+  const auto nth = [](int i) {
+    static const std::vector<grammar_spec_ptr> specs{
+        std::make_shared<const grammar_spec>(
+            grammar_spec{.kind = grammar_kind::regex, .text = "[a-z]{3,9}[0-9]"}),
+        std::make_shared<const grammar_spec>(
+            grammar_spec{.kind = grammar_kind::json_object, .max_white_space = 0}),
+        nullptr};
+    auto made = std::make_shared<generation_request>(*request(i, 20));
+    made->sampling.grammar = specs[static_cast<std::size_t>(i) % specs.size()];
+    return made;
+  };
+  const auto company = started();
+  std::vector<std::vector<token_id>> alone;
+  std::vector<finish_reason> reasons;
+  for (int i = 0; i < count; ++i) {
+    waiting_client client;
+    company->port().generate(nth(i), client.sink());
+    reasons.push_back(client.wait_end().reason);
+    alone.push_back(client.tokens());
+  }
+  EXPECT_EQ(reasons[0], finish_reason::stop) << "a grammar's end ends, whatever ignore_eos says";
+  std::vector<waiting_client> crowd(count);
+  for (int i = 0; i < count; ++i) company->port().generate(nth(i), crowd[static_cast<std::size_t>(i)].sink());
+  for (int i = 0; i < count; ++i) {
+    waiting_client& client = crowd[static_cast<std::size_t>(i)];
+    EXPECT_EQ(client.wait_end().reason, reasons[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(client.tokens(), alone[static_cast<std::size_t>(i)]) << i;
+    EXPECT_EQ(client.late(), 0);
+  }
+  expect_idle(*company);
 }
 
 TEST_F(CompanyOnThreads, WarmsUpWithProgressAndThenIsReady) {
