@@ -66,6 +66,22 @@ double block_sum(const float* weights, std::size_t count) {
   return total;
 }
 
+constexpr std::array<std::uint32_t, 32> bit_of_lane = [] {
+  std::array<std::uint32_t, 32> bit{};
+  for (std::size_t j = 0; j < bit.size(); ++j) bit[j] = std::uint32_t{1} << j;
+  return bit;
+}();
+
+// 32 values, by the bits of `word`: no branch and no shift by lane, so that vector code comes of it.
+inline void select_bits(const float* from, std::uint32_t word, float* to) {
+  constexpr auto minus_infinity_bits = std::bit_cast<std::uint32_t>(minus_infinity);
+  for (std::size_t j = 0; j < bit_of_lane.size(); ++j) {
+    const std::uint32_t off = (word & bit_of_lane[j]) == 0 ? ~std::uint32_t{0} : 0;
+    to[j] =
+        std::bit_cast<float>((std::bit_cast<std::uint32_t>(from[j]) & ~off) | (minus_infinity_bits & off));
+  }
+}
+
 }  // namespace
 
 void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask, float* out) {
@@ -81,8 +97,7 @@ void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask
     } else if (word == ~std::uint32_t{0}) {
       std::copy_n(from, bits, to);
     } else {
-      for (std::size_t j = 0; j < bits; ++j)
-        to[j] = (word & (std::uint32_t{1} << j)) != 0 ? from[j] : minus_infinity;
+      select_bits(from, word, to);
     }
   }
   for (std::size_t i = whole * bits; i < logits.size(); ++i) {
