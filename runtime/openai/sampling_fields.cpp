@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/openai/grammar_fields.hpp"
+
 namespace troupe::openai {
 namespace {
 
@@ -92,37 +94,17 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
   fields.read("skip_special_tokens", sampling.skip_special_tokens);
   fields.read("prompt_logprobs", sampling.prompt_logprobs);
   read_logit_bias(fields, context.vocab_size, sampling.logit_bias);
+  sampling.grammar = read_grammar(fields);
   return sampling;
 }
 
 void refuse_unsupported(field_reader& fields) {
-  if (const json* const format = fields.find("response_format")) {
-    const auto type = format->is_object() ? format->find("type") : format->end();
-    if (!format->is_object() || type == format->end() || *type != "text") refuse(fields, "response_format");
-  }
   if (const json* const choice = fields.find("tool_choice"); choice != nullptr && *choice != "none") {
     if (*choice != "auto") refuse(fields, "tool_choice");
   }
-  for (const char* name : {"tools",
-                           "functions",
-                           "function_call",
-                           "guided_json",
-                           "guided_regex",
-                           "guided_choice",
-                           "guided_grammar",
-                           "guided_whitespace_pattern",
-                           "structural_tag",
-                           "structured_outputs",
-                           "use_beam_search",
-                           "allowed_token_ids",
-                           "bad_words",
-                           "truncate_prompt_tokens",
-                           "prompt_embeds",
-                           "logits_processors",
-                           "chat_template",
-                           "chat_template_kwargs",
-                           "continue_final_message",
-                           "audio"}) {
+  for (const char* name : {"tools", "functions", "function_call", "use_beam_search", "allowed_token_ids",
+                           "bad_words", "truncate_prompt_tokens", "prompt_embeds", "logits_processors",
+                           "chat_template", "chat_template_kwargs", "continue_final_message", "audio"}) {
     const json* const value = fields.find(name);
     if (value == nullptr || is_empty(*value)) continue;
     if (std::string_view(name) == "function_call" && *value == "none") continue;

@@ -1,4 +1,5 @@
 """A real service with the real model for the end-to-end tests."""
+import json
 import os
 import pathlib
 import signal
@@ -66,6 +67,18 @@ class Service:
     def get(self, path):
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return answer.read().decode()
+
+    def post(self, path, body, headers=None):
+        """The status and the JSON of the answer. The body: bytes, text, or what becomes JSON."""
+        text = body if isinstance(body, (bytes, str)) else json.dumps(body)
+        data = text.encode() if isinstance(text, str) else text
+        headers = {"Content-Type": "application/json", **(headers or {})}
+        request = urllib.request.Request(self.url + path, data, headers, method="POST")
+        try:
+            with urllib.request.urlopen(request, timeout=120) as answer:
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
 
     def metric(self, name):
         """The sum over the labels of one sample name."""

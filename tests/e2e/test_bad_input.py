@@ -12,18 +12,8 @@ TEXT = "/v1/completions"
 HELLO = [{"role": "user", "content": "Hello"}]
 
 
-def post(service, path, body, headers=None):
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
-    data = body if isinstance(body, (bytes, str)) else json.dumps(body)
-    connection.request("POST", path, data, {"Content-Type": "application/json", **(headers or {})})
-    answer = connection.getresponse()
-    text = answer.read().decode()
-    connection.close()
-    return answer.status, json.loads(text)
-
-
 def still_serves(service):
-    status, answer = post(service, TEXT, {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 0})
+    status, answer = service.post(TEXT, {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 0})
     return status == 200 and answer["choices"][0]["text"] == " Paris"
 
 
@@ -83,7 +73,7 @@ BAD = [
 
 @pytest.mark.parametrize("path, body, param", BAD, ids=[f"{p}-{str(b)[:60]}" for p, b, _ in BAD])
 def test_a_bad_request_is_answered_400_with_the_reason(service, path, body, param):
-    status, answer = post(service, path, body)
+    status, answer = service.post(path, body)
     assert status == 400, answer
     error = answer["error"]
     assert set(error) >= {"message", "type", "param", "code"} and len(error["message"]) > 10
@@ -92,13 +82,13 @@ def test_a_bad_request_is_answered_400_with_the_reason(service, path, body, para
 
 
 def test_an_unknown_model_is_404(service):
-    status, answer = post(service, CHAT, {"model": "gpt-5", "messages": HELLO})
+    status, answer = service.post(CHAT, {"model": "gpt-5", "messages": HELLO})
     assert status == 404 and "gpt-5" in answer["error"]["message"]
 
 
 def test_unknown_routes_and_methods_are_json_errors(service):
-    assert post(service, "/v2/chat", {})[0] == 404
-    assert post(service, "/v1/models", {})[0] == 405
+    assert service.post("/v2/chat", {})[0] == 404
+    assert service.post("/v1/models", {})[0] == 405
     assert service.status(CHAT) == 405
 
 

@@ -17,9 +17,9 @@ def client(service):
 
 
 def post(service, path, body):
-    request = urllib.request.Request(service.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:
-        return json.loads(answer.read())
+    status, answer = service.post(path, body)
+    assert status == 200, answer
+    return answer
 
 
 def test_models_lists_the_served_model(client):

@@ -2,22 +2,10 @@
 import json
 import re
 import time
-import urllib.error
-import urllib.request
 
 from test_cli import refused, troupe
 
 from conftest import MODEL
-
-
-def post(service, path, body, **headers):
-    headers = {"Content-Type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    request = urllib.request.Request(service.url + path, json.dumps(body).encode(), headers, method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
 
 
 def messages(service):
@@ -28,9 +16,9 @@ def messages(service):
 
 def test_each_request_has_one_line_in_the_log_without_its_prompt(start_service):
     with start_service() as service:
-        post(service, "/v1/completions", {"prompt": "my secret is", "max_tokens": 3, "ignore_eos": True}, X_Request_Id="one")
-        post(service, "/v1/chat/completions", {"messages": [{"role": "usr", "content": "my secret"}]})
-        post(service, "/v1/completions", {"prompt": "my secret " * 9000}, X_Request_Id="long")
+        service.post("/v1/completions", {"prompt": "my secret is", "max_tokens": 3, "ignore_eos": True}, {"X-Request-Id": "one"})
+        service.post("/v1/chat/completions", {"messages": [{"role": "usr", "content": "my secret"}]})
+        service.post("/v1/completions", {"prompt": "my secret " * 9000}, {"X-Request-Id": "long"})
         service.get("/health")
     log = messages(service)
     assert [line for line in log if "secret" in line] == []
@@ -50,7 +38,7 @@ def test_metrics_tell_of_the_process_by_the_names_that_dashboards_know(service):
     assert abs(service.metric("process_open_fds") - service.open_descriptors()) <= 2  # the asking socket comes and goes
     assert service.metric("process_max_fds") > 100
     before = service.metric("process_cpu_seconds_total")
-    post(service, "/v1/completions", {"prompt": "Once", "max_tokens": 64, "ignore_eos": True})
+    service.post("/v1/completions", {"prompt": "Once", "max_tokens": 64, "ignore_eos": True})
     assert service.metric("process_cpu_seconds_total") > before
 
 
@@ -65,6 +53,6 @@ def test_the_models_own_context_gives_way_to_a_small_kv_cache(start_service):
     with start_service("--kv-cache-memory", "16MiB") as service:
         held = json.loads(service.get("/v1/models"))["data"][0]["max_model_len"]
         assert 16 << 20 > held * 23040 > 15 << 20
-        status, answer = post(service, "/v1/completions", {"prompt": [7] * held, "max_tokens": 1})
+        status, answer = service.post("/v1/completions", {"prompt": [7] * held, "max_tokens": 1})
         assert status == 400 and str(held) in answer["error"]["message"]
     assert len([line for line in messages(service) if "max_model_len" in line and "raise kv_cache_memory" in line]) == 1

@@ -9,18 +9,8 @@ MODEL = "SmolLM2-135M-Instruct"
 STORY = "Once upon a time, in a small village by the sea, there lived an old fisherman who had never caught a fish. "
 
 
-def post(service, path, body, headers=None):
-    headers = {"Content-Type": "application/json", **(headers or {})}
-    request = urllib.request.Request(service.url + path, json.dumps(body).encode(), headers, method="POST")
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
 def complete(service, **body):
-    status, answer = post(service, "/v1/completions", {"prompt": STORY, "max_tokens": 12, **body})
+    status, answer = service.post("/v1/completions", {"prompt": STORY, "max_tokens": 12, **body})
     assert status == 200, answer
     return answer
 
@@ -53,7 +43,7 @@ def test_the_choices_share_the_blocks_of_their_prompt(start_service):
 
 def test_streamed_choices_are_those_of_a_whole_answer(service):
     body = {"model": MODEL, "messages": [{"role": "user", "content": "Name a colour."}], "n": 3, "seed": 1, "max_tokens": 10}
-    _, whole = post(service, "/v1/chat/completions", body)
+    _, whole = service.post("/v1/chat/completions", body)
     request = urllib.request.Request(service.url + "/v1/chat/completions", json.dumps({**body, "stream": True}).encode(),
                                      {"Content-Type": "application/json"})
     texts = ["", "", ""]
@@ -80,7 +70,7 @@ def test_cached_tokens_are_told_kept_apart_by_salt_and_forgotten_at_a_reset(serv
     assert cached(cache_salt="pepper") == 0
     assert cached(cache_salt="pepper") == again
     service.wait_idle()
-    assert post(service, "/reset_prefix_cache", {})[0] == 200
+    assert service.post("/reset_prefix_cache", {})[0] == 200
     assert cached() == 0
 
 
@@ -142,5 +132,5 @@ def test_a_prompt_that_is_too_long_is_cut_where_that_is_allowed(start_service):
         assert "were left out" in answer["warnings"][0]
         assert "warnings" not in complete(service, prompt="short", max_tokens=4)
     with start_service("--max-model-len", "128") as service:
-        status, refusal = post(service, "/v1/completions", {"prompt": prompt, "max_tokens": 28})
+        status, refusal = service.post("/v1/completions", {"prompt": prompt, "max_tokens": 28})
         assert status == 400 and refusal["error"]["param"] == "prompt"

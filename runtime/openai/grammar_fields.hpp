@@ -1,0 +1,13 @@
+// What an answer is held to: OpenAI's response_format, vLLM's structured_outputs and its older guided_*
+// names.
+#pragma once
+#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/openai/field_reader.hpp"
+
+namespace troupe::openai {
+
+// nullptr where the body asks for nothing of the kind; with a wrong member too, which `fields` names then.
+// Two of them in one body are an error. What a schema or an expression says is looked at when it is compiled.
+grammar_spec_ptr read_grammar(field_reader& fields);
+
+}  // namespace troupe::openai

@@ -1,0 +1,213 @@
+"""Answers that are held to a schema, an expression, a grammar: through the service, with its real model."""
+import concurrent.futures
+import json
+import os
+import re
+import sys
+import urllib.request
+
+import jsonschema
+import pytest
+from openai import OpenAI
+from random_schemas import Maker
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "examples"))
+from tcp_client import Client  # noqa: E402
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+MODEL = "SmolLM2-135M-Instruct"
+ASKED = [{"role": "user", "content": "Describe a person as JSON."}]
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 20}, "age": {"type": "integer", "minimum": 0, "maximum": 150},
+                   "likes": {"type": "array", "items": {"enum": ["cats", "dogs", "tea"]}, "maxItems": 2}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+LONG = os.environ.get("TROUPE_TEST_LONG") == "1"
+
+
+def chat(service, expected="stop", **body):
+    """The text of the one answer."""
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 200, "seed": 1, **body})
+    assert status == 200, answer
+    assert answer["choices"][0]["finish_reason"] == expected, answer
+    return answer["choices"][0]["message"]["content"]
+
+
+def refused(service, **body):
+    """Of a 400 the place and the message."""
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 8, **body})
+    assert status == 400, answer
+    return answer["error"]["param"], answer["error"]["message"]
+
+
+def test_the_openai_client_gets_what_its_schema_says(service):
+    client = OpenAI(base_url=service.url + "/v1", api_key="none")
+    schema = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": PERSON}}
+    for seed in range(3):
+        answer = client.chat.completions.create(model=MODEL, messages=ASKED, response_format=schema, seed=seed, max_tokens=200)
+        assert answer.choices[0].finish_reason == "stop"
+        jsonschema.validate(json.loads(answer.choices[0].message.content), PERSON)
+
+
+@pytest.mark.parametrize("members, holds", [
+    ({"structured_outputs": {"json": PERSON}}, lambda text: jsonschema.validate(json.loads(text), PERSON)),
+    ({"guided_json": json.dumps(PERSON)}, lambda text: jsonschema.validate(json.loads(text), PERSON)),
+    ({"structured_outputs": {"json": PERSON, "disable_any_whitespace": True}},
+     lambda text: json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False) == text),
+    ({"structured_outputs": {"regex": "[a-z]{3,9}@[a-z]{3,9}\\.(com|org)"}},
+     lambda text: re.fullmatch("[a-z]{3,9}@[a-z]{3,9}\\.(com|org)", text)),
+    ({"guided_regex": "\\d{4}-\\d{2}"}, lambda text: re.fullmatch("[0-9]{4}-[0-9]{2}", text)),
+    ({"structured_outputs": {"choice": ["positive", "negative"]}}, lambda text: text in ("positive", "negative")),
+    ({"guided_choice": ["yes", "no", "I do not know"]}, lambda text: text in ("yes", "no", "I do not know")),
+    ({"structured_outputs": {"grammar": 'root ::= "SELECT " name ("," name){0,2} " FROM t"\nname ::= [a-z]{1,5}'}},
+     lambda text: re.fullmatch("SELECT [a-z]{1,5}(,[a-z]{1,5}){0,2} FROM t", text)),
+    ({"guided_grammar": 'start: "<" NAME ">"\nNAME: /[a-z]{1,4}/'}, lambda text: re.fullmatch("<[a-z]{1,4}>", text)),
+    ({"response_format": {"type": "structural_tag", "triggers": ["<f"],
+                          "structures": [{"begin": "<f>", "schema": {"enum": [1, 2]}, "end": "</f>"}]}, "stop": ["</f>"],
+      "messages": [{"role": "user", "content": "Repeat: <f>1</f>"}]},
+     lambda text: "<f" not in text or re.search("<f>\\s*[12]$", text)),
+], ids=lambda value: next(iter(value)) if isinstance(value, dict) else "")
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_each_kind_is_held(service, members, holds, temperature):
+    expected = "length" if "response_format" in members else "stop"
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 200, "seed": 5, "temperature": temperature, **members})
+    assert status == 200, answer
+    choice = answer["choices"][0]
+    assert choice["finish_reason"] in ("stop", expected), answer
+    assert holds(choice["message"]["content"]) is not False and holds(choice["message"]["content"]) != [], choice
+    service.wait_idle()
+
+
+def test_json_object_is_an_object(service):
+    assert isinstance(json.loads(chat(service, response_format={"type": "json_object"}, max_tokens=1000, temperature=0)), dict)
+
+
+def test_every_finished_answer_of_many_schemas_validates(service):
+    """Temperature 1; schemas that say what they mean to a model of 135 M parameters only by force."""
+    schemas = []
+    for seed in range(1000):
+        schema = Maker(seed).schema()
+        status, answer = service.post("/v1/completions", {"prompt": "JSON:", "max_tokens": 1, "structured_outputs": {"json": schema}})
+        assert status in (200, 400), answer
+        if status == 200 and isinstance(schema, dict):
+            schemas.append(schema)
+        if len(schemas) == (100 if LONG else 20):
+            break
+    assert len(schemas) == (100 if LONG else 20)
+
+    def one(job):
+        schema, seed = job
+        body = {"prompt": "An example in JSON:", "max_tokens": 160, "temperature": 1, "seed": seed,
+                "structured_outputs": {"json": schema, "max_white_space": 1}}
+        status, answer = service.post(TEXT, body)
+        assert status == 200, (schema, answer)
+        return schema, answer["choices"][0]
+
+    finished = 0
+    with concurrent.futures.ThreadPoolExecutor(24) as pool:
+        for schema, choice in pool.map(one, [(schema, seed) for schema in schemas for seed in range(5)]):
+            if choice["finish_reason"] != "stop":
+                continue
+            finished += 1
+            jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker()).validate(json.loads(choice["text"]))
+    assert finished >= len(schemas) * 5 // 3
+    service.wait_idle()
+
+
+def test_a_stream_is_the_whole_answer_in_pieces(service):
+    body = {"messages": ASKED, "max_tokens": 200, "seed": 3, "structured_outputs": {"json": PERSON}}
+    _, whole = service.post(CHAT, body)
+    request = urllib.request.Request(service.url + CHAT, json.dumps({**body, "stream": True}).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:
+        events = [line[6:] for line in answer.read().decode().splitlines() if line.startswith("data: ")]
+    choices = [choice for event in events[:-1] for choice in json.loads(event)["choices"]]
+    assert "".join(choice["delta"].get("content") or "" for choice in choices) == whole["choices"][0]["message"]["content"]
+
+
+def test_each_of_several_choices_has_a_state_of_its_own(service):
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 200, "seed": 3, "n": 4, "structured_outputs": {"json": PERSON}})
+    assert status == 200, answer
+    for choice in answer["choices"]:
+        jsonschema.validate(json.loads(choice["message"]["content"]), PERSON)
+    assert len({choice["message"]["content"] for choice in answer["choices"]}) > 1
+
+
+def test_tokens_are_those_of_a_request_alone_whatever_the_crowd(service):
+    bodies = [{"prompt": "A person:", "max_tokens": 60, "seed": seed, "temperature": seed % 2, "return_token_ids": True,
+               **[{}, {"structured_outputs": {"json": PERSON}}, {"structured_outputs": {"regex": "[a-z ]{5,50}"}}][seed % 3]}
+              for seed in range(12)]
+
+    def tokens(body):
+        status, answer = service.post(TEXT, body)
+        assert status == 200, answer
+        return answer["choices"][0]["token_ids"]
+
+    alone = [tokens(body) for body in bodies]
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        assert list(pool.map(tokens, bodies)) == alone
+    service.wait_idle()
+
+
+def test_max_tokens_and_stop_strings_cut_what_a_grammar_would_go_on_with(service):
+    status, answer = service.post(TEXT, {"prompt": "Numbers:", "max_tokens": 5, "structured_outputs": {"regex": "[0-9]{40}"}})
+    assert status == 200 and answer["choices"][0]["finish_reason"] == "length"
+    assert re.fullmatch("[0-9]{1,40}", answer["choices"][0]["text"])
+    status, answer = service.post(TEXT, {"prompt": "Letters:", "max_tokens": 90, "stop": ["X"],
+                                         "structured_outputs": {"regex": "[a-z]{3,20}X[0-9]{40}"}})
+    assert status == 200 and answer["choices"][0]["finish_reason"] == "stop"
+    assert re.fullmatch("[a-z]{3,20}", answer["choices"][0]["text"])
+    service.wait_idle()
+
+
+def test_the_end_of_the_grammar_ends_the_request_whatever_else_is_asked_for(service):
+    status, answer = service.post(TEXT, {"prompt": "Say:", "max_tokens": 50, "min_tokens": 30, "ignore_eos": True,
+                                         "structured_outputs": {"choice": ["one", "two"]}})
+    assert status == 200, answer
+    assert answer["choices"][0]["finish_reason"] == "stop" and answer["choices"][0]["text"] in ("one", "two")
+
+
+def test_tcp_takes_the_same_members(service):
+    with Client("127.0.0.1", service.tcp_port, 60) as client:
+        number = client.generate(messages=ASKED, max_tokens=200, seed=1, structured_outputs={"json": PERSON})
+        jsonschema.validate(json.loads("".join(text for _, text in client.pieces(number))), PERSON)
+
+
+def test_what_cannot_be_enforced_is_refused_by_name_and_harms_nobody(service):
+    json_schema = lambda schema: {"structured_outputs": {"json": schema}}  # noqa: E731
+    where, why = refused(service, **json_schema({"properties": {"a": {"type": "array", "uniqueItems": True, "items": {}}}}))
+    assert "uniqueItems" in why and "/properties/a" in why, why
+    assert "type" in refused(service, **json_schema({"type": "strin"}))[1]
+    assert "back-reference" in refused(service, structured_outputs={"regex": "(a)\\1"})[1]
+    assert "line" in refused(service, structured_outputs={"grammar": "root ::= ("})[1]
+    assert refused(service, response_format={"type": "json_schema"})[0] == "response_format.json_schema"
+    assert refused(service, structured_outputs={"regex": "a", "json": {}})[0] == "structured_outputs.json"
+    assert chat(service, structured_outputs={"choice": ["ok"]}) == "ok"
+    service.wait_idle()
+
+
+def hostile():
+    cyclic = {"$ref": "#"}
+    product = {"allOf": [{"anyOf": [{"properties": {f"p{i}": {"const": j}}, "required": [f"p{i}"]} for j in range(8)]} for i in range(12)]}
+    return {"parentheses": {"regex": "(" * 60_000 + ")" * 60_000},
+            "cyclic": {"json": cyclic},
+            "million": {"json": {"enum": list(range(1_000_000))}},
+            "nested stars": {"regex": "(a*)*b"},
+            "product": {"json": product},
+            "long pattern": {"json": {"type": "string", "pattern": "(a|b)" * 200_000}},
+            "counted": {"regex": "((a{1000}){1000}){1000}"},
+            "deep": {"json": json.loads('{"items":' * 500 + "{}" + "}" * 500)}}
+
+
+@pytest.mark.parametrize("name", hostile())
+def test_hostile_grammars_are_refused_or_served_within_their_budget(service, name):
+    status, answer = service.post(TEXT, {"prompt": "x", "max_tokens": 8, "structured_outputs": hostile()[name]})
+    assert status in (200, 400), answer
+    if status == 400:
+        assert answer["error"]["message"], answer
+    assert chat(service, structured_outputs={"choice": ["ok"]}) == "ok"
+    service.wait_idle()

@@ -1,0 +1,121 @@
+#include "runtime/openai/grammar_fields.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::openai {
+namespace {
+
+struct reading {
+  grammar_spec_ptr spec;
+  result<void> status;
+};
+
+reading read(const std::string& body) {
+  const json parsed = json::parse(body);
+  field_reader fields(parsed);
+  auto spec = read_grammar(fields);
+  return {spec, fields.status()};
+}
+
+TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
+  const std::string schema = R"({"type":"object","properties":{"b":{},"a":{"minimum":1.0}}})";
+  const auto of = [](grammar_kind kind, std::string text) {
+    return grammar_spec{.kind = kind, .text = std::move(text)};
+  };
+  const std::string tag = R"({"type":"structural_tag","structures":[],"triggers":["<"]})";
+  const grammar_spec by_schema = of(grammar_kind::json_schema, schema);
+  const std::vector<std::pair<std::string, grammar_spec>> cases = {
+      {R"({"response_format":{"type":"json_object"}})", of(grammar_kind::json_object, "")},
+      {R"({"response_format":{"type":"json_schema","json_schema":{"name":"x","strict":true,"schema":)" +
+           schema + "}}}",
+       by_schema},
+      {R"({"response_format":)" + tag + "}", of(grammar_kind::structural_tag, tag)},
+      {R"({"structured_outputs":{"json":)" + schema + "}}", by_schema},
+      {R"({"structured_outputs":{"json":)" + json(schema).dump() + "}}", by_schema},
+      {R"({"structured_outputs":{"regex":"a+","json":null}})", of(grammar_kind::regex, "a+")},
+      {R"({"structured_outputs":{"grammar":"root ::= \"a\""}})", of(grammar_kind::grammar, "root ::= \"a\"")},
+      {R"({"structured_outputs":{"json_object":true}})", of(grammar_kind::json_object, "")},
+      {R"({"structured_outputs":{"structural_tag":)" + json(tag).dump() + "}}",
+       of(grammar_kind::structural_tag, tag)},
+      {R"({"structured_outputs":{"choice":["b","a"]}})",
+       grammar_spec{.kind = grammar_kind::choice, .choices = {"b", "a"}}},
+      {R"({"guided_json":)" + schema + "}", by_schema},
+      {R"({"guided_regex":"a+"})", of(grammar_kind::regex, "a+")},
+      {R"({"guided_choice":["b"]})", grammar_spec{.kind = grammar_kind::choice, .choices = {"b"}}},
+      {R"({"guided_grammar":"start: \"a\""})", of(grammar_kind::grammar, "start: \"a\"")},
+  };
+  for (const auto& [body, expected] : cases) {
+    const reading got = read(body);
+    ASSERT_TRUE(got.status.has_value()) << body << ": " << got.status.error().message;
+    ASSERT_NE(got.spec, nullptr) << body;
+    EXPECT_EQ(*got.spec, expected) << body;
+  }
+}
+
+TEST(read_grammar, options_stand_beside_a_kind) {
+  const auto compact = read(R"({"structured_outputs":{"disable_any_whitespace":true,"json":{}}})");
+  ASSERT_NE(compact.spec, nullptr);
+  EXPECT_EQ(compact.spec->max_white_space, 0U);
+  EXPECT_FALSE(compact.spec->fixed_order);
+  const auto ordered = read(R"({"structured_outputs":{"json":{},"max_white_space":3,"fixed_order":true}})");
+  ASSERT_NE(ordered.spec, nullptr);
+  EXPECT_EQ(ordered.spec->max_white_space, 3U);
+  EXPECT_TRUE(ordered.spec->fixed_order);
+  const auto with_format =
+      read(R"({"response_format":{"type":"json_object"},"guided_whitespace_pattern":null})");
+  EXPECT_NE(with_format.spec, nullptr);
+}
+
+TEST(read_grammar, bodies_that_ask_for_nothing_get_none) {
+  for (const char* body :
+       {"{}", R"({"response_format":null})", R"({"response_format":{"type":"text"}})",
+        R"({"structured_outputs":{}})", R"({"guided_json":null})", R"({"guided_json_object":false})"}) {
+    const reading got = read(body);
+    EXPECT_TRUE(got.status.has_value()) << body;
+    EXPECT_EQ(got.spec, nullptr) << body;
+  }
+}
+
+TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
+  const std::vector<std::pair<const char*, const char*>> wrong = {
+      {R"({"response_format":"json"})", "response_format"},
+      {R"({"response_format":{}})", "response_format"},
+      {R"({"response_format":{"type":"xml"}})", "response_format"},
+      {R"({"response_format":{"type":"json_schema"}})", "response_format.json_schema"},
+      {R"({"response_format":{"type":"json_schema","json_schema":{"name":"x"}}})",
+       "response_format.json_schema"},
+      {R"({"response_format":{"type":"json_schema","json_schema":{"schema":5}}})",
+       "response_format.json_schema.schema"},
+      {R"({"response_format":{"type":"json_schema","json_schema":{"schema":{},"strict":1}}})",
+       "response_format.json_schema.strict"},
+      {R"({"structured_outputs":[]})", "structured_outputs"},
+      {R"({"structured_outputs":{"max_white_space":1}})", "structured_outputs"},
+      {R"({"structured_outputs":{"jason":{}}})", "structured_outputs.jason"},
+      {R"({"structured_outputs":{"regex":5}})", "structured_outputs.regex"},
+      {R"({"structured_outputs":{"regex":""}})", "structured_outputs.regex"},
+      {R"({"structured_outputs":{"choice":[]}})", "structured_outputs.choice"},
+      {R"({"structured_outputs":{"choice":["a",1]}})", "structured_outputs.choice"},
+      {R"({"structured_outputs":{"json":{},"max_white_space":-1}})", "structured_outputs.max_white_space"},
+      {R"({"structured_outputs":{"json":{},"whitespace_pattern":" "}})",
+       "structured_outputs.whitespace_pattern"},
+      {R"({"structured_outputs":{"json":{},"disable_additional_properties":true}})",
+       "structured_outputs.disable_additional_properties"},
+      {R"({"structured_outputs":{"json":{},"regex":"a"}})", "structured_outputs.regex"},
+      {R"({"response_format":{"type":"json_object"},"guided_regex":"a"})", "guided_regex"},
+      {R"({"guided_choice":"a"})", "guided_choice"},
+      {R"({"guided_whitespace_pattern":" *"})", "guided_whitespace_pattern"},
+  };
+  for (const auto& [body, param] : wrong) {
+    const reading got = read(body);
+    ASSERT_FALSE(got.status.has_value()) << body;
+    EXPECT_EQ(got.status.error().param, param) << body << ": " << got.status.error().message;
+    EXPECT_EQ(got.spec, nullptr) << body;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::openai
