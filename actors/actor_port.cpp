@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actors/prompt_size.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe {
 namespace {

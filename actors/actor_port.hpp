@@ -11,6 +11,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/net/engine_port.hpp"
 #include "metrics/engine_metrics.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {

@@ -1,5 +1,7 @@
 #include "actors/closed_port.hpp"
 
+#include "runtime/generation_request.hpp"
+
 namespace troupe {
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include "actors/company.hpp"
 #include "runtime/executor/null_executor.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe {
 namespace {

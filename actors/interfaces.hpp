@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/messages.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe {
 

@@ -11,6 +11,7 @@
 
 #include "actors/client_calls.hpp"
 #include "runtime/executor/warm_up.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "runtime/generation_request.hpp"
+
 namespace troupe {
 namespace {
 

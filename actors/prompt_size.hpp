@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "runtime/request.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {

@@ -10,6 +10,7 @@
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe {

@@ -12,6 +12,7 @@
 #include "actors/interfaces.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/output/output_processor.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"

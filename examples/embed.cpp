@@ -7,6 +7,7 @@
 
 #include "actors/company.hpp"
 #include "actors/interfaces.hpp"
+#include "runtime/generation_request.hpp"
 
 CAF_BEGIN_TYPE_ID_BLOCK(embed, 6000)
 CAF_ADD_ATOM(embed, embedding, text_atom, "text")

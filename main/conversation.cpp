@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "main/exit_code.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe::cli {
 namespace {

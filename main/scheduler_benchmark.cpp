@@ -10,6 +10,7 @@
 #include "main/byte_vocabulary.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/executor/null_executor.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe::cli {
 namespace {

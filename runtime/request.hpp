@@ -1,13 +1,11 @@
-// What a client asks for: a prompt and how to sample from it. Plain values that every layer above shares.
+// How to sample, and a tokenized request. Plain values that every layer above shares.
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace troupe {
@@ -26,8 +24,8 @@ struct grammar_spec;  // runtime/grammar/grammar_spec.hpp
 // vLLM's names and meanings. Ranges are checked by validate() in sampling/sampler.hpp.
 struct sampling_params {
   std::optional<std::int32_t> max_tokens = {};  // unset: as many as the context holds
-  std::int32_t min_tokens = 0;             // no stop token or stop string is obeyed before this many
-  float temperature = 1.0F;                // 0 is greedy
+  std::int32_t min_tokens = 0;                  // no stop token or stop string is obeyed before this many
+  float temperature = 1.0F;                     // 0 is greedy
   float top_p = 1.0F;
   std::int32_t top_k = 0;  // 0: all
   float min_p = 0.0F;
@@ -51,30 +49,6 @@ struct sampling_params {
     return presence_penalty != 0.0F || frequency_penalty != 0.0F || repetition_penalty != 1.0F;
   }
 };
-
-struct chat_prompt {
-  nlohmann::ordered_json messages = {};  // an array of {"role", "content", ...}
-  bool add_generation_prompt = true;
-  bool add_special_tokens = false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
-};
-struct text_prompt {
-  std::string text = {};
-  bool add_special_tokens = true;
-};
-struct token_prompt {
-  std::vector<token_id> ids = {};
-};
-
-struct generation_request {
-  std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
-  sampling_params sampling;
-  std::string user = {};        // the tenant, as the client names it
-  std::string cache_salt = {};  // requests of another salt share no cached prefix with it
-  std::int32_t priority = 0;    // lower goes first, where the policy looks at it
-  std::int32_t n = 1;           // answers wanted; the one at index i is sampled with seed + i
-  std::chrono::nanoseconds timeout{0};  // from arrival; 0: as long as the service lets it
-};
-using generation_request_ptr = std::shared_ptr<const generation_request>;
 
 // A tokenized request as the scheduler holds it.
 struct engine_request {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/tokenize.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"

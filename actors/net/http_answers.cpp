@@ -7,6 +7,7 @@
 
 #include "actors/net/http_connection.hpp"
 #include "actors/net/request_log.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request_status.hpp"
 #include "runtime/openai/tokenize.hpp"

@@ -22,6 +22,7 @@
 #include "actors/net/options.hpp"
 #include "actors/net/request_directory.hpp"
 #include "actors/net/sse_stream.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 

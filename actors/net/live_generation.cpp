@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/generation_request.hpp"
+
 namespace troupe::net {
 namespace {
 

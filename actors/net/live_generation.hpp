@@ -7,6 +7,7 @@
 
 #include "actors/net/engine_port.hpp"
 #include "actors/net/mailbox.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe::net {
 

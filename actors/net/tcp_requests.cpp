@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actors/net/tcp_session.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/wire/payloads.hpp"
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/messages.hpp"
 
 namespace troupe {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/generation_request.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 

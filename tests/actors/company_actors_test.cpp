@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {

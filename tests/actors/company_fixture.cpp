@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "runtime/generation_request.hpp"
+
 namespace troupe::test {
 namespace {
 

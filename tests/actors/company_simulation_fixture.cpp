@@ -9,6 +9,7 @@
 #include "actors/gateway.hpp"
 #include "actors/kv_cache.hpp"
 #include "actors/scheduler.hpp"
+#include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/promise.hpp"

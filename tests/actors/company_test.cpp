@@ -1,5 +1,6 @@
 // The whole company on its own threads: a small model, the CPU executor, real sockets.
 #include "actors/company.hpp"
+#include "runtime/generation_request.hpp"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/letter_device_fixture.hpp"
 #include "tests/support/promise.hpp"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/generation_request.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/stream.hpp"

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/generation_request.hpp"
+
 namespace troupe::net::testing {
 
 scripted_engine::scripted_engine(pace how) : pace_(how) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/net/engine_port.hpp"
+#include "runtime/generation_request.hpp"
 
 namespace troupe::net::testing {
 

@@ -1,4 +1,5 @@
 #include "runtime/engine/prompt.hpp"
+#include "runtime/generation_request.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/generation_request.hpp"
 #include "runtime/openai/chunk_stream.hpp"
 #include "runtime/openai/error_body.hpp"
 #include "runtime/openai/models.hpp"

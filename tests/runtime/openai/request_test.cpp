@@ -1,4 +1,5 @@
 #include "runtime/openai/request.hpp"
+#include "runtime/generation_request.hpp"
 
 #include <gtest/gtest.h>
 

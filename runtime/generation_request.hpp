@@ -1,0 +1,39 @@
+// What a client asks for: a prompt and how to sample from it, before anything is tokenized.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+struct chat_prompt {
+  nlohmann::ordered_json messages = {};  // an array of {"role", "content", ...}
+  bool add_generation_prompt = true;
+  bool add_special_tokens =
+      false;  // true: the tokenizer's own begin-of-text too, beside what the template wrote
+};
+struct text_prompt {
+  std::string text = {};
+  bool add_special_tokens = true;
+};
+struct token_prompt {
+  std::vector<token_id> ids = {};
+};
+
+struct generation_request {
+  std::variant<chat_prompt, text_prompt, token_prompt> prompt = {};
+  sampling_params sampling;
+  std::string user = {};                // the tenant, as the client names it
+  std::string cache_salt = {};          // requests of another salt share no cached prefix with it
+  std::int32_t priority = 0;            // lower goes first, where the policy looks at it
+  std::int32_t n = 1;                   // answers wanted; the one at index i is sampled with seed + i
+  std::chrono::nanoseconds timeout{0};  // from arrival; 0: as long as the service lets it
+};
+using generation_request_ptr = std::shared_ptr<const generation_request>;
+
+}  // namespace troupe
