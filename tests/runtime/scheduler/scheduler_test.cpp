@@ -118,7 +118,7 @@ TEST_F(scheduler_test, a_preempted_request_computes_prompt_and_output_again_and_
   tested->end(1, finish_reason::abort);
   cache->release(1, 3);
   cache->commit_step(3);
-  commit({3, {{1, 9}}, {}});
+  commit({3, {{1, 9}}, {}, {}});
   const auto batch = dispatch();
   EXPECT_EQ(shape(batch), "2x4");
   EXPECT_EQ(batch->tokens, (std::vector<token_id>{7, 7, 9, 9}));
