@@ -76,7 +76,7 @@ def test_cached_tokens_are_told_kept_apart_by_salt_and_forgotten_at_a_reset(serv
 
 def test_a_request_tells_where_it_stands_by_the_name_it_was_given(service):
     body = {"prompt": STORY, "max_tokens": 400, "ignore_eos": True}
-    sender = threading.Thread(target=post, args=(service, "/v1/completions", body, {"X-Request-Id": "my-job"}))
+    sender = threading.Thread(target=service.post, args=("/v1/completions", body, {"X-Request-Id": "my-job"}))
     sender.start()
     seen = []
 

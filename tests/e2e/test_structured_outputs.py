@@ -45,12 +45,12 @@ def refused(service, **body):
 
 
 def test_the_openai_client_gets_what_its_schema_says(service):
-    client = OpenAI(base_url=service.url + "/v1", api_key="none")
     schema = {"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": PERSON}}
-    for seed in range(3):
-        answer = client.chat.completions.create(model=MODEL, messages=ASKED, response_format=schema, seed=seed, max_tokens=200)
-        assert answer.choices[0].finish_reason == "stop"
-        jsonschema.validate(json.loads(answer.choices[0].message.content), PERSON)
+    with OpenAI(base_url=service.url + "/v1", api_key="none") as client:
+        for seed in range(3):
+            answer = client.chat.completions.create(model=MODEL, messages=ASKED, response_format=schema, seed=seed, max_tokens=200)
+            assert answer.choices[0].finish_reason == "stop"
+            jsonschema.validate(json.loads(answer.choices[0].message.content), PERSON)
 
 
 @pytest.mark.parametrize("members, holds", [
