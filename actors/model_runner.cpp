@@ -86,6 +86,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   spdlog::error("warm-up: {}", fault.what());
   tuner_.reset();
   leave_out(task.item);
+  if (task.item.phase == warm_up_phase::tuning && task.item.number == task.item.count) keep_tuning();
   return {request.item, 0, false};
 }
 

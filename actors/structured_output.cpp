@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/grammar/compile_spec.hpp"
+
 namespace troupe {
 namespace {
 
@@ -19,6 +21,9 @@ void structured_output_state::start(structured_output_parts parts) {
 
 caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
                                                                           const grammar_spec_ptr& spec) {
+  // Before it waits, since those who wait hold their texts.
+  if (const auto checked = grammar::check_size(*spec, parts_.limits); !checked)
+    return {msg::grammar_opened{id}, std::make_shared<const error>(checked.error())};
   const auto known = queue_->ask(id, spec, self_->clock().now());
   if (known) {
     report();

@@ -16,6 +16,7 @@ namespace troupe {
 
 struct structured_output_parts {
   grammar::grammar_cache_limits cache;
+  grammar::grammar_limits limits;
   tokenizer_ptr vocabulary;
   grammar_compiler_actor compiler;
   model_runner_actor model_runner;

@@ -90,8 +90,8 @@ void supervisor_state::start_structured_output() {
   watch(roster_->grammar_compiler, "grammar_compiler");
   roster_->structured_output = self_->spawn(
       structured_output_behavior,
-      structured_output_parts{parts_.grammar_cache, parts_.tokenizer.vocabulary, roster_->grammar_compiler,
-                              roster_->model_runner, parts_.tokenizer.metrics});
+      structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.tokenizer.vocabulary,
+                              roster_->grammar_compiler, roster_->model_runner, parts_.tokenizer.metrics});
   watch(roster_->structured_output, "structured_output");
 }
 

@@ -20,7 +20,7 @@ struct cpu_device {
 result<cpu_device> check_cpu_device(const std::string& kernel_path, const std::string& dtype,
                                     const std::string& kv_cache_dtype);
 
-// "AMD EPYC: kernels avx512vnni (of avx512vnni, avx2, reference), dtype auto: float32 activations, ..."
+// "AMD EPYC: kernels avx512vnni (it has avx512vnni, avx2, reference), dtype auto: float32 activations, ..."
 std::string describe(const cpu_device& device);
 
 }  // namespace troupe

@@ -12,6 +12,8 @@
 namespace troupe {
 namespace {
 
+constexpr std::size_t most_tuned_sizes = 64;
+
 // Builds one scratch step: every block table names the scratch block alone.
 class scratch_builder {
  public:
@@ -130,6 +132,9 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
       shapes.emplace(rows, bucket{1, static_cast<std::int32_t>(rows), 0});
     }
   }
+  // A step takes the plan of the next larger number of rows; the largest stays.
+  while (shapes.size() > most_tuned_sizes)
+    std::erase_if(shapes, [is_odd = true](const auto&) mutable { return !std::exchange(is_odd, !is_odd); });
   const std::size_t begin = items.size();
   for (const auto& [rows, shape] : shapes) {
     warm_up_item& item = items.emplace_back();

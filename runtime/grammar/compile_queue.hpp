@@ -5,6 +5,8 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -26,7 +28,7 @@ class compile_queue {
   void forget(request_id id);
   // What to compile now; null while something is being compiled, and where nobody waits.
   grammar_spec_ptr next();
-  // What came of the last next(); who waited for it.
+  // What came of the last next(); who waited for it. An outcome with error_code::internal is not remembered.
   std::vector<request_id> done(const compiled& outcome, steady_time now);
 
   std::size_t num_waiting() const { return waiting_.size(); }
@@ -35,7 +37,8 @@ class compile_queue {
  private:
   struct job {
     grammar_spec_ptr spec;
-    std::vector<request_id> who;
+    std::string key;
+    std::vector<request_id> who;  // never empty while it waits
   };
   using job_ptr = std::shared_ptr<job>;
 
@@ -43,7 +46,7 @@ class compile_queue {
   grammar_cache::vocabulary words_;
   std::deque<job_ptr> jobs_;  // oldest first
   job_ptr current_;
-  std::unordered_map<std::string, job_ptr> by_key_;  // the current one included
+  std::unordered_map<std::string_view, job_ptr> by_key_;  // into job::key; the current one included
   std::unordered_map<request_id, job_ptr> waiting_;
 };
 

@@ -10,9 +10,15 @@
 
 namespace troupe::grammar {
 
+result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {
+  if (source_bytes(spec) <= limits.max_source_bytes) return {};
+  error refusal = exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes");
+  refusal.code = error_code::invalid_argument;
+  return tl::unexpected(std::move(refusal));
+}
+
 result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
-  if (source_bytes(spec) > limits.max_source_bytes)
-    return tl::unexpected(exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes"));
+  if (auto checked = check_size(spec, limits); !checked) return tl::unexpected(checked.error());
   json_schema::schema_options json;
   json.max_white_space = spec.max_white_space;
   json.fixed_order = spec.fixed_order;

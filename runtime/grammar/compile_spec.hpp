@@ -7,6 +7,9 @@
 
 namespace troupe::grammar {
 
+// The text must not be longer than limits.max_source_bytes. Errors: invalid_argument.
+result<void> check_size(const grammar_spec& spec, const grammar_limits& limits);
+
 // The rules, by the front end of the kind. Errors: the front end's.
 result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits);
 

@@ -53,7 +53,7 @@ grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const v
   }
   entries_.push_front({key, words, std::nullopt, {}, key.size() + bytes_per_entry});
   bytes_ += entries_.front().bytes;
-  by_key_.emplace(key, entries_.begin());
+  by_key_.emplace(entries_.front().key, entries_.begin());
   return {std::nullopt, true};
 }
 
@@ -104,21 +104,21 @@ void grammar_cache::make_room() {
 
 // The grammars' own locks may be held for as long as a mask takes: not to be waited for under ours.
 void grammar_cache::trim() {
-  std::vector<std::pair<std::string, compiled_grammar_ptr>> held_grammars;
+  std::vector<compiled_grammar_ptr> held_grammars;
   {
     const std::lock_guard held(mutex_);
     for (const entry& each : entries_)
-      if (each.outcome && *each.outcome) held_grammars.emplace_back(each.key, **each.outcome);
+      if (each.outcome && *each.outcome) held_grammars.push_back(**each.outcome);
   }
-  std::vector<std::size_t> sizes;
-  for (const auto& [key, grammar] : held_grammars) sizes.push_back(grammar->memory_bytes());
+  std::unordered_map<const compiled_grammar*, std::size_t> sizes;
+  for (const auto& grammar : held_grammars) sizes.emplace(grammar.get(), grammar->memory_bytes());
   const std::lock_guard held(mutex_);
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    const auto found = by_key_.find(held_grammars[i].first);
-    if (found == by_key_.end()) continue;
-    entry& which = *found->second;
+  for (entry& which : entries_) {
+    if (!which.outcome || !*which.outcome) continue;
+    const auto measured = sizes.find((*which.outcome)->get());
+    if (measured == sizes.end()) continue;
     bytes_ -= which.bytes;
-    which.bytes = which.key.size() + bytes_per_entry + sizes[i];
+    which.bytes = which.key.size() + bytes_per_entry + measured->second;
     bytes_ += which.bytes;
   }
   make_room();

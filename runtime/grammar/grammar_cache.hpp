@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -88,7 +89,7 @@ class grammar_cache {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   entries entries_;
-  std::unordered_map<std::string, entries::iterator> by_key_;
+  std::unordered_map<std::string_view, entries::iterator> by_key_;  // into entry::key
   std::size_t bytes_ = 0;
   counts counts_;
 };

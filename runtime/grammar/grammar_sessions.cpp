@@ -102,10 +102,11 @@ void grammar_sessions::advance(const step_result& result) {
 }
 
 void grammar_sessions::fail(std::uint64_t step) {
-  if (taken_.empty() || taken_.front().step != step) return;
-  for (const masked_row& row : taken_.front().rows)
+  auto& of = !taken_.empty() && taken_.front().step == step ? taken_ : begun_;
+  if (of.empty() || of.front().step != step) return;
+  for (const masked_row& row : of.front().rows)
     if (session* who = find(row.id)) who->is_over = true;
-  taken_.pop_front();
+  of.pop_front();
 }
 
 result<std::size_t> grammar_sessions::fill_drafts(request_id id, std::span<const token_id> drafts,

@@ -40,7 +40,7 @@ class grammar_sessions {
   step_masks_ptr take();
   // What the oldest step that was taken has sampled; only once nobody reads its masks any more.
   void advance(const step_result& result);
-  // The same where it sampled nothing: its requests are let through from now on.
+  // The same where it sampled nothing, taken or not: its requests are let through from now on.
   void fail(std::uint64_t step);
   // fill_draft_masks() for a request, from where it stands. Errors: not_found for one that is not open.
   result<std::size_t> fill_drafts(request_id id, std::span<const token_id> drafts,

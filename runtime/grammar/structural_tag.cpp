@@ -1,6 +1,9 @@
 #include "runtime/grammar/structural_tag.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
 
 namespace troupe::grammar {
 
@@ -9,6 +12,9 @@ namespace {
 result<void> check(const structural_tags& spec, const grammar_limits& limits) {
   if (spec.triggers.empty())
     return fail(error_code::invalid_argument, "structural tags: no triggers", "triggers");
+  // Each tag is held against each trigger.
+  if (spec.tags.size() > limits.max_links / spec.triggers.size())
+    return tl::unexpected(exceeded("tags times triggers", limits.max_links, "max_links"));
   std::size_t bytes = 0;
   for (const std::string& trigger : spec.triggers) {
     if (trigger.empty())
@@ -36,21 +42,22 @@ result<void> check(const structural_tags& spec, const grammar_limits& limits) {
 result<symbol_id> structural_tag_symbol(grammar_builder& builder, const structural_tags& spec) {
   if (auto checked = check(spec, builder.limits()); !checked) return tl::unexpected(checked.error());
   regex_store& regex = builder.regex();
+  const std::set<std::string_view> triggers(spec.triggers.begin(), spec.triggers.end());
   const regex_id any = regex.any_bytes(), trigger = regex.one_of(spec.triggers);
   const regex_id with_trigger = regex.concat({any, trigger, any});
-  const regex_id free = regex.difference(regex.any_text(), with_trigger);
+  const regex_id any_text = regex.any_text(), free = regex.difference(any_text, with_trigger);
   // The free text up to a trigger: the trigger's last byte is the first that completes any.
-  const regex_id one_more = regex.concat({regex.bytes(byte_set::all()), any});
+  const regex_id beyond = regex.concat({with_trigger, regex.bytes(byte_set::all()), any});
+  std::map<std::string_view, regex_id> firsts;
+  for (const std::string_view start : triggers)
+    firsts[start] = regex.difference(regex.concat({any_text, regex.literal(start)}), beyond);
   std::vector<symbol_id> tags;
   for (const structural_tag& tag : spec.tags) {
     std::vector<regex_id> begins;
-    for (const std::string& start : spec.triggers) {
-      if (!tag.begin.starts_with(start)) continue;
-      const regex_id first = regex.difference(regex.concat({regex.any_text(), regex.literal(start)}),
-                                              regex.concat({with_trigger, one_more}));
-      begins.push_back(
-          regex.concat({first, regex.literal(std::string_view(tag.begin).substr(start.size()))}));
-    }
+    for (const auto& [start, first] : firsts)
+      if (tag.begin.starts_with(start))
+        begins.push_back(
+            regex.concat({first, regex.literal(std::string_view(tag.begin).substr(start.size()))}));
     tags.push_back(builder.sequence(
         {builder.lexeme(regex.alternation(begins), true), tag.content, builder.literal(tag.end, true)}));
   }

@@ -23,9 +23,10 @@ struct sampler_scratch {
 
 // `logits` [vocab] are read, not changed. `mask`, bits as in step_masks, is what a grammar allows; empty:
 // all. `end_tokens` are banned while row.num_generated < min_tokens (so are stop_token_ids), unless the mask
-// leaves nothing else. Order, as vLLM: the mask, log-probabilities of what it leaves, logit bias, minimum
-// length, penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution function
-// in token-id order. So log-probabilities under a mask are those of the allowed tokens among themselves.
+// leaves nothing else. Order, as vLLM: the mask, log-probabilities of what it leaves, minimum length,
+// logit bias, penalties, then greedy; or temperature, min-p, top-k, top-p and the inverse distribution
+// function in token-id order. So log-probabilities under a mask are those of the allowed tokens among
+// themselves.
 // - Greedy (a temperature below 1e-5) takes the lowest id among the greatest logits.
 // - min-p keeps what has at least min_p times the greatest probability; top-k the k greatest, equal ones by
 //   ascending id; top-p, of what is left, the shortest prefix of the order (probability descending, id

@@ -69,6 +69,19 @@ TEST(WarmUp, TunesEveryNumberOfRowsOnceLargestFirst) {
   EXPECT_EQ(all[all.size() - 4], tuning.back()) << "before the sampler's sizes";
 }
 
+TEST(WarmUp, TunesAFewSizesOfManyTheLargestAmongThem) {
+  bucket_plan plan;
+  plan.strategy = bucketing_strategy::linear;
+  for (std::int32_t batch = 1; batch <= 1000; ++batch) plan.decode.push_back({batch, 1, 1});
+  const executor_limits wide{.max_rows = 1000, .max_sequences = 1000, .max_model_len = 64};
+  std::vector<std::int32_t> tuned;
+  for (const warm_up_item& item : warm_up_items(plan, wide, 16, warm_up_extent::every_row_count, true))
+    if (item.phase == warm_up_phase::tuning) tuned.push_back(item.shape.batch);
+  ASSERT_FALSE(tuned.empty());
+  EXPECT_LE(tuned.size(), 64U);
+  EXPECT_EQ(tuned.front(), 1000);
+}
+
 TEST(WarmUp, TellsUnifiedBucketsAsDocumented) {
   warm_up_item item;
   item.phase = warm_up_phase::unified;

@@ -49,6 +49,30 @@ TEST(compile_queue, what_nobody_waits_for_any_more_is_not_compiled) {
   EXPECT_EQ(queue.next()->text, "3");
 }
 
+TEST(compile_queue, what_nobody_waits_for_any_more_holds_no_memory_while_another_is_compiled) {
+  compile_queue queue({}, byte_token_trie());
+  EXPECT_FALSE(queue.ask(1, regex("slow"), {}));
+  ASSERT_NE(queue.next(), nullptr);
+  const std::size_t before = queue.cache().count().bytes;
+  for (request_id id = 2; id < 100; ++id) {
+    const grammar_spec_ptr spec = regex(std::string(1000, 'x') + std::to_string(id));
+    EXPECT_FALSE(queue.ask(id, spec, {}));
+    queue.forget(id);
+    EXPECT_EQ(spec.use_count(), 1);
+  }
+  EXPECT_EQ(queue.cache().count().bytes, before);
+}
+
+TEST(compile_queue, a_fault_of_ours_is_told_and_not_remembered) {
+  compile_queue queue({}, byte_token_trie());
+  EXPECT_FALSE(queue.ask(1, regex("a"), {}));
+  ASSERT_NE(queue.next(), nullptr);
+  EXPECT_EQ(queue.done(fail(error_code::internal, "out of memory"), {}), std::vector<request_id>{1});
+  EXPECT_FALSE(queue.ask(2, regex("a"), {})) << "compiled anew";
+  EXPECT_EQ(queue.done(compile_it(queue.next()), {}), std::vector<request_id>{2});
+  EXPECT_TRUE(queue.ask(3, regex("a"), {})->has_value());
+}
+
 TEST(compile_queue, a_refusal_is_told_to_all_and_remembered) {
   compile_queue queue({}, byte_token_trie());
   EXPECT_FALSE(queue.ask(1, regex("("), {}));

@@ -93,6 +93,23 @@ TEST(compile_spec, what_is_wrong_is_an_invalid_argument_with_its_place) {
           "/format/tags/0/content/type");
 }
 
+// Each tag is held against each trigger, and a trigger may be named often.
+TEST(compile_spec, many_tags_times_many_triggers_are_refused_and_equal_triggers_count_once) {
+  const auto spec = [](std::size_t tags, std::size_t triggers) {
+    std::string text = R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":[)";
+    for (std::size_t i = 0; i < triggers; ++i) text += i == 0 ? R"("<")" : R"(,"<")";
+    text += R"(],"tags":[)";
+    for (std::size_t i = 0; i < tags; ++i)
+      text += std::string(i == 0 ? "" : ",") +
+              R"({"type":"tag","begin":"<a","content":{"type":"const_string","value":"x"},"end":">"})";
+    return grammar_spec{.kind = grammar_kind::structural_tag, .text = text + "]}}"};
+  };
+  const auto refused = of(spec(1'001, 1'000));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().param, "max_links");
+  expect_texts(spec(2, 1'000), {"free", "<ax>"}, {"<ay>", "<"});
+}
+
 TEST(grammar_spec, keys_are_equal_exactly_for_equal_specifications) {
   const std::vector<grammar_spec> different{{.kind = grammar_kind::regex, .text = "a"},
                                             {.kind = grammar_kind::grammar, .text = "a"},
