@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "actors/prompt_size.hpp"
-#include "runtime/generation_request.hpp"
 
 namespace troupe {
 namespace {

@@ -1,7 +1,5 @@
 #include "actors/closed_port.hpp"
 
-#include "runtime/generation_request.hpp"
-
 namespace troupe {
 namespace {
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "actors/company.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 #include "runtime/generation_request.hpp"
 
@@ -42,20 +43,14 @@ class byte_vocabulary final : public tokenizer {
 };
 
 // The null executor, counting its steps.
-class counted_executor final : public executor {
+class counted_executor final : public forwarding_executor {
  public:
   counted_executor(std::int32_t num_blocks, std::atomic<std::int64_t>& steps)
-      : inner_(make_null_executor({16, num_blocks, 1}, [](const sample_row&) { return 'x'; })),
+      : forwarding_executor(make_null_executor({16, num_blocks, 1}, [](const sample_row&) { return 'x'; })),
         steps_(steps) {}
-  kv_layout layout() const override { return inner_->layout(); }
   void forward(const device_batch&) override { ++steps_; }
-  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
-    inner_->sample(batch, masks, result);
-  }
-  std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:
-  std::unique_ptr<executor> inner_;
   std::atomic<std::int64_t>& steps_;
 };
 

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "runtime/generation_request.hpp"
-
 namespace troupe {
 namespace {
 

@@ -110,17 +110,6 @@ result<padded_limits> reserve_buckets(const engine_options& options, std::int32_
   return holds;
 }
 
-}  // namespace
-
-std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
-  std::vector<token_id> ids;
-  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
-    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
-  return ids;
-}
-
-namespace {
-
 // The device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
   std::unique_ptr<executor> device;
@@ -165,6 +154,13 @@ result<started_device> start_device(const model_ptr& model, const engine_options
 
 }  // namespace
 
+std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
+  std::vector<token_id> ids;
+  for (token_id id = 0; id < vocabulary.vocab_size(); ++id)
+    if (vocabulary.is_end_of_generation(id)) ids.push_back(id);
+  return ids;
+}
+
 tuning_key tuning_key_of(executor& device, std::int32_t threads) {
   tuning_key key;
   key.cpu = kernels::cpu_model();
@@ -174,16 +170,22 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads) {
   return key;
 }
 
+result<std::size_t> use_plans(executor& device, const tuning_key& key, const std::filesystem::path& file) {
+  const result<tuned_plans> kept = read_tuning_file(file, key);
+  if (!kept) return tl::unexpected<error>(kept.error());
+  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
+  return kept->size();
+}
+
 bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesystem::path& file) {
   if (file.empty() || device.plans() == nullptr) return false;
-  const result<tuned_plans> kept = read_tuning_file(file, key);
+  const result<std::size_t> kept = use_plans(device, key, file);
   if (!kept) {
     if (kept.error().code != error_code::not_found)
       spdlog::warn("{}: plans are chosen anew", kept.error().message);
     return false;
   }
-  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
-  spdlog::info("tuning of {} row counts read from {}", kept->size(), file.string());
+  spdlog::info("tuning of {} row counts read from {}", *kept, file.string());
   return true;
 }
 
@@ -222,9 +224,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (started->too_many_rows) remove_from(*buckets, *started->too_many_rows);
   engine.buckets = std::move(*buckets);
   engine.tuned_for = tuning_key_of(*engine.device, options.threads);
-  engine.tuning_file = options.tuning_file;
-  if (engine.tuning_file.empty() && !options.tuning_folder.empty())
-    engine.tuning_file = options.tuning_folder / tuning_file_name(engine.tuned_for);
+  engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
   engine.tune = options.tune && engine.device->plans() != nullptr &&
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
   return engine;

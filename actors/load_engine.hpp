@@ -59,6 +59,9 @@ struct loaded_engine {
   std::filesystem::path tuning_file;
 };
 
+// Has `device` run by the plans that `file` keeps for the key; for how many row counts they are. Errors:
+// those of read_tuning_file().
+result<std::size_t> use_plans(executor& device, const tuning_key& key, const std::filesystem::path& file);
 // Has `device` run by the plans that an earlier start has left in `file`. Whether there were any: no file, or
 // one of another machine or model, is none; what is wrong with the file is a warning in the log.
 bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesystem::path& file);

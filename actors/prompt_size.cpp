@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "runtime/generation_request.hpp"
-
 namespace troupe {
 namespace {
 

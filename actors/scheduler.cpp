@@ -65,26 +65,22 @@ void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
   report();
 }
 
-void scheduler_state::release_grammars(const token_batch& events) {
-  msg::release_grammars ended;
-  for (const token_event& event : events)
-    if (event.end && with_grammar_.erase(event.id) != 0) ended.ids.push_back(event.id);
-  if (!ended.ids.empty()) self_->send(structured_output_, std::move(ended));
+void scheduler_state::release_grammars(std::vector<request_id> ended) {
+  std::erase_if(ended, [this](request_id id) { return with_grammar_.erase(id) == 0; });
+  if (!ended.empty()) self_->send(structured_output_, msg::release_grammars{std::move(ended)});
 }
 
 void scheduler_state::abort(request_id id) { settle(scheduler_->end(id, finish_reason::abort)); }
 
 void scheduler_state::stopped(const std::vector<request_id>& ids) {
   scheduler_output all;
-  msg::release_grammars ended;
   for (const request_id id : ids) {
     unscheduled_.erase(id);
-    if (with_grammar_.erase(id) != 0) ended.ids.push_back(id);
     scheduler_output one = scheduler_->stopped(id);
     std::move(one.events.begin(), one.events.end(), std::back_inserter(all.events));
     std::move(one.releases.begin(), one.releases.end(), std::back_inserter(all.releases));
   }
-  if (!ended.ids.empty()) self_->send(structured_output_, std::move(ended));
+  if (!with_grammar_.empty()) release_grammars(ids);
   settle(std::move(all));
 }
 
@@ -191,9 +187,12 @@ void scheduler_state::settle(scheduler_output output) {
 }
 
 void scheduler_state::deliver(const running_step& step, token_batch& events) {
+  std::vector<request_id> ended;
   for (const token_event& event : events)
-    if (event.end && !unscheduled_.empty()) unscheduled_.erase(event.id);
-  if (!with_grammar_.empty()) release_grammars(events);
+    if (event.end) ended.push_back(event.id);
+  if (!unscheduled_.empty())
+    for (const request_id id : ended) unscheduled_.erase(id);
+  if (!with_grammar_.empty()) release_grammars(std::move(ended));
   const std::size_t shards = tokenizers_.size();
   std::vector<token_batch> batches(shards);
   std::vector<std::vector<request_id>> scheduled(shards);

@@ -10,7 +10,6 @@
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
-#include "runtime/generation_request.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe {

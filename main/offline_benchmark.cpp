@@ -169,6 +169,12 @@ result<void> measure_decode(offline_run& run, const benchmark_options& options, 
   return {};
 }
 
+// Plans that a start of the service has kept for this machine and model; nothing is measured here.
+bool use_tuning(executor& device, const benchmark_options& options) {
+  const tuning_key key = tuning_key_of(device, options.threads);
+  return use_plans(device, key, tuning_path(key, options.tuning_file, options.tuning_folder)).value_or(0) > 0;
+}
+
 }  // namespace
 
 double quantile(std::vector<double> values, double p) {
@@ -178,21 +184,6 @@ double quantile(std::vector<double> values, double p) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(index), values.end());
   return values[index];
 }
-
-namespace {
-
-// Plans that a start of the service has kept for this machine and model; nothing is measured here.
-bool use_tuning(executor& device, const benchmark_options& options) {
-  const tuning_key key = tuning_key_of(device, options.threads);
-  const std::filesystem::path file =
-      options.tuning_folder.empty() ? options.tuning_file : options.tuning_folder / tuning_file_name(key);
-  const result<tuned_plans> kept = read_tuning_file(file, key);
-  if (!kept || kept->empty()) return false;
-  for (const auto& [rows, plan] : *kept) device.plans()->use(rows, plan);
-  return true;
-}
-
-}  // namespace
 
 result<benchmark_report> run_offline_benchmark(const model_ptr& model, const benchmark_options& options,
                                                const benchmark_progress& progress) {

@@ -9,6 +9,7 @@
 #include "actors/company.hpp"
 #include "main/byte_vocabulary.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 #include "runtime/generation_request.hpp"
 
@@ -109,10 +110,9 @@ class engine_run {
 // ---- the whole company ----
 
 // The null executor, telling when each step begins.
-class timed_executor final : public executor {
+class timed_executor final : public forwarding_executor {
  public:
-  explicit timed_executor(std::int32_t running) : inner_(scripted(running)) {}
-  kv_layout layout() const override { return inner_->layout(); }
+  explicit timed_executor(std::int32_t running) : forwarding_executor(scripted(running)) {}
   void forward(const device_batch& batch) override {
     const auto now = clock::now();
     const std::lock_guard lock(mutex_);
@@ -121,10 +121,6 @@ class timed_executor final : public executor {
     last_ = batch.step != 0 ? now : clock::time_point();
     changed_.notify_one();
   }
-  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
-    inner_->sample(batch, masks, result);
-  }
-  std::string kernel_path() const override { return inner_->kernel_path(); }
 
   // Waits for so many steps, forgets them where they are not to be counted.
   std::vector<double> wait_for(std::size_t count) {
@@ -134,7 +130,6 @@ class timed_executor final : public executor {
   }
 
  private:
-  std::unique_ptr<executor> inner_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<double> times_;

@@ -16,6 +16,7 @@
 #include "runtime/grammar/json_schema/json_schema.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/openai/json_reader.hpp"
+#include "runtime/token_bits.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -39,11 +40,6 @@ result<std::vector<fs::path>> files_in(const std::string& folder) {
   if (failed) return fail(error_code::not_found, folder + ": " + failed.message());
   std::sort(out.begin(), out.end());
   return out;
-}
-
-bool has(std::span<const std::uint32_t> mask, token_id token) {
-  const auto bit = static_cast<std::uint32_t>(token);
-  return (mask[bit / 32] >> (bit % 32) & 1U) != 0;
 }
 
 class file_measurement {
@@ -125,7 +121,7 @@ class file_measurement {
         if (filled.error().code == error_code::too_large) remark("mask refused: " + filled.error().message);
         return accepted;
       }
-      if (!has(mask_, token) || !matcher.accept(token)) return accepted;
+      if (!has_token(mask_, token) || !matcher.accept(token)) return accepted;
       accepted += tokenizer_.piece(token).size();
     }
     return matcher.can_end().value_or(false) ? text.size() + 1 : text.size();

@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "runtime/step_batch.hpp"
+#include "runtime/token_bits.hpp"
 
 namespace troupe {
 
 struct step_masks {
   std::uint64_t step = 0;
   std::size_t num_words = 0;         // of one mask: ceil(vocabulary / 32)
-  std::vector<std::uint32_t> words;  // [samples][num_words]: bit t % 32 of word t / 32 for token t
+  std::vector<std::uint32_t> words;  // [samples][num_words]: sets as in token_bits.hpp
   std::vector<std::uint8_t>
       is_masked;                 // [samples]: 0 where every token is allowed and the words are all ones
   std::vector<sample_end> ends;  // samples without a token, ascending
@@ -28,11 +29,6 @@ struct step_masks {
   }
 };
 using step_masks_ptr = std::shared_ptr<const step_masks>;
-
-inline bool is_allowed(std::span<const std::uint32_t> mask, token_id token) {
-  const auto t = static_cast<std::size_t>(token);
-  return t / 32 < mask.size() && (mask[t / 32] >> (t % 32) & 1U) != 0;
-}
 
 // `from` where it is allowed, else the allowed token that comes next, after the last one the first; `from`
 // where there is none.

@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "runtime/generation_request.hpp"
 #include "runtime/openai/messages.hpp"
 
 namespace troupe {

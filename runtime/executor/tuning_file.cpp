@@ -145,6 +145,10 @@ std::string tuning_file_name(const tuning_key& key) {
   return fmt::format("tuning-{:016x}.json", hash_of(all));
 }
 
+fs::path tuning_path(const tuning_key& key, const fs::path& file, const fs::path& folder) {
+  return file.empty() && !folder.empty() ? folder / tuning_file_name(key) : file;
+}
+
 result<tuned_plans> read_tuning_file(const fs::path& file, const tuning_key& key) {
   const result<std::string> text = read_all(file);
   if (!text) return tl::unexpected<error>(text.error());

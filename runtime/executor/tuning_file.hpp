@@ -29,6 +29,11 @@ using tuned_plans = std::map<std::int32_t, step_plan>;  // by rows
 // "tuning-0123456789abcdef.json": one for each key.
 std::string tuning_file_name(const tuning_key& key);
 
+// Where the plans of the key are kept: in `file` where that is given, else in the key's own of `folder`;
+// empty where neither is given.
+std::filesystem::path tuning_path(const tuning_key& key, const std::filesystem::path& file,
+                                  const std::filesystem::path& folder);
+
 // Reads at most 64 KiB and believes nothing of it unchecked. Errors: not_found (no file), corrupt_file (not
 // such a file, or damaged), unsupported (of another key or version), io_error.
 result<tuned_plans> read_tuning_file(const std::filesystem::path& file, const tuning_key& key);

@@ -5,20 +5,13 @@
 #include <string_view>
 
 #include "runtime/grammar/automaton.hpp"
+#include "runtime/token_bits.hpp"
 
 namespace troupe::grammar {
 
 namespace {
 
 constexpr std::size_t few_tokens = 512;  // below this a list is smaller than a bit each
-
-void insert(std::vector<std::uint32_t>& words, token_id token) {
-  words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
-}
-
-void erase(std::vector<std::uint32_t>& words, token_id token) {
-  words[static_cast<std::size_t>(token) / 32] &= ~(std::uint32_t{1} << (static_cast<unsigned>(token) % 32));
-}
 
 }  // namespace
 
@@ -55,7 +48,7 @@ bool automaton::walk(state_id at, std::span<const token_trie::node> nodes,
     if (to == unknown) return false;
     path_[node.depth] = to;
     for (token_id token = node.token; token >= 0; token = plan_.vocabulary->next_same(token))
-      insert(words, token);
+      add_token(words, token);
     ++n;
   }
   return budget_.spend(visited);
@@ -100,7 +93,7 @@ bool automaton::take_out(state_id at, state_id usual, std::uint64_t groups,
     }
     for (; n < node.end && to == dead; ++n, ++visited)
       for (token_id token = nodes[n].token; token >= 0; token = plan_.vocabulary->next_same(token))
-        erase(words, token);
+        remove_token(words, token);
     n = node.end;
   }
   return budget_.spend(visited);
@@ -134,7 +127,7 @@ std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   const auto rest = set_by_groups(at, made.words, slice);
   if (!rest || !walk(at, *rest, made.words)) return std::nullopt;
   if (states_[at].accepts)
-    for (const token_id token : trie.end_tokens()) insert(made.words, token);
+    for (const token_id token : trie.end_tokens()) add_token(made.words, token);
   std::size_t count = 0;
   for (std::size_t i = 0; i < made.words.size() && count < few_tokens; ++i)
     count += static_cast<std::size_t>(std::popcount(made.words[i]));
@@ -161,8 +154,7 @@ result<void> automaton::fill_mask(state_id at, std::span<std::uint32_t> words) {
   const auto tail = words.begin() + static_cast<std::ptrdiff_t>(known.words.size());
   std::ranges::copy(known.words, words.begin());
   std::fill(tail, words.end(), 0);
-  for (const token_id token : known.tokens)
-    words[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
+  for (const token_id token : known.tokens) add_token(words, token);
   if (known.words.empty() && known.tokens.empty())
     return fail(error_code::invalid_argument, "grammar: no token of the vocabulary can go on from here");
   return {};

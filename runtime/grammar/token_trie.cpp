@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/token_bits.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
@@ -10,10 +11,6 @@ namespace {
 
 constexpr std::size_t most_characters_told_apart = 32;
 constexpr std::size_t most_slice_bytes = 32 << 20;  // held; past it all are let go
-
-void insert(std::vector<std::uint32_t>& mask, token_id token) {
-  mask[static_cast<std::size_t>(token) / 32] |= std::uint32_t{1} << (static_cast<unsigned>(token) % 32);
-}
 
 struct content {
   std::uint64_t groups = 0;
@@ -125,9 +122,9 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
   up_to_characters_.resize(std::min(longest, most_characters_told_apart) + 1, mask(num_words()));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     for (unsigned group = 0; group < character_groups::count; ++group)
-      if ((contents[i].groups >> group) & 1) insert(with_group_[group], sorted[i]);
+      if ((contents[i].groups >> group) & 1) add_token(with_group_[group], sorted[i]);
     for (std::size_t n = contents[i].characters; n < up_to_characters_.size(); ++n)
-      insert(up_to_characters_[n], sorted[i]);
+      add_token(up_to_characters_[n], sorted[i]);
   }
 }
 

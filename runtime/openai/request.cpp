@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "runtime/generation_request.hpp"
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/messages.hpp"
 #include "runtime/openai/sampling_fields.hpp"

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "runtime/generation_request.hpp"
 #include "runtime/openai/answer_parts.hpp"
 #include "runtime/openai/field_reader.hpp"
 #include "runtime/openai/messages.hpp"

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <limits>
 
+#include "runtime/token_bits.hpp"
+
 namespace troupe {
 
 namespace {
@@ -100,10 +102,8 @@ void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask
       select_bits(from, word, to);
     }
   }
-  for (std::size_t i = whole * bits; i < logits.size(); ++i) {
-    const bool is_set = i / bits < mask.size() && (mask[i / bits] >> (i % bits) & 1U) != 0;
-    out[i] = is_set ? logits[i] : minus_infinity;
-  }
+  for (std::size_t i = whole * bits; i < logits.size(); ++i)
+    out[i] = has_token(mask, static_cast<token_id>(i)) ? logits[i] : minus_infinity;
 }
 
 float row_max(std::span<const float> row) { return block_max(row.data(), row.size()); }

@@ -53,7 +53,7 @@ sampled_token sample_token(std::span<const float> logits, const sample_row& row,
       is_greedy(params)
           ? arg_max(processed)
           : draw(processed, params, uniform(params.seed, static_cast<std::uint64_t>(row.position)), scratch);
-  if (!mask.empty() && !is_allowed(mask, sampled.token)) sampled.token = next_allowed(mask, 0);
+  if (!mask.empty() && !has_token(mask, sampled.token)) sampled.token = next_allowed(mask, 0);
   if (params.logprobs) sampled.logprobs = log_probabilities(logits, sampled.token, *params.logprobs);
   return sampled;
 }

@@ -60,7 +60,7 @@ result<void> scheduler::state::submit(engine_request request) {
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
   // The further choices of a request that was let in belong to it.
-  if (!request.fork_of && waiting->size() + num_without_grammar >= limits.max_num_queued_requests)
+  if (!request.fork_of && num_waiting() >= limits.max_num_queued_requests)
     return queue_is_full(request.arrival);
   sequence& added = add(std::move(request), *max_tokens);
   if (added.waits_for_grammar) {
@@ -85,9 +85,9 @@ void scheduler::state::grammar_ready(request_id id) {
 
 // The next in line has been waiting for so long: a newcomer may expect no less.
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
-  error refusal{error_code::resource_exhausted,
-                fmt::format("{} requests are waiting, which is the most allowed; try again later",
-                            waiting->size() + num_without_grammar)};
+  error refusal{
+      error_code::resource_exhausted,
+      fmt::format("{} requests are waiting, which is the most allowed; try again later", num_waiting())};
   const std::vector<sequence*>& first = waiting->next(1);
   refusal.retry_after = seconds_between(first.empty() ? arrival : first.front()->arrival, arrival);
   return tl::unexpected<error>(std::move(refusal));

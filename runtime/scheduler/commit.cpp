@@ -105,12 +105,7 @@ void scheduler::state::commit_token(sequence& who, const sampled_token& sampled,
 
 void scheduler::state::commit_end(sequence& who, const sample_end& end, scheduler_output& output) {
   who.pending.erase(who.pending.begin());
-  token_event& event = output.events.emplace_back();
-  event.id = who.id;
-  event.end.emplace();
-  event.end->reason = end.failure ? finish_reason::error : finish_reason::stop;
-  event.end->failure = end.failure;
-  event.end->tokens = who.tokens_used();
+  add_end(who, end.failure ? finish_reason::error : finish_reason::stop, end.failure, output);
   output.releases.push_back(retire(who));
 }
 
@@ -134,12 +129,7 @@ scheduler_output scheduler::state::fail_step(std::uint64_t failed, const error& 
   for (const planned_rows& rows : flights.front().rows) {
     sequence& who = *rows.who;
     if (who.ended) continue;
-    token_event& event = output.events.emplace_back();
-    event.id = who.id;
-    event.end.emplace();
-    event.end->reason = finish_reason::error;
-    event.end->failure = failure;
-    event.end->tokens = who.tokens_used();
+    add_end(who, finish_reason::error, failure, output);
     output.releases.push_back(retire(who));
   }
   std::erase_if(running, [](const sequence* who) { return who->ended; });

@@ -46,16 +46,21 @@ void scheduler::state::forget_retired() {
   });
 }
 
+void scheduler::state::add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
+                               scheduler_output& output) {
+  token_event& event = output.events.emplace_back();
+  event.id = who.id;
+  event.end.emplace();
+  event.end->reason = reason;
+  event.end->failure = std::move(failure);
+  event.end->tokens = who.tokens_used();
+}
+
 scheduler_output scheduler::state::end(request_id id, finish_reason reason, std::optional<error> failure) {
   const auto found = requests.find(id);
   scheduler_output output;
   if (found == requests.end()) return output;
-  token_event& event = output.events.emplace_back();
-  event.id = id;
-  event.end.emplace();
-  event.end->reason = reason;
-  event.end->failure = std::move(failure);
-  event.end->tokens = found->second->tokens_used();
+  add_end(*found->second, reason, std::move(failure), output);
   output.releases = stopped(id).releases;
   return output;
 }

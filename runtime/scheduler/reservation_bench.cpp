@@ -5,6 +5,7 @@
 #include <random>
 
 #include "runtime/engine/engine.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 
 namespace troupe {
@@ -14,27 +15,23 @@ constexpr request_id num_requests = 2000;
 constexpr token_id end_token = 0;
 
 // Counts the rows that a model would compute. Answers reach their max_tokens, or end at a quarter of it.
-class row_counter final : public executor {
+class row_counter final : public forwarding_executor {
  public:
   row_counter(std::int32_t num_blocks, bool ends_early, std::int64_t& rows)
-      : inner_(make_null_executor({.block_size = 16, .num_blocks = num_blocks},
-                                  [ends_early](const sample_row& row) -> token_id {
-                                    const std::int32_t quarter = *row.sampling->max_tokens / 4;
-                                    return ends_early && row.num_generated + 1 >= quarter ? end_token : 7;
-                                  })),
+      : forwarding_executor(make_null_executor({.block_size = 16, .num_blocks = num_blocks},
+                                               [ends_early](const sample_row& row) -> token_id {
+                                                 const std::int32_t quarter = *row.sampling->max_tokens / 4;
+                                                 return ends_early && row.num_generated + 1 >= quarter
+                                                            ? end_token
+                                                            : 7;
+                                               })),
         rows_(rows) {}
-  kv_layout layout() const override { return inner_->layout(); }
   void forward(const device_batch& batch) override {
     rows_ += static_cast<std::int64_t>(batch.tokens.size());
-    inner_->forward(batch);
+    forwarding_executor::forward(batch);
   }
-  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
-    inner_->sample(batch, masks, result);
-  }
-  std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:
-  std::unique_ptr<executor> inner_;
   std::int64_t& rows_;
 };
 

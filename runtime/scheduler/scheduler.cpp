@@ -47,7 +47,7 @@ scheduler_counts scheduler::counts() const {
   scheduler_counts counts = state_->totals;
   counts.running = static_cast<std::int32_t>(state_->running.size());
   counts.waiting_for_grammar = static_cast<std::int32_t>(state_->num_without_grammar);
-  counts.waiting = static_cast<std::int32_t>(state_->waiting->size()) + counts.waiting_for_grammar;
+  counts.waiting = static_cast<std::int32_t>(state_->num_waiting());
   counts.steps_in_flight = steps_in_flight();
   return counts;
 }

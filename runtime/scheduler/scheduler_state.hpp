@@ -73,6 +73,8 @@ struct scheduler::state {
   void finish_step();
 
   // ending.cpp
+  static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
+                      scheduler_output& output);
   scheduler_output end(request_id id, finish_reason reason, std::optional<error> failure);
   scheduler_output stopped(request_id id);
   scheduler_output expire(steady_time time);
@@ -100,6 +102,7 @@ struct scheduler::state {
   std::unique_ptr<waiting_queue> waiting;
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
+  std::size_t num_waiting() const { return waiting->size() + num_without_grammar; }
   std::set<std::pair<steady_time, request_id>> deadlines;
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 

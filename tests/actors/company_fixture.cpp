@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/generation_request.hpp"
 
 namespace troupe::test {
@@ -43,27 +44,24 @@ class bytes final : public tokenizer {
 };
 
 // The null executor, with a hook that may throw.
-class scripted_executor final : public executor {
+class scripted_executor final : public forwarding_executor {
  public:
   scripted_executor(const company_setup& setup)
-      : inner_(make_null_executor({setup.block_size, setup.num_blocks, 1}, setup.script)),
+      : forwarding_executor(make_null_executor({setup.block_size, setup.num_blocks, 1}, setup.script)),
         before_(setup.before_step),
         follows_input_(setup.follows_input) {}
-  kv_layout layout() const override { return inner_->layout(); }
   void forward(const device_batch& batch) override {
     before_(batch);
-    inner_->forward(batch);
+    forwarding_executor::forward(batch);
   }
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
-    inner_->sample(batch, masks, result);
+    forwarding_executor::sample(batch, masks, result);
     for (std::size_t i = 0; follows_input_ && i < batch.samples.size(); ++i)
       result.tokens[i].token =
           'a' + (batch.tokens[static_cast<std::size_t>(batch.samples[i].row)] - 'a' + 1) % 26;
   }
-  std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:
-  std::unique_ptr<executor> inner_;
   std::function<void(const device_batch&)> before_;
   bool follows_input_;
 };

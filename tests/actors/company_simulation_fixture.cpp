@@ -12,6 +12,7 @@
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/dice.hpp"
+#include "tests/support/draw_limits.hpp"
 #include "tests/support/promise.hpp"
 
 namespace troupe::test {
@@ -44,14 +45,7 @@ scheduler_limits draw_limits(dice& random) {
       scheduling_policy::fcfs, scheduling_policy::priority, scheduling_policy::lpm, scheduling_policy::drr});
   limits.priority_patience = random.pick(0, 20);
   limits.enable_prefix_caching = random.chance(70);
-  if (random.chance(20)) {
-    limits.enable_chunked_prefill = false;
-    limits.max_num_batched_tokens = limits.max_model_len + random.pick(0, 20);
-  }
-  if (random.chance(30)) limits.long_prefill_token_threshold = random.pick(1, 20);
-  limits.max_num_partial_prefills = random.pick(1, 3);
-  if (random.chance(30)) limits.watermark = 0.1;
-  limits.reserve_new_tokens = random.chance(20);
+  draw_prefill_limits(random, limits);
   return limits;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/letter_device_fixture.hpp"
 #include "tests/support/promise.hpp"

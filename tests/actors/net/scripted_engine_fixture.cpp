@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "runtime/generation_request.hpp"
-
 namespace troupe::net::testing {
 
 scripted_engine::scripted_engine(pace how) : pace_(how) {

@@ -1,17 +1,12 @@
 #include "runtime/executor/fit_buckets.hpp"
 
 #include <gtest/gtest.h>
+#include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
 
 namespace troupe {
 namespace {
 
-bucket_plan plan_of(std::vector<bucket> prompt, std::vector<bucket> decode) {
-  bucket_plan plan;
-  plan.strategy = bucketing_strategy::exponential;
-  plan.prompt = std::move(prompt);
-  plan.decode = std::move(decode);
-  return plan;
-}
+using test::plan_of;
 
 // A device with room for steps of `most` rows.
 struct device {

@@ -6,6 +6,7 @@
 
 #include "runtime/executor/sampler_warm_up.hpp"
 #include "runtime/executor/warm_up_course.hpp"
+#include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
 
 namespace troupe {
 namespace {
@@ -13,13 +14,7 @@ namespace {
 const kv_layout layout{16, 100, 1};
 const executor_limits limits{.max_rows = 64, .max_sequences = 6, .max_model_len = 200, .block_size = 16};
 
-bucket_plan plan_of(std::vector<bucket> prompt, std::vector<bucket> decode) {
-  bucket_plan plan;
-  plan.strategy = bucketing_strategy::exponential;
-  plan.prompt = std::move(prompt);
-  plan.decode = std::move(decode);
-  return plan;
-}
+using test::plan_of;
 
 std::vector<std::string> lines(const std::vector<warm_up_item>& items) {
   std::vector<std::string> out;

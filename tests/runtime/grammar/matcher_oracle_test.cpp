@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
 
 namespace troupe::grammar {
@@ -30,10 +31,6 @@ struct small_vocabulary {
   }
 };
 
-bool has(const std::vector<std::uint32_t>& mask, token_id token) {
-  return (mask[static_cast<std::size_t>(token) / 32] >> (token % 32)) & 1;
-}
-
 TEST(matcher_oracle, every_bit_of_every_mask_is_whether_some_completion_exists) {
   int grammars = 0, bits = 0, set = 0;
   for (unsigned seed = 0; grammars < 2000; ++seed) {
@@ -54,13 +51,13 @@ TEST(matcher_oracle, every_bit_of_every_mask_is_whether_some_completion_exists) 
       for (std::size_t i = 0; i < vocabulary.texts.size(); ++i) {
         const auto token = static_cast<token_id>(i);
         const bool expected = meaning.begins(text + vocabulary.texts[i]);
-        ASSERT_EQ(has(mask, token), expected)
+        ASSERT_EQ(has_token(mask, token), expected)
             << "seed " << seed << " after '" << text << "' token '" << vocabulary.texts[i] << "'";
         if (expected) allowed.push_back(token);
         ++bits;
       }
-      ASSERT_FALSE(has(mask, vocabulary.end - 1)) << "seed " << seed;
-      ASSERT_EQ(has(mask, vocabulary.end), meaning.accepts(text))
+      ASSERT_FALSE(has_token(mask, vocabulary.end - 1)) << "seed " << seed;
+      ASSERT_EQ(has_token(mask, vocabulary.end), meaning.accepts(text))
           << "seed " << seed << " after '" << text << "'";
       ASSERT_EQ(filled.has_value(), !allowed.empty() || meaning.accepts(text));
       set += static_cast<int>(allowed.size());
@@ -109,9 +106,9 @@ TEST(matcher_oracle, taking_back_and_forking_at_any_point_change_nothing_else) {
         if (n <= tokens.size()) tokens.resize(tokens.size() - n);
         ++rollbacks;
       } else {
-        ASSERT_EQ(m.count_accepted({&token, 1}).value(), has(mask, token) ? 1U : 0U);
-        ASSERT_EQ(m.accept(token).has_value(), has(mask, token)) << "seed " << seed;
-        if (has(mask, token)) tokens.push_back(token);
+        ASSERT_EQ(m.count_accepted({&token, 1}).value(), has_token(mask, token) ? 1U : 0U);
+        ASSERT_EQ(m.accept(token).has_value(), has_token(mask, token)) << "seed " << seed;
+        if (has_token(mask, token)) tokens.push_back(token);
       }
       ASSERT_EQ(m.num_accepted(), tokens.size());
     }

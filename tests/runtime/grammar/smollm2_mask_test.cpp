@@ -7,6 +7,7 @@
 #include "runtime/grammar/ebnf.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/grammar/structural_tag.hpp"
+#include "runtime/token_bits.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 #include "tests/support/paths.hpp"
@@ -58,7 +59,7 @@ void check_masks(const std::string& grammar_text, const std::vector<std::string>
       ASSERT_TRUE(tokens.fill_mask(mask).has_value());
       for (int i = 0; i < 300; ++i) {
         const auto token = static_cast<token_id>(random() % trie->vocab_size());
-        const bool has = (mask[static_cast<std::size_t>(token) / 32] >> (token % 32)) & 1;
+        const bool has = has_token(mask, token);
         std::vector<token_id> spelled;
         for (const char c : trie->bytes(token)) spelled.push_back(static_cast<unsigned char>(c));
         const bool expected = trie->is_end(token)

@@ -22,7 +22,8 @@ params stopping_at(std::vector<std::string> stop, std::int32_t min_tokens = 0, b
   return made;
 }
 
-token_event event_of(request_id id, const std::vector<token_id>& tokens, std::optional<finish_reason> end = {}) {
+token_event event_of(request_id id, const std::vector<token_id>& tokens,
+                     std::optional<finish_reason> end = {}) {
   token_event event;
   event.id = id;
   event.tokens.assign(tokens.begin(), tokens.end());

@@ -15,6 +15,7 @@
 #include "tests/runtime/scheduler/ledger_fixture.hpp"
 #include "tests/runtime/scheduler/simulated_grammars_fixture.hpp"
 #include "tests/support/dice.hpp"
+#include "tests/support/draw_limits.hpp"
 #include "tests/support/paged_executor.hpp"
 #include "tests/support/promise.hpp"
 
@@ -41,14 +42,7 @@ scheduler_limits draw_limits(dice& random) {
   limits.priority_patience = random.pick(0, 20);
   limits.policy = random.chance(50) ? scheduling_policy::fcfs : policies[random.pick(1, 3)];
   limits.enable_prefix_caching = random.chance(60);
-  if (random.chance(20)) {
-    limits.enable_chunked_prefill = false;
-    limits.max_num_batched_tokens = limits.max_model_len + random.pick(0, 20);
-  }
-  if (random.chance(30)) limits.long_prefill_token_threshold = random.pick(1, 20);
-  limits.max_num_partial_prefills = random.pick(1, 3);
-  if (random.chance(30)) limits.watermark = 0.1;
-  limits.reserve_new_tokens = random.chance(20);
+  draw_prefill_limits(random, limits);
   return limits;
 }
 

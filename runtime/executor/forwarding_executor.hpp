@@ -1,0 +1,35 @@
+// An executor that passes every call on to another one: the base of those that watch or change a single call.
+#pragma once
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "runtime/executor/executor.hpp"
+
+namespace troupe {
+
+class forwarding_executor : public executor {
+ public:
+  explicit forwarding_executor(std::unique_ptr<executor> inner) : inner_(std::move(inner)) {}
+
+  kv_layout layout() const override { return inner_->layout(); }
+  result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override {
+    return inner_->reserve_steps(rows, sequences);
+  }
+  result<memory_profile> profile() override { return inner_->profile(); }
+  result<void> take_kv_cache() override { return inner_->take_kv_cache(); }
+  void forward(const device_batch& batch) override { inner_->forward(batch); }
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    inner_->sample(batch, masks, result);
+  }
+  bool fixed_shapes() const override { return inner_->fixed_shapes(); }
+  void load_dummy_hidden_states(std::int32_t rows) override { inner_->load_dummy_hidden_states(rows); }
+  step_plans* plans() override { return inner_->plans(); }
+  void synchronize() override { inner_->synchronize(); }
+  std::string kernel_path() const override { return inner_->kernel_path(); }
+
+ private:
+  std::unique_ptr<executor> inner_;
+};
+
+}  // namespace troupe
