@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "actors/actor_port.hpp"
-#include "actors/closed_port.hpp"
 #include "actors/http_gateway.hpp"
+#include "actors/net/closed_port.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/tcp_gateway.hpp"
@@ -275,7 +275,8 @@ void company::stop() {
     }
     for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);
   }
-  state_->port = std::make_unique<closed_port>();
+  state_->port = std::make_unique<net::closed_port>(
+      [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });
   state_->ports = {};
   state_->gateways.clear();
   state_->roster.reset();

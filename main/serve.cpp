@@ -6,12 +6,14 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "actors/company.hpp"
 #include "actors/net/listener.hpp"
+#include "actors/net/loading_server.hpp"
 #include "config/flags.hpp"
 #include "config/values.hpp"
 #include "main/commands.hpp"
@@ -45,12 +47,17 @@ void log_engine(const company_options& options, const loaded_engine& engine) {
                engine.max_model_len, options.engine.threads, cpu_name());
 }
 
-// Whether both ports can be had, asked before the model is loaded; the exit code where not.
-tl::expected<void, int> check_ports(const config::settings& settings) {
-  auto free = net::check_address(to_http_options(settings).listen);
-  if (free && settings.tcp_port >= 0) free = net::check_address(to_tcp_options(settings).listen);
-  if (!free) return tl::unexpected(report_listening(free.error()));
-  return {};
+// Listens for HTTP while the model loads. Whether the other port can be had is asked before, too; the exit
+// code where one cannot.
+tl::expected<net::loading_server, int> open_early(const config::settings& settings,
+                                                  const std::string& model) {
+  if (settings.tcp_port >= 0) {
+    const auto free = net::check_address(to_tcp_options(settings).listen);
+    if (!free) return tl::unexpected(report_listening(free.error()));
+  }
+  auto server = net::loading_server::start(to_http_options(settings), model);
+  if (!server) return tl::unexpected(report_listening(server.error()));
+  return std::move(*server);
 }
 
 // Opens both ports; the exit code where one cannot be had.
@@ -65,11 +72,15 @@ tl::expected<void, int> open_gateways(company& served, const config::settings& s
   return {};
 }
 
-// The phases before the warm-up, on a terminal with a bar.
-result<loaded_engine> load_with_progress(engine_options options) {
+// The phases before the warm-up: on a terminal with a bar, and in /readyz.
+result<loaded_engine> load_with_progress(engine_options options, net::loading_server& shown) {
+  constexpr std::int64_t phases = 3;
   progress_bar bar(on_terminal());
-  std::int64_t phase = 0;
-  options.on_phase = [&](const std::string& name) { bar.update(phase++, 3, name); };
+  std::int64_t done = 0;
+  options.on_phase = [&](const std::string& name) {
+    bar.update(done++, phases, name);
+    shown.show(done, phases, name);
+  };
   return load_engine(options);
 }
 
@@ -131,10 +142,12 @@ int serve(const config::setting_sources& sources) {
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
   const auto path = find_model(settings.model);
   if (!path) return report(path.error());
-  if (const auto checked = check_ports(settings); !checked) return checked.error();
 
   company_options options = to_company_options(settings, *path);
-  auto engine = load_with_progress(options.engine);
+  auto early = open_early(settings, options.served_model_name);
+  if (!early) return early.error();
+  std::optional<net::loading_server> loading(std::move(*early));
+  auto engine = load_with_progress(options.engine, *loading);
   if (!engine) return report(engine.error());
   log_engine(options, *engine);
   options.loaded = std::move(*engine);
@@ -146,6 +159,7 @@ int serve(const config::setting_sources& sources) {
   served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
   const scoped_handler handler(
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
+  loading.reset();  // the gateway takes its place
   if (const auto open = open_gateways(served, settings); !open) return open.error();
   const auto ready = wait_ready(served);
   if (ready) spdlog::info("ready after {:.2f} s", seconds_since(begin));

@@ -1,0 +1,48 @@
+#include "actors/net/loading_server.hpp"
+
+#include <fmt/format.h>
+
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "actors/net/closed_port.hpp"
+#include "actors/net/http_server.hpp"
+
+namespace troupe::net {
+
+struct loading_server::state {
+  explicit state(std::string model) : port([this] { return status(); }, model_card{.id = std::move(model)}) {}
+
+  engine_status status() {
+    const std::lock_guard lock(telling);
+    return {.live = true, .ready = false, .reason = reason};
+  }
+
+  std::mutex telling;
+  std::string reason = "loading";
+  closed_port port;
+  std::optional<http_server> server;  // ends before the port that it calls
+};
+
+loading_server::loading_server(std::unique_ptr<state> parts) : state_(std::move(parts)) {}
+loading_server::~loading_server() = default;
+loading_server::loading_server(loading_server&&) noexcept = default;
+loading_server& loading_server::operator=(loading_server&&) noexcept = default;
+
+result<loading_server> loading_server::start(http_options options, std::string model) {
+  auto parts = std::make_unique<state>(std::move(model));
+  result<http_server> server = http_server::start(std::move(options), parts->port);
+  if (!server) return tl::unexpected<error>(server.error());
+  parts->server.emplace(std::move(*server));
+  return loading_server(std::move(parts));
+}
+
+std::uint16_t loading_server::port() const { return state_->server->port(); }
+
+void loading_server::show(std::int64_t number, std::int64_t count, const std::string& what) {
+  const std::lock_guard lock(state_->telling);
+  state_->reason = fmt::format("loading [{}/{}] {}", number, count, what);
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,32 @@
+// The HTTP port while the model loads and there is no company yet: /livez is well, /readyz and every request
+// are answered 503 with how far it is.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+class loading_server {
+ public:
+  // Listens at once. `model` is the name that it will be served under.
+  // Errors: those of http_server::start().
+  static result<loading_server> start(http_options options, std::string model);
+  ~loading_server();  // closes the port: the company's gateway can have it
+  loading_server(loading_server&&) noexcept;
+  loading_server& operator=(loading_server&&) noexcept;
+
+  std::uint16_t port() const;
+  // From now on "loading [number/count] what".
+  void show(std::int64_t number, std::int64_t count, const std::string& what);
+
+ private:
+  struct state;
+  explicit loading_server(std::unique_ptr<state> parts);
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace troupe::net

@@ -1,0 +1,50 @@
+#include "actors/net/loading_server.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "tests/actors/net/raw_client_fixture.hpp"
+
+namespace troupe::net {
+namespace {
+
+http_options any_port(std::uint16_t port = 0) {
+  http_options options;
+  options.listen = {.host = "127.0.0.1", .port = port};
+  return options;
+}
+
+TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
+  auto server = loading_server::start(any_port(), "small");
+  ASSERT_TRUE(server) << server.error().message;
+  testing::raw_client client(server->port());
+  EXPECT_EQ(client.get("/livez").status, 200);
+  for (const int phase : {1, 2, 3}) {
+    server->show(phase, 3, "weights");
+    const testing::raw_answer ready = client.get("/readyz");
+    EXPECT_EQ(ready.status, 503);
+    EXPECT_NE(ready.body.find("loading [" + std::to_string(phase) + "/3] weights"), std::string::npos)
+        << ready.body;
+  }
+  const auto refused = client.post("/v1/completions", R"({"model":"small","prompt":"a"})");
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_NE(refused.body.find("loading [3/3] weights"), std::string::npos) << refused.body;
+  EXPECT_EQ(client.post("/tokenize", R"({"model":"small","prompt":"a"})").status, 503);
+  EXPECT_NE(client.get("/v1/models").body.find("\"small\""), std::string::npos);
+  EXPECT_EQ(client.get("/metrics").status, 200);
+}
+
+TEST(loading_server, leaves_its_port_to_who_comes_after_it) {
+  std::optional<loading_server> first = *loading_server::start(any_port(), "m");
+  const std::uint16_t port = first->port();
+  testing::raw_client client(port);
+  EXPECT_EQ(client.get("/readyz").status, 503);
+  EXPECT_FALSE(loading_server::start(any_port(port), "m")) << "in use";
+  first.reset();
+  EXPECT_TRUE(client.at_end());
+  EXPECT_TRUE(loading_server::start(any_port(port), "m"));
+}
+
+}  // namespace
+}  // namespace troupe::net
