@@ -31,7 +31,7 @@ const device_batch* model_runner_state::forward(const step_batch& batch) try {
 
 bool model_runner_state::sample(const device_batch& rows, const step_masks* masks, step_result& result) try {
   device_->sample(rows, masks, result);
-  if (masks != nullptr) result.ends = masks->ends;
+  if (masks != nullptr) note_masks(*masks, result);
   return true;
 } catch (const std::exception& fault) {
   spdlog::error("step {} of {} rows failed: {}", rows.step, rows.num_rows(), fault.what());

@@ -16,6 +16,7 @@ metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
 
 void structured_output_state::start(structured_output_parts parts) {
   parts_ = std::move(parts);
+  if (parts_.jump_forward) sessions_ = grammar::grammar_sessions(parts_.vocabulary);
   queue_ = std::make_unique<grammar::compile_queue>(parts_.cache, parts_.vocabulary);
 }
 

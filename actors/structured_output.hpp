@@ -18,6 +18,7 @@ struct structured_output_parts {
   grammar::grammar_cache_limits cache;
   grammar::grammar_limits limits;
   tokenizer_ptr vocabulary;
+  bool jump_forward = false;  // see grammar_sessions
   grammar_compiler_actor compiler;
   model_runner_actor model_runner;
   std::shared_ptr<metrics::engine_metrics> metrics;

@@ -26,6 +26,7 @@ struct supervisor_parts {
   std::int32_t tokenizer_workers = 2;
   grammar::grammar_limits grammars;  // of one grammar
   grammar::grammar_cache_limits grammar_cache;
+  bool grammar_jump_forward = false;
   // The runner, the tokenizers of long texts and the compiler of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;

@@ -8,6 +8,9 @@ using group = option_group;
 std::vector<option> grammar_options() {
   constexpr std::int64_t most = 2'000'000'000;
   return {
+      switch_option("grammar_jump_forward", group::engine, &settings::grammar_jump_forward,
+                    "Tokens that a grammar leaves no choice about take no step each; not for requests that "
+                    "want log-probabilities"),
       size_option("grammar_cache_memory", group::engine, &settings::grammar_cache_memory, mib, 16 * tib,
                   "Memory for compiled grammars, kept for later requests that ask for the same"),
       duration_option("grammar_refusal_time", group::engine, &settings::grammar_refusal_time, 0, day,

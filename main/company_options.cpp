@@ -84,6 +84,7 @@ company_options to_company_options(const config::settings& settings, const std::
   out.allow_auto_truncate = settings.allow_auto_truncate;
   out.tokenizer_workers = settings.tokenizer_workers;
   out.grammars = to_grammar_limits(settings);
+  out.grammar_jump_forward = settings.grammar_jump_forward;
   out.grammar_cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
   return out;
 }

@@ -57,6 +57,7 @@ enum class metric : std::uint8_t {
   grammar_cache_hits,
   grammar_cache_bytes,
   grammars_refused,
+  grammar_forced_tokens,
   warmup_progress,
   actors,
   process_cpu,

@@ -221,6 +221,10 @@ void engine_metrics::add_grammars_refused(std::uint64_t count) {
   state_->increment(metric::grammars_refused, count);
 }
 
+void engine_metrics::add_grammar_forced_tokens(std::uint64_t count) {
+  state_->increment(metric::grammar_forced_tokens, count);
+}
+
 void engine_metrics::observe_step_tokens(std::int64_t count) {
   state_->observe(metric::step_tokens, static_cast<double>(count));
 }

@@ -101,11 +101,19 @@ struct sample_end {
   std::optional<error> failure = {};
 };
 
+// What a grammar leaves no choice about after a sample: the request's next tokens, computed together with its
+// next row instead of one step each.
+struct forced_tokens {
+  std::int32_t sample = 0;
+  std::vector<token_id> tokens = {};  // the sample's own is not among them
+};
+
 struct step_result {
   std::uint64_t step = 0;
   std::vector<sampled_token> tokens;            // one per step_batch::samples, same order
   std::vector<token_logprobs> prompt_logprobs;  // one per step_batch::prompt_logprobs, same order
   std::vector<sample_end> ends;                 // ascending; their tokens mean nothing
+  std::vector<forced_tokens> forced;            // ascending
 };
 using step_result_ptr = std::shared_ptr<const step_result>;
 

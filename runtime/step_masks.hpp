@@ -16,8 +16,9 @@ struct step_masks {
   std::size_t num_words = 0;         // of one mask: ceil(vocabulary / 32)
   std::vector<std::uint32_t> words;  // [samples][num_words]: sets as in token_bits.hpp
   std::vector<std::uint8_t>
-      is_masked;                 // [samples]: 0 where every token is allowed and the words are all ones
-  std::vector<sample_end> ends;  // samples without a token, ascending
+      is_masked;                      // [samples]: 0 where every token is allowed and the words are all ones
+  std::vector<sample_end> ends;       // samples without a token, ascending
+  std::vector<forced_tokens> forced;  // what follows samples without a choice, ascending
 
   std::span<std::uint32_t> row(std::size_t sample) {
     return std::span(words).subspan(sample * num_words, num_words);
@@ -28,6 +29,11 @@ struct step_masks {
     return std::span(words).subspan(sample * num_words, num_words);
   }
 };
+// Tells in the step's result what the masks say beside what may be drawn.
+inline void note_masks(const step_masks& masks, step_result& result) {
+  result.ends = masks.ends;
+  result.forced = masks.forced;
+}
 using step_masks_ptr = std::shared_ptr<const step_masks>;
 
 // `from` where it is allowed, else the allowed token that comes next, after the last one the first; `from`

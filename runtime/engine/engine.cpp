@@ -22,6 +22,7 @@ scheduler_limits with_pool_of(scheduler_limits limits, const executor& device) {
 engine::engine(std::unique_ptr<executor> device, scheduler_limits limits, engine_grammars grammars)
     : device_(std::move(device)),
       grammars_(std::move(grammars)),
+      sessions_(grammars_.spells_forced),
       scheduler_(with_pool_of(limits, *device_)),
       kv_cache_({.num_blocks = device_->layout().num_blocks,
                  .block_size = device_->layout().block_size,
@@ -105,13 +106,14 @@ bool engine::execute() {
 
 void engine::run(const step_batch& batch) {
   result_.ends.clear();
+  result_.forced.clear();
   step_masks_ptr masks;
   if (!batch.masked_samples.empty()) {
     sessions_.begin(batch);
     while (sessions_.fill_one()) {
     }
     masks = sessions_.take();
-    result_.ends = masks->ends;
+    note_masks(*masks, result_);
   }
   const device_batch& rows = feed_.resolve(batch);
   device_->forward(rows);

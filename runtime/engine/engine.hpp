@@ -11,6 +11,7 @@
 #include "runtime/grammar/grammar_sessions.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/scheduler/scheduler.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
@@ -18,6 +19,8 @@ namespace troupe {
 struct engine_grammars {
   grammar::token_trie_ptr vocabulary = {};  // null: such requests are refused
   grammar::grammar_limits limits = {};
+  tokenizer_ptr spells_forced =
+      {};  // what leaves no choice is not sampled: see grammar_sessions; null: it is
   std::shared_ptr<grammar::grammar_cache> cache = std::make_shared<grammar::grammar_cache>();
 };
 

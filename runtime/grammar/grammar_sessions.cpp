@@ -25,7 +25,8 @@ void grammar_sessions::begin(const step_batch& batch) {
   for (const std::int32_t index : batch.masked_samples) {
     const sample_row& sample = batch.samples[static_cast<std::size_t>(index)];
     step.rows.push_back({batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
-                         static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated)});
+                         static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated),
+                         sample.sampling->logprobs.has_value()});
   }
   step.left = step.rows;
   step.masks = fresh_masks(batch.step, batch.samples.size());
@@ -40,6 +41,7 @@ std::shared_ptr<step_masks> grammar_sessions::fresh_masks(std::uint64_t step, st
     masks->row(i).back() = (std::uint32_t{1} << (vocab_size_ % 32)) - 1;
   masks->is_masked.assign(num_samples, 0);
   masks->ends.clear();
+  masks->forced.clear();
   return masks;
 }
 
@@ -63,9 +65,7 @@ bool grammar_sessions::fill_one() {
 }
 
 void grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
-  auto filled = who.failure ? result<void>(tl::unexpected(*who.failure))
-                            : who.place.rollback(who.place.num_accepted() - row.num_generated);
-  if (filled) filled = who.place.fill_mask(masks.row(row.sample));
+  auto filled = who.failure ? result<void>(tl::unexpected(*who.failure)) : fill_mask(who, row, masks);
   if (filled) {
     masks.is_masked[row.sample] = 1;
     return;
@@ -81,12 +81,36 @@ void grammar_sessions::fill(session& who, const masked_row& row, step_masks& mas
   end.failure->code = error_code::invalid_argument;
 }
 
+result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, step_masks& masks) {
+  const std::span<std::uint32_t> mask = masks.row(row.sample);
+  if (row.num_generated >= who.forced_from && row.num_generated < who.forced_to) {
+    allow_only(mask, who.place.accepted(row.num_generated));
+    return {};
+  }
+  if (auto back = who.place.rollback(who.place.num_accepted() - row.num_generated); !back) return back;
+  who.forced_to = std::min(who.forced_to, row.num_generated);
+  if (auto filled = who.place.fill_mask(mask); !filled) return filled;
+  return spells_forced_ && !row.wants_logprobs ? force(who, row, masks) : result<void>();
+}
+
+// One token alone is as soon sampled.
+result<void> grammar_sessions::force(session& who, const masked_row& row, step_masks& masks) {
+  auto tokens = who.place.forced_tokens(*spells_forced_);
+  if (!tokens) return tl::unexpected(tokens.error());
+  if (tokens->size() < 2) return {};
+  allow_only(masks.row(row.sample), tokens->front());
+  tokens->erase(tokens->begin());
+  masks.forced.push_back({static_cast<std::int32_t>(row.sample), std::move(*tokens)});
+  return {};
+}
+
 step_masks_ptr grammar_sessions::take() {
   if (begun_.empty() || !begun_.front().left.empty()) return nullptr;
   taken_.push_back(std::move(begun_.front()));
   begun_.pop_front();
   step_masks& masks = *taken_.back().masks;
   std::ranges::sort(masks.ends, {}, &sample_end::sample);
+  std::ranges::sort(masks.forced, {}, &forced_tokens::sample);
   return std::exchange(taken_.back().masks, nullptr);
 }
 
@@ -95,10 +119,24 @@ void grammar_sessions::advance(const step_result& result) {
   for (const masked_row& row : taken_.front().rows) {
     session* who = find(row.id);
     if (who == nullptr || who->place.is_terminated() || row.sample >= result.tokens.size()) continue;
-    if (auto accepted = who->place.accept(result.tokens[row.sample].token); !accepted)
-      who->failure = std::move(accepted.error());
+    if (who->place.num_accepted() != row.num_generated) continue;  // forced since the step was begun
+    accept(*who, result.tokens[row.sample].token);
+  }
+  for (const forced_tokens& forced : result.forced) {
+    const auto row =
+        std::ranges::find(taken_.front().rows, static_cast<std::size_t>(forced.sample), &masked_row::sample);
+    session* who = row == taken_.front().rows.end() ? nullptr : find(row->id);
+    if (who == nullptr) continue;
+    who->forced_from = who->place.num_accepted();
+    for (const token_id token : forced.tokens) accept(*who, token);
+    who->forced_to = who->place.num_accepted();
   }
   taken_.pop_front();
+}
+
+void grammar_sessions::accept(session& who, token_id token) {
+  if (who.failure) return;
+  if (auto accepted = who.place.accept(token); !accepted) who.failure = std::move(accepted.error());
 }
 
 void grammar_sessions::fail(std::uint64_t step) {

@@ -18,6 +18,7 @@
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/scheduler/recycler.hpp"
 #include "runtime/step_masks.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe::grammar {
 
@@ -25,6 +26,12 @@ namespace troupe::grammar {
 // row) is let through unmasked: nobody reads the token.
 class grammar_sessions {
  public:
+  // With a tokenizer: where the grammar leaves no choice for several tokens, as it spells them, they are
+  // forced on the request (step_masks::forced) and take no step each. Not for requests that want
+  // log-probabilities: nobody computes those of a forced token.
+  explicit grammar_sessions(tokenizer_ptr spells_forced = nullptr)
+      : spells_forced_(std::move(spells_forced)) {}
+
   void open(request_id id, compiled_grammar_ptr grammar);
   // Unknown ids are ignored.
   void release(request_id id);
@@ -51,12 +58,15 @@ class grammar_sessions {
     explicit session(compiled_grammar_ptr grammar) : place(std::move(grammar)) {}
     matcher place;
     std::optional<error> failure;  // of a token that was taken in
+    std::size_t forced_from = 0;   // the newest run of forced tokens; a step that was begun before it was
+    std::size_t forced_to = 0;     // known still samples for places within it
     bool is_over = false;          // no mask any more: its end is told, or its step failed
   };
   struct masked_row {
     request_id id = 0;
     std::size_t sample = 0;
     std::size_t num_generated = 0;
+    bool wants_logprobs = false;
   };
   struct masked_step {
     std::uint64_t step = 0;
@@ -67,10 +77,14 @@ class grammar_sessions {
 
   session* find(request_id id);
   bool is_ready(const masked_row& row);
+  static void accept(session& who, token_id token);
   void fill(const masked_row& row, step_masks& masks);
   void fill(session& who, const masked_row& row, step_masks& masks);
+  result<void> fill_mask(session& who, const masked_row& row, step_masks& masks);
+  result<void> force(session& who, const masked_row& row, step_masks& masks);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
 
+  tokenizer_ptr spells_forced_;
   std::unordered_map<request_id, session> sessions_;
   std::size_t num_words_ = 0, vocab_size_ = 0;  // of the last grammar opened
   std::deque<masked_step> begun_, taken_;

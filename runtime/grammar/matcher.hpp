@@ -42,6 +42,7 @@ class matcher {
   bool is_terminated() const { return terminated_; }           // an end token was accepted
   result<bool> can_end();                                      // whether a text of the grammar ends here
   std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
+  token_id accepted(std::size_t i) const { return tokens_[i]; }
   const compiled_grammar& grammar() const { return *grammar_; }
 
  private:

@@ -23,6 +23,7 @@ class batch_builder {
     add_places(who, rows, planned.table);
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
     planned.sampled = planned.num_rows == who.num_missing();
+    planned.position = who.num_tokens() + who.num_pending();
     num_rows_ += planned.num_rows;
     if (planned.sampled) add_sample(who);
   }

@@ -13,8 +13,6 @@ bool contains(const std::vector<token_id>& ids, token_id id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-enum class token_end { none, end_token, stop_token, length };
-
 // The sequences ahead of row `i`, and where their next token is written.
 void prefetch_rows(const schedule_batch& rows, std::size_t i) {
   if (i + 2 * prefetch_distance < rows.size()) prefetch_lines(rows[i + 2 * prefetch_distance].who, 3);
@@ -32,6 +30,22 @@ token_end end_by_token(const sequence& who, token_id token, const std::vector<to
   }
   return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
 }
+
+// What is said of some of a step's samples, found sample by sample.
+template <class Note>
+class sample_notes {
+ public:
+  explicit sample_notes(const std::vector<Note>& notes) : next_(notes.begin()), end_(notes.end()) {}
+
+  // For ascending samples; nullptr where nothing is said.
+  const Note* of(std::size_t sample) {
+    while (next_ != end_ && static_cast<std::size_t>(next_->sample) < sample) ++next_;
+    return next_ != end_ && static_cast<std::size_t>(next_->sample) == sample ? &*next_ : nullptr;
+  }
+
+ private:
+  typename std::vector<Note>::const_iterator next_, end_;
+};
 
 }  // namespace
 
@@ -56,7 +70,8 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
   std::size_t sample = 0;
   std::size_t prompt_row = 0;
-  auto end = result.ends.begin();
+  sample_notes<sample_end> ends(result.ends);
+  sample_notes<forced_tokens> forced(result.forced);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     prefetch_rows(done.rows, i);
     const planned_rows& rows = done.rows[i];
@@ -64,22 +79,24 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
     const auto index = static_cast<std::int32_t>(i);
     for (; prompt_row < prompt_rows.size() && prompt_rows[prompt_row].sequence == index; ++prompt_row)
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
-    if (!who.ended) {
-      if (who.running && who.admitted_step <= done.step) who.num_stored += rows.num_rows;
-      if (rows.sampled) {
-        while (end != result.ends.end() && static_cast<std::size_t>(end->sample) < sample) ++end;
-        if (end != result.ends.end() && static_cast<std::size_t>(end->sample) == sample) {
-          commit_end(who, *end, output);
-        } else {
-          commit_token(who, result.tokens[sample], output);
-        }
+    if (!who.ended && who.running && who.admitted_step <= done.step) who.num_stored += rows.num_rows;
+    if (!rows.sampled) continue;
+    const sample_end* end = ends.of(sample);
+    const forced_tokens* tail = forced.of(sample);
+    // What a step was to sample may have been forced since.
+    if (!who.ended && rows.position == who.num_tokens()) {
+      if (end != nullptr) {
+        commit_end(who, *end, output);
+      } else {
+        commit_tokens(who, result.tokens[sample], tail, output);
       }
     }
-    if (rows.sampled) ++sample;
+    ++sample;
   }
 }
 
-void scheduler::state::commit_token(sequence& who, const sampled_token& sampled, scheduler_output& output) {
+void scheduler::state::commit_tokens(sequence& who, const sampled_token& sampled, const forced_tokens* forced,
+                                     scheduler_output& output) {
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) {
@@ -88,19 +105,28 @@ void scheduler::state::commit_token(sequence& who, const sampled_token& sampled,
     event.cached_tokens = who.num_cached;
     event.prompt_logprobs = std::exchange(who.prompt_logprobs, {});
   }
-  ++totals.generation_tokens;
-  who.pending.erase(who.pending.begin());
-  who.tokens.push_back(sampled.token);
-  event.tokens.push_back(sampled.token);
   if (sampled.logprobs) event.logprobs.push_back(*sampled.logprobs);
+  token_end by = take_token(who, sampled.token, event);
+  for (std::size_t i = 0; forced != nullptr && i < forced->tokens.size() && by == token_end::none; ++i) {
+    by = take_token(who, forced->tokens[i], event);
+    ++totals.forced_tokens;
+  }
   append_to_cache(who, output);
-  const token_end by = end_by_token(who, sampled.token, limits.end_tokens);
   if (by == token_end::none) return;
   event.end.emplace();
   event.end->tokens = who.tokens_used();
-  if (by == token_end::stop_token) event.end->stop_token = sampled.token;
+  if (by == token_end::stop_token) event.end->stop_token = who.tokens.back();
   if (by == token_end::length) event.end->reason = finish_reason::length;
   output.releases.push_back(retire(who));
+}
+
+// The step that was to sample it, if any, is no longer waited for.
+token_end scheduler::state::take_token(sequence& who, token_id token, token_event& event) {
+  ++totals.generation_tokens;
+  if (!who.pending.empty()) who.pending.erase(who.pending.begin());
+  who.tokens.push_back(token);
+  event.tokens.push_back(token);
+  return end_by_token(who, token, limits.end_tokens);
 }
 
 void scheduler::state::commit_end(sequence& who, const sample_end& end, scheduler_output& output) {
@@ -110,13 +136,14 @@ void scheduler::state::commit_end(sequence& who, const sample_end& end, schedule
 }
 
 // The first token at once: it proves the whole prompt stored, for those that share it. The others as they
-// fill a block.
+// fill a block. Of a running one no more than prove stored what is: forced tokens are not computed yet.
 void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) const {
-  const std::int32_t known = who.num_tokens();
+  const std::int32_t known = who.running ? std::min(who.num_tokens(), who.num_stored + 1) : who.num_tokens();
   if (known < who.index_at) return;
-  if (limits.enable_prefix_caching || who.num_generated() == 1) {
+  if (limits.enable_prefix_caching || who.num_indexed == who.prompt_length) {
     output.appends.push_back({who.id, known - who.num_indexed});
-    output.appended.insert(output.appended.end(), who.tokens.begin() + who.num_indexed, who.tokens.end());
+    output.appended.insert(output.appended.end(), who.tokens.begin() + who.num_indexed,
+                           who.tokens.begin() + known);
   }
   who.num_indexed = known;
   who.index_at = (known / limits.block_size + 1) * limits.block_size;

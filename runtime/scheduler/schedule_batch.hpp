@@ -21,7 +21,9 @@ struct planned_rows {
   std::int32_t blocks_needed = 0;  // where refused
   std::span<const std::int32_t> table = {};
   std::int32_t num_cached = 0;
-  bool sampled = false;  // once it is in a step: whether its last row is sampled
+  // Once it is in a step: whether its last row is sampled, and the position of the token that this gives.
+  bool sampled = false;
+  std::int32_t position = 0;
 };
 
 // The sequences carry their sampling state and their lengths, the parts their tables: joining two batches

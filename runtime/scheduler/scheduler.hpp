@@ -94,6 +94,7 @@ struct scheduler_counts {
   std::uint64_t prompt_tokens = 0;
   std::uint64_t cached_tokens = 0;  // of the prompt tokens, those that were not computed
   std::uint64_t generation_tokens = 0;
+  std::uint64_t forced_tokens = 0;  // of those, the ones that took no step of their own
 };
 
 // One caller at a time; what it gives for the KV cache goes there in the order in which it is given here.

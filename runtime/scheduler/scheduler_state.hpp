@@ -20,6 +20,9 @@
 
 namespace troupe {
 
+// What a token ends.
+enum class token_end { none, end_token, stop_token, length };
+
 struct scheduler::state {
   explicit state(scheduler_limits given);
 
@@ -66,7 +69,9 @@ struct scheduler::state {
   // commit.cpp
   void commit(const step_result& result, scheduler_output& output);
   void commit_rows(const step_in_flight& done, const step_result& result, scheduler_output& output);
-  void commit_token(sequence& who, const sampled_token& sampled, scheduler_output& output);
+  void commit_tokens(sequence& who, const sampled_token& sampled, const forced_tokens* forced,
+                     scheduler_output& output);
+  token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
   void append_to_cache(sequence& who, scheduler_output& output) const;
   scheduler_output fail_step(std::uint64_t failed, const error& failure);

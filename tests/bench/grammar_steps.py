@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What grammars cost the steps of the running service, on the default model; prints Markdown tables.
 
-    tests/bench/grammar_steps.py [masks] [hostile]       both when none is named
+    tests/bench/grammar_steps.py [masks] [hostile] [forced]       all when none is named
 
 masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema.
+forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
 hostile: 16 answers without a grammar, alone and while others ask for grammars that are refused or costly.
 
 One service; the sides alternate, RUNS (5) times each, medians of the time between two tokens are shown. On a machine that
@@ -87,9 +88,51 @@ def hostile(service):
     print(flush=True)
 
 
+RECORD = {"type": "object", "additionalProperties": False,
+          "required": ["identification_number", "is_currently_available", "shipping_address"],
+          "properties": {"identification_number": {"type": "integer", "maximum": 99999}, "is_currently_available": {"type": "boolean"},
+                         "shipping_address": {"type": "object", "required": ["postal_code", "country_code"],
+                                              "additionalProperties": False,
+                                              "properties": {"postal_code": {"type": "string", "maxLength": 8},
+                                                             "country_code": {"enum": ["DE", "FR", "PL"]}}}}}
+
+
+async def seconds_of(service, seed):
+    body = {"prompt": "The record as JSON:", "max_tokens": 200, "temperature": 1, "seed": seed,
+            "structured_outputs": {"json": RECORD, "disable_any_whitespace": True}}
+    last = tokens = 0
+    async for at, event in stream(service.port, "/v1/completions", body):
+        last = at
+        tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
+    return last, tokens
+
+
+async def answers_of(service, side_by_side):
+    return [pair for begin in range(0, 16, side_by_side)
+            for pair in await asyncio.gather(*(seconds_of(service, begin + i) for i in range(side_by_side)))]
+
+
+def forced(_):
+    sides = {"a step for every token": "--no-grammar-jump-forward", "none where there is no choice": "--grammar-jump-forward"}
+    results = {}
+    for _ in range(RUNS):
+        for side, flag in sides.items():
+            with served(flag) as service:
+                for width in 1, 8:
+                    asyncio.run(answers_of(service, width))
+                    pairs = asyncio.run(answers_of(service, width))
+                    per_token = statistics.median(last / tokens for last, tokens in pairs)
+                    results.setdefault((width, side), []).append((statistics.median(last for last, _ in pairs), per_token))
+    print("| | answers side by side | time of an answer, p50 | per token |\n|---|---|---|---|")
+    for (width, side), runs in results.items():
+        whole, per_token = (statistics.median(column) * 1e3 for column in zip(*runs))
+        print(f"| {side} | {width} | {whole:.1f} ms | {per_token:.2f} ms |")
+    print(flush=True)
+
+
 def main():
-    chosen = sys.argv[1:] or ["masks", "hostile"]
-    sides = {"masks": masks, "hostile": hostile}
+    sides = {"masks": masks, "hostile": hostile, "forced": forced}
+    chosen = sys.argv[1:] or list(sides)
     if any(name not in sides for name in chosen):
         sys.exit(__doc__)
     print(f"CPU: {cpu()}; {RUNS} runs of each side in turn, medians\n")

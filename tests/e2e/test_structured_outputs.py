@@ -153,6 +153,40 @@ def test_tokens_are_those_of_a_request_alone_whatever_the_crowd(service):
     service.wait_idle()
 
 
+WORDY = {"type": "object", "additionalProperties": False, "required": ["identification_number", "is_currently_available"],
+         "properties": {"identification_number": {"type": "integer"}, "is_currently_available": {"type": "boolean"}}}
+
+
+def test_what_a_grammar_leaves_no_choice_about_takes_no_step_of_its_own(service):
+    body = {"structured_outputs": {"json": WORDY, "disable_any_whitespace": True}}
+
+    def forced():
+        return service.metric("troupe_grammar_forced_tokens_total")
+
+    before = forced()
+    text = chat(service, **body)
+    jsonschema.validate(json.loads(text), WORDY)
+    assert forced() - before >= 8
+    for stop in "currently", "_avail", "cation_n":
+        assert chat(service, stop=[stop], **body) == text.split(stop)[0]
+    before = forced()
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 200, "seed": 1, "logprobs": True, **body})
+    choice = answer["choices"][0]
+    assert status == 200 and forced() == before
+    jsonschema.validate(json.loads(choice["message"]["content"]), WORDY)
+    # Every number of tokens can be the last.
+    for most in range(1, 20):
+        status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": most, "seed": 1, **body})
+        assert status == 200 and answer["usage"]["completion_tokens"] <= most
+        assert text.startswith(answer["choices"][0]["message"]["content"])
+
+
+def test_jump_forward_can_be_switched_off(start_service):
+    with start_service("--no-grammar-jump-forward") as service:
+        jsonschema.validate(json.loads(chat(service, structured_outputs={"json": WORDY})), WORDY)
+        assert service.metric("troupe_grammar_forced_tokens_total") == 0
+
+
 def test_max_tokens_and_stop_strings_cut_what_a_grammar_would_go_on_with(service):
     status, answer = service.post(TEXT, {"prompt": "Numbers:", "max_tokens": 5, "structured_outputs": {"regex": "[0-9]{40}"}})
     assert status == 200 and answer["choices"][0]["finish_reason"] == "length"

@@ -96,6 +96,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_grammar_cache_hits_total", "counter"},
       {"troupe_grammar_cache_bytes", "gauge"},
       {"troupe_grammars_refused_total", "counter"},
+      {"troupe_grammar_forced_tokens_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
@@ -204,6 +205,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   metrics.add_grammar_cache(3, 1);
   metrics.set_grammar_cache_bytes(4096);
   metrics.add_grammars_refused(2);
+  metrics.add_grammar_forced_tokens(7);
   const exposition text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"capacity\"")), 3);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"deferred\"")), 2);
@@ -213,6 +215,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   EXPECT_EQ(text.at(sample("troupe_grammar_cache_hits_total")), 1);
   EXPECT_EQ(text.at(sample("troupe_grammar_cache_bytes")), 4096);
   EXPECT_EQ(text.at(sample("troupe_grammars_refused_total")), 2);
+  EXPECT_EQ(text.at(sample("troupe_grammar_forced_tokens_total")), 7);
 }
 
 TEST(EngineMetrics, CountersAddUp) {

@@ -9,6 +9,7 @@
 #include "runtime/executor/null_executor.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
+#include "tests/support/list_tokenizer.hpp"
 
 namespace troupe {
 namespace {
@@ -25,6 +26,7 @@ token_id scripted(const sample_row& row) {
 struct setup {
   std::int32_t num_blocks = 200;
   std::int32_t steps_in_flight = 1;
+  bool forces = false;
 };
 engine make_engine(const setup& of = {}) {
   scheduler_limits limits;
@@ -36,7 +38,8 @@ engine make_engine(const setup& of = {}) {
   limits.enable_prefix_caching = true;
   return {make_null_executor({.block_size = 4, .num_blocks = of.num_blocks}, scripted),
           limits,
-          {.vocabulary = grammar::byte_token_trie()}};
+          {.vocabulary = grammar::byte_token_trie(),
+           .spells_forced = of.forces ? test::byte_tokenizer() : nullptr}};
 }
 
 engine_request request(request_id id, std::optional<grammar_spec> spec, sampling_params params = {}) {
@@ -56,9 +59,10 @@ struct answer {
     return a.tokens == b.tokens && a.reason == b.reason;
   }
 };
-std::map<request_id, answer> run_to_the_end(engine& engine) {
-  std::map<request_id, answer> answers;
-  while (!engine.idle()) {
+// Gives the number of steps.
+std::size_t run_to_the_end(engine& engine, std::map<request_id, answer>& answers) {
+  std::size_t steps = 0;
+  for (; !engine.idle(); ++steps) {
     for (const token_event& event : engine.step()) {
       answer& own = answers[event.id];
       own.tokens.insert(own.tokens.end(), event.tokens.begin(), event.tokens.end());
@@ -67,6 +71,11 @@ std::map<request_id, answer> run_to_the_end(engine& engine) {
       own.failure = event.end->failure;
     }
   }
+  return steps;
+}
+std::map<request_id, answer> run_to_the_end(engine& engine) {
+  std::map<request_id, answer> answers;
+  run_to_the_end(engine, answers);
   return answers;
 }
 
@@ -101,6 +110,27 @@ TEST(engine_grammar, a_request_has_the_same_tokens_alone_and_in_any_crowd) {
       EXPECT_EQ(crowd.at(id), alone.at(id)) << id << " with " << each.num_blocks << " blocks";
     EXPECT_EQ(each.num_blocks<200, engine.scheduler().counts().preemptions> 0);
   }
+}
+
+// Spelled byte by byte there is one spelling only: what is forced is what would be sampled.
+TEST(engine_grammar, forced_tokens_are_those_that_would_be_sampled_and_take_fewer_steps) {
+  const auto all = specs();
+  std::map<request_id, answer> answers[2];
+  std::size_t steps[2] = {0, 0};
+  for (const bool forces : {false, true}) {
+    for (const std::int32_t in_flight : {1, 2, 5}) {
+      engine engine = make_engine({.num_blocks = 25, .steps_in_flight = in_flight, .forces = forces});
+      for (request_id id = 1; id <= 24; ++id)
+        ASSERT_TRUE(engine.submit(request(id, all[id % all.size()], {.max_tokens = 5 + 2 * id % 30})));
+      std::map<request_id, answer> got;
+      steps[forces ? 1 : 0] += run_to_the_end(engine, got);
+      if (answers[forces ? 1 : 0].empty()) answers[forces ? 1 : 0] = got;
+      EXPECT_EQ(got, answers[0]) << in_flight << " steps in flight, forced: " << forces;
+      EXPECT_EQ(engine.scheduler().counts().forced_tokens > 20, forces);
+      EXPECT_EQ(engine.kv_cache().check(), "");
+    }
+  }
+  EXPECT_LT(steps[1], steps[0]);
 }
 
 TEST(engine_grammar, what_ends_by_itself_is_a_text_of_its_grammar) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/grammar/compile_spec.hpp"
+#include "tests/support/list_tokenizer.hpp"
 
 namespace troupe::grammar {
 namespace {
@@ -39,6 +40,7 @@ struct asked {
   request_id id = 0;
   std::int32_t num_generated = 0;
   bool has_grammar = true;
+  bool wants_logprobs = false;
 };
 step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
   step_batch batch;
@@ -49,6 +51,9 @@ step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
     sample_row sample;
     sample.sequence = index;
     sample.num_generated = each.num_generated;
+    sampling_params params;
+    if (each.wants_logprobs) params.logprobs = 0;
+    sample.sampling = std::make_shared<const sampling_params>(std::move(params));
     batch.samples.push_back(std::move(sample));
     if (each.has_grammar) batch.masked_samples.push_back(index);
   }
@@ -138,6 +143,43 @@ TEST(grammar_sessions, a_mask_waits_for_the_tokens_before_it_and_others_do_not_w
   EXPECT_EQ(masks->step, 2U);
   EXPECT_TRUE(has_token(masks->mask_of(0), 'b') && has_token(masks->mask_of(0), end_token));
   EXPECT_EQ(count(masks->mask_of(1)), 1U);
+}
+
+// Bytes spelled one by one: "abc" is three tokens.
+TEST(grammar_sessions, tokens_without_a_choice_follow_the_sample_except_where_log_probabilities_are_wanted) {
+  grammar_sessions sessions(test::byte_tokenizer());
+  for (const request_id id : {1, 2, 3}) sessions.open(id, grammar_of(regex("abc[xy]z")));
+  auto masks = masks_of(sessions, step_of(1, {{1}, {2, 0, true, true}, {3}}));
+  ASSERT_EQ(masks->forced.size(), 2U);
+  EXPECT_EQ(masks->forced[0].sample, 0);
+  EXPECT_EQ(masks->forced[0].tokens, (std::vector<token_id>{'b', 'c'}));
+  EXPECT_EQ(masks->forced[1].sample, 2);
+  EXPECT_EQ(count(masks->mask_of(0)), 1U);
+  // Begun before anybody knew: its rows stand within what is forced, or just behind it.
+  sessions.begin(step_of(2, {{1, 1}, {2, 1, true, true}}));
+  sessions.begin(step_of(3, {{1, 2}, {3, 3}}));
+  step_result result = sampled(1, {'a', 'a', 'a'});
+  note_masks(*masks, result);
+  sessions.advance(result);
+  while (sessions.fill_one()) {
+  }
+  masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  EXPECT_TRUE(count(masks->mask_of(0)) == 1 && has_token(masks->mask_of(0), 'b'));
+  EXPECT_TRUE(has_token(masks->mask_of(1), 'b'));
+  EXPECT_TRUE(masks->forced.empty());
+  sessions.advance(sampled(2, {'b', 'b'}));
+  while (sessions.fill_one()) {
+  }
+  masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  EXPECT_TRUE(count(masks->mask_of(0)) == 1 && has_token(masks->mask_of(0), 'c'));
+  EXPECT_TRUE(has_token(masks->mask_of(1), 'x') && has_token(masks->mask_of(1), 'y'));
+  sessions.advance(sampled(3, {'c', 'y'}));
+  masks = masks_of(sessions, step_of(4, {{1, 3}, {3, 4}}));
+  EXPECT_TRUE(has_token(masks->mask_of(0), 'x'));
+  EXPECT_TRUE(has_token(masks->mask_of(1), 'z'));
+  EXPECT_TRUE(masks->forced.empty()) << "one token alone is as soon sampled";
 }
 
 TEST(grammar_sessions, a_request_that_has_ended_or_failed_holds_nobody_up) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "runtime/grammar/matcher.hpp"
@@ -43,13 +44,19 @@ void ledger::fill_expected(ledger_entry& entry) const {
   std::optional<grammar::matcher> place;
   if (params.grammar) place.emplace(compiled(params.grammar));
   std::vector<std::uint32_t> mask((vocab + 31) / 32);
+  std::deque<token_id> forced;
   while (static_cast<std::int32_t>(entry.expected.size()) < most) {
     token_id token = expect_row(tokens, params, vocab).token;
     if (place && !place->fill_mask(mask)) {
       entry.expected_reason = finish_reason::error;
       return;
     }
-    if (place) token = next_allowed(mask, token);
+    if (place && forced.empty() && spells_forced_ && !params.logprobs) {
+      const auto run = place->forced_tokens(*spells_forced_).value();
+      if (run.size() > 1) forced.assign(run.begin(), run.end());
+    }
+    if (place) token = next_allowed(mask, forced.empty() ? token : forced.front());
+    if (!forced.empty()) forced.pop_front();
     if (place) require(place->accept(token).has_value(), "a token that the mask allows is not accepted");
     tokens.push_back(token);
     entry.expected.push_back(token);

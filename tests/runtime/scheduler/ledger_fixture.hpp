@@ -5,9 +5,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "runtime/scheduler/scheduler.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
@@ -25,7 +27,9 @@ struct ledger_entry {
 class ledger {
  public:
   static constexpr std::int32_t vocab = 50;
-  explicit ledger(const scheduler_limits& limits) : limits_(limits) {}
+  // spells_forced: as grammar_sessions has it.
+  ledger(const scheduler_limits& limits, tokenizer_ptr spells_forced)
+      : limits_(limits), spells_forced_(std::move(spells_forced)) {}
 
   // Whether a request can ever run in these limits.
   bool fits(const engine_request& request) const;
@@ -46,6 +50,7 @@ class ledger {
   void check_finished(ledger_entry& entry, const finished& end, request_id id, steady_time now);
 
   const scheduler_limits& limits_;
+  tokenizer_ptr spells_forced_;
   std::map<request_id, ledger_entry> entries_;
   std::uint64_t finished_ = 0;
 };

@@ -118,7 +118,7 @@ TEST_F(scheduler_test, a_preempted_request_computes_prompt_and_output_again_and_
   tested->end(1, finish_reason::abort);
   cache->release(1, 3);
   cache->commit_step(3);
-  commit({3, {{1, 9}}, {}, {}});
+  commit({3, {{1, 9}}, {}, {}, {}});
   const auto batch = dispatch();
   EXPECT_EQ(shape(batch), "2x4");
   EXPECT_EQ(batch->tokens, (std::vector<token_id>{7, 7, 9, 9}));
@@ -334,7 +334,7 @@ TEST_F(scheduler_test, a_failed_step_ends_its_requests_with_error_and_spares_tho
 TEST_F(scheduler_test, a_result_with_too_few_tokens_fails_the_step) {
   submit(make_request(1, 2));
   const auto batch = dispatch();
-  const auto output = commit({batch->step, {}, {}, {}});
+  const auto output = commit({batch->step, {}, {}, {}, {}});
   ASSERT_EQ(output.events.size(), 1U);
   EXPECT_EQ(output.events[0].end->reason, finish_reason::error);
   EXPECT_EQ(tested->steps_in_flight(), 0);

@@ -5,6 +5,7 @@
 
 #include "runtime/grammar/compile_spec.hpp"
 #include "tests/runtime/scheduler/ledger_fixture.hpp"
+#include "tests/support/list_tokenizer.hpp"
 
 namespace troupe {
 
@@ -15,17 +16,21 @@ grammar_spec_ptr spec(grammar_kind kind, std::string text, std::vector<std::stri
       grammar_spec{.kind = kind, .text = std::move(text), .choices = std::move(choices)});
 }
 
-grammar::token_trie_ptr vocabulary() {
+bool is_end(std::size_t token) { return token == 3 || token == 5; }
+
+std::vector<std::string> token_texts() {
   std::vector<std::string> texts;
   for (std::int32_t i = 0; i < ledger::vocab; ++i) {
     const auto letter = [](std::int32_t n) { return static_cast<char>('a' + n % 26); };
     texts.push_back(i < 26 ? std::string{letter(i)} : std::string{letter(i), letter(i / 2)});
   }
+  return texts;
+}
+
+grammar::token_trie_ptr vocabulary() {
+  const std::vector<std::string> texts = token_texts();
   std::vector<grammar::vocabulary_token> tokens;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const bool is_end = i == 3 || i == 5;
-    tokens.push_back({texts[i], !is_end, is_end});
-  }
+  for (std::size_t i = 0; i < texts.size(); ++i) tokens.push_back({texts[i], !is_end(i), is_end(i)});
   return grammar::make_token_trie(tokens);
 }
 
@@ -41,6 +46,8 @@ const std::vector<grammar_spec_ptr>& simulated_grammars() {
       spec(regex, "x{3}[0-9]"),  // no token has a digit
       spec(grammar_kind::grammar, "root ::= \"a\" root \"b\" | \"c\""),
       spec(choice, "", {"abc", "zzzz", "q"}),
+      spec(regex, "(begin[a-z]{1,3}middleofit|zyxwvutsrq)+"),
+      spec(regex, "[a-c](somewhatlongerthanothers)?"),
   };
   return all;
 }
@@ -51,6 +58,16 @@ grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec) {
   grammar::compiled_grammar_ptr& entry = known[spec.get()];
   if (!entry) entry = grammar::compile(*spec, trie, grammar::grammar_limits{}).value();
   return entry;
+}
+
+tokenizer_ptr simulated_tokenizer() {
+  static const tokenizer_ptr tokenizer = [] {
+    std::vector<std::string> texts = token_texts();
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if (is_end(i)) texts[i].clear();
+    return test::make_list_tokenizer(std::move(texts));
+  }();
+  return tokenizer;
 }
 
 }  // namespace troupe

@@ -4,11 +4,14 @@
 
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
 const std::vector<grammar_spec_ptr>& simulated_grammars();
 // One of these, compiled; the end tokens are 3 and 5.
 grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec);
+// How their texts are spelled.
+tokenizer_ptr simulated_tokenizer();
 
 }  // namespace troupe

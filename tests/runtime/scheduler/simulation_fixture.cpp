@@ -54,10 +54,12 @@ class simulation {
       : random_(options.seed),
         num_requests_(options.num_requests),
         limits_(draw_limits(random_)),
-        ledger_(limits_),
+        spells_forced_(random_.chance(50) ? simulated_tokenizer() : nullptr),
+        ledger_(limits_, spells_forced_),
         scheduler_(limits_),
         kv_cache_({limits_.num_blocks, limits_.block_size, limits_.enable_prefix_caching}),
         device_({limits_.block_size, limits_.num_blocks, 1}, vocab),
+        sessions_(spells_forced_),
         slow_(random_.chance(30)) {}
 
   simulation_story run() {
@@ -69,6 +71,7 @@ class simulation {
     }
     story_.preemptions = scheduler_.counts().preemptions;
     story_.cached_tokens = scheduler_.counts().cached_tokens;
+    story_.forced_tokens = scheduler_.counts().forced_tokens;
     story_.finished = ledger_.num_finished();
     return story_;
   }
@@ -168,7 +171,16 @@ class simulation {
               "a chunk is longer than allowed");
     }
     if (limits_.enable_chunked_prefill) return;
-    require(batch.samples.size() == batch.sequences.size(), "a prompt was cut although that is switched off");
+    std::size_t sampled = 0;
+    for (const sequence_rows& rows : batch.sequences) {
+      const auto last = static_cast<std::size_t>(rows.first_row + rows.num_rows - 1);
+      const auto prompt = static_cast<std::int32_t>(ledger_.at(rows.id).prompt.size());
+      const bool is_sampled =
+          sampled < batch.samples.size() && batch.samples[sampled].row == static_cast<std::int32_t>(last);
+      if (is_sampled) ++sampled;
+      require(is_sampled || batch.positions[last] + 1 >= prompt,
+              "a prompt was cut although that is switched off");
+    }
   }
 
   void commit(const step_result& result, bool failed) {
@@ -258,7 +270,7 @@ class simulation {
     result->step = batch->step;
     if (!failed_) {
       device_.sample(*rows_, masks.get(), *result);
-      if (masks) result->ends = masks->ends;
+      if (masks) note_masks(*masks, *result);
       feed_.remember(*result);
     }
     rows_ = nullptr;
@@ -445,6 +457,7 @@ class simulation {
   dice random_;
   std::size_t num_requests_;
   scheduler_limits limits_;
+  tokenizer_ptr spells_forced_;  // null: nothing is forced
   ledger ledger_;
   scheduler scheduler_;
   kv_cache_manager kv_cache_;

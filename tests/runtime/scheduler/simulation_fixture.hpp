@@ -28,6 +28,7 @@ struct simulation_story {
   std::uint64_t masked_steps = 0;
   std::uint64_t masks_awaited = 0;  // steps whose forward pass was over before their masks were there
   std::uint64_t drafts_taken_back = 0;
+  std::uint64_t forced_tokens = 0;
   std::uint64_t finished = 0;  // by stop or length
 };
 

@@ -37,6 +37,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.masked_steps += story.masked_steps;
     total.masks_awaited += story.masks_awaited;
     total.drafts_taken_back += story.drafts_taken_back;
+    total.forced_tokens += story.forced_tokens;
   }
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
@@ -53,6 +54,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.masked_steps, seeds);
   EXPECT_GT(total.masks_awaited, seeds / 10);
   EXPECT_GT(total.drafts_taken_back, seeds / 10);
+  EXPECT_GT(total.forced_tokens, seeds / 10);
 }
 
 TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {

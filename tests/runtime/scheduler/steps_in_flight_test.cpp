@@ -147,7 +147,7 @@ TEST_F(steps_in_flight, results_come_in_the_order_of_the_steps) {
   submit(make_request(1, 2));
   const auto first = dispatch();
   const auto second = dispatch();
-  EXPECT_TRUE(commit({second->step, {{1, 9, {}}}, {}, {}}).events.empty());
+  EXPECT_TRUE(commit({second->step, {{1, 9, {}}}, {}, {}, {}}).events.empty());
   EXPECT_EQ(complete(*first).size(), 1U);
   EXPECT_EQ(complete(*second).size(), 1U);
 }
