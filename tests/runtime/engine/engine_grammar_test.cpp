@@ -133,6 +133,28 @@ TEST(engine_grammar, forced_tokens_are_those_that_would_be_sampled_and_take_fewe
   EXPECT_LT(steps[1], steps[0]);
 }
 
+TEST(engine_grammar, forced_tokens_that_were_never_computed_are_not_found_in_the_cache) {
+  engine engine = make_engine({.forces = true});
+  const grammar_spec spec{.kind = grammar_kind::regex, .text = "[ab]cdefghijklmnopqrst[xy]"};
+  const engine_request first = request(1, spec);
+  ASSERT_TRUE(engine.submit(first));
+  std::vector<token_id> known = first.prompt;
+  while (known.size() < first.prompt.size() + 10) {
+    const token_batch& events = engine.step();
+    for (const token_event& event : events)
+      known.insert(known.end(), event.tokens.begin(), event.tokens.end());
+  }
+  engine.abort(1);
+  engine_request second = request(2, std::nullopt);
+  second.prompt = known;
+  ASSERT_TRUE(engine.submit(second));
+  std::int32_t cached = -1;
+  while (cached < 0)
+    for (const token_event& event : engine.step()) cached = event.cached_tokens;
+  EXPECT_LE(cached, static_cast<std::int32_t>(first.prompt.size()) + 1);
+  EXPECT_GT(cached, 0);
+}
+
 TEST(engine_grammar, what_ends_by_itself_is_a_text_of_its_grammar) {
   engine engine = make_engine();
   const auto all = specs();
