@@ -12,7 +12,8 @@ std::string source_path(std::string_view relative);
 std::string default_model_path();
 
 // How often a random test repeats itself: `times` as given, ten times that in ./check --full
-// (TROUPE_TEST_LONG=1).
+// (TROUPE_TEST_LONG=1); under a sanitizer a fifth of both, at least once: it looks at the same code, not at
+// more luck.
 unsigned long long repeated(unsigned long long times);
 
 }  // namespace troupe::test

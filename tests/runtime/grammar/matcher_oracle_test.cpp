@@ -4,6 +4,7 @@
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/runtime/grammar/grammar_fixture.hpp"
+#include "tests/support/paths.hpp"
 
 namespace troupe::grammar {
 namespace {
@@ -32,8 +33,9 @@ struct small_vocabulary {
 };
 
 TEST(matcher_oracle, every_bit_of_every_mask_is_whether_some_completion_exists) {
+  const auto wanted = static_cast<int>(test::repeated(2000));
   int grammars = 0, bits = 0, set = 0;
-  for (unsigned seed = 0; grammars < 2000; ++seed) {
+  for (unsigned seed = 0; grammars < wanted; ++seed) {
     std::mt19937 random(seed);
     grammar_builder builder;
     const oracle::grammar meaning(builder, random, 1 + seed % 4);
