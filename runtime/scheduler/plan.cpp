@@ -19,27 +19,31 @@ step_demand_ptr scheduler::state::plan() {
   return demand_planned();
 }
 
-// Gives what is left of the token budget. Decodes come first, whatever their age: however long the prompts
-// beside it, a running request waits for no more than one step with one bounded chunk.
+// Gives what is left of the token budget. Decodes come first, whatever their age, then those past their prompt
+// with several tokens to compute (forced ones): however long the prompts beside it, a running request waits for
+// no more than one step with one bounded chunk.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = limits.max_num_batched_tokens;
+  past_prompt.clear();
   prefilling.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (i + prefetch_distance < running.size()) prefetch_lines(running[i + prefetch_distance], 3);
     sequence* who = running[i];
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {
-      prefilling.push_back(who);
+      (who->num_computed < who->prompt_length ? prefilling : past_prompt).push_back(who);
     } else if (budget > 0 && !who->is_sampled_out()) {
       planned.push({.who = who, .num_rows = 1, .num_tokens = who->num_computed + 1});
       --budget;
     }
   }
-  for (sequence* who : prefilling) {
-    const std::int32_t num_rows = rows_of(*who, budget);
-    if (num_rows == 0) break;
-    planned.push({.who = who, .num_rows = num_rows, .num_tokens = who->num_computed + num_rows});
-    budget -= num_rows;
+  for (const std::vector<sequence*>* chunked : {&past_prompt, &prefilling}) {
+    for (sequence* who : *chunked) {
+      const std::int32_t num_rows = rows_of(*who, budget);
+      if (num_rows == 0) break;
+      planned.push({.who = who, .num_rows = num_rows, .num_tokens = who->num_computed + num_rows});
+      budget -= num_rows;
+    }
   }
   return budget;
 }

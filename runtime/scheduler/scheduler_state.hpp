@@ -117,7 +117,8 @@ struct scheduler::state {
   std::vector<request_id> prefix_queries;  // of the plan that is open
   schedule_batch planned;                  // of the open plan: running sequences ...
   schedule_batch joining;                  // ... and waiting ones
-  std::vector<sequence*> prefilling;       // work space of a plan
+  std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
+  std::vector<sequence*> past_prompt;      // ... who has several tokens behind it to compute
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;
