@@ -157,6 +157,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.grammars = options.grammars;
   parts.grammar_cache = options.grammar_cache;
   parts.grammar_jump_forward = options.grammar_jump_forward;
+  parts.grammar_threads = options.grammar_threads;
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;

@@ -47,6 +47,7 @@ struct company_options {
   grammar::grammar_limits grammars;  // what one grammar may cost
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;  // tokens that a grammar leaves no choice about take no step each
+  std::size_t grammar_threads = 1;    // that fill masks
 
   std::int32_t tokenizer_workers = 2;
   // Where the actors live: a system of the embedding program's, which must outlive the company, or its own.

@@ -1,6 +1,7 @@
 #include "actors/structured_output.hpp"
 
 #include <chrono>
+#include <functional>
 #include <utility>
 
 #include "runtime/grammar/compile_spec.hpp"
@@ -18,6 +19,7 @@ void structured_output_state::start(structured_output_parts parts) {
   parts_ = std::move(parts);
   if (parts_.jump_forward) sessions_ = grammar::grammar_sessions(parts_.vocabulary);
   queue_ = std::make_unique<grammar::compile_queue>(parts_.cache, parts_.vocabulary);
+  team_ = std::make_unique<grammar::mask_team>(parts_.mask_threads);
 }
 
 caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
@@ -43,7 +45,9 @@ error_ptr structured_output_state::take_in(request_id id,
   return nullptr;
 }
 
+// Not while those that are in use fill the memory: one of their requests will end.
 void structured_output_state::compile_next() {
+  if (!queue_->cache().trim() && sessions_.size() != 0) return;
   const grammar_spec_ptr spec = queue_->next();
   if (!spec) return;
   self_->request(parts_.compiler, caf::infinite, msg::compile_grammar{}, spec)
@@ -65,9 +69,8 @@ void structured_output_state::on_compiled(const msg::grammar_compiled& took,
     promises_.erase(found);
     promise.deliver(msg::grammar_opened{id}, take_in(id, outcome));
   }
-  queue_->cache().trim();
-  report();
   compile_next();
+  report();
 }
 
 void structured_output_state::release(const std::vector<request_id>& ids) {
@@ -79,7 +82,7 @@ void structured_output_state::release(const std::vector<request_id>& ids) {
       promises_.erase(found);
     }
   }
-  if (sessions_.size() == 0) queue_->cache().trim();
+  compile_next();
   go_on();
 }
 
@@ -89,21 +92,23 @@ void structured_output_state::fill_masks(const step_batch& batch) {
 }
 
 void structured_output_state::go_on() {
-  const auto begin = std::chrono::steady_clock::now();
-  auto last = begin;
+  using clock = std::chrono::steady_clock;
+  const auto begin = clock::now();
+  const auto timed = [this](const std::function<void()>& fill) {
+    const auto one = clock::now();
+    fill();
+    parts_.metrics->observe_grammar_mask(in_seconds(clock::now() - one));
+  };
   bool filled = false;
   while (true) {
-    while (sessions_.fill_one()) {
-      const auto now = std::chrono::steady_clock::now();
-      parts_.metrics->observe_grammar_mask(in_seconds(now - last));
-      last = now;
-      filled = true;
-    }
+    filled = sessions_.fill_ready(*team_, timed) != 0 || filled;
     step_masks_ptr masks = sessions_.take();
     if (!masks) break;
     send_off(std::move(masks));
   }
-  if (filled) parts_.metrics->observe_step(metrics::step_phase::mask, in_seconds(last - begin));
+  if (!filled) return;
+  parts_.metrics->observe_step(metrics::step_phase::mask, in_seconds(clock::now() - begin));
+  queue_->cache().trim();
 }
 
 void structured_output_state::send_off(step_masks_ptr masks) {

@@ -10,6 +10,7 @@
 #include "metrics/engine_metrics.hpp"
 #include "runtime/grammar/compile_queue.hpp"
 #include "runtime/grammar/grammar_sessions.hpp"
+#include "runtime/grammar/mask_team.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
@@ -17,6 +18,7 @@ namespace troupe {
 struct structured_output_parts {
   grammar::grammar_cache_limits cache;
   grammar::grammar_limits limits;
+  std::size_t mask_threads = 1;  // that fill masks, the actor's own included
   tokenizer_ptr vocabulary;
   bool jump_forward = false;  // see grammar_sessions
   grammar_compiler_actor compiler;
@@ -51,6 +53,7 @@ class structured_output_state {
   structured_output_parts parts_;
   std::unique_ptr<grammar::compile_queue> queue_;
   grammar::grammar_sessions sessions_;
+  std::unique_ptr<grammar::mask_team> team_;
   std::unordered_map<request_id, opened_promise> promises_;  // of the requests that wait
   grammar::grammar_cache::counts reported_;
 };

@@ -88,11 +88,11 @@ void supervisor_state::start_structured_output() {
   roster_->grammar_compiler = parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
                                             : self_->spawn(grammar_compiler_behavior, compiler);
   watch(roster_->grammar_compiler, "grammar_compiler");
-  roster_->structured_output =
-      self_->spawn(structured_output_behavior,
-                   structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.tokenizer.vocabulary,
-                                           parts_.grammar_jump_forward, roster_->grammar_compiler,
-                                           roster_->model_runner, parts_.tokenizer.metrics});
+  roster_->structured_output = self_->spawn(
+      structured_output_behavior,
+      structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
+                              parts_.tokenizer.vocabulary, parts_.grammar_jump_forward,
+                              roster_->grammar_compiler, roster_->model_runner, parts_.tokenizer.metrics});
   watch(roster_->structured_output, "structured_output");
 }
 

@@ -27,6 +27,7 @@ struct supervisor_parts {
   grammar::grammar_limits grammars;  // of one grammar
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;
+  std::size_t grammar_threads = 1;  // that fill masks
   // The runner, the tokenizers of long texts and the compiler of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;

@@ -13,6 +13,8 @@ std::vector<option> grammar_options() {
                     "want log-probabilities"),
       size_option("grammar_cache_memory", group::engine, &settings::grammar_cache_memory, mib, 16 * tib,
                   "Memory for compiled grammars, kept for later requests that ask for the same"),
+      number_option("grammar_threads", group::engine, &settings::grammar_threads, 0, 64,
+                    "Threads that fill the masks of a step; 0: half the cores, four at most"),
       duration_option("grammar_refusal_time", group::engine, &settings::grammar_refusal_time, 0, day,
                       "How long a grammar that was refused is refused again without another look"),
       size_option("grammar_max_source_bytes", group::engine, &settings::grammar_max_source_bytes, 1, gib,

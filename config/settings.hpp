@@ -48,7 +48,8 @@ struct settings : bucketing_settings {
   std::int32_t grammar_max_regex_nodes = 200'000;
   std::int32_t grammar_max_symbols = 100'000;
   std::int32_t grammar_max_compile_steps = 20'000'000;
-  std::int32_t grammar_max_mask_steps = 5'000'000;
+  std::int32_t grammar_max_mask_steps = 1'000'000;
+  std::int32_t grammar_threads = 0;  // 0: by the machine
   std::uint64_t grammar_max_memory = 64ULL << 20U;
 
   // server

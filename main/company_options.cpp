@@ -1,5 +1,6 @@
 #include "main/company_options.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "main/bucketing_options.hpp"
@@ -86,6 +87,9 @@ company_options to_company_options(const config::settings& settings, const std::
   out.grammars = to_grammar_limits(settings);
   out.grammar_jump_forward = settings.grammar_jump_forward;
   out.grammar_cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
+  // Beside a forward pass on few cores another thread costs the step more than it saves the masks.
+  out.grammar_threads = static_cast<std::size_t>(
+      settings.grammar_threads > 0 ? settings.grammar_threads : std::clamp(usable_cores() / 2, 1, 4));
   return out;
 }
 

@@ -11,6 +11,7 @@ automaton::automaton(const grammar_plan& plan)
       lexer_(plan.regex, plan.rules.terminals),
       sets_(plan.rules),
       num_classes_(lexer_.num_classes()),
+      characters_(lexer_.classes().of),
       class_sizes_(num_classes_),
       rows_(num_classes_),
       path_(plan.vocabulary->max_depth() + 1) {
@@ -79,20 +80,38 @@ void automaton::follow(const thread& t, std::uint32_t lexer_state) {
   }
 }
 
+// The same step for every class that takes the lexer, of each thread, where next_lexer_states_ says.
+void automaton::set_alike(state_id from, state_id to) {
+  const std::span threads = std::span(threads_).subspan(states_[from].threads, states_[from].num_threads);
+  for (std::size_t c = 0; c < num_classes_; ++c) {
+    state_id& known = rows_.at(from, c);
+    if (known != unknown) continue;
+    std::size_t i = 0;
+    while (i < threads.size() && lexer_.known_next(threads[i].lexer_state, c) == next_lexer_states_[i]) ++i;
+    if (i == threads.size()) known = to;
+  }
+}
+
 automaton::state_id automaton::make_step(state_id from, unsigned char byte_class) {
   const state& s = states_[from];
   if (s.num_threads == 1 && !s.accepts) {
     // The same state once more, as for most bytes of a string.
     const std::uint32_t before = threads_[s.threads].lexer_state;
     const auto to = lexer_.next(before, byte_class, budget_);
-    if (to == before && lexer_.matched(before).empty()) return rows_.at(from, byte_class) = from;
+    if (to == before && lexer_.matched(before).empty()) {
+      next_lexer_states_.assign(1, before);
+      set_alike(from, from);
+      return from;
+    }
   }
   next_threads_.clear();
+  next_lexer_states_.clear();
   next_sets_.clear();
   for (std::uint32_t i = 0; i < states_[from].num_threads; ++i) {
     const thread t = threads_[states_[from].threads + i];
     const auto to = lexer_.next(t.lexer_state, byte_class, budget_);
     if (!to || !budget_.spend()) return unknown;
+    next_lexer_states_.push_back(*to);
     if (*to != lexer::dead) follow(t, *to);
   }
   bool accepts = false;
@@ -106,7 +125,7 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
   }
   if (budget_.is_spent()) return unknown;
   const state_id to = intern(next_threads_, accepts);
-  rows_.at(from, byte_class) = to;
+  set_alike(from, to);
   if (to + 1 == states_.size() && memory_bytes() > plan_.limits.max_memory_bytes) {
     out_of_memory_ = true;
     return unknown;
@@ -116,7 +135,6 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
 
 result<automaton::state_id> automaton::start() {
   if (start_) return *start_;
-  begin();
   const std::uint32_t lexer_state = lexer_start(sets_.start());
   if (budget_.is_spent()) return tl::unexpected(trouble());
   std::vector<thread> threads;
@@ -126,7 +144,6 @@ result<automaton::state_id> automaton::start() {
 }
 
 result<automaton::state_id> automaton::next(state_id from, std::string_view bytes) {
-  begin();
   for (const char c : bytes) {
     from = step(from, class_of(static_cast<unsigned char>(c)));
     if (from == unknown) return tl::unexpected(trouble());
@@ -137,7 +154,6 @@ result<automaton::state_id> automaton::next(state_id from, std::string_view byte
 
 result<std::optional<unsigned char>> automaton::forced_byte(state_id at) {
   if (states_[at].accepts) return std::nullopt;
-  begin();
   std::optional<unsigned char> only;
   for (std::size_t c = 0; c < num_classes_; ++c) {
     const state_id to = step(at, static_cast<unsigned char>(c));
@@ -150,7 +166,6 @@ result<std::optional<unsigned char>> automaton::forced_byte(state_id at) {
 }
 
 result<bool> automaton::has_longer_token(state_id at, std::string_view begin_bytes) {
-  begin();
   const auto nodes = plan_.vocabulary->nodes();
   std::uint32_t top = 0;
   for (const char c : begin_bytes) {

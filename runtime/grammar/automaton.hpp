@@ -8,8 +8,6 @@
 // same state.
 #pragma once
 #include <cstdint>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -41,9 +39,9 @@ class automaton {
 
   explicit automaton(const grammar_plan& plan);
 
-  // Every call below spends at most limits.max_mask_steps and ends with too_large when it would need more, or
-  // more memory; nothing half-made is kept. One caller at a time: hold lock().
-  std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+  // All calls below spend of one budget, limits.max_mask_steps from the last begin() on. They end with
+  // too_large when they would need more, or more memory; nothing half-made is kept. One caller at a time.
+  void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
 
   result<state_id> start();
   // The state after these bytes; dead when no text goes on so.
@@ -63,6 +61,7 @@ class automaton {
     std::size_t states = 0, lexer_states = 0, item_sets = 0, masks = 0, memory_bytes = 0;
   };
   counts count() const;
+  std::size_t memory_bytes() const;
 
  private:
   static constexpr std::uint32_t unknown = ~std::uint32_t{0};
@@ -74,6 +73,11 @@ class automaton {
     std::uint32_t threads = 0, num_threads = 0;
     std::uint32_t mask = unknown;  // in masks_
     bool accepts = false;
+  };
+  // Tokens of these groups of characters alone, and no more of them than that.
+  struct decided_tokens {
+    std::uint64_t groups = 0;
+    std::size_t characters = 0;
   };
   struct mask {
     std::vector<std::uint32_t> words;  // or, where few tokens are allowed,
@@ -87,6 +91,7 @@ class automaton {
   }
   state_id make_step(state_id from, unsigned char byte_class);
   void follow(const thread& t, std::uint32_t lexer_state);
+  void set_alike(state_id from, state_id to);
   state_id intern(std::vector<thread>& threads, bool accepts);
   std::uint32_t lexer_start(std::uint32_t set);
   unsigned char class_of(unsigned char byte) const { return lexer_.classes().of[byte]; }
@@ -94,20 +99,17 @@ class automaton {
   character_run run_of(state_id at);
   std::optional<state_id> usual_successor(state_id at, character_run& run);
   bool take_out(state_id at, state_id usual, std::uint64_t groups, std::vector<std::uint32_t>& words);
-  std::optional<std::span<const token_trie::node>> set_by_groups(
-      state_id at, std::vector<std::uint32_t>& words, std::shared_ptr<const token_trie::slice>& slice);
+  std::optional<decided_tokens> set_by_groups(state_id at, std::vector<std::uint32_t>& words);
   std::optional<std::uint32_t> make_mask(state_id at);
-  bool walk(state_id at, std::span<const token_trie::node> nodes, std::vector<std::uint32_t>& words);
-  void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
+  bool walk(state_id at, const decided_tokens& done, std::vector<std::uint32_t>& words);
   error trouble() const;
-  std::size_t memory_bytes() const;
   void drop_masks();
 
   const grammar_plan& plan_;
-  std::mutex mutex_;
   lexer lexer_;
   item_sets sets_;
   std::size_t num_classes_;
+  character_classes characters_;
   std::vector<unsigned char> class_sizes_;  // [class], 2 for more
   std::vector<state> states_;
   std::vector<thread> threads_;
@@ -122,6 +124,7 @@ class automaton {
   step_budget budget_{0};
   bool out_of_memory_ = false;
   std::vector<thread> next_threads_;
+  std::vector<std::uint32_t> next_lexer_states_;  // [thread]
   std::vector<std::uint32_t> next_sets_, terminals_;
   std::vector<state_id> path_;  // [depth]
 };

@@ -1,8 +1,6 @@
 #include "runtime/grammar/character_runs.hpp"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 namespace troupe::grammar {
 
@@ -17,48 +15,40 @@ class finder {
   // With `to` unknown where the step by a small letter is.
   character_advance advance_of(std::uint32_t at) const {
     character_advance found;
-    found.to = automaton_.step(at, 'a');
+    found.to = automaton_.step(at, automaton_.characters.of_letter_a());
     if (found.to == automaton_.unknown) return found;
-    std::uint64_t other = 0;
-    for (unsigned byte = 0; byte < 0x80; ++byte) {
-      const std::uint64_t group = bit(character_groups::of(static_cast<unsigned char>(byte)));
-      found.groups |= group;
-      if ((other & group) == 0 && automaton_.step(at, static_cast<unsigned char>(byte)) != found.to)
-        other |= group;
+    const auto leads_there = [&](unsigned char c) { return automaton_.step(at, c) == found.to; };
+    for (unsigned group = 0; group < character_groups::count; ++group) {
+      const auto& classes = automaton_.characters.of_group(group);
+      if (!classes.empty() && std::ranges::all_of(classes, leads_there)) found.groups |= bit(group);
     }
-    found.groups &= ~other;
     if (every_character_leads_to(at, found.to)) found.groups |= bit(character_groups::past_ascii);
     return found;
   }
 
  private:
-  // Adds the states after `at` and a byte of [first, last].
-  bool reach(std::uint32_t at, unsigned first, unsigned last, std::vector<std::uint32_t>& reached) const {
-    for (unsigned byte = first; byte <= last; ++byte) {
-      const std::uint32_t next = automaton_.step(at, static_cast<unsigned char>(byte));
+  // Adds the states after `at` and a byte of these classes.
+  bool reach(std::uint32_t at, const character_classes::classes& classes,
+             std::vector<std::uint32_t>& reached) const {
+    for (const unsigned char c : classes) {
+      const std::uint32_t next = automaton_.step(at, c);
       if (next == automaton_.unknown) return false;
       if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
     }
     return true;
   }
 
-  // Unicode 15, table 3-7: the first two bytes decide which may follow.
   bool every_character_leads_to(std::uint32_t at, std::uint32_t to) const {
-    struct shape {
-      unsigned first, last, second_first, second_last;
-      int more;  // bytes after the second
-    };
-    static constexpr shape shapes[] = {{0xC2, 0xDF, 0x80, 0xBF, 0}, {0xE0, 0xE0, 0xA0, 0xBF, 1},
-                                       {0xE1, 0xEC, 0x80, 0xBF, 1}, {0xED, 0xED, 0x80, 0x9F, 1},
-                                       {0xEE, 0xEF, 0x80, 0xBF, 1}, {0xF0, 0xF0, 0x90, 0xBF, 2},
-                                       {0xF1, 0xF3, 0x80, 0xBF, 2}, {0xF4, 0xF4, 0x80, 0x8F, 2}};
-    for (const shape& s : shapes) {
-      std::vector<std::uint32_t> from, reached;
-      if (!reach(at, s.first, s.last, from)) return false;
-      for (int i = 0; i <= s.more; ++i, from = std::exchange(reached, {}))
+    std::vector<std::uint32_t> from, reached;
+    for (const character_classes::shape& s : automaton_.characters.past_ascii()) {
+      from.clear();
+      if (!reach(at, s.first, from)) return false;
+      for (int i = 0; i <= s.more; ++i) {
+        reached.clear();
         for (const std::uint32_t state : from)
-          if (!reach(state, i == 0 ? s.second_first : 0x80, i == 0 ? s.second_last : 0xBF, reached))
-            return false;
+          if (!reach(state, i == 0 ? s.second : automaton_.characters.continuation(), reached)) return false;
+        from.swap(reached);
+      }
       if (from.size() != 1 || from[0] != to) return false;
     }
     return true;
@@ -75,12 +65,40 @@ character_advance known_advance(const run_automaton& automaton, std::uint32_t at
   return made;
 }
 
+character_classes::classes classes_of(std::span<const std::uint8_t, 256> class_of, unsigned first,
+                                      unsigned last) {
+  character_classes::classes found(class_of.begin() + first, class_of.begin() + last + 1);
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
 }  // namespace
+
+character_classes::character_classes(std::span<const std::uint8_t, 256> class_of)
+    : letter_a_(class_of['a']), continuation_(classes_of(class_of, 0x80, 0xBF)) {
+  for (unsigned byte = 0; byte < 0x80; ++byte) {
+    classes& group = groups_[character_groups::of(static_cast<unsigned char>(byte))];
+    if (std::ranges::find(group, class_of[byte]) == group.end()) group.push_back(class_of[byte]);
+  }
+  // Unicode 15, table 3-7: the first two bytes decide which may follow.
+  struct range {
+    unsigned first, last, second_first, second_last;
+    int more;  // bytes after the second
+  };
+  static constexpr range ranges[] = {{0xC2, 0xDF, 0x80, 0xBF, 0}, {0xE0, 0xE0, 0xA0, 0xBF, 1},
+                                     {0xE1, 0xEC, 0x80, 0xBF, 1}, {0xED, 0xED, 0x80, 0x9F, 1},
+                                     {0xEE, 0xEF, 0x80, 0xBF, 1}, {0xF0, 0xF0, 0x90, 0xBF, 2},
+                                     {0xF1, 0xF3, 0x80, 0xBF, 2}, {0xF4, 0xF4, 0x80, 0x8F, 2}};
+  for (const range& r : ranges)
+    past_ascii_.push_back(
+        {classes_of(class_of, r.first, r.last), classes_of(class_of, r.second_first, r.second_last), r.more});
+}
 
 character_run find_run(const run_automaton& automaton, std::uint32_t at, std::size_t most,
                        advance_table& known) {
   character_run run;
-  const std::uint32_t first = automaton.step(at, 'a');
+  const std::uint32_t first = automaton.step(at, automaton.characters.of_letter_a());
   if (first == automaton.dead || first == automaton.unknown) return run;
   character_advance next = known_advance(automaton, at, known);
   run.groups = next.groups;

@@ -1,9 +1,12 @@
 // Which characters may stand in a row from a state on, however they are mixed: inside of a string, most of
 // them.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/grammar/token_trie.hpp"
 
@@ -24,9 +27,35 @@ struct character_advance {
 };
 using advance_table = std::unordered_map<std::uint32_t, character_advance>;  // by state
 
-// The automaton that is asked: step(state, byte), `dead`, and `unknown` for a step that cannot be told.
+// The characters as an automaton over classes of bytes sees them.
+class character_classes {
+ public:
+  using classes = std::vector<unsigned char>;  // each once
+  // First and second byte of characters past ASCII, and how many of 0x80 to 0xBF follow.
+  struct shape {
+    classes first, second;
+    int more = 0;
+  };
+
+  // class_of[byte].
+  explicit character_classes(std::span<const std::uint8_t, 256> class_of);
+
+  unsigned char of_letter_a() const { return letter_a_; }
+  const classes& of_group(unsigned group) const { return groups_[group]; }  // ASCII groups
+  const std::vector<shape>& past_ascii() const { return past_ascii_; }
+  const classes& continuation() const { return continuation_; }
+
+ private:
+  unsigned char letter_a_;
+  std::array<classes, character_groups::count> groups_;
+  std::vector<shape> past_ascii_;
+  classes continuation_;
+};
+
+// The automaton that is asked: step(state, class), `dead`, and `unknown` for a step that cannot be told.
 struct run_automaton {
   std::function<std::uint32_t(std::uint32_t, unsigned char)> step;
+  const character_classes& characters;
   std::uint32_t dead = 0, unknown = 0;
 };
 

@@ -14,28 +14,50 @@ constexpr std::size_t bytes_per_regex_node = 64;  // about: with its links and i
 compiled_grammar::compiled_grammar(grammar_plan plan) : plan_(std::move(plan)) {
   plan_.regex.set_max_nodes(
       std::max(plan_.regex.size(), plan_.limits.max_memory_bytes / bytes_per_regex_node));
-  current_ = std::make_shared<automaton>(plan_);
+  plan_bytes_ = plan_.regex.memory_bytes() + plan_.rules.memory_bytes();
+  static_cast<void>(use());
 }
 
-std::shared_ptr<automaton> compiled_grammar::current() const {
+compiled_grammar::~compiled_grammar() {
+  if (account_) account_->change(memory_bytes(), 0);
+}
+
+void compiled_grammar::measure() const {
+  const std::size_t now = plan_bytes_ + (automaton_ ? automaton_->memory_bytes() : 0);
+  const std::size_t before = bytes_.exchange(now, std::memory_order_relaxed);
+  if (account_ && now != before) account_->change(before, now);
+}
+
+void compiled_grammar::count_in(std::shared_ptr<memory_account> account) const {
   const std::lock_guard held(mutex_);
-  bool worn = false;
-  {
-    const auto guard = current_->lock();
-    worn = current_->is_worn();
+  account_ = std::move(account);
+  account_->change(0, memory_bytes());
+}
+
+compiled_grammar::access::~access() {
+  if (held_.owns_lock()) grammar_->measure();
+}
+
+compiled_grammar::access compiled_grammar::use() const {
+  access allowed(*this);
+  if (automaton_ && automaton_->is_worn()) automaton_.reset();
+  if (!automaton_) {
+    automaton_ = std::make_unique<automaton>(plan_);
+    ++generation_;
   }
-  if (worn) current_ = std::make_shared<automaton>(plan_);
-  return current_;
+  automaton_->begin();
+  return allowed;
+}
+
+void compiled_grammar::let_go() const {
+  const std::lock_guard held(mutex_);
+  automaton_.reset();
+  measure();
 }
 
 automaton::counts compiled_grammar::count() const {
   const std::lock_guard held(mutex_);
-  const auto guard = current_->lock();
-  return current_->count();
-}
-
-std::size_t compiled_grammar::memory_bytes() const {
-  return plan_.regex.memory_bytes() + count().memory_bytes;
+  return automaton_ ? automaton_->count() : automaton::counts{};
 }
 
 result<compiled_grammar_ptr> compile(grammar_builder builder, token_trie_ptr vocabulary) {

@@ -1,12 +1,15 @@
 // A grammar made ready for one vocabulary, shared by all requests that ask for it.
 #pragma once
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
 #include "runtime/grammar/automaton.hpp"
 #include "runtime/grammar/grammar_builder.hpp"
 #include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/memory_account.hpp"
 #include "runtime/grammar/token_trie.hpp"
 #include "runtime/result.hpp"
 
@@ -16,21 +19,49 @@ namespace troupe::grammar {
 class compiled_grammar {
  public:
   explicit compiled_grammar(grammar_plan plan);
+  ~compiled_grammar();
+  compiled_grammar(const compiled_grammar&) = delete;
+  compiled_grammar& operator=(const compiled_grammar&) = delete;
 
   const token_trie& vocabulary() const { return *plan_.vocabulary; }
   const grammar_limits& limits() const { return plan_.limits; }
-  // What is held now: grows while the grammar is used, to about limits().max_memory_bytes.
-  std::size_t memory_bytes() const;
+  // What is held: grows while the grammar is used, to about limits().max_memory_bytes.
+  std::size_t memory_bytes() const { return bytes_.load(std::memory_order_relaxed); }
   automaton::counts count() const;
+  // From now on this counts there too. At most once.
+  void count_in(std::shared_ptr<memory_account> account) const;
 
-  // The automaton that new matchers use; a fresh one once the last is worn. A matcher that still uses the
-  // worn one keeps it alive.
-  std::shared_ptr<automaton> current() const;
+  // The automaton, for the caller alone until this is destroyed.
+  class access {
+   public:
+    access(access&&) = default;
+    access& operator=(access&&) = delete;
+    ~access();
+    automaton* operator->() const { return grammar_->automaton_.get(); }
+    // Another number means another automaton, whose states are others.
+    std::uint64_t generation() const { return grammar_->generation_; }
+
+   private:
+    friend compiled_grammar;
+    explicit access(const compiled_grammar& grammar) : grammar_(&grammar), held_(grammar.mutex_) {}
+    const compiled_grammar* grammar_;
+    std::unique_lock<std::mutex> held_;
+  };
+  // A fresh automaton where the last one is worn or was let go.
+  access use() const;
+  // Of all that was worked out. Who uses it then works it out again.
+  void let_go() const;
 
  private:
+  void measure() const;  // under the lock
+
   grammar_plan plan_;
+  std::size_t plan_bytes_ = 0;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<automaton> current_;
+  mutable std::unique_ptr<automaton> automaton_;
+  mutable std::uint64_t generation_ = 0;
+  mutable std::atomic<std::size_t> bytes_{0};
+  mutable std::shared_ptr<memory_account> account_;
 };
 using compiled_grammar_ptr = std::shared_ptr<const compiled_grammar>;
 

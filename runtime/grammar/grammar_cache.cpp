@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <iterator>
 #include <vector>
 
@@ -59,7 +61,7 @@ grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const v
 
 void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome,
                         steady_time now) {
-  const std::size_t measured = outcome ? (*outcome)->memory_bytes() : outcome.error().message.size();
+  const std::size_t measured = outcome ? 0 : outcome.error().message.size();
   const std::string key = key_for(spec, words);
   const std::lock_guard held(mutex_);
   outcome ? ++counts_.compiled : ++counts_.refused;
@@ -68,10 +70,11 @@ void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const
   if (found == by_key_.end()) return;
   entry& which = *found->second;
   which.outcome = outcome;
+  if (outcome) (*outcome)->count_in(grammars_);
   which.forget_at = now + limits_.refused_for;
   which.bytes += measured;
   bytes_ += measured;
-  make_room();
+  make_room(limits_.max_bytes);
 }
 
 void grammar_cache::abandon(const grammar_spec& spec, const vocabulary& words) {
@@ -90,11 +93,12 @@ void grammar_cache::forget(entries::iterator which) {
 }
 
 // What is being compiled is waited for: it stays.
-void grammar_cache::make_room() {
+void grammar_cache::make_room(std::size_t most) {
   auto each = entries_.end();
-  while (bytes_ > limits_.max_bytes && each != entries_.begin()) {
+  while (held_bytes() > most && each != entries_.begin()) {
     --each;
-    if (!each->outcome) continue;
+    const bool is_used = each->outcome && *each->outcome && each->outcome->value().use_count() > 1;
+    if (!each->outcome || is_used) continue;
     const auto next = std::next(each);
     forget(each);
     ++counts_.evicted;
@@ -103,32 +107,31 @@ void grammar_cache::make_room() {
 }
 
 // The grammars' own locks may be held for as long as a mask takes: not to be waited for under ours.
-void grammar_cache::trim() {
-  std::vector<compiled_grammar_ptr> held_grammars;
+bool grammar_cache::trim() {
+  std::vector<compiled_grammar_ptr> used;
   {
     const std::lock_guard held(mutex_);
+    if (held_bytes() <= limits_.max_bytes) return true;
+    make_room(limits_.max_bytes);
     for (const entry& each : entries_)
-      if (each.outcome && *each.outcome) held_grammars.push_back(**each.outcome);
+      if (each.outcome && *each.outcome) used.push_back(**each.outcome);
   }
-  std::unordered_map<const compiled_grammar*, std::size_t> sizes;
-  for (const auto& grammar : held_grammars) sizes.emplace(grammar.get(), grammar->memory_bytes());
-  const std::lock_guard held(mutex_);
-  for (entry& which : entries_) {
-    if (!which.outcome || !*which.outcome) continue;
-    const auto measured = sizes.find((*which.outcome)->get());
-    if (measured == sizes.end()) continue;
-    bytes_ -= which.bytes;
-    which.bytes = which.key.size() + bytes_per_entry + measured->second;
-    bytes_ += which.bytes;
-  }
-  make_room();
+  std::ranges::sort(used, std::ranges::greater{}, &compiled_grammar::memory_bytes);
+  const std::size_t aim = limits_.max_bytes - limits_.max_bytes / 4;
+  const auto is_over = [&](std::size_t most) {
+    const std::lock_guard held(mutex_);
+    return held_bytes() > most;
+  };
+  for (std::size_t i = 0; i < used.size() && is_over(i == 0 ? limits_.max_bytes : aim); ++i)
+    used[i]->let_go();
+  return !is_over(limits_.max_bytes);
 }
 
 grammar_cache::counts grammar_cache::count() const {
   const std::lock_guard held(mutex_);
   counts now = counts_;
   now.grammars = entries_.size();
-  now.bytes = bytes_;
+  now.bytes = held_bytes();
   return now;
 }
 

@@ -25,7 +25,7 @@ struct grammar_cache_limits {
   std::chrono::nanoseconds refused_for = std::chrono::seconds(60);  // how long a refusal is remembered
 };
 
-// Any thread may call anything. What is found stays good for who holds it, also once it is let go here.
+// Any thread may call anything. What somebody uses is not let go of.
 class grammar_cache {
  public:
   using compiled = result<compiled_grammar_ptr>;
@@ -60,9 +60,11 @@ class grammar_cache {
     return outcome;
   }
 
-  // Measures anew what is held, since grammars grow while they are used, and lets the least recently asked
-  // for go until the rest fits. To be called now and then by a thread that may wait for a mask.
-  void trim();
+  // Grammars grow while they are used. Past the bound the least recently asked for go that nobody uses, and
+  // what the others have worked out, the largest first, until three quarters of the bound are left. Gives
+  // whether all is within the bound: not where what is in use needs more by itself. To be called after every
+  // step, by a thread that may wait for a mask.
+  bool trim();
 
   struct counts {
     std::uint64_t queries = 0, hits = 0, compiled = 0, refused = 0, evicted = 0;
@@ -83,14 +85,17 @@ class grammar_cache {
   lookup wait(const grammar_spec& spec, const vocabulary& words, steady_time now);
   lookup find_locked(const std::string& key, const vocabulary& words, steady_time now);
   void forget(entries::iterator which);
-  void make_room();
+  // Entries that nobody uses, down to this many bytes.
+  void make_room(std::size_t most);
+  std::size_t held_bytes() const { return bytes_ + grammars_->bytes(); }
 
   grammar_cache_limits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   entries entries_;
   std::unordered_map<std::string_view, entries::iterator> by_key_;  // into entry::key
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;                                           // of entries without their grammars
+  const std::shared_ptr<memory_account> grammars_ = std::make_shared<memory_account>();
   counts counts_;
 };
 

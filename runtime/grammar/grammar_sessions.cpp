@@ -1,6 +1,7 @@
 #include "runtime/grammar/grammar_sessions.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace troupe::grammar {
@@ -60,25 +61,69 @@ bool grammar_sessions::fill_one() {
   *ready = step.left.back();
   step.left.pop_back();
   if (session* who = find(row.id); who != nullptr && !who->place.is_terminated())
-    fill(*who, row, *step.masks);
+    add(fill(*who, row, *step.masks), *step.masks);
   return true;
 }
 
-void grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
+// Requests of one grammar work with one automaton, one after the other: they make one piece of work.
+std::size_t grammar_sessions::fill_ready(mask_team& team, const fill_wrapper& each) {
+  if (begun_.empty()) return 0;
+  masked_step& step = begun_.front();
+  const auto not_ready = [this](const masked_row& row) { return !is_ready(row); };
+  const auto first = std::stable_partition(step.left.begin(), step.left.end(), not_ready);
+  struct piece {
+    session* who;
+    masked_row row;
+    filled_row made;
+  };
+  std::vector<piece> pieces;
+  const std::size_t count = static_cast<std::size_t>(step.left.end() - first);
+  for (auto row = first; row != step.left.end(); ++row)
+    if (session* who = find(row->id); who != nullptr && !who->place.is_terminated())
+      pieces.push_back({who, *row, {}});
+  step.left.erase(first, step.left.end());
+  std::ranges::stable_sort(pieces, std::less{}, [](const piece& p) { return &p.who->place.grammar(); });
+  std::vector<std::span<piece>> of_grammars;
+  for (piece& p : pieces) {
+    const bool same =
+        !of_grammars.empty() && &of_grammars.back().front().who->place.grammar() == &p.who->place.grammar();
+    if (same)
+      of_grammars.back() = std::span(of_grammars.back().data(), of_grammars.back().size() + 1);
+    else
+      of_grammars.emplace_back(&p, 1);
+  }
+  team.run(of_grammars.size(), [&](std::size_t i) {
+    for (piece& p : of_grammars[i]) each([&] { p.made = fill(*p.who, p.row, *step.masks); });
+  });
+  for (piece& p : pieces) add(std::move(p.made), *step.masks);
+  return count;
+}
+
+void grammar_sessions::add(filled_row row, step_masks& masks) {
+  if (row.end) masks.ends.push_back(std::move(*row.end));
+  if (row.forced) masks.forced.push_back(std::move(*row.forced));
+}
+
+// Touches the session and the sample's row alone.
+grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
+  const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
   auto filled = who.failure ? result<void>(tl::unexpected(*who.failure)) : fill_mask(who, row, masks);
   if (filled) {
     masks.is_masked[row.sample] = 1;
-    return;
+    if (is_forced || !spells_forced_ || row.wants_logprobs) return {};
+    return {.end = {}, .forced = force(who, row, masks)};
   }
   who.is_over = true;
   std::ranges::fill(masks.row(row.sample), ~std::uint32_t{0});
-  sample_end& end = masks.ends.emplace_back();
+  sample_end end;
   end.sample = static_cast<std::int32_t>(row.sample);
   const bool is_complete = !who.failure && filled.error().code == error_code::invalid_argument &&
                            who.place.can_end().value_or(false);
-  if (is_complete) return;
-  end.failure = std::move(filled.error());
-  end.failure->code = error_code::invalid_argument;
+  if (!is_complete) {
+    end.failure = std::move(filled.error());
+    end.failure->code = error_code::invalid_argument;
+  }
+  return {.end = std::move(end), .forced = {}};
 }
 
 result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, step_masks& masks) {
@@ -89,19 +134,16 @@ result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, st
   }
   if (auto back = who.place.rollback(who.place.num_accepted() - row.num_generated); !back) return back;
   who.forced_to = std::min(who.forced_to, row.num_generated);
-  if (auto filled = who.place.fill_mask(mask); !filled) return filled;
-  return spells_forced_ && !row.wants_logprobs ? force(who, row, masks) : result<void>();
+  return who.place.fill_mask(mask);
 }
 
-// One token alone is as soon sampled.
-result<void> grammar_sessions::force(session& who, const masked_row& row, step_masks& masks) {
+// One token alone is as soon sampled, and what costs too much to find is sampled.
+std::optional<forced_tokens> grammar_sessions::force(session& who, const masked_row& row, step_masks& masks) {
   auto tokens = who.place.forced_tokens(*spells_forced_);
-  if (!tokens) return tl::unexpected(tokens.error());
-  if (tokens->size() < 2) return {};
+  if (!tokens || tokens->size() < 2) return std::nullopt;
   allow_only(masks.row(row.sample), tokens->front());
   tokens->erase(tokens->begin());
-  masks.forced.push_back({static_cast<std::int32_t>(row.sample), std::move(*tokens)});
-  return {};
+  return forced_tokens{static_cast<std::int32_t>(row.sample), std::move(*tokens)};
 }
 
 step_masks_ptr grammar_sessions::take() {

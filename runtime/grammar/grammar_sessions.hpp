@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/grammar/mask_team.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/scheduler/recycler.hpp"
 #include "runtime/step_masks.hpp"
@@ -41,6 +43,10 @@ class grammar_sessions {
   void begin(const step_batch& batch);
   // Fills one mask of the oldest step that is not taken yet. False: each that is left waits for a token.
   bool fill_one();
+  // The same for all that wait for no token, those of different grammars at the same time; each(fill) calls
+  // fill() once for each mask. Gives how many.
+  using fill_wrapper = std::function<void(const std::function<void()>& fill)>;
+  std::size_t fill_ready(mask_team& team, const fill_wrapper& each);
   // The masks of the oldest step, once all are filled; else null. A sample whose request cannot go on is
   // among the ends: with an error (a limit, or no token is allowed), or without one where the text is
   // complete and the vocabulary has no token to end it.
@@ -75,13 +81,19 @@ class grammar_sessions {
     std::vector<masked_row> left;  // to be filled
   };
 
+  // What a mask comes with.
+  struct filled_row {
+    std::optional<sample_end> end;
+    std::optional<forced_tokens> forced;
+  };
+
   session* find(request_id id);
+  static void add(filled_row row, step_masks& masks);
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
-  void fill(const masked_row& row, step_masks& masks);
-  void fill(session& who, const masked_row& row, step_masks& masks);
+  filled_row fill(session& who, const masked_row& row, step_masks& masks);
   result<void> fill_mask(session& who, const masked_row& row, step_masks& masks);
-  result<void> force(session& who, const masked_row& row, step_masks& masks);
+  std::optional<forced_tokens> force(session& who, const masked_row& row, step_masks& masks);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
 
   tokenizer_ptr spells_forced_;

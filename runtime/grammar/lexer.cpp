@@ -59,18 +59,21 @@ std::optional<regex_id> lexer::settled(regex_id left, step_budget& budget) {
 std::optional<std::uint32_t> lexer::make_next(std::uint32_t from, unsigned char byte_class,
                                               step_budget& budget) {
   const unsigned char byte = classes_.representatives[byte_class];
+  byte_set alike = byte_set::all();
   scratch_.clear();
   for (std::uint32_t i = 0; i < states_[from].num_parts; ++i) {
     const part p = parts_[states_[from].parts + i];
     const regex_id left = regex_.derivative(p.left, byte, budget);
     if (budget.is_spent() || regex_.failure()) return std::nullopt;
+    alike = alike & regex_.derived_alike();
     if (left == regex_.nothing()) continue;
     const auto s = settled(left, budget);
     if (!s || regex_.failure()) return std::nullopt;
     if (*s != regex_.nothing()) scratch_.push_back({p.terminal, *s});
   }
   const std::uint32_t to = intern(scratch_);
-  rows_.at(from, byte_class) = to;
+  for (std::size_t c = 0; c < num_classes(); ++c)
+    if (alike.contains(classes_.representatives[c])) rows_.at(from, c) = to;
   return to;
 }
 

@@ -28,6 +28,11 @@ class lexer {
     if (known != unknown) return known;
     return make_next(state, byte_class, budget);
   }
+  // Where that is known already.
+  std::optional<std::uint32_t> known_next(std::uint32_t state, std::size_t byte_class) const {
+    const std::uint32_t known = rows_.at(state, byte_class);
+    return known == unknown ? std::nullopt : std::optional(known);
+  }
   // Terminals that match the bytes so far, sorted.
   std::span<const std::uint32_t> matched(std::uint32_t state) const {
     return std::span(matched_).subspan(states_[state].matched, states_[state].num_matched);

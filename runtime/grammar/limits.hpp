@@ -17,7 +17,7 @@ struct grammar_limits {
   std::size_t max_links = 1'000'000;        // symbols named in all rules together
   std::size_t max_memory_bytes = 64 << 20;  // of everything worked out lazily: states, item sets, masks
   std::uint64_t max_compile_steps = 20'000'000;
-  std::uint64_t max_mask_steps = 5'000'000;  // for one mask, and for one accepted token
+  std::uint64_t max_mask_steps = 1'000'000;  // for one mask, for one accepted token, for reading all again
 };
 
 // Counts down. What runs on a budget stops when spend() says false, and its caller reports exceeded().

@@ -4,29 +4,28 @@
 
 namespace troupe::grammar {
 
-// A worn automaton is left for the grammar's current one, in which the tokens are gone through again.
-result<std::unique_lock<std::mutex>> matcher::enter() {
-  if (automaton_) {
-    auto held = automaton_->lock();
-    if (!automaton_->is_worn()) return held;
-  }
-  automaton_ = grammar_->current();
-  auto held = automaton_->lock();
-  if (auto done = replay(); !done) {
-    held.unlock();
-    automaton_.reset();
+// Where the automaton is another one than before, the tokens are gone through again, on a budget as for one
+// mask.
+result<compiled_grammar::access> matcher::enter() {
+  compiled_grammar::access machine = grammar_->use();
+  if (machine.generation() == generation_) return machine;
+  generation_ = 0;
+  if (auto done = replay(machine); !done) {
+    states_.clear();
     return tl::unexpected(done.error());
   }
-  return held;
+  generation_ = machine.generation();
+  machine->begin();
+  return machine;
 }
 
-result<void> matcher::replay() {
+result<void> matcher::replay(const compiled_grammar::access& machine) {
   states_.clear();
-  const auto first = automaton_->start();
+  const auto first = machine->start();
   if (!first) return tl::unexpected(first.error());
   states_.push_back(*first);
   for (std::size_t i = 0; i < tokens_.size() - (terminated_ ? 1 : 0); ++i) {
-    const auto next = automaton_->next(states_.back(), grammar_->vocabulary().bytes(tokens_[i]));
+    const auto next = machine->next(states_.back(), grammar_->vocabulary().bytes(tokens_[i]));
     if (!next) return tl::unexpected(next.error());
     states_.push_back(*next);
   }
@@ -40,22 +39,22 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
     std::ranges::fill(mask, 0);
     return {};
   }
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
-  return automaton_->fill_mask(states_.back(), mask);
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
+  return (*machine)->fill_mask(states_.back(), mask);
 }
 
 // Under the lock. Whether the token was possible.
-result<bool> matcher::take(token_id token) {
+result<bool> matcher::take(const compiled_grammar::access& machine, token_id token) {
   const token_trie& vocabulary = grammar_->vocabulary();
   if (terminated_ || token < 0 || static_cast<std::size_t>(token) >= vocabulary.vocab_size()) return false;
   if (vocabulary.is_end(token)) {
-    if (!automaton_->accepts(states_.back())) return false;
+    if (!machine->accepts(states_.back())) return false;
     terminated_ = true;
   } else {
     const std::string_view bytes = vocabulary.bytes(token);
     if (bytes.empty()) return false;
-    const auto next = automaton_->next(states_.back(), bytes);
+    const auto next = machine->next(states_.back(), bytes);
     if (!next) return tl::unexpected(next.error());
     if (*next == automaton::dead) return false;
     states_.push_back(*next);
@@ -65,9 +64,9 @@ result<bool> matcher::take(token_id token) {
 }
 
 result<void> matcher::accept(token_id token) {
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
-  const auto taken = take(token);
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
+  const auto taken = take(*machine, token);
   if (!taken) return tl::unexpected(taken.error());
   if (!*taken) return fail(error_code::invalid_argument, "grammar: the token is not allowed here");
   return {};
@@ -87,11 +86,11 @@ result<void> matcher::rollback(std::size_t n) {
 }
 
 result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens) {
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
   std::size_t count = 0;
   for (const token_id token : tokens) {
-    const auto taken = take(token);
+    const auto taken = take(*machine, token);
     if (!taken || !*taken) {
       if (auto back = rollback(count); !back) return tl::unexpected(back.error());
       if (!taken) return tl::unexpected(taken.error());
@@ -105,20 +104,21 @@ result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens) {
 
 result<bool> matcher::can_end() {
   if (terminated_) return true;
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
-  return automaton_->accepts(states_.back());
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
+  return (*machine)->accepts(states_.back());
 }
 
 // Under the lock; `at` becomes the state after the text.
-result<std::string> matcher::forced_text(std::size_t max_bytes, automaton::state_id& at) {
+result<std::string> matcher::forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
+                                         automaton::state_id& at) {
   std::string text;
   while (text.size() < max_bytes) {
-    const auto byte = automaton_->forced_byte(at);
+    const auto byte = machine->forced_byte(at);
     if (!byte) return tl::unexpected(byte.error());
     if (!*byte) break;
     text.push_back(static_cast<char>(**byte));
-    const auto next = automaton_->next(at, std::string_view(text).substr(text.size() - 1));
+    const auto next = machine->next(at, std::string_view(text).substr(text.size() - 1));
     if (!next) return tl::unexpected(next.error());
     at = *next;
   }
@@ -127,18 +127,18 @@ result<std::string> matcher::forced_text(std::size_t max_bytes, automaton::state
 
 result<std::string> matcher::forced_bytes(std::size_t max_bytes) {
   if (terminated_) return std::string();
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
-  return forced_text(max_bytes, at);
+  return forced_text(*machine, max_bytes, at);
 }
 
 result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes) {
   if (terminated_) return std::vector<token_id>();
-  const auto held = enter();
-  if (!held) return tl::unexpected(held.error());
+  const auto machine = enter();
+  if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
-  const auto text = forced_text(max_bytes, at);
+  const auto text = forced_text(*machine, max_bytes, at);
   if (!text) return tl::unexpected(text.error());
   std::vector<token_id> tokens =
       tokenizer.encode(*text, {.add_special_tokens = false, .parse_special = false});
@@ -149,7 +149,7 @@ result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer,
   // From the first place on where a token might begin that goes past the text, nothing is decided.
   std::size_t decided = 0;
   for (; decided < text->size(); ++decided) {
-    const auto longer = automaton_->has_longer_token(at, std::string_view(*text).substr(decided));
+    const auto longer = (*machine)->has_longer_token(at, std::string_view(*text).substr(decided));
     if (!longer) return tl::unexpected(longer.error());
     if (*longer) break;
   }

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,7 +12,8 @@
 
 namespace troupe::grammar {
 
-// A small value: copy it to fork. Matchers of one grammar may be used on several threads, one thread each.
+// A small value that holds nothing of the automaton: copy it to fork. Each call does at most two masks' work.
+// Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
   explicit matcher(compiled_grammar_ptr grammar) : grammar_(std::move(grammar)) {}
@@ -46,14 +46,15 @@ class matcher {
   const compiled_grammar& grammar() const { return *grammar_; }
 
  private:
-  // The automaton, locked and not worn, with states_ up to date in it.
-  result<std::unique_lock<std::mutex>> enter();
-  result<void> replay();
-  result<bool> take(token_id token);
-  result<std::string> forced_text(std::size_t max_bytes, automaton::state_id& at);
+  // The automaton, with states_ up to date in it.
+  result<compiled_grammar::access> enter();
+  result<void> replay(const compiled_grammar::access& machine);
+  result<bool> take(const compiled_grammar::access& machine, token_id token);
+  result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
+                                  automaton::state_id& at);
 
   compiled_grammar_ptr grammar_;
-  std::shared_ptr<automaton> automaton_;
+  std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
   std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
   std::vector<token_id> tokens_;
   bool terminated_ = false;

@@ -8,7 +8,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::size_t cached_derivatives = 1 << 12;
+constexpr std::size_t cached_derivatives = 1 << 10;
 
 }  // namespace
 
@@ -32,7 +32,31 @@ regex_id regex_store::derive_strings(const node& n, unsigned char byte) {
   };
   const std::uint32_t first = bound([&](unsigned char c) { return c < byte; });
   const std::uint32_t last = bound([&](unsigned char c) { return c <= byte; });
+  byte_set between;  // the entries before and after: no byte from one to the other is in any
+  const unsigned lowest = first == begin ? 0 : at(first - 1) + 1U;
+  const unsigned highest = last == n.c ? 255 : at(last) - 1U;
+  if (first == last)
+    between = byte_set::range(lowest, highest);
+  else
+    between.insert(byte);
+  alike_ = alike_ & between;
   return make_strings(n.a, first, last, depth + 1);
+}
+
+regex_id regex_store::derive_literal(const node& n, unsigned char byte) {
+  const byte_set only = byte_set::of(static_cast<unsigned char>(text_[n.a]));
+  alike_ = alike_ & (only.contains(byte) ? only : ~only);
+  return only.contains(byte) ? make_literal(n.a + 1, n.b - 1) : nothing();
+}
+
+regex_id regex_store::derive_multiple(regex_id r, unsigned char byte) {
+  constexpr byte_set digits_and_point = byte_set::range('0', '9') | byte_set::of('.');
+  alike_ = alike_ & (digits_and_point.contains(byte) ? byte_set::of(byte) : ~digits_and_point);
+  if (byte == '.') return r;
+  if (!digits_and_point.contains(byte)) return nothing();
+  const node n = node_of(r);
+  const std::uint64_t before = (std::uint64_t{n.c} << 32) | n.b;
+  return make_multiple(n.a, (before * 10 + (byte - '0')) % divisors_[n.a]);
 }
 
 regex_id regex_store::derive_concat(regex_id r, unsigned char byte, step_budget& budget) {
@@ -56,9 +80,10 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
     case regex_kind::empty:
       return nothing();
     case regex_kind::bytes:
+      alike_ = alike_ & (sets_[n.a].contains(byte) ? sets_[n.a] : ~sets_[n.a]);
       return sets_[n.a].contains(byte) ? empty() : nothing();
     case regex_kind::literal:
-      return static_cast<unsigned char>(text_[n.a]) == byte ? make_literal(n.a + 1, n.b - 1) : nothing();
+      return derive_literal(n, byte);
     case regex_kind::strings:
       return derive_strings(n, byte);
     case regex_kind::concat:
@@ -70,12 +95,8 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
       return make_concat(
           derived, repeat(regex_id{n.a}, n.b == 0 ? 0 : n.b - 1, n.c == unbounded ? unbounded : n.c - 1));
     }
-    case regex_kind::multiple: {
-      if (byte == '.') return r;
-      if (byte < '0' || byte > '9') return nothing();
-      const std::uint64_t before = (std::uint64_t{n.c} << 32) | n.b;
-      return make_multiple(n.a, (before * 10 + (byte - '0')) % divisors_[n.a]);
-    }
+    case regex_kind::multiple:
+      return derive_multiple(r, byte);
     case regex_kind::complement: {
       const regex_id derived = derive(regex_id{n.a}, byte, budget);
       return budget.is_spent() ? nothing() : complement(derived);
@@ -98,15 +119,19 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
 
 regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
   const regex_kind k = kind(r);
+  alike_ = byte_set::all();
   const bool simple = k == regex_kind::nothing || k == regex_kind::empty || k == regex_kind::bytes ||
                       k == regex_kind::literal || r == any_bytes();
   if (simple) return derive(r, byte, budget);
   if (derivatives_.empty()) derivatives_.resize(cached_derivatives);
   const std::uint64_t key = (std::uint64_t{static_cast<std::uint32_t>(r)} << 8) | byte;
   const std::size_t at = mix(0, key) & (cached_derivatives - 1);
-  if (derivatives_[at].key == key) return derivatives_[at].value;
+  if (derivatives_[at].key == key) {
+    alike_ = derivatives_[at].alike;
+    return derivatives_[at].value;
+  }
   const regex_id value = derive(r, byte, budget);
-  if (!budget.is_spent() && !failure_) derivatives_[at] = {key, value};
+  if (!budget.is_spent() && !failure_) derivatives_[at] = {key, value, alike_};
   return value;
 }
 
@@ -146,6 +171,7 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
   struct visit {
     regex_id id;
     std::size_t next = 0;  // class
+    byte_set derived = {};
   };
   std::vector<visit> path{{r}};
   std::unordered_map<std::uint32_t, bool> seen{{static_cast<std::uint32_t>(r), true}};
@@ -155,8 +181,11 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
       path.pop_back();
       continue;
     }
-    const regex_id id = derivative(top.id, all.representatives[top.next++], budget);
+    const unsigned char byte = all.representatives[top.next++];
+    if (top.derived.contains(byte)) continue;
+    const regex_id id = derivative(top.id, byte, budget);
     if (budget.is_spent() || failure_) return std::nullopt;
+    top.derived = top.derived | alike_;
     const auto answer = known(id);
     if (answer && *answer) {
       for (const visit& v : path) nothing_known_[static_cast<std::uint32_t>(v.id)] = false;

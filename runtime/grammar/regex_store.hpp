@@ -89,6 +89,8 @@ class regex_store {
 
   // What may follow `byte` in a text of r. nothing() when the budget is spent.
   regex_id derivative(regex_id r, unsigned char byte, step_budget& budget);
+  // Bytes that were seen to have the last derivative in common (Owens, Reppy, Turon, section 4.2).
+  const byte_set& derived_alike() const { return alike_; }
   // Whether r matches no text at all; exact also under intersection and complement, by a search over
   // derivatives. Nothing: the budget is spent.
   std::optional<bool> is_nothing(regex_id r, step_budget& budget);
@@ -153,6 +155,8 @@ class regex_store {
   regex_id derive(regex_id r, unsigned char byte, step_budget& budget);
   regex_id derive_concat(regex_id r, unsigned char byte, step_budget& budget);
   regex_id derive_strings(const node& n, unsigned char byte);
+  regex_id derive_literal(const node& n, unsigned char byte);
+  regex_id derive_multiple(regex_id r, unsigned char byte);
   bool surely_something(regex_id r) const;
   std::optional<bool> search_any(regex_id r, step_budget& budget);
 
@@ -163,6 +167,7 @@ class regex_store {
   struct known_derivative {
     std::uint64_t key = ~std::uint64_t{0};
     regex_id value{};
+    byte_set alike;
   };
 
   std::vector<node> nodes_;
@@ -177,6 +182,7 @@ class regex_store {
   std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
   std::unordered_map<std::uint32_t, bool> nothing_known_;  // answers of is_nothing()
   std::vector<known_derivative> derivatives_;              // a cache, by hash
+  byte_set alike_;
   std::size_t max_nodes_;
   std::optional<error> failure_;
 };

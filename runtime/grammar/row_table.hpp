@@ -22,6 +22,9 @@ class row_table {
   std::uint32_t& at(std::size_t row, std::size_t column) {
     return blocks_[row / rows_of_block][row % rows_of_block * columns_ + column];
   }
+  std::uint32_t at(std::size_t row, std::size_t column) const {
+    return blocks_[row / rows_of_block][row % rows_of_block * columns_ + column];
+  }
   std::size_t memory_bytes() const {
     return blocks_.size() * (rows_of_block * columns_ * sizeof(std::uint32_t) + sizeof(blocks_[0]));
   }

@@ -317,6 +317,14 @@ class maker {
 
 }  // namespace
 
+std::size_t rule_table::memory_bytes() const {
+  std::size_t bytes = rules.capacity() * sizeof(rule) + terminals.capacity() * sizeof(regex_id) +
+                      (parts.capacity() + rule_of_slot.capacity()) * sizeof(std::uint32_t);
+  for (const any_order_rule& r : any_orders)
+    bytes += sizeof(r) + r.members.capacity() * sizeof(any_order_rule::member);
+  return bytes;
+}
+
 result<rule_table> make_rule_table(grammar_builder& builder, step_budget& budget) {
   return maker(builder, budget).make();
 }

@@ -38,6 +38,7 @@ struct rule_table {
   std::vector<regex_id> terminals;  // with the skip before them
   std::uint32_t start = 0;          // a sequence of one or two parts, or of none for the empty text alone
 
+  std::size_t memory_bytes() const;
   std::span<const std::uint32_t> parts_of(const rule& r) const { return std::span(parts).subspan(r.a, r.b); }
 };
 

@@ -11,7 +11,8 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::size_t few_tokens = 512;  // below this a list is smaller than a bit each
+constexpr std::size_t few_tokens = 512;       // below this a list is smaller than a bit each
+constexpr std::size_t visits_in_a_step = 16;  // of nodes of the trie, against working out one state
 
 }  // namespace
 
@@ -21,25 +22,32 @@ character_run automaton::run_of(state_id at) {
   const std::size_t most = plan_.vocabulary->max_characters();
   const state& s = states_[at];
   if (s.num_threads == 1 && !s.accepts) {
-    const run_automaton by_lexer{[this](std::uint32_t from, unsigned char byte) {
-                                   const auto to = lexer_.next(from, class_of(byte), budget_);
+    const run_automaton by_lexer{[this](std::uint32_t from, unsigned char byte_class) {
+                                   const auto to = lexer_.next(from, byte_class, budget_);
                                    return to && lexer_.matched(*to).empty() ? *to : unknown;
                                  },
-                                 lexer::dead, unknown};
+                                 characters_, lexer::dead, unknown};
     return find_run(by_lexer, threads_[s.threads].lexer_state, most, lexer_advances_);
   }
   const run_automaton by_state{
-      [this](std::uint32_t from, unsigned char byte) { return step(from, class_of(byte)); }, dead, unknown};
+      [this](std::uint32_t from, unsigned char byte_class) { return step(from, byte_class); }, characters_,
+      dead, unknown};
   return find_run(by_state, at, most, advances_);
 }
 
-bool automaton::walk(state_id at, std::span<const token_trie::node> nodes,
-                     std::vector<std::uint32_t>& words) {
+// Adds the tokens that lead somewhere, but for those that `done` has decided.
+bool automaton::walk(state_id at, const decided_tokens& done, std::vector<std::uint32_t>& words) {
+  const auto nodes = plan_.vocabulary->nodes();
+  const auto groups = plan_.vocabulary->groups();
   path_[0] = at;
   std::size_t visited = 0;
   for (std::uint32_t n = 1; n < nodes.size();) {
     const token_trie::node& node = nodes[n];
     ++visited;
+    if ((groups[n] & ~done.groups) == 0 && node.max_characters <= done.characters) {
+      n = node.end;
+      continue;
+    }
     const state_id to = step(path_[node.depth - 1U], class_of(node.byte));
     if (to == dead) {
       n = node.end;
@@ -51,7 +59,7 @@ bool automaton::walk(state_id at, std::span<const token_trie::node> nodes,
       add_token(words, token);
     ++n;
   }
-  return budget_.spend(visited);
+  return budget_.spend(visited / visits_in_a_step);
 }
 
 // Where most letters lead, if any text of the characters that `run` gets stays there: from inside of a
@@ -96,13 +104,13 @@ bool automaton::take_out(state_id at, state_id usual, std::uint64_t groups,
         remove_token(words, token);
     n = node.end;
   }
-  return budget_.spend(visited);
+  return budget_.spend(visited / visits_in_a_step);
 }
 
-// Sets the tokens that character groups decide, and gives the trie of those that are left to walk; nothing
-// when a step cannot be told.
-std::optional<std::span<const token_trie::node>> automaton::set_by_groups(
-    state_id at, std::vector<std::uint32_t>& words, std::shared_ptr<const token_trie::slice>& slice) {
+// Sets the tokens that character groups decide, and says which these are; nothing when a step cannot be
+// told.
+std::optional<automaton::decided_tokens> automaton::set_by_groups(state_id at,
+                                                                  std::vector<std::uint32_t>& words) {
   constexpr std::uint64_t small_letters = std::uint64_t{1} << character_groups::letters;
   const token_trie& trie = *plan_.vocabulary;
   character_run r = run_of(at);
@@ -110,22 +118,20 @@ std::optional<std::span<const token_trie::node>> automaton::set_by_groups(
   character_run after;
   if ((r.groups & small_letters) == 0 && (usual = usual_successor(at, after))) r = after;
   if (budget_.is_spent() || out_of_memory_) return std::nullopt;
-  if (r.characters == 0) return trie.nodes();
-  slice = trie.slice_of(r.groups, r.is_endless || r.ends_dead ? 255 : r.characters);
+  if (r.characters == 0) return decided_tokens{};
+  words = trie.made_of(r.groups);
   const auto short_enough = trie.of_characters(r.characters);
-  for (std::size_t i = 0; i < slice->made_of.size(); ++i)
-    words[i] = slice->made_of[i] & (r.is_endless ? ~std::uint32_t{0} : short_enough[i]);
+  for (std::size_t i = 0; i < words.size() && !r.is_endless; ++i) words[i] &= short_enough[i];
   if (usual && !take_out(at, *usual, r.groups, words)) return std::nullopt;
-  return slice->others;
+  return decided_tokens{r.groups, r.is_endless || r.ends_dead ? 255 : r.characters};
 }
 
 std::optional<std::uint32_t> automaton::make_mask(state_id at) {
   const token_trie& trie = *plan_.vocabulary;
   mask made;
   made.words.resize(trie.num_words());
-  std::shared_ptr<const token_trie::slice> slice;
-  const auto rest = set_by_groups(at, made.words, slice);
-  if (!rest || !walk(at, *rest, made.words)) return std::nullopt;
+  const auto done = set_by_groups(at, made.words);
+  if (!done || !walk(at, *done, made.words)) return std::nullopt;
   if (states_[at].accepts)
     for (const token_id token : trie.end_tokens()) add_token(made.words, token);
   std::size_t count = 0;
@@ -145,7 +151,6 @@ std::optional<std::uint32_t> automaton::make_mask(state_id at) {
 
 result<void> automaton::fill_mask(state_id at, std::span<std::uint32_t> words) {
   if (states_[at].mask == unknown) {
-    begin();
     const auto made = make_mask(at);
     if (!made) return tl::unexpected(trouble());
     states_[at].mask = *made;

@@ -10,7 +10,6 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t most_characters_told_apart = 32;
-constexpr std::size_t most_slice_bytes = 32 << 20;  // held; past it all are let go
 
 struct content {
   std::uint64_t groups = 0;
@@ -113,6 +112,7 @@ void token_trie::add_nodes(std::span<const token_id> sorted) {
 
 void token_trie::add_sets(std::span<const token_id> sorted) {
   for (mask& m : with_group_) m.resize(num_words());
+  text_.resize(num_words());
   std::size_t longest = 0;
   std::vector<content> contents;
   for (const token_id id : sorted) {
@@ -121,6 +121,7 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
   }
   up_to_characters_.resize(std::min(longest, most_characters_told_apart) + 1, mask(num_words()));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
+    add_token(text_, sorted[i]);
     for (unsigned group = 0; group < character_groups::count; ++group)
       if ((contents[i].groups >> group) & 1) add_token(with_group_[group], sorted[i]);
     for (std::size_t n = contents[i].characters; n < up_to_characters_.size(); ++n)
@@ -128,50 +129,12 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
   }
 }
 
-token_trie::slice token_trie::make_slice(std::uint64_t groups, std::size_t characters) const {
-  slice made;
-  std::vector<std::uint32_t> outside(num_words());
-  made.made_of.resize(num_words());
-  for (unsigned group = 0; group < character_groups::count; ++group) {
-    mask& into = (groups >> group) & 1 ? made.made_of : outside;
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] |= with_group_[group][i];
-  }
-  for (std::size_t i = 0; i < outside.size(); ++i) made.made_of[i] &= ~outside[i];
-  std::vector<std::uint32_t> open;
-  const auto close_to = [&](std::size_t depth) {
-    for (; open.size() > depth; open.pop_back())
-      made.others[open.back()].end = static_cast<std::uint32_t>(made.others.size());
-  };
-  for (std::uint32_t n = 0; n < nodes_.size();) {
-    if (n > 0 && (groups_[n] & ~groups) == 0 && nodes_[n].max_characters <= characters) {
-      n = nodes_[n].end;
-      continue;
-    }
-    close_to(nodes_[n].depth);
-    open.push_back(static_cast<std::uint32_t>(made.others.size()));
-    made.others.push_back(nodes_[n++]);
-  }
-  close_to(0);
+std::vector<std::uint32_t> token_trie::made_of(std::uint64_t groups) const {
+  mask made = text_;
+  for (unsigned group = 0; group < character_groups::count; ++group)
+    for (std::size_t i = 0; i < made.size() && ((groups >> group) & 1) == 0; ++i)
+      made[i] &= ~with_group_[group][i];
   return made;
-}
-
-std::shared_ptr<const token_trie::slice> token_trie::slice_of(std::uint64_t groups,
-                                                              std::size_t characters) const {
-  const std::pair key{groups, characters};
-  {
-    const std::lock_guard held(mutex_);
-    const auto known = slices_.find(key);
-    if (known != slices_.end()) return known->second;
-  }
-  auto made = std::make_shared<const slice>(make_slice(groups, characters));
-  const std::lock_guard held(mutex_);
-  const std::size_t bytes = made->made_of.size() * sizeof(std::uint32_t) + made->others.size() * sizeof(node);
-  if (slice_bytes_ + bytes > most_slice_bytes) {
-    slices_.clear();
-    slice_bytes_ = 0;
-  }
-  slice_bytes_ += bytes;
-  return slices_[key] = std::move(made);
 }
 
 token_trie_ptr make_token_trie(std::span<const vocabulary_token> tokens) {

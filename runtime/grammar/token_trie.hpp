@@ -6,13 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "runtime/request.hpp"
@@ -66,17 +63,8 @@ class token_trie {
   std::span<const token_id> end_tokens() const { return end_tokens_; }
   bool is_end(token_id token) const;
 
-  // The tokens in two parts: those made of these groups of characters alone, and what is left to walk when
-  // the ones of at most `characters` of them are taken out.
-  struct slice {
-    std::vector<std::uint32_t> made_of;  // [word]
-    std::vector<node> others;            // a trie like nodes(), without what is decided
-  };
-  // Held for all grammars, as most of them ask for the same few. Any thread may call.
-  std::shared_ptr<const slice> slice_of(std::uint64_t groups, std::size_t characters) const;
-
-  // [word]: tokens with a character of the group; text tokens of at most n characters.
-  std::span<const std::uint32_t> with_group(unsigned group) const { return with_group_[group]; }
+  // [word]: the tokens made of these groups of characters alone; text tokens of at most n characters.
+  std::vector<std::uint32_t> made_of(std::uint64_t groups) const;
   std::span<const std::uint32_t> of_characters(std::size_t n) const {
     return up_to_characters_[n < up_to_characters_.size() ? n : up_to_characters_.size() - 1];
   }
@@ -86,7 +74,6 @@ class token_trie {
   using mask = std::vector<std::uint32_t>;
   void add_nodes(std::span<const token_id> sorted);
   void add_sets(std::span<const token_id> sorted);
-  slice make_slice(std::uint64_t groups, std::size_t characters) const;
 
   std::string bytes_;
   std::vector<std::uint32_t> offsets_;  // [token + 1]
@@ -95,11 +82,8 @@ class token_trie {
   std::vector<token_id> next_same_, end_tokens_;
   std::array<mask, character_groups::count> with_group_;
   std::vector<mask> up_to_characters_;
+  mask text_;
   std::size_t max_depth_ = 0;
-
-  mutable std::mutex mutex_;
-  mutable std::map<std::pair<std::uint64_t, std::size_t>, std::shared_ptr<const slice>> slices_;
-  mutable std::size_t slice_bytes_ = 0;
 };
 using token_trie_ptr = std::shared_ptr<const token_trie>;
 

@@ -139,6 +139,39 @@ TEST(grammar_budget, a_full_memory_is_given_back_and_what_was_read_is_read_again
   }
 }
 
+TEST(grammar_budget, reading_all_tokens_again_is_one_budget) {
+  grammar_limits limits;
+  limits.max_mask_steps = 3000;
+  const auto grammar = compile(*regex_grammar("(?s).*a.{200}", limits), byte_token_trie());
+  ASSERT_TRUE(grammar.has_value());
+  matcher m(*grammar);
+  std::uint32_t random = 1;
+  std::vector<std::uint32_t> mask(9);
+  // Each token's states cost a part of the budget; all of them cost more than one.
+  for (int i = 0; i < 400; ++i) {
+    random = random * 1664525 + 1013904223;
+    ASSERT_TRUE(m.accept(random >> 31 ? 'a' : 'b').has_value()) << i;
+  }
+  (*grammar)->let_go();
+  const auto filled = m.fill_mask(mask);
+  ASSERT_FALSE(filled.has_value());
+  EXPECT_EQ(filled.error().param, "max_mask_steps");
+  EXPECT_EQ(m.num_accepted(), 400U);
+  ASSERT_TRUE(m.rollback(390).has_value());
+  EXPECT_TRUE(m.fill_mask(mask).has_value()) << "ten tokens are within it";
+}
+
+TEST(grammar_budget, a_forced_text_is_one_budget) {
+  grammar_limits limits;
+  limits.max_mask_steps = 3000;
+  const auto grammar = compile(*regex_grammar("x(ab?c{0,1}){0}y{900}", limits), byte_token_trie());
+  ASSERT_TRUE(grammar.has_value());
+  const auto text = matcher(*grammar).forced_bytes(2000);
+  ASSERT_FALSE(text.has_value());
+  EXPECT_EQ(text.error().param, "max_mask_steps");
+  EXPECT_EQ(matcher(*grammar).forced_bytes(100).value(), "x" + std::string(99, 'y'));
+}
+
 TEST(grammar_budget, one_text_that_needs_more_than_the_memory_ends_with_its_name) {
   grammar_limits few;
   few.max_memory_bytes = 200'000;

@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <latch>
+#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include "runtime/grammar/compile_spec.hpp"
+#include "runtime/grammar/matcher.hpp"
 
 namespace troupe::grammar {
 namespace {
@@ -111,19 +114,64 @@ TEST(grammar_cache, the_least_recently_asked_for_go_and_the_bytes_stay_bounded) 
   EXPECT_LE(cache.count().bytes, 3 * one);
 }
 
-TEST(grammar_cache, what_a_grammar_has_grown_to_is_found_when_it_trims) {
-  grammar_cache cache({.max_bytes = 1U << 20U});
-  const auto grammar = *cache.get(regex("(a|b)*c{0,2000}"), nullptr, {}, compile_regex);
-  const std::size_t before = cache.count().bytes;
-  const auto use = grammar->current();
-  {
-    const auto held = use->lock();
-    auto at = *use->start();
-    for (int i = 0; i < 500; ++i) at = *use->next(at, "c");
+// Every text of a and b leads to a state of its own.
+constexpr const char* growing = "(?s).*a.{16}";
+
+void grow(matcher& place, std::mt19937& random, int tokens) {
+  std::vector<std::uint32_t> mask(9);
+  for (int i = 0; i < tokens; ++i) {
+    ASSERT_TRUE(place.accept(random() % 2 == 0 ? 'a' : 'b').has_value());
+    ASSERT_TRUE(place.fill_mask(mask).has_value());
   }
-  cache.trim();
-  EXPECT_GT(cache.count().bytes, before);
-  EXPECT_EQ(cache.count().grammars, 1U);
+}
+
+TEST(grammar_cache, what_a_grammar_in_use_has_grown_to_counts_and_comes_back_when_it_ends) {
+  grammar_cache cache;
+  auto grammar = *cache.get(regex(growing), nullptr, {}, compile_regex);
+  const std::size_t before = cache.count().bytes;
+  std::mt19937 random(1);
+  matcher place(grammar);
+  grow(place, random, 500);
+  EXPECT_GT(cache.count().bytes, before + 50'000);
+  EXPECT_GE(cache.count().bytes, grammar->memory_bytes());
+  EXPECT_TRUE(cache.trim());
+  EXPECT_GT(cache.count().bytes, before + 50'000) << "let go within the bound";
+}
+
+TEST(grammar_cache, running_matchers_stay_right_while_their_grammars_stay_within_the_bound) {
+  constexpr std::size_t most = 4U << 20U;
+  grammar_cache cache({.max_bytes = most});
+  std::vector<matcher> places, free_places;
+  for (int i = 0; i < 6; ++i) {
+    const auto spec = regex(growing + std::to_string(i));
+    places.emplace_back(*cache.get(spec, nullptr, {}, compile_regex));
+    free_places.emplace_back(*compile_regex(spec));
+  }
+  std::mt19937 random(2);
+  std::vector<std::uint32_t> mask(9), expected(9);
+  std::size_t largest = 0;
+  for (int step = 0; step < 400; ++step) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const token_id token = random() % 2 == 0 ? 'a' : 'b';
+      ASSERT_TRUE(places[i].accept(token) && free_places[i].accept(token));
+      ASSERT_TRUE(places[i].fill_mask(mask) && free_places[i].fill_mask(expected));
+      ASSERT_EQ(mask, expected) << step;
+    }
+    largest = std::max(largest, cache.count().bytes);
+    ASSERT_TRUE(cache.trim());
+    ASSERT_LE(cache.count().bytes, most);
+  }
+  EXPECT_GT(largest, most) << "nothing had to be let go";
+  EXPECT_EQ(cache.count().grammars, 6U) << "a grammar in use was forgotten";
+}
+
+TEST(grammar_cache, what_is_needed_by_itself_is_told_when_it_passes_the_bound) {
+  grammar_cache cache({.max_bytes = 1000});
+  auto grammar = cache.get(regex("a+"), nullptr, {}, compile_regex);
+  EXPECT_FALSE(cache.trim());
+  grammar = fail(error_code::not_found, "ended");
+  EXPECT_TRUE(cache.trim());
+  EXPECT_EQ(cache.count().grammars, 0U);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -216,7 +218,7 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
   const auto spellable = grammar_of(regex("[a-z]+"));
   sessions.open(1, spellable);
   sessions.open(2, grammar_of(regex("\\x00a")));  // no token has that byte
-  sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 40}));
+  sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 2}));
   auto masks = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
   ASSERT_EQ(masks->ends.size(), 2U);
   EXPECT_EQ(masks->ends[0].sample, 1);
@@ -231,6 +233,60 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
   masks = masks_of(sessions, step_of(3, {{1, 2}}));
   ASSERT_EQ(masks->ends.size(), 1U);
   EXPECT_TRUE(masks->ends[0].failure.has_value());
+}
+
+// The same step by one thread and by three: requests of few grammars, one without a mask that the vocabulary
+// can spell, one past its limit.
+TEST(grammar_sessions, masks_of_several_threads_are_those_of_one) {
+  const std::vector<compiled_grammar_ptr> grammars{
+      grammar_of(regex("[a-z]+")), grammar_of({.kind = grammar_kind::json_object}),
+      grammar_of(regex("\\x00a")), *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 2}),
+      grammar_of(regex("(ab|ac|d)*"))};
+  grammar_sessions one, many;
+  std::vector<asked> rows;
+  for (request_id id = 1; id <= 40; ++id) {
+    rows.push_back({id, 0, id % 6 != 0});
+    one.open(id, grammars[id % grammars.size()]);
+    many.open(id, grammars[id % grammars.size()]);
+  }
+  mask_team team(3);
+  std::atomic<std::size_t> wrapped = 0;
+  const auto expected = masks_of(one, step_of(1, rows));
+  many.begin(step_of(1, rows));
+  EXPECT_EQ(many.fill_ready(team,
+                            [&](const std::function<void()>& fill) {
+                              ++wrapped;
+                              fill();
+                            }),
+            34U);
+  EXPECT_EQ(wrapped, 34U);
+  EXPECT_EQ(many.fill_ready(team, [](const std::function<void()>&) {}), 0U);
+  const auto masks = many.take();
+  ASSERT_NE(masks, nullptr);
+  EXPECT_EQ(masks->words, expected->words);
+  EXPECT_EQ(masks->is_masked, expected->is_masked);
+  ASSERT_EQ(masks->ends.size(), expected->ends.size());
+  EXPECT_GE(masks->ends.size(), 12U);
+  for (std::size_t i = 0; i < masks->ends.size(); ++i) {
+    EXPECT_EQ(masks->ends[i].sample, expected->ends[i].sample);
+    EXPECT_EQ(masks->ends[i].failure->message, expected->ends[i].failure->message);
+  }
+}
+
+TEST(grammar_sessions, threads_fill_what_waits_for_no_token_and_then_the_rest) {
+  grammar_sessions sessions;
+  mask_team team(2);
+  const auto each = [](const std::function<void()>& fill) { fill(); };
+  for (const request_id id : {1, 2, 3}) sessions.open(id, grammar_of(regex("[a-c]{2}")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}})), nullptr);
+  sessions.begin(step_of(2, {{2}, {1, 1}, {3}}));
+  EXPECT_EQ(sessions.fill_ready(team, each), 2U);
+  EXPECT_EQ(sessions.take(), nullptr);
+  sessions.advance(sampled(1, {'a'}));
+  EXPECT_EQ(sessions.fill_ready(team, each), 1U);
+  const auto masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(count(masks->mask_of(i)), 3U);
 }
 
 TEST(grammar_sessions, a_complete_text_ends_where_the_vocabulary_has_no_end) {
