@@ -59,9 +59,7 @@ result<void> scheduler::state::submit(engine_request request) {
     return fail(error_code::internal, fmt::format("request {} is known", request.id));
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
-  // The further choices of a request that was let in belong to it.
-  if (!request.fork_of && num_waiting() >= limits.max_num_queued_requests)
-    return queue_is_full(request.arrival);
+  if (finds_queue_full(request)) return queue_is_full(request.arrival);
   sequence& added = add(std::move(request), *max_tokens);
   if (added.waits_for_grammar) {
     ++num_without_grammar;
@@ -69,6 +67,16 @@ result<void> scheduler::state::submit(engine_request request) {
     waiting->add(added);
   }
   return {};
+}
+
+// A request is let in or refused with all its choices: the first one decides.
+bool scheduler::state::finds_queue_full(const engine_request& request) {
+  if (request.fork_of)
+    return std::find(refused_firsts.begin(), refused_firsts.end(), *request.fork_of) != refused_firsts.end();
+  if (num_waiting() < limits.max_num_queued_requests) return false;
+  if (refused_firsts.size() == most_refused_firsts) refused_firsts.pop_front();
+  refused_firsts.push_back(request.id);
+  return true;
 }
 
 // The policies count on it that who joins the queue is the youngest in it.

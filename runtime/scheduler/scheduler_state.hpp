@@ -2,6 +2,7 @@
 // concern.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <set>
@@ -29,6 +30,7 @@ struct scheduler::state {
   // admission.cpp
   result<void> submit(engine_request request);
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
+  bool finds_queue_full(const engine_request& request);
   tl::unexpected<error> queue_is_full(steady_time arrival);
   sequence& add(engine_request request, std::int32_t max_tokens);
   void grammar_ready(request_id id);
@@ -108,6 +110,9 @@ struct scheduler::state {
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
   std::size_t num_waiting() const { return waiting->size() + num_without_grammar; }
+  // By the full queue, not long ago: their further choices follow close behind.
+  static constexpr std::size_t most_refused_firsts = 1024;
+  std::deque<request_id> refused_firsts;
   std::set<std::pair<steady_time, request_id>> deadlines;
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 

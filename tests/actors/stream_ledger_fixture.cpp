@@ -152,8 +152,9 @@ void stream_ledger::take_failure(const stream_entry& entry, const error& failure
             "a queue deadline came too early");
     ++counts_.queue_refusals;
   } else {
-    require(failure.code == error_code::resource_exhausted && !entry.is_choice &&
-                open_ >= rules_.limits.max_num_queued_requests,
+    // A further choice is refused with the first.
+    require(failure.code == error_code::resource_exhausted &&
+                (entry.is_choice || open_ >= rules_.limits.max_num_queued_requests),
             "a queue that is not full refused a request: " + failure.message);
     ++counts_.full_queues;
   }

@@ -160,6 +160,28 @@ TEST_F(admission, further_answers_of_an_accepted_request_are_let_in_and_have_no_
   EXPECT_TRUE(tested->expire(start + seconds(9)).events.empty()) << "the first runs";
 }
 
+TEST_F(admission, further_answers_of_a_refused_request_are_refused_with_it) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  submit(make_request(1, 2));
+  EXPECT_FALSE(tested->submit(make_request(2, 2)));
+  const auto second = tested->submit(make_request(3, 2, {.fork_of = 2}));
+  ASSERT_FALSE(second) << "the queue would grow beyond its limit";
+  EXPECT_EQ(second.error().code, error_code::resource_exhausted);
+  dispatch_and_complete();
+  EXPECT_EQ(tested->counts().waiting, 0);
+  EXPECT_FALSE(tested->submit(make_request(4, 2, {.fork_of = 2}))) << "half a request would be let in";
+  submit(make_request(5, 2));
+}
+
+TEST_F(admission, further_answers_are_let_in_where_the_first_has_ended_already) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  submit(make_request(1, 2, {.max_tokens = 1}));
+  dispatch_and_complete();
+  submit(make_request(2, 2));
+  EXPECT_FALSE(tested->submit(make_request(3, 2)));
+  submit(make_request(4, 2, {.fork_of = 1}));
+}
+
 TEST_F(admission, a_reservation_counts_what_the_request_itself_may_generate) {
   for (const bool reserve : {false, true}) {
     set_up({.block_size = 1, .num_blocks = 40, .watermark = 0, .reserve_new_tokens = reserve});

@@ -383,7 +383,9 @@ class simulation {
     if (!is_fork) first_answer_ = request.id;
     const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
     const auto accepted = scheduler_.submit(request);
-    if (ledger_.fits(request) && (is_fork || queued < limits_.max_num_queued_requests)) {
+    const bool finds_room = is_fork ? !first_found_queue_full_ : queued < limits_.max_num_queued_requests;
+    if (!is_fork) first_found_queue_full_ = ledger_.fits(request) && !finds_room;
+    if (ledger_.fits(request) && finds_room) {
       require(accepted.has_value(), "a request that fits was refused");
     } else {
       require(!accepted, "a request that can never fit, or finds the queue full, was accepted");
@@ -482,6 +484,7 @@ class simulation {
   steady_time now_{};
   request_id submitted_ = 0;
   request_id first_answer_ = 0;
+  bool first_found_queue_full_ = false;
   std::size_t turns_ = 0;
   std::vector<std::vector<token_id>> prompts_;
   simulation_story story_;
