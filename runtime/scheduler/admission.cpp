@@ -95,7 +95,9 @@ void scheduler::state::grammar_ready(request_id id) {
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
   error refusal{
       error_code::resource_exhausted,
-      fmt::format("{} requests are waiting, which is the most allowed; try again later", num_waiting())};
+      fmt::format(
+          "{} requests are waiting, and no more than {} may (max_num_queued_requests); try again later",
+          num_waiting(), limits.max_num_queued_requests)};
   const std::vector<sequence*>& first = waiting->next(1);
   refusal.retry_after = seconds_between(first.empty() ? arrival : first.front()->arrival, arrival);
   return tl::unexpected<error>(std::move(refusal));
