@@ -32,6 +32,8 @@ def stream_chat(url, prompt, max_tokens):
                 raise RuntimeError(event["error"]["message"])
             for choice in event["choices"]:
                 yield choice["delta"].get("content") or ""
+                if choice.get("finish_reason") == "length":
+                    yield f"\n[cut after {max_tokens} tokens; --max-tokens allows more]"
 
 
 def main():
