@@ -301,7 +301,8 @@ TEST(kv_cache_model, agrees_with_the_naive_cache_and_never_reads_what_is_not_its
   std::uint64_t hits = 0;
   std::uint64_t copies = 0;
   std::uint64_t refusals = 0;
-  for (std::uint64_t seed = 0; seed < test::repeated(500); ++seed) {
+  const std::uint64_t loads = test::repeated(500);
+  for (std::uint64_t seed = 0; seed < loads; ++seed) {
     simulation tested(seed);
     for (int i = 0; i < 300; ++i) {
       const std::string wrong = tested.act();
@@ -311,9 +312,9 @@ TEST(kv_cache_model, agrees_with_the_naive_cache_and_never_reads_what_is_not_its
     copies += tested.num_copies();
     refusals += tested.num_refusals();
   }
-  EXPECT_GT(hits, 10'000U) << "the load must meet what it is to test";
-  EXPECT_GT(copies, 100U);
-  EXPECT_GT(refusals, 1'000U);
+  EXPECT_GT(hits, 20 * loads) << "the loads must meet what they are to test";
+  EXPECT_GT(copies, loads / 5);
+  EXPECT_GT(refusals, 2 * loads);
 }
 
 }  // namespace
