@@ -28,12 +28,7 @@ step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
 
 void kv_cache_state::commit(const msg::commit_step& step) {
   manager_->commit_step(step.step);
-  std::span<const token_id> appended = step.appended;
-  for (const token_append& each : step.appends) {
-    const auto count = static_cast<std::size_t>(each.count);
-    manager_->append_tokens(each.id, appended.first(count));
-    appended = appended.subspan(count);
-  }
+  manager_->append_tokens(step.appends, step.appended);
   give_back(step.releases);
   report();
 }

@@ -34,7 +34,7 @@ auto inspect(Inspector& f, block_release& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, token_append& x) {
-  return f(caf::meta::type_name("token_append"), x.id, x.count);
+  return f(caf::meta::type_name("token_append"), x.id, x.count, x.place);
 }
 
 namespace msg {

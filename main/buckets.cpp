@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/load.hpp"
+#include "main/served_sizes.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/bucketing/padding_waste.hpp"
 #include "runtime/bucketing/text_file.hpp"
@@ -23,8 +23,6 @@ namespace troupe::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-constexpr std::int32_t usual_model_len = 4096;
 
 struct buckets_options {
   config::setting_sources sources;
@@ -37,14 +35,9 @@ struct buckets_options {
 };
 
 engine_sizes sizes_of(const config::settings& settings, const buckets_options& options) {
-  engine_sizes sizes;
-  sizes.max_num_seqs = settings.max_num_seqs;
-  sizes.max_num_batched_tokens = settings.max_num_batched_tokens;
-  sizes.block_size = options.block_size > 0 ? options.block_size : settings.block_size;
-  sizes.max_model_len = settings.max_model_len > 0 ? settings.max_model_len : usual_model_len;
-  const std::int64_t blocks_each = (sizes.max_model_len + sizes.block_size - 1) / sizes.block_size;
-  const std::int64_t all = std::min<std::int64_t>(blocks_each * sizes.max_num_seqs, max_bucket_value);
-  sizes.num_blocks = options.num_blocks > 0 ? options.num_blocks : static_cast<std::int32_t>(all);
+  engine_sizes sizes =
+      served_sizes(settings, options.block_size > 0 ? options.block_size : settings.block_size);
+  if (options.num_blocks > 0) sizes.num_blocks = options.num_blocks;
   return sizes;
 }
 
@@ -178,7 +171,8 @@ void add_buckets(CLI::App& app, command_body& chosen) {
       ->capture_default_str();
   command
       ->add_option("--num-blocks", options->num_blocks,
-                   "KV blocks; 0: as many as max_num_seqs sequences of max_model_len fill")
+                   "KV blocks; 0: as many as max_num_seqs sequences of max_model_len fill, or as serve has "
+                   "where that is not set either")
       ->check(CLI::Range(0, max_bucket_value))
       ->capture_default_str();
   command->add_flag("--json", options->json, "One line of JSON");
@@ -194,7 +188,10 @@ void add_buckets(CLI::App& app, command_body& chosen) {
       ->check(CLI::Range(1, max_suggested_buckets))
       ->capture_default_str();
   command->footer(
-      "\nNeeds no model: a max_model_len of 0 counts as 4096 here.\n"
+      "\nDefaults are those of `troupe serve` with the same settings. max_model_len and the number of KV "
+      "blocks\n"
+      "are those of the model where neither is set (the default model, or TROUPE_MODEL; kv_cache_memory of\n"
+      "blocks). Needs no model: without one a context of 4096 is taken, and blocks for all sequences.\n"
       "\nExamples:\n"
       "  troupe buckets --max-num-seqs 32 --max-model-len 2048 --num-blocks 1024\n"
       "  troupe buckets --bucketing-strategy linear --prompt-query-bucket-step 64 --json\n"

@@ -18,6 +18,9 @@ namespace troupe {
 // Steps planned and not committed: no more than this many, whatever the limits say.
 inline constexpr std::int32_t most_steps_in_flight = 32;
 
+// In place of a slot: the row's K and V are not stored.
+inline constexpr std::int32_t no_slot = -1;
+
 // The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length) of
 // what the device reads.
 struct sequence_rows {
@@ -63,7 +66,7 @@ struct batch_rows {
 
 // Where a token comes from that nobody knows yet: a sample of a step in flight.
 struct token_source {
-  std::uint64_t step = 0;
+  std::uint32_t step = 0;   // the last bits of its number, which tell it from the others in flight
   std::int32_t sample = 0;  // index into that step's samples
 };
 // tokens[row] is such a token.

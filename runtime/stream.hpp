@@ -42,17 +42,23 @@ struct finished {
 // What one request gets in one step: few tokens, without a place of their own on the heap.
 using token_list = boost::container::small_vector<token_id, 4>;
 
-// The tokens that a step sampled for a request (there may be none beside an end), as the scheduler hands them
-// to the tokenizer.
-struct token_event {
-  request_id id = 0;
-  token_list tokens = {};                     // may be empty where only `end` is told
+// What few tokens come with.
+struct token_details {
   std::int32_t cached_tokens = 0;             // of the prompt, not computed anew; told with the first token
   std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
   std::vector<token_logprobs> prompt_logprobs =
       {};  // [prompt - 1], once, with the first token, where asked for
+};
+
+// The tokens that a step sampled for a request (there may be none beside an end), as the scheduler hands them
+// to the tokenizer. A cache line each: a step writes one for every running request.
+struct token_event {
+  request_id id = 0;
+  token_list tokens = {};  // may be empty where only `end` is told
+  boxed<token_details> details = {};
   boxed<finished> end = {};
 };
+static_assert(sizeof(token_event) <= 64);
 using token_batch = std::vector<token_event>;
 using token_batch_ptr = std::shared_ptr<const token_batch>;
 

@@ -136,12 +136,7 @@ const token_batch& engine::commit() {
 }
 
 void engine::settle() {
-  std::span<const token_id> appended = output_.appended;
-  for (const token_append& each : output_.appends) {
-    const auto count = static_cast<std::size_t>(each.count);
-    kv_cache_.append_tokens(each.id, appended.first(count));
-    appended = appended.subspan(count);
-  }
+  kv_cache_.append_tokens(output_.appends, output_.appended);
   give_back(output_.releases);
 }
 

@@ -4,8 +4,7 @@
 
 namespace troupe {
 
-// In place of a slot: the row's K and V are not stored. In place of a block: an entry that no row reads.
-inline constexpr std::int32_t no_slot = -1;
+// In place of a block: an entry that no row reads.
 inline constexpr std::int32_t no_block = -1;
 
 struct device_batch : batch_rows {

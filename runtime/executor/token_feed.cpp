@@ -69,7 +69,7 @@ void token_feed::remember(const step_result& result) {
 token_id token_feed::find(const token_source& source) const {
   const sampled_step& kept = steps_[source.step % steps_.size()];
   const auto index = static_cast<std::size_t>(source.sample);
-  return kept.step == source.step && index < kept.tokens.size() ? kept.tokens[index] : 0;
+  return static_cast<std::uint32_t>(kept.step) == source.step && index < kept.tokens.size() ? kept.tokens[index] : 0;
 }
 
 }  // namespace troupe

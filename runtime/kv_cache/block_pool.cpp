@@ -23,9 +23,13 @@ void block_pool::prefetch_next() const {
   const std::int32_t front = queue_.front();
   const std::int32_t second = queue_.next_of(front);
   index_.prefetch_bucket(front);
-  index_.prefetch_entry(second);
-  queue_.prefetch_link(second);
-  prefetch_line(&references_[static_cast<std::size_t>(second)]);
+  prefetch_block(second);
+}
+
+void block_pool::prefetch_block(std::int32_t block) const {
+  index_.prefetch_entry(block);
+  queue_.prefetch_link(block);
+  prefetch_line(&references_[static_cast<std::size_t>(block)]);
 }
 
 // The only place where a cached content is lost for want of room: a lower tier of memory would take it over

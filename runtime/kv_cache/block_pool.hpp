@@ -35,6 +35,9 @@ class block_pool {
   void share(std::int32_t block);
   // One holder less. The last one gone, the block is cached where its content can be found, else free.
   void drop(std::int32_t block);
+  // For a drop() soon: what is known of the block, or (where that is there) where its content is looked up.
+  void prefetch_block(std::int32_t block) const;
+  void prefetch_bucket(std::int32_t block) const { index_.prefetch_bucket(block); }
 
   // Any block, referenced or cached, of this content.
   std::optional<std::int32_t> find(const block_hash& hash) const { return index_.find(hash); }

@@ -23,26 +23,12 @@ void cached_sequence::forget_blocks() {
   stored = 0;
   published = 0;
   outdated = false;
-  last_step = 0;
-  planned = 0;
-  planned_step = 0;
 }
 
-void cached_sequence::note_demand(std::uint64_t step, std::int32_t computed, std::uint64_t committed) {
-  if (step == last_step) return;
-  if (last_step <= committed) {
-    stored = std::max(stored, computed);
-  } else if (planned_step <= committed) {
-    stored = std::max(stored, planned);
-    planned = computed;
-    planned_step = last_step;
-  }
-  last_step = step;
-}
-
-// Before the first grant's step is over, the tokens come from a step before a preemption.
-void cached_sequence::note_samples(std::uint64_t committed) {
-  if (added && !table.empty() && first_step <= committed) stored = std::max(stored, known - 1);
+// Before the first grant's step is over, that is of blocks that it had before a preemption, or is to be
+// copied by that step.
+void cached_sequence::note_stored(std::int32_t count, std::uint64_t committed) {
+  if (!table.empty() && first_step <= committed) stored = std::max(stored, count);
 }
 
 void cached_sequence::hash_full_blocks(block_hasher& hasher, std::size_t block_size) {

@@ -11,7 +11,6 @@
 
 namespace troupe {
 
-// What is looked at in every step comes first, in two cache lines.
 struct alignas(64) cached_sequence {
   request_id id = 0;
   std::int32_t place = 0;  // its own, in the manager's pool
@@ -20,13 +19,9 @@ struct alignas(64) cached_sequence {
   bool queued = false;     // waits for index_blocks()
   bool outdated = false;   // its K and V are older than a reset: others must not find them
 
-  block_table table = {};       // empty before the first grant and after a preemption
-  std::int32_t stored = 0;      // leading tokens whose K and V committed steps have written, at least
-  std::int32_t published = 0;   // leading blocks that others can find
-  std::uint64_t last_step = 0;  // the last that it had a grant for
-  // Beside `stored`: the first `planned` tokens are stored once step `planned_step` is committed.
-  std::uint64_t planned_step = 0;
-  std::int32_t planned = 0;
+  block_table table = {};              // empty before the first grant and after a preemption
+  std::int32_t stored = 0;             // leading tokens whose K and V committed steps have written, at least
+  std::int32_t published = 0;          // leading blocks that others can find
   std::int32_t num_cached = 0;         // found at the first grant
   std::uint64_t first_step = 0;        // of the first grant
   std::vector<block_hash> chain = {};  // its scope's hash, then one per full block hashed so far; empty: none
@@ -44,11 +39,8 @@ struct alignas(64) cached_sequence {
   void clear(request_id new_id);
   // Its blocks are gone, and so is its table; tokens and hashes stay.
   void forget_blocks();
-  // Takes note of a demand of step `step` that says `computed` tokens are stored by the steps before it, when
-  // all steps up to `committed` are over.
-  void note_demand(std::uint64_t step, std::int32_t computed, std::uint64_t committed);
-  // Tokens of a committed step have been appended: all before the last are stored.
-  void note_samples(std::uint64_t committed);
+  // `count` leading tokens are stored, as somebody says when all steps up to `committed` are over.
+  void note_stored(std::int32_t count, std::uint64_t committed);
   // Extends the chain by the blocks that are full by now.
   void hash_full_blocks(block_hasher& hasher, std::size_t block_size);
 };

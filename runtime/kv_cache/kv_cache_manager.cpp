@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/prefetch.hpp"
+
 namespace troupe {
 
 kv_cache_manager::kv_cache_manager(const kv_cache_options& wanted)
@@ -47,10 +49,23 @@ void kv_cache_manager::add_sequence(request_id id, std::span<const token_id> pro
 }
 
 void kv_cache_manager::append_tokens(request_id id, std::span<const token_id> tokens) {
-  cached_sequence* who = find(id);
+  append_to(find(id), tokens);
+}
+
+void kv_cache_manager::append_tokens(std::span<const token_append> appends,
+                                     std::span<const token_id> tokens) {
+  for (std::size_t i = 0; i < appends.size(); ++i) {
+    if (i + prefetch_distance < appends.size()) prefetch_sequence(appends[i + prefetch_distance].place);
+    const auto count = static_cast<std::size_t>(appends[i].count);
+    append_to(find(appends[i].id, appends[i].place), tokens.first(count));
+    tokens = tokens.subspan(count);
+  }
+}
+
+void kv_cache_manager::append_to(cached_sequence* who, std::span<const token_id> tokens) {
   if (who == nullptr || !who->added) return;
   who->known += static_cast<std::int32_t>(tokens.size());
-  who->note_samples(committed_);
+  who->note_stored(who->known - 1, committed_);  // all before the last
   if (!enable_prefix_caching_) return;
   who->tail.insert(who->tail.end(), tokens.begin(), tokens.end());
   publish(*who);
@@ -138,7 +153,11 @@ void kv_cache_manager::forget_copy(const cached_sequence& who) {
 
 // The last block first, so that a prefix outlives what continued it.
 void kv_cache_manager::drop_table(block_table& table) {
-  for (std::size_t i = table.size(); i > 0; --i) pool_.drop(table[i - 1]);
+  for (std::size_t i = table.size(); i > 0; --i) {
+    if (i > 2 * prefetch_distance) pool_.prefetch_block(table[i - 1 - 2 * prefetch_distance]);
+    if (i > prefetch_distance) pool_.prefetch_bucket(table[i - 1 - prefetch_distance]);
+    pool_.drop(table[i - 1]);
+  }
   tables_->give_back(table);
 }
 

@@ -51,6 +51,8 @@ class kv_cache_manager {
   // release(): they prove that all tokens before the last are stored, and these blocks can be found from now
   // on where their hash is known. Ignored for a sequence never added.
   void append_tokens(request_id id, std::span<const token_id> tokens);
+  // The same of several sequences: `tokens` are those of all, in order, as many as the appends count.
+  void append_tokens(std::span<const token_append> appends, std::span<const token_id> tokens);
   // Hashes the blocks that appended tokens have filled; for a moment when the device is busy.
   void index_blocks();
   // At its first grant the child shares what is computed of the parent's blocks, up to all but the last of
@@ -113,7 +115,8 @@ class kv_cache_manager {
   // `shared` gets the blocks to share.
   prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
                             std::vector<std::int32_t>& shared) const;
-  void prefetch_sequence(const sequence_demand& wanted) const;
+  void prefetch_sequence(std::int32_t place) const;
+  void append_to(cached_sequence* who, std::span<const token_id> tokens);
   void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
   void begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
                    std::uint64_t step);

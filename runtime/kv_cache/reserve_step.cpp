@@ -21,7 +21,7 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
   bool refused = false;
   for (std::size_t i = 0; i < demand.sequences.size(); ++i) {
     if (i + prefetch_distance < demand.sequences.size())
-      prefetch_sequence(demand.sequences[i + prefetch_distance]);
+      prefetch_sequence(demand.sequences[i + prefetch_distance].place);
     decide(demand.sequences[i], refused, out);
     refused = !out.sequences.back().granted;
   }
@@ -32,9 +32,8 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
   out.free_blocks = free_blocks();
 }
 
-void kv_cache_manager::prefetch_sequence(const sequence_demand& wanted) const {
-  if (wanted.place >= 0 && wanted.place < all_sequences_.size())
-    prefetch_lines(&all_sequences_[wanted.place], 2);
+void kv_cache_manager::prefetch_sequence(std::int32_t place) const {
+  if (place >= 0 && place < all_sequences_.size()) prefetch_lines(&all_sequences_[place], 2);
 }
 
 void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_reservation& out) {
@@ -59,7 +58,7 @@ void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_
   if (first) {
     begin_table(*who, match, total, out.step);
   } else {
-    who->note_demand(out.step, wanted.num_computed, committed_);
+    who->note_stored(wanted.num_stored, committed_);
     publish(*who);
     extend_table(*who, total, out.step);
   }
@@ -77,7 +76,6 @@ void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& mat
   }
   extend_table(who, num_blocks, step);
   who.first_step = step;
-  who.last_step = step;
   who.num_cached = match.num_tokens;
   who.stored = match.num_tokens / block_size_ * block_size_;
   who.outdated = match.outdated;

@@ -15,16 +15,25 @@ namespace troupe {
 inline constexpr std::int32_t no_place = -1;
 
 // "After this step the sequence holds `num_tokens` tokens": idempotent, asking twice costs nothing. The first
-// demand of a sequence asks for all its known tokens, so that its cached prefix is found.
+// demand of a sequence asks for all its known tokens, so that its cached prefix is found; a decode whose
+// tokens find room in the blocks that it has need not ask.
 struct sequence_demand {
   request_id id = 0;
   std::int32_t num_tokens = 0;
   std::int32_t keep_free = 0;  // blocks that must stay free after this grant: watermark, others' reservations
-  // Leading tokens whose K and V the steps before this one store, those in flight included. Lets others share
-  // the chunks of a prompt before its end; 0 is always safe.
-  std::int32_t num_computed = 0;
+  // Leading tokens whose K and V committed steps have written. Lets others share the chunks of a prompt
+  // before its end; 0 is always safe.
+  std::int32_t num_stored = 0;
   std::int32_t place = no_place;  // where the KV cache keeps it, as its last grant said
 };
+
+// The sequence's next `count` tokens, known to the scheduler and not yet to the KV cache.
+struct token_append {
+  request_id id = 0;
+  std::int32_t count = 0;
+  std::int32_t place = no_place;
+};
+
 struct step_demand {
   std::uint64_t step = 0;
   std::vector<sequence_demand> sequences = {};  // in order of precedence

@@ -42,7 +42,8 @@ bool is_hidden_end(const tokenizer& tokenizer, const stream& stream, const token
 bool read_tokens(const tokenizer& tokenizer, stream& stream, const token_event& event, stream_event& out) {
   for (std::size_t at = 0; at < event.tokens.size(); ++at) {
     out.tokens.push_back(event.tokens[at]);
-    if (at < event.logprobs.size()) out.logprobs.push_back(event.logprobs[at]);
+    if (event.details && at < event.details->logprobs.size())
+      out.logprobs.push_back(event.details->logprobs[at]);
     if (at + 1 == event.tokens.size() && is_hidden_end(tokenizer, stream, event)) {
       stream.text.push_silent();
     } else if (stream.text.push(event.tokens[at], out.text)) {
@@ -85,8 +86,10 @@ output_processor::step_output output_processor::process(const token_batch& batch
     auto& shown = out.events.emplace_back();
     shown.id = event.id;
     shown.prompt_tokens = std::exchange(stream.prompt, {});
-    shown.prompt_logprobs = event.prompt_logprobs;
-    if (event.cached_tokens > 0) stream.tokens.cached_tokens = event.cached_tokens;
+    if (event.details) {
+      shown.prompt_logprobs = event.details->prompt_logprobs;
+      if (event.details->cached_tokens > 0) stream.tokens.cached_tokens = event.details->cached_tokens;
+    }
     if (!read_tokens(*state_->tokenizer, stream, event, shown)) {
       shown.end = finish(stream, finish_reason::stop, {});
       shown.end->stop_string = stream.text.stopped_by();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "runtime/prefetch.hpp"
+
 namespace troupe {
 
 namespace {
@@ -13,18 +15,19 @@ class batch_builder {
   batch_builder(step_batch& batch, std::int32_t block_size) : batch_(batch), block_size_(block_size) {}
 
   void add(planned_rows& planned) {
-    const sequence& who = *planned.who;
-    const auto table_length = static_cast<std::int32_t>(planned.table.size());
-    const sequence_rows rows{who.id, num_rows_, planned.num_rows, num_blocks_, table_length};
+    sequence& who = *planned.who;
+    const sequence_rows rows{who.id, num_rows_, planned.num_rows, num_blocks_, who.table_length};
     batch_.sequences.push_back(rows);
-    batch_.tables.push_back(planned.table.data());
-    num_blocks_ += table_length;
+    batch_.tables.push_back(who.table);
+    num_blocks_ += who.table_length;
     add_tokens(who, rows);
-    add_places(who, rows, planned.table);
+    add_places(who, rows);
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
     planned.sampled = planned.num_rows == who.num_missing();
     planned.position = who.num_tokens() + who.num_pending();
     num_rows_ += planned.num_rows;
+    who.last_step = batch_.step;
+    who.num_computed += planned.num_rows;
     if (planned.sampled) add_sample(who);
   }
 
@@ -34,7 +37,7 @@ class batch_builder {
   void add_tokens(const sequence& who, const sequence_rows& rows) {
     token_id* to = batch_.tokens.data() + rows.first_row;
     const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, rows.num_rows);
-    std::copy_n(who.tokens.begin() + who.num_computed, known, to);
+    for (std::int32_t i = 0; i < known; ++i) to[i] = who.tokens[who.num_computed + i];
     for (std::int32_t i = known; i < rows.num_rows; ++i) {
       to[i] = 0;
       const std::int32_t pending = who.num_computed + i - who.num_tokens();
@@ -42,24 +45,26 @@ class batch_builder {
     }
   }
 
-  void add_places(const sequence& who, const sequence_rows& rows, std::span<const std::int32_t> table) {
+  // Within a block a row is stored behind the one before it: most decodes need not look into their tables.
+  void add_places(sequence& who, const sequence_rows& rows) {
     std::int32_t* positions = batch_.positions.data() + rows.first_row;
     std::int32_t* slots = batch_.slots.data() + rows.first_row;
-    auto block = static_cast<std::size_t>(who.num_computed / block_size_);
-    std::int32_t offset = who.num_computed % block_size_;
     for (std::int32_t i = 0; i < rows.num_rows; ++i) {
-      positions[i] = who.num_computed + i;
-      slots[i] = table[block] * block_size_ + offset;
-      if (++offset == block_size_) {
-        offset = 0;
-        ++block;
+      const std::int32_t position = who.num_computed + i;
+      const std::int32_t offset = position % block_size_;
+      if (offset == 0 || who.last_slot == no_slot) {
+        who.last_slot = who.table[position / block_size_] * block_size_ + offset;
+      } else {
+        ++who.last_slot;
       }
+      positions[i] = position;
+      slots[i] = who.last_slot;
     }
   }
 
   // The place of a sample keeps its memory: most steps are much like the last. The parameters are the
   // sequence's, which outlives the step: counting their holders would touch each of them twice a step.
-  void add_sample(const sequence& who) {
+  void add_sample(sequence& who) {
     if (num_samples_ == batch_.samples.size()) batch_.samples.emplace_back();
     sample_row& sample = batch_.samples[num_samples_];
     sample.sequence = static_cast<std::int32_t>(batch_.sequences.size()) - 1;
@@ -72,13 +77,14 @@ class batch_builder {
     sample.history.clear();
     if (who.needs_history) add_history(who, sample);
     if (who.has_grammar) batch_.masked_samples.push_back(static_cast<std::int32_t>(num_samples_));
+    who.pending.push_back({static_cast<std::uint32_t>(batch_.step), static_cast<std::int32_t>(num_samples_)});
     ++num_samples_;
   }
 
-  void add_history(const sequence& who, sample_row& sample) {
+  void add_history(sequence& who, sample_row& sample) {
     sample.history.reserve(static_cast<std::size_t>(who.prompt_length) +
                            static_cast<std::size_t>(who.max_tokens));
-    sample.history.assign(who.tokens.begin(), who.tokens.end());
+    sample.history = who.tokens.all();
     for (const token_source& source : who.pending) {
       batch_.fed_histories.push_back({static_cast<std::int32_t>(num_samples_),
                                       static_cast<std::int32_t>(sample.history.size()), source});
@@ -93,8 +99,7 @@ class batch_builder {
     const std::int32_t end = std::min(who.num_computed + rows.num_rows, who.prompt_length - 1);
     for (std::int32_t position = std::max(who.num_computed, collected); position < end; ++position) {
       batch_.prompt_logprobs.push_back({index, rows.first_row + position - who.num_computed,
-                                        who.tokens[static_cast<std::size_t>(position) + 1],
-                                        *who.sampling->prompt_logprobs});
+                                        who.tokens[position + 1], *who.sampling->prompt_logprobs});
     }
   }
 
@@ -124,7 +129,10 @@ void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
   if (batch.keeps_tables != reservation.tables) batch.keeps_tables = reservation.tables;
   batch.copies = reservation.copies;
   batch_builder builder(batch, block_size);
-  for (planned_rows& rows : planned) builder.add(rows);
+  for (std::size_t i = 0; i < planned.size(); ++i) {
+    if (i + prefetch_distance < planned.size()) prefetch_lines(planned[i + prefetch_distance].who, 3);
+    builder.add(planned[i]);
+  }
   builder.finish();
 }
 

@@ -9,8 +9,8 @@
 namespace troupe {
 
 // Flattens the planned rows, in order, each sequence's contiguous, with the tables and copies of the
-// reservation; says in each part whether it is sampled. `batch` is one that nobody reads any more; its memory
-// is used again.
+// reservation; says in each part whether it is sampled, and takes note of the step in each sequence. `batch`
+// is one that nobody reads any more; its memory is used again.
 void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
                  const step_reservation& reservation, std::int32_t block_size);
 

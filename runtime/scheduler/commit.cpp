@@ -13,14 +13,6 @@ bool contains(const std::vector<token_id>& ids, token_id id) {
   return std::find(ids.begin(), ids.end(), id) != ids.end();
 }
 
-// The sequences ahead of row `i`, and where their next token is written.
-void prefetch_rows(const schedule_batch& rows, std::size_t i) {
-  if (i + 2 * prefetch_distance < rows.size()) prefetch_lines(rows[i + 2 * prefetch_distance].who, 3);
-  if (i + prefetch_distance >= rows.size()) return;
-  const sequence& soon = *rows[i + prefetch_distance].who;
-  prefetch_line(soon.tokens.data() + soon.tokens.size());
-}
-
 // What `token`, the newest of the sequence, ends, if anything; in vLLM's order: end token, stop token,
 // length.
 token_end end_by_token(const sequence& who, token_id token, const std::vector<token_id>& end_tokens) {
@@ -73,7 +65,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   sample_notes<sample_end> ends(result.ends);
   sample_notes<forced_tokens> forced(result.forced);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
-    prefetch_rows(done.rows, i);
+    if (i + prefetch_distance < done.rows.size()) prefetch_lines(done.rows[i + prefetch_distance].who, 3);
     const planned_rows& rows = done.rows[i];
     sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
@@ -102,10 +94,14 @@ void scheduler::state::commit_tokens(sequence& who, const sampled_token& sampled
   if (who.num_generated() == 0) {
     totals.prompt_tokens += static_cast<std::uint64_t>(who.prompt_length);
     totals.cached_tokens += static_cast<std::uint64_t>(who.num_cached);
-    event.cached_tokens = who.num_cached;
-    event.prompt_logprobs = std::exchange(who.prompt_logprobs, {});
+    if (who.num_cached > 0 || who.wants_prompt_logprobs)
+      event.details.emplace(who.num_cached, std::vector<token_logprobs>(),
+                            std::exchange(who.prompt_logprobs, {}));
   }
-  if (sampled.logprobs) event.logprobs.push_back(*sampled.logprobs);
+  if (sampled.logprobs) {
+    if (!event.details) event.details.emplace();
+    event.details->logprobs.push_back(*sampled.logprobs);
+  }
   token_end by = take_token(who, sampled.token, event);
   for (std::size_t i = 0; forced != nullptr && i < forced->tokens.size() && by == token_end::none; ++i) {
     by = take_token(who, forced->tokens[i], event);
@@ -115,7 +111,7 @@ void scheduler::state::commit_tokens(sequence& who, const sampled_token& sampled
   if (by == token_end::none) return;
   event.end.emplace();
   event.end->tokens = who.tokens_used();
-  if (by == token_end::stop_token) event.end->stop_token = who.tokens.back();
+  if (by == token_end::stop_token) event.end->stop_token = who.tokens[who.num_tokens() - 1];
   if (by == token_end::length) event.end->reason = finish_reason::length;
   output.releases.push_back(retire(who));
 }
@@ -141,9 +137,9 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
   const std::int32_t known = who.running ? std::min(who.num_tokens(), who.num_stored + 1) : who.num_tokens();
   if (known < who.index_at) return;
   if (limits.enable_prefix_caching || who.num_indexed == who.prompt_length) {
-    output.appends.push_back({who.id, known - who.num_indexed});
-    output.appended.insert(output.appended.end(), who.tokens.begin() + who.num_indexed,
-                           who.tokens.begin() + known);
+    output.appends.push_back({who.id, known - who.num_indexed, who.place});
+    const std::vector<token_id>& tokens = who.tokens.all();
+    output.appended.insert(output.appended.end(), tokens.begin() + who.num_indexed, tokens.begin() + known);
   }
   who.num_indexed = known;
   who.index_at = (known / limits.block_size + 1) * limits.block_size;

@@ -11,6 +11,7 @@ block_release scheduler::state::retire(sequence& who) {
   const auto found = requests.find(who.id);
   who.ended = true;
   room_came_back = true;
+  some_ended = true;
   if (who.deadline) deadlines.erase({*who.deadline, who.id});
   if (who.queue_deadline && !who.admitted_once) queue_deadlines.erase({*who.queue_deadline, who.id});
   if (who.running) {
@@ -32,7 +33,7 @@ block_release scheduler::state::retire(sequence& who) {
 
 void scheduler::state::return_blocks(const sequence& who) {
   for (std::size_t i = 0; i < flights.size(); ++i)
-    if (flights[i].step == who.last_step) flights[i].returning_blocks += blocks_of(who.num_reserved);
+    if (flights[i].step == who.last_step) flights[i].returning_blocks += who.table_length;
 }
 
 void scheduler::state::forget_retired() {

@@ -16,24 +16,25 @@ step_demand_ptr scheduler::state::plan() {
   ++step;
   is_planned = true;
   room_came_back = false;
+  some_ended = false;
   return demand_planned();
 }
 
-// Gives what is left of the token budget. Decodes come first, whatever their age, then those past their prompt
-// with several tokens to compute (forced ones): however long the prompts beside it, a running request waits for
-// no more than one step with one bounded chunk.
+// Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
+// prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
+// waits for no more than one step with one bounded chunk.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = limits.max_num_batched_tokens;
   past_prompt.clear();
   prefilling.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
-    if (i + prefetch_distance < running.size()) prefetch_lines(running[i + prefetch_distance], 3);
+    if (i + prefetch_distance < running.size()) prefetch_lines(running[i + prefetch_distance], 2);
     sequence* who = running[i];
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {
       (who->num_computed < who->prompt_length ? prefilling : past_prompt).push_back(who);
     } else if (budget > 0 && !who->is_sampled_out()) {
-      planned.push({.who = who, .num_rows = 1, .num_tokens = who->num_computed + 1});
+      planned.push({.who = who, .num_rows = 1});
       --budget;
     }
   }
@@ -41,7 +42,7 @@ std::int32_t scheduler::state::plan_running() {
     for (sequence* who : *chunked) {
       const std::int32_t num_rows = rows_of(*who, budget);
       if (num_rows == 0) break;
-      planned.push({.who = who, .num_rows = num_rows, .num_tokens = who->num_computed + num_rows});
+      planned.push({.who = who, .num_rows = num_rows});
       budget -= num_rows;
     }
   }
@@ -79,10 +80,7 @@ void scheduler::state::plan_waiting(std::int32_t budget) {
     }
     const bool alone = running.empty() && joining.empty();
     if (limits.reserve_new_tokens) keep_free += blocks_of(who->max_tokens - who->num_generated());
-    joining.push({.who = who,
-                  .num_rows = num_rows,
-                  .num_tokens = who->num_tokens(),
-                  .keep_free = alone ? 0 : keep_free});
+    joining.push({.who = who, .num_rows = num_rows, .keep_free = alone ? 0 : keep_free});
     budget -= num_rows;
     --places;
   }
@@ -127,10 +125,18 @@ step_demand_ptr scheduler::state::demand_planned() {
   demand->prefix_queries.clear();
   waiting->want_prefixes(demand->prefix_queries);
   prefix_queries = demand->prefix_queries;
-  for (const schedule_batch* batch : {&planned, &joining})
-    for (const planned_rows& rows : *batch)
-      demand->sequences.push_back(
-          {rows.who->id, rows.num_tokens, rows.keep_free, rows.who->num_computed, rows.who->place});
+  for (planned_rows& rows : planned) {
+    const sequence& who = *rows.who;
+    const std::int32_t num_tokens = who.num_computed + rows.num_rows;
+    rows.granted = rows.num_rows == 1 && num_tokens <= who.table_length * limits.block_size;
+    rows.demanded = !rows.granted;
+    if (rows.demanded) demand->sequences.push_back({who.id, num_tokens, 0, who.num_stored, who.place});
+  }
+  for (planned_rows& rows : joining) {
+    rows.demanded = true;
+    demand->sequences.push_back({rows.who->id, rows.who->num_tokens(), rows.keep_free, 0, rows.who->place});
+  }
+  num_demanded = demand->sequences.size();
   return demand;
 }
 

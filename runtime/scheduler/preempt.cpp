@@ -14,7 +14,7 @@ std::int32_t scheduler::state::relieve(std::int32_t free_blocks, std::vector<blo
     const auto worst = worst_running();
     if (!worst) break;
     const sequence* victim = running[*worst];
-    coming += blocks_of(victim->num_reserved);
+    coming += victim->table_length;
     for (const planned_rows& rows : planned)
       if (rows.who == victim && !rows.granted) needed -= rows.blocks_needed;
     free_at_once += preempt(*worst, releases);
@@ -37,7 +37,7 @@ void scheduler::state::make_room_for_refused(std::vector<block_release>& release
   while (refused.blocks_wanted + refused.keep_free > coming) {
     const auto worst = worst_running();
     if (!worst || !waiting->preempts(*refused.who, *running[*worst])) break;
-    coming += blocks_of(running[*worst]->num_reserved);
+    coming += running[*worst]->table_length;
     preempt(*worst, releases);
   }
   planned.filter([](const planned_rows& rows) { return rows.who->running; });
@@ -74,12 +74,13 @@ std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_rele
   sequence& victim = *running[index];
   running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
   releases.push_back({victim.id, victim.last_step, true});
-  const std::int32_t at_once = victim.last_step > committed ? 0 : blocks_of(victim.num_reserved);
+  const std::int32_t at_once = victim.last_step > committed ? 0 : victim.table_length;
   return_blocks(victim);
   victim.running = false;
   victim.num_computed = 0;
   victim.num_stored = 0;
-  victim.num_reserved = 0;
+  victim.table = nullptr;
+  victim.table_length = 0;
   ++victim.num_preemptions;
   waiting->add(victim);
   ++totals.preemptions;
@@ -89,7 +90,7 @@ std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_rele
 std::int32_t scheduler::state::returning_blocks() const {
   std::int32_t blocks = 0;
   for (std::size_t i = 0; i < flights.size(); ++i) blocks += flights[i].returning_blocks;
-  for (const sequence* who : running) blocks += who->is_sampled_out() ? blocks_of(who->num_reserved) : 0;
+  for (const sequence* who : running) blocks += who->is_sampled_out() ? who->table_length : 0;
   return blocks;
 }
 

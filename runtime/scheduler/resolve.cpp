@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/prefetch.hpp"
 #include "runtime/scheduler/batch_builder.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
@@ -9,16 +8,13 @@ namespace troupe {
 
 resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   resolved_step resolved;
-  const bool expected = is_planned && reservation.step == step &&
-                        reservation.sequences.size() == planned.size() + joining.size();
+  const bool expected =
+      is_planned && reservation.step == step && reservation.sequences.size() == num_demanded;
   if (!expected) return resolved;
 
   learn_prefixes(reservation);
   std::swap(resolved.releases, owed_releases);
-  take_grants(reservation);
-  const bool is_short =
-      std::any_of(planned.begin(), planned.end(), [](const planned_rows& rows) { return !rows.granted; });
-  if (is_short) {
+  if (!take_grants(reservation)) {
     joining.clear();  // nobody is granted blocks after a refusal
     const std::int32_t free_at_once = relieve(reservation.free_blocks, resolved.releases);
     if (free_at_once > 0 && !planned.empty()) {
@@ -50,22 +46,24 @@ void scheduler::state::learn_prefixes(const step_reservation& reservation) {
   }
 }
 
-void scheduler::state::take_grants(const step_reservation& reservation) {
+bool scheduler::state::take_grants(const step_reservation& reservation) {
   std::size_t next = 0;
   for (schedule_batch* batch : {&planned, &joining}) {
-    for (planned_rows& rows : *batch) {
-      const sequence_grant& grant = reservation.sequences[next++];
-      rows.granted = grant.granted;
-      rows.blocks_needed = grant.blocks_needed;
-      rows.table = grant.table;
-      rows.num_cached = grant.num_cached;
-      if (!grant.granted) continue;
-      rows.who->place = grant.place;
-      prefetch_line(rows.table.data() + rows.who->num_computed / limits.block_size);
-      rows.who->num_reserved = std::max(rows.who->num_reserved, rows.num_tokens);
-    }
-    batch->filter_unfinished();
+    for (planned_rows& rows : *batch)
+      if (rows.demanded) take_grant(rows, reservation.sequences[next++]);
+    if (some_ended) batch->filter_unfinished();
   }
+  return std::all_of(planned.begin(), planned.end(), [](const planned_rows& rows) { return rows.granted; });
+}
+
+void scheduler::state::take_grant(planned_rows& rows, const sequence_grant& grant) {
+  rows.granted = grant.granted;
+  rows.blocks_needed = grant.blocks_needed;
+  rows.num_cached = grant.num_cached;
+  if (!grant.granted) return;
+  rows.who->place = grant.place;
+  rows.who->table = grant.table.data();
+  rows.who->table_length = static_cast<std::int32_t>(grant.table.size());
 }
 
 bool scheduler::state::admit_joining(const step_reservation& reservation) {
@@ -90,6 +88,7 @@ void scheduler::state::admit(planned_rows& rows) {
   who.admitted_step = step;
   who.num_computed = std::clamp(rows.num_cached, 0, who.num_tokens() - 1);
   who.num_stored = who.num_computed;
+  who.last_slot = no_slot;
   rows.num_rows = std::min(rows.num_rows, who.num_missing());
   waiting->admitted(who, rows.num_rows);
   if (std::exchange(who.fork_of, std::nullopt)) --num_held;
@@ -105,13 +104,6 @@ void scheduler::state::send_off(const step_reservation& reservation, resolved_st
   flight.batch = batches.take();
   if (flight.batch->keeps_sampling != sequences) flight.batch->keeps_sampling = sequences;
   build_batch(*flight.batch, step, planned, reservation, limits.block_size);
-  std::int32_t sample = 0;
-  for (planned_rows& rows : planned) {
-    sequence& who = *rows.who;
-    who.last_step = step;
-    who.num_computed += rows.num_rows;
-    if (rows.sampled) who.pending.push_back({step, sample++});
-  }
   flight.rows.swap(planned);
   resolved.batch = flight.batch;
   if (limits.reserve_new_tokens) new_tokens.decay();

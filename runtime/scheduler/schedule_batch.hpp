@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "runtime/scheduler/sequence.hpp"
@@ -14,16 +13,15 @@ namespace troupe {
 struct planned_rows {
   sequence* who = nullptr;
   std::int32_t num_rows = 0;
-  std::int32_t num_tokens = 0;  // demanded room
-  std::int32_t keep_free = 0;   // blocks that have to stay free beside it
-  // What the reservation said.
+  std::int32_t keep_free = 0;  // blocks that have to stay free beside it
+  bool demanded = false;       // of the KV cache; else it has the blocks that it needs
   bool granted = false;
-  std::int32_t blocks_needed = 0;  // where refused
-  std::span<const std::int32_t> table = {};
-  std::int32_t num_cached = 0;
   // Once it is in a step: whether its last row is sampled, and the position of the token that this gives.
   bool sampled = false;
   std::int32_t position = 0;
+  // What the reservation said of a waiting one, or where it refused.
+  std::int32_t num_cached = 0;
+  std::int32_t blocks_needed = 0;
 };
 
 // The sequences carry their sampling state and their lengths, the parts their tables: joining two batches

@@ -63,12 +63,6 @@ struct resolved_step {
   step_demand_ptr demand = {};
 };
 
-// The sequence's next `count` tokens, known to it and not yet to the KV cache.
-struct token_append {
-  request_id id = 0;
-  std::int32_t count = 0;
-};
-
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
 // the KV cache.
 struct scheduler_output {

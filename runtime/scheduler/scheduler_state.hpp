@@ -50,7 +50,9 @@ struct scheduler::state {
   // resolve.cpp
   resolved_step resolve(const step_reservation& reservation);
   void learn_prefixes(const step_reservation& reservation);
-  void take_grants(const step_reservation& reservation);
+  // False where a running sequence was refused.
+  bool take_grants(const step_reservation& reservation);
+  static void take_grant(planned_rows& rows, const sequence_grant& grant);
   // Admits the waiting requests that were granted; false where one was refused.
   bool admit_joining(const step_reservation& reservation);
   void admit(planned_rows& rows);
@@ -120,6 +122,7 @@ struct scheduler::state {
   std::uint64_t step = 0;                  // the number of the last plan
   std::uint64_t committed = 0;             // the last step that is over
   std::vector<request_id> prefix_queries;  // of the plan that is open
+  std::size_t num_demanded = 0;            // sequences in its demand
   schedule_batch planned;                  // of the open plan: running sequences ...
   schedule_batch joining;                  // ... and waiting ones
   std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
@@ -130,6 +133,7 @@ struct scheduler::state {
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
   std::vector<block_release> owed_releases;  // of a preemption during plan()
   bool room_came_back = false;               // since the open plan was made
+  bool some_ended = false;                   // since then, too
 
   struct {
     sequence* who = nullptr;

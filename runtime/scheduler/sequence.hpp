@@ -9,24 +9,27 @@
 
 #include "runtime/kv_cache/step_demand.hpp"
 #include "runtime/request.hpp"
+#include "runtime/scheduler/sequence_tokens.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
 
 namespace troupe {
 
-// What the scheduler looks at in every step comes first: a step reads two or three cache lines of a sequence.
+// What the scheduler looks at in every step comes first, in three cache lines; planning reads two of them.
 struct alignas(64) sequence {
-  request_id id = 0;
-  std::vector<token_id> tokens = {};  // prompt + output, as far as it is known
+  // Who samples the tokens after the known ones, in order: one for each sample in flight.
+  boost::container::small_vector<token_source, 2> pending = {};
   std::int32_t prompt_length = 0;
-  std::int32_t max_tokens = 0;  // output tokens at most, at least 1
-  std::int32_t min_tokens = 0;
+  std::int32_t max_tokens = 0;    // output tokens at most, at least 1
   std::int32_t num_computed = 0;  // leading tokens whose K and V are stored, or will be by a step in flight
   std::int32_t num_stored = 0;    // of those, the ones whose steps are committed
-  std::int32_t num_reserved = 0;  // leading tokens that its blocks have room for
-  std::int32_t num_indexed = 0;   // tokens that the KV cache knows of
-  std::int32_t index_at = 0;      // how many there are when it is told the next ones
-  std::int32_t place = no_place;  // where the KV cache keeps it
+  std::int32_t table_length = 0;
+  std::int32_t last_slot = no_slot;  // where the last of the computed ones is stored
+
+  sequence_tokens tokens = {};  // prompt + output, as far as it is known
+
+  request_id id = 0;
+  const std::int32_t* table = nullptr;  // its blocks, where the KV cache keeps them, as the last grant said
   bool running = false;
   bool ended = false;  // no longer in the request table; a plan or a step may still name it
   bool ignores_end = false;
@@ -34,13 +37,15 @@ struct alignas(64) sequence {
   bool needs_history = false;
   bool wants_prompt_logprobs = false;
   bool has_grammar = false;
-  bool waits_for_grammar = false;   // until it is compiled; not in the waiting queue
+  bool waits_for_grammar = false;  // until it is compiled; not in the waiting queue
+  std::int32_t min_tokens = 0;
+  std::int32_t index_at = 0;        // how many tokens there are when the KV cache is told the next ones
   std::uint64_t admitted_step = 0;  // since when it has been running
   std::uint64_t last_step = 0;      // the last step that holds rows of it
   std::shared_ptr<const sampling_params> sampling = {};
-  // Who samples the tokens after the known ones, in order: one for each sample in flight.
-  boost::container::small_vector<token_source, 2> pending = {};
 
+  std::int32_t num_indexed = 0;    // tokens that the KV cache knows of
+  std::int32_t place = no_place;   // where the KV cache keeps it
   std::int32_t number = 0;         // its own, in the scheduler's pool
   std::uint64_t ticket = 0;        // order of arrival
   std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
@@ -58,7 +63,7 @@ struct alignas(64) sequence {
   // preemption.
   std::vector<token_logprobs> prompt_logprobs = {};
 
-  std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens.size()); }
+  std::int32_t num_tokens() const { return tokens.size(); }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }
   // Tokens that no step has computed or will compute so far.

@@ -214,7 +214,7 @@ class simulation {
     const auto ids = stage_.port().generate_choices(
         shared, [this](std::int32_t, const stream_event& event) { take(event); });
     for (std::size_t i = 0; i < ids.size(); ++i)
-      ledger_.open(ids[i], prompt, *shared, static_cast<std::int32_t>(i), stage_.now());
+      ledger_.open(ids[i], ids.front(), prompt, *shared, static_cast<std::int32_t>(i), stage_.now());
     std::vector<token_id> conversation = prompt;
     for (const token_id token : ledger_.at(ids.front()).expected.tokens)
       if (token != end_token) conversation.push_back(token);

@@ -74,7 +74,7 @@ std::int32_t stream_ledger::most_tokens(const stream_entry& entry) const {
       std::min(limits.max_model_len - prompt, limits.num_blocks * limits.block_size - prompt + 1));
 }
 
-void stream_ledger::open(request_id id, const std::vector<token_id>& prompt,
+void stream_ledger::open(request_id id, request_id first, const std::vector<token_id>& prompt,
                          const generation_request& request, std::int32_t index, steady_time now) {
   stream_entry entry;
   entry.prompt = prompt;
@@ -83,7 +83,8 @@ void stream_ledger::open(request_id id, const std::vector<token_id>& prompt,
   if (request.timeout.count() > 0 && (entry.timeout.count() == 0 || request.timeout < entry.timeout))
     entry.timeout = request.timeout;
   entry.sampling.seed += static_cast<std::uint64_t>(index);
-  entry.is_choice = index > 0;
+  entry.first = first;
+  entry.is_choice = id != first;
   entry.asked = now;
   entry.fits = fits(entry);
   if (entry.fits) entry.expected = answer_alone(entry.prompt, entry.sampling, most_tokens(entry));
@@ -114,8 +115,7 @@ void stream_ledger::take(const stream_event& event, const std::set<request_id>& 
   take_end(entry, *event.end, failed.contains(event.id), now);
 }
 
-void stream_ledger::take_end(const stream_entry& entry, const finished& end, bool device_failed,
-                             steady_time now) {
+void stream_ledger::take_end(stream_entry& entry, const finished& end, bool device_failed, steady_time now) {
   require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without its error");
   if (end.failure) return take_failure(entry, *end.failure, device_failed, now);
   require(entry.fits, "what can never run was let in");
@@ -135,7 +135,7 @@ void stream_ledger::take_end(const stream_entry& entry, const finished& end, boo
   }
 }
 
-void stream_ledger::take_failure(const stream_entry& entry, const error& failure, bool device_failed,
+void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool device_failed,
                                  steady_time now) {
   if (failure.code == error_code::internal) {
     require(device_failed, "an internal error without a failed step: " + failure.message);
@@ -152,16 +152,18 @@ void stream_ledger::take_failure(const stream_entry& entry, const error& failure
             "a queue deadline came too early");
     ++counts_.queue_refusals;
   } else {
-    // A further choice is refused with the first.
     require(failure.code == error_code::resource_exhausted &&
-                (entry.is_choice || open_ >= rules_.limits.max_num_queued_requests),
+                (entry.is_choice ? entries_.at(entry.first).found_queue_full
+                                 : open_ >= rules_.limits.max_num_queued_requests),
             "a queue that is not full refused a request: " + failure.message);
+    entry.found_queue_full = true;
     ++counts_.full_queues;
   }
 }
 
 void stream_ledger::check_answer(const stream_entry& entry, const finished& end) {
   const plain_answer& expected = entry.expected;
+  require(!entries_.at(entry.first).found_queue_full, "half of a refused request was let in");
   require(entry.received == expected.tokens, "a request ended too early");
   require(end.reason == expected.reason, "a request has the wrong reason");
   require(entry.text == expected.text, "a request has another text than alone");

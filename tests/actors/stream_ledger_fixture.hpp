@@ -34,9 +34,11 @@ struct stream_entry {
   sampling_params sampling;
   steady_time asked{};
   std::chrono::nanoseconds timeout{0};  // its own or the company's; 0: none
-  bool is_choice = false;               // a further answer to another's prompt
-  bool fits = true;                     // else it is refused
-  bool aborted = false;                 // its client has left
+  request_id first = 0;                 // the first of the answers to its prompt, itself maybe
+  bool is_choice = false;               // a further one
+  bool found_queue_full = false;
+  bool fits = true;      // else it is refused
+  bool aborted = false;  // its client has left
   plain_answer expected;
   std::vector<token_id> received = {};
   std::vector<token_id> echoed = {};
@@ -65,8 +67,8 @@ class stream_ledger {
   explicit stream_ledger(rules given) : rules_(std::move(given)) {}
 
   // A request is sent; `index` is the answer's.
-  void open(request_id id, const std::vector<token_id>& prompt, const generation_request& request,
-            std::int32_t index, steady_time now);
+  void open(request_id id, request_id first, const std::vector<token_id>& prompt,
+            const generation_request& request, std::int32_t index, steady_time now);
   void abort(request_id id) { entries_.at(id).aborted = true; }
   // `failed`: whose step the device has failed.
   void take(const stream_event& event, const std::set<request_id>& failed, steady_time now);
@@ -79,8 +81,8 @@ class stream_ledger {
  private:
   bool fits(const stream_entry& entry) const;
   std::int32_t most_tokens(const stream_entry& entry) const;
-  void take_end(const stream_entry& entry, const finished& end, bool device_failed, steady_time now);
-  void take_failure(const stream_entry& entry, const error& failure, bool device_failed, steady_time now);
+  void take_end(stream_entry& entry, const finished& end, bool device_failed, steady_time now);
+  void take_failure(stream_entry& entry, const error& failure, bool device_failed, steady_time now);
   void check_answer(const stream_entry& entry, const finished& end);
 
   rules rules_;

@@ -150,7 +150,7 @@ TEST(engine_grammar, forced_tokens_that_were_never_computed_are_not_found_in_the
   ASSERT_TRUE(engine.submit(second));
   std::int32_t cached = -1;
   while (cached < 0)
-    for (const token_event& event : engine.step()) cached = event.cached_tokens;
+    for (const token_event& event : engine.step()) cached = event.details ? event.details->cached_tokens : 0;
   EXPECT_LE(cached, static_cast<std::int32_t>(first.prompt.size()) + 1);
   EXPECT_GT(cached, 0);
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 
 namespace troupe {
@@ -69,6 +70,30 @@ TEST(engine, deadlines_end_requests_when_the_caller_tells_the_time) {
   EXPECT_EQ(ended[0].id, 1U);
   EXPECT_EQ(run_to_the_end(engine).count(2), 1U);
   EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
+}
+
+class row_counter final : public forwarding_executor {
+ public:
+  row_counter(std::unique_ptr<executor> inner, std::int64_t& rows)
+      : forwarding_executor(std::move(inner)), rows_(rows) {}
+  void forward(const device_batch& batch) override { rows_ += batch.num_rows(); }
+
+ private:
+  std::int64_t& rows_;
+};
+
+TEST(engine, a_preempted_request_computes_nothing_again_that_is_still_cached) {
+  std::int64_t rows = 0;
+  scheduler_limits limits = small_limits();
+  limits.enable_prefix_caching = true;
+  engine engine(std::make_unique<row_counter>(counting_executor(5), rows), limits);
+  ASSERT_TRUE(engine.submit(request(1, 8, 3)));
+  engine_request other = request(2, 8, 3);
+  other.prompt.assign(8, 5);
+  ASSERT_TRUE(engine.submit(std::move(other)));
+  run_to_the_end(engine);
+  EXPECT_EQ(engine.scheduler().counts().preemptions, 1U);
+  EXPECT_EQ(rows, 2 * (8 + 2));
 }
 
 TEST(engine, abort_ends_a_running_request_and_frees_its_blocks) {

@@ -56,7 +56,7 @@ TEST(token_feed, keeps_as_many_steps_as_may_be_in_flight) {
     batch.tokens.clear();
     batch.fed_rows.clear();
     for (std::uint64_t back = 1; back < most_steps_in_flight && back < step; ++back) {
-      batch.fed_rows.push_back({batch.num_rows(), {step - back, 0}});
+      batch.fed_rows.push_back({batch.num_rows(), {static_cast<std::uint32_t>(step - back), 0}});
       batch.tokens.push_back(0);
     }
     const device_batch& rows = feed.resolve(batch);

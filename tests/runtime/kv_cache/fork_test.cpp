@@ -126,6 +126,18 @@ TEST_P(fork, asking_again_in_the_same_step_names_the_copy_again) {
   EXPECT_TRUE(reservation.copies.empty());
 }
 
+TEST_P(fork, a_copied_block_is_not_shared_before_the_copy_is_made) {
+  prefill(10);
+  cache.reserve_step({2, {{2, 10}}}, reservation);
+  cache.release(1, 1);
+  cache.fork(2, 3);
+  cache.reserve_step({3, {{2, 11, 0, 9}}}, reservation);  // planned while step 2 runs
+  EXPECT_EQ(cache.cached_tokens(3), 8);
+  cache.commit_step(2);
+  cache.reserve_step({3, {{2, 11, 0, 9}}}, reservation);
+  EXPECT_EQ(cache.cached_tokens(3), 9);
+}
+
 TEST_P(fork, runs_alone_where_the_parent_is_gone) {
   prefill(10);
   cache.release(1, 1);

@@ -18,6 +18,8 @@ struct request {
   prefix_key scope = 0;
   std::vector<token_id> tokens = {};  // known
   std::int32_t computed = 0;          // planned
+  std::int32_t stored = 0;            // of those, executed
+  std::uint64_t first_step = 0;       // since it has blocks
   std::int32_t pending = 0;           // sampled, but not yet known
   bool running = false;
 };
@@ -110,7 +112,7 @@ class simulation {
       const std::int32_t length = known + who.pending;
       planned_rows_[id] = 1 + pick(std::max(length - who.computed - 1, 0));
       demand.sequences.push_back({id, who.running ? who.computed + planned_rows_[id] : length,
-                                  who.running ? 0 : pick(2), who.computed});
+                                  who.running ? 0 : pick(2), who.stored});
     }
     cache_.reserve_step(demand, reservation_);
     if (std::string wrong = naive_.judge(demand, reservation_); !wrong.empty()) return wrong;
@@ -143,7 +145,10 @@ class simulation {
         continue;
       }
       request& who = requests_[grant.id];
-      if (!std::exchange(who.running, true)) who.computed = grant.num_cached;
+      if (!std::exchange(who.running, true)) {
+        who.computed = who.stored = grant.num_cached;
+        who.first_step = demand.step;
+      }
       const auto length = static_cast<std::int32_t>(who.tokens.size()) + who.pending;
       const std::int32_t end = std::min(who.computed + planned_rows_[grant.id], length);
       rows& added = planned.sequences.emplace_back();
@@ -193,8 +198,11 @@ class simulation {
     std::vector<request_id> finished;
     for (const rows& each : done.sequences) {
       const auto found = requests_.find(each.id);
-      if (!each.samples || found == requests_.end()) continue;
+      if (found == requests_.end()) continue;
       request& who = found->second;
+      if (who.running && who.first_step <= done.number)
+        who.stored = static_cast<std::int32_t>(each.prefixes.size());
+      if (!each.samples) continue;
       --who.pending;
       const token_id token = future(each.id);
       who.tokens.push_back(token);
@@ -245,6 +253,7 @@ class simulation {
     naive_.give_up(id, last_step(id));
     found->second.running = false;
     found->second.computed = 0;
+    found->second.stored = 0;
   }
 
   void end(request_id id) {

@@ -96,13 +96,9 @@ std::string naive_kv_cache::judge_grant(const sequence_demand& wanted, const ste
     who.first_step = answer.step;
     if (forked) who.outdated = sequences.at(*who.parent).outdated;
     who.parent.reset();
-  } else if (answer.step != who.last_step) {
-    who.said.emplace_back(who.last_step, wanted.num_computed);
-    for (const auto& [step, stored] : who.said) {
-      if (step <= committed_) who.stored = std::max(who.stored, stored);
-    }
+  } else if (who.first_step <= committed_) {
+    who.stored = std::max(who.stored, wanted.num_stored);
   }
-  who.last_step = answer.step;
   publish(who);
   while (who.table.size() < table.size()) {
     const std::int32_t chosen = table[who.table.size()];

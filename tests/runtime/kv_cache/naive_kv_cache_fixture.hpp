@@ -22,9 +22,7 @@ struct naive_sequence {
   std::optional<request_id> parent = {};
   std::int32_t stored = 0;
   std::uint64_t first_step = 0;
-  std::uint64_t last_step = 0;
   bool outdated = false;
-  std::vector<std::pair<std::uint64_t, std::int32_t>> said = {};  // (step, tokens stored by then)
 };
 
 class naive_kv_cache {

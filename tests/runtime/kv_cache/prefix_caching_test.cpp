@@ -31,9 +31,9 @@ struct prefix_caching : testing::Test {
 
   void use(const kv_cache_options& options) { cache = kv_cache_manager(options); }
 
-  sequence_grant reserve(request_id id, std::int32_t num_tokens, std::int32_t num_computed = 0,
+  sequence_grant reserve(request_id id, std::int32_t num_tokens, std::int32_t num_stored = 0,
                          std::int32_t keep_free = 0) {
-    cache.reserve_step({++step, {{id, num_tokens, keep_free, num_computed}}}, reservation);
+    cache.reserve_step({++step, {{id, num_tokens, keep_free, num_stored}}}, reservation);
     return reservation.sequences[0];
   }
   table granted() const {
@@ -148,10 +148,10 @@ TEST_F(prefix_caching, chunks_of_a_long_prompt_are_found_before_its_end) {
   cache.commit_step(step);
   reserve(1, 20, 10);
   EXPECT_EQ(cache.cached_tokens(2), 8);
-  reserve(1, 30, 20);  // planned while the step before runs: its tokens are not stored yet
+  reserve(1, 30, 10);  // planned while the step before runs: its tokens are not stored yet
   EXPECT_EQ(cache.cached_tokens(2), 8);
   cache.commit_step(step - 1);
-  reserve(1, 40, 30);
+  reserve(1, 40, 20);
   EXPECT_EQ(cache.cached_tokens(2), 20);
 }
 
@@ -162,7 +162,7 @@ TEST_F(prefix_caching, nothing_of_a_failed_step_is_ever_found) {
   reserve(1, 40);
   cache.commit_step(step);
   reserve(1, 20, 10);
-  reserve(1, 30, 20);
+  reserve(1, 30, 10);
   cache.commit_step(step - 1);  // failed: the request ends
   cache.release(1, step);
   cache.commit_step(step);

@@ -108,7 +108,7 @@ TEST_F(output_processor_test, gives_the_prompt_with_the_first_event_only) {
   const auto prompt = encode("the prompt");
   processor_.open(1, prompt, stopping_at({}));
   auto first = event_of(1, encode("a"));
-  first.prompt_logprobs.resize(3);
+  first.details.emplace().prompt_logprobs.resize(3);
   const auto out = processor_.process({first, event_of(1, encode("b"), finish_reason::length)});
   ASSERT_EQ(out.events.size(), 2U);
   EXPECT_EQ(out.events[0].prompt_tokens, prompt);

@@ -77,23 +77,25 @@ void ledger::take(const token_event& event, steady_time now) {
   require(entry.received.size() <= entry.expected.size() &&
               std::equal(entry.received.begin(), entry.received.end(), entry.expected.begin()),
           fmt::format("request {} has other tokens than alone, from {}", event.id, entry.received.size()));
-  require(event.cached_tokens < static_cast<std::int32_t>(entry.prompt.size()),
+  const token_details details = event.details ? *event.details : token_details{};
+  require(details.cached_tokens < static_cast<std::int32_t>(entry.prompt.size()),
           "a whole prompt came from the cache");
-  check_logprobs(entry, event, first);
+  check_logprobs(entry, event, details, first);
   if (event.end) check_finished(entry, *event.end, event.id, now);
 }
 
-void ledger::check_logprobs(const ledger_entry& entry, const token_event& event, bool first) const {
-  require(event.logprobs.size() == (entry.sampling->logprobs ? event.tokens.size() : 0U),
+void ledger::check_logprobs(const ledger_entry& entry, const token_event& event, const token_details& details,
+                            bool first) const {
+  require(details.logprobs.size() == (entry.sampling->logprobs ? event.tokens.size() : 0U),
           "not one log-probability per token");
   const bool owed = first && entry.sampling->prompt_logprobs;
-  require(event.prompt_logprobs.size() == (owed ? entry.prompt.size() - 1 : 0U),
+  require(details.prompt_logprobs.size() == (owed ? entry.prompt.size() - 1 : 0U),
           "prompt log-probabilities are not told once, whole, with the first token");
   std::vector<token_id> prefix;
-  for (std::size_t i = 0; i < event.prompt_logprobs.size(); ++i) {
+  for (std::size_t i = 0; i < details.prompt_logprobs.size(); ++i) {
     prefix.push_back(entry.prompt[i]);
-    require(event.prompt_logprobs[i].token == entry.prompt[i + 1] &&
-                event.prompt_logprobs[i].logprob == expect_row(prefix, *entry.sampling, vocab).logprob,
+    require(details.prompt_logprobs[i].token == entry.prompt[i + 1] &&
+                details.prompt_logprobs[i].logprob == expect_row(prefix, *entry.sampling, vocab).logprob,
             "a wrong prompt log-probability");
   }
 }

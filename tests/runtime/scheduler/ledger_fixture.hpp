@@ -46,7 +46,8 @@ class ledger {
 
  private:
   void fill_expected(ledger_entry& entry) const;
-  void check_logprobs(const ledger_entry& entry, const token_event& event, bool first) const;
+  void check_logprobs(const ledger_entry& entry, const token_event& event, const token_details& details,
+                      bool first) const;
   void check_finished(ledger_entry& entry, const finished& end, request_id id, steady_time now);
 
   const scheduler_limits& limits_;

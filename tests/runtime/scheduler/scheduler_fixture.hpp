@@ -100,12 +100,7 @@ class scheduler_test : public ::testing::Test {
     result.prompt_logprobs.resize(batch.prompt_logprobs.size());
     const scheduler_output output = commit(result);
     cache->commit_step(batch.step);
-    std::size_t taken = 0;
-    for (const token_append& each : output.appends) {
-      const auto count = static_cast<std::size_t>(each.count);
-      cache->append_tokens(each.id, std::span(output.appended).subspan(taken, count));
-      taken += count;
-    }
+    cache->append_tokens(output.appends, output.appended);
     cache->index_blocks();
     give_back(output.releases);
     return output.events;

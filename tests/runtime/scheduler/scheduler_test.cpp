@@ -126,6 +126,32 @@ TEST_F(scheduler_test, a_preempted_request_computes_prompt_and_output_again_and_
   EXPECT_EQ(batch->samples[0].num_generated, 2);
 }
 
+TEST_F(scheduler_test, a_preempted_request_finds_what_it_had_computed_when_it_comes_back) {
+  set_up({.block_size = 4, .num_blocks = 5, .enable_prefix_caching = true});
+  submit(make_request(1, 8, {.max_tokens = 3}));
+  engine_request other = make_request(2, 8, {.max_tokens = 3});
+  other.prompt.assign(8, 5);
+  submit(other);
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x8 2x8");
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1");
+  EXPECT_EQ(tested->counts().preemptions, 1U);
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1");
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1");
+}
+
+TEST_F(scheduler_test, a_decode_asks_the_kv_cache_only_when_its_blocks_are_full) {
+  set_up({.block_size = 4});
+  submit(make_request(1, 3));
+  dispatch_and_complete();
+  std::string asked;
+  for (int i = 0; i < 9; ++i) {
+    const auto demand = tested->plan();
+    asked += std::to_string(demand->sequences.size());
+    complete(*tested->resolve(cache->reserve_step(*demand)).batch);
+  }
+  EXPECT_EQ(asked, "010001000");
+}
+
 TEST_F(scheduler_test, preempted_requests_go_to_the_front_in_their_old_order) {
   set_up({.block_size = 1, .num_blocks = 12});
   submit(make_request(1, 2, {.max_tokens = 10}));
@@ -157,8 +183,8 @@ TEST_F(scheduler_test, prompt_log_probabilities_are_collected_over_chunks_and_to
   EXPECT_TRUE(step().empty());
   batch = dispatch();
   EXPECT_EQ(batch->prompt_logprobs.size(), 1U);
-  EXPECT_EQ(complete(*batch)[0].prompt_logprobs.size(), 9U);
-  EXPECT_TRUE(step()[0].prompt_logprobs.empty());
+  EXPECT_EQ(complete(*batch)[0].details->prompt_logprobs.size(), 9U);
+  EXPECT_FALSE(step()[0].details);
 }
 
 TEST_F(scheduler_test, histories_are_carried_only_where_a_penalty_reads_them) {

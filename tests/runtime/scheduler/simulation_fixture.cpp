@@ -196,11 +196,7 @@ class simulation {
     for (const token_event& event : output_.events) take(event);
     to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended] {
       kv_cache_.commit_step(step);
-      std::span<const token_id> rest = appended;
-      for (const token_append& each : appends) {
-        kv_cache_.append_tokens(each.id, rest.first(static_cast<std::size_t>(each.count)));
-        rest = rest.subspan(static_cast<std::size_t>(each.count));
-      }
+      kv_cache_.append_tokens(appends, appended);
       in_flight_.pop_front();
       check_cache();
     });

@@ -27,7 +27,7 @@ struct queue_driver {
     sequence& who = all.emplace_back();
     who.id = all.size();
     who.ticket = all.size();
-    who.tokens.resize(static_cast<std::size_t>(prompt));
+    who.tokens = sequence_tokens(std::vector<token_id>(static_cast<std::size_t>(prompt)));
     who.prompt_length = prompt;
     who.tenant = tenant;
     who.cached_prefix = cached;
@@ -44,7 +44,7 @@ struct queue_driver {
     return who;
   }
   void finish(sequence& who, std::int32_t output) {
-    who.tokens.resize(who.tokens.size() + static_cast<std::size_t>(output));
+    for (std::int32_t i = 0; i < output; ++i) who.tokens.push_back(0);
     queue->finished(who);
     who.ended = true;
   }
