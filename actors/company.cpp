@@ -10,8 +10,8 @@
 
 #include "actors/actor_port.hpp"
 #include "actors/http_gateway.hpp"
-#include "actors/net/closed_port.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/net/closed_port.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/tcp_gateway.hpp"
 
@@ -271,8 +271,9 @@ void company::stop() {
     caf::scoped_actor self{*state_->system};
     self->wait_for(state_->supervisor);
     if (const company_roster_ptr& roster = state_->roster) {
-      self->wait_for(roster->kv_cache, roster->model_runner, roster->grammar_compiler,
-                     roster->structured_output, roster->scheduler, roster->text_worker, roster->gateway);
+      self->wait_for(roster->kv_cache, roster->model_runner, roster->compilers.quick,
+                     roster->compilers.patient, roster->structured_output, roster->scheduler,
+                     roster->text_worker, roster->gateway);
       for (const tokenizer_actor& tokenizer : roster->tokenizers) self->wait_for(tokenizer);
     }
     for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);

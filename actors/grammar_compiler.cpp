@@ -17,7 +17,7 @@ void grammar_compiler_state::start(grammar_compiler_parts parts) try {
   if (!parts_.lowest_priority) return;
   if (!use_lowest_priority())
     spdlog::warn("grammars are compiled at normal priority: the system allows no lower one");
-  trie_ = grammar::make_token_trie(*parts_.vocabulary);
+  parts_.vocabulary->get();
 } catch (const std::exception& fault) {
   spdlog::error("the vocabulary could not be got ready for grammars: {}", fault.what());
 }
@@ -31,8 +31,7 @@ caf::result<msg::grammar_compiled, compile_outcome_ptr> grammar_compiler_state::
 }
 
 result<grammar::compiled_grammar_ptr> grammar_compiler_state::outcome_of(const grammar_spec& spec) try {
-  if (!trie_) trie_ = grammar::make_token_trie(*parts_.vocabulary);
-  return grammar::compile(spec, trie_, parts_.limits);
+  return grammar::compile(spec, parts_.vocabulary->get(), parts_.limits);
 } catch (const std::exception& fault) {
   spdlog::error("a grammar could not be compiled: {}", fault.what());
   return fail(error_code::internal, "the grammar could not be compiled");

@@ -1,17 +1,17 @@
-// The actor that compiles grammars. Whoever spawns it decides whether it has a thread of its own, which then
-// has the lowest priority: a busy thread beside the compute team would double the time of a step.
+// The actor that compiles grammars, one for each lane of the compile_queue. Whoever spawns it decides whether
+// it has a thread of its own, which then has the lowest priority: a busy thread beside the compute team would
+// double the time of a step.
 #pragma once
 #include <memory>
 
 #include "actors/interfaces.hpp"
+#include "runtime/grammar/lazy_token_trie.hpp"
 #include "runtime/grammar/limits.hpp"
-#include "runtime/grammar/token_trie.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
 struct grammar_compiler_parts {
-  tokenizer_ptr vocabulary;
+  std::shared_ptr<grammar::lazy_token_trie> vocabulary;  // shared by all compilers
   grammar::grammar_limits limits;
   bool lowest_priority = false;  // for the thread that it has to itself
 };
@@ -27,7 +27,6 @@ class grammar_compiler_state {
   result<grammar::compiled_grammar_ptr> outcome_of(const grammar_spec& spec);
 
   grammar_compiler_parts parts_;
-  grammar::token_trie_ptr trie_;  // of the vocabulary, once it is made
 };
 
 grammar_compiler_actor::behavior_type grammar_compiler_behavior(

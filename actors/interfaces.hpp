@@ -88,6 +88,12 @@ using grammar_compiler_actor = caf::typed_actor<
     caf::replies_to<msg::compile_grammar, grammar_spec_ptr>::with<msg::grammar_compiled,
                                                                   compile_outcome_ptr>>;
 
+// One for each lane of the compile_queue.
+struct grammar_compilers {
+  grammar_compiler_actor quick;
+  grammar_compiler_actor patient;
+};
+
 // structured_output: compiled grammars, and where each request stands in its own.
 using structured_output_actor = caf::typed_actor<
     // Finds or has compiled the request's grammar; answers when it is there, or refused.
@@ -113,7 +119,7 @@ using model_runner_actor = caf::typed_actor<
 struct company_roster {
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
-  grammar_compiler_actor grammar_compiler;
+  grammar_compilers compilers;
   structured_output_actor structured_output;
   scheduler_actor scheduler;
   tokenizer_pool tokenizers;    // the shards of the streams; the last takes those with long prompts

@@ -47,22 +47,28 @@ error_ptr structured_output_state::take_in(request_id id,
 
 // Not while those that are in use fill the memory: one of their requests will end.
 void structured_output_state::compile_next() {
-  if (!queue_->cache().trim() && sessions_.size() != 0) return;
-  const grammar_spec_ptr spec = queue_->next();
+  if (!trim() && sessions_.size() != 0) return;
+  compile_next(grammar::compile_lane::quick, parts_.compilers.quick);
+  compile_next(grammar::compile_lane::patient, parts_.compilers.patient);
+}
+
+void structured_output_state::compile_next(grammar::compile_lane lane,
+                                           const grammar_compiler_actor& compiler) {
+  const grammar_spec_ptr spec = queue_->next(lane);
   if (!spec) return;
-  self_->request(parts_.compiler, caf::infinite, msg::compile_grammar{}, spec)
-      .then([this](const msg::grammar_compiled& took,
-                   const compile_outcome_ptr& outcome) { on_compiled(took, *outcome); },
+  self_->request(compiler, caf::infinite, msg::compile_grammar{}, spec)
+      .then([this, lane](const msg::grammar_compiled& took,
+                         const compile_outcome_ptr& outcome) { on_compiled(lane, took, *outcome); },
             // The supervisor hears of its end too.
-            [this](const caf::error&) {
-              on_compiled({}, fail(error_code::internal, "a part of the service has ended"));
+            [this, lane](const caf::error&) {
+              on_compiled(lane, {}, fail(error_code::internal, "a part of the service has ended"));
             });
 }
 
-void structured_output_state::on_compiled(const msg::grammar_compiled& took,
+void structured_output_state::on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
                                           const result<grammar::compiled_grammar_ptr>& outcome) {
   parts_.metrics->observe_grammar_compile(in_seconds(std::chrono::nanoseconds(took.nanoseconds)));
-  for (const request_id id : queue_->done(outcome, self_->clock().now())) {
+  for (const request_id id : queue_->done(lane, outcome, self_->clock().now())) {
     const auto found = promises_.find(id);
     if (found == promises_.end()) continue;
     opened_promise promise = std::move(found->second);
@@ -70,7 +76,6 @@ void structured_output_state::on_compiled(const msg::grammar_compiled& took,
     promise.deliver(msg::grammar_opened{id}, take_in(id, outcome));
   }
   compile_next();
-  report();
 }
 
 void structured_output_state::release(const std::vector<request_id>& ids) {
@@ -108,7 +113,7 @@ void structured_output_state::go_on() {
   }
   if (!filled) return;
   parts_.metrics->observe_step(metrics::step_phase::mask, in_seconds(clock::now() - begin));
-  queue_->cache().trim();
+  trim();
 }
 
 void structured_output_state::send_off(step_masks_ptr masks) {
@@ -123,6 +128,12 @@ void structured_output_state::send_off(step_masks_ptr masks) {
             sessions_.fail(step);
             go_on();
           });
+}
+
+bool structured_output_state::trim() {
+  const bool fits = queue_->cache().trim();
+  report();
+  return fits;
 }
 
 void structured_output_state::report() {

@@ -21,7 +21,7 @@ struct structured_output_parts {
   std::size_t mask_threads = 1;  // that fill masks, the actor's own included
   tokenizer_ptr vocabulary;
   bool jump_forward = false;  // see grammar_sessions
-  grammar_compiler_actor compiler;
+  grammar_compilers compilers;
   model_runner_actor model_runner;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
@@ -41,12 +41,16 @@ class structured_output_state {
   using opened_promise = caf::typed_response_promise<msg::grammar_opened, error_ptr>;
 
   void compile_next();
-  void on_compiled(const msg::grammar_compiled& took, const result<grammar::compiled_grammar_ptr>& outcome);
+  void compile_next(grammar::compile_lane lane, const grammar_compiler_actor& compiler);
+  void on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
+                   const result<grammar::compiled_grammar_ptr>& outcome);
   // Opens the request's session, or refuses it.
   error_ptr take_in(request_id id, const result<grammar::compiled_grammar_ptr>& outcome);
   // Fills what can be filled, sends off what is complete.
   void go_on();
   void send_off(step_masks_ptr masks);
+  // Whether the grammars are within their memory now.
+  bool trim();
   void report();
 
   structured_output_actor::base* self_;

@@ -83,16 +83,25 @@ model_runner_actor supervisor_state::spawn_model_runner() {
   return self_->spawn(model_runner_behavior, std::move(parts));
 }
 
+grammar_compilers supervisor_state::spawn_compilers() {
+  const auto vocabulary = std::make_shared<grammar::lazy_token_trie>(parts_.tokenizer.vocabulary);
+  const auto spawn = [&](const grammar::grammar_limits& limits) {
+    const grammar_compiler_parts compiler{vocabulary, limits, parts_.detach};
+    return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
+                         : self_->spawn(grammar_compiler_behavior, compiler);
+  };
+  return {spawn(grammar::quick_limits(parts_.grammars)), spawn(parts_.grammars)};
+}
+
 void supervisor_state::start_structured_output() {
-  grammar_compiler_parts compiler{parts_.tokenizer.vocabulary, parts_.grammars, parts_.detach};
-  roster_->grammar_compiler = parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
-                                            : self_->spawn(grammar_compiler_behavior, compiler);
-  watch(roster_->grammar_compiler, "grammar_compiler");
+  roster_->compilers = spawn_compilers();
+  watch(roster_->compilers.quick, "quick grammar_compiler");
+  watch(roster_->compilers.patient, "patient grammar_compiler");
   roster_->structured_output = self_->spawn(
       structured_output_behavior,
       structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
-                              parts_.tokenizer.vocabulary, parts_.grammar_jump_forward,
-                              roster_->grammar_compiler, roster_->model_runner, parts_.tokenizer.metrics});
+                              parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, roster_->compilers,
+                              roster_->model_runner, parts_.tokenizer.metrics});
   watch(roster_->structured_output, "structured_output");
 }
 

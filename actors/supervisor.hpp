@@ -28,7 +28,7 @@ struct supervisor_parts {
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;
   std::size_t grammar_threads = 1;  // that fill masks
-  // The runner, the tokenizers of long texts and the compiler of grammars get threads of their own; false:
+  // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;
   std::shared_ptr<company_board> board;
@@ -65,6 +65,7 @@ class supervisor_state {
   void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
   void start_structured_output();
+  grammar_compilers spawn_compilers();
   tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
   void start_warm_up(const kv_layout& layout, bool fixed_shapes);
   // Before readiness item after item; then one whenever nothing runs, until all are done.

@@ -1,8 +1,16 @@
 #include "runtime/grammar/compile_queue.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/compile_spec.hpp"
+
 namespace troupe::grammar {
+
+grammar_limits quick_limits(grammar_limits limits) {
+  limits.max_compile_steps = std::max<std::uint64_t>(limits.max_compile_steps / 128, 1);
+  return limits;
+}
 
 std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const grammar_spec_ptr& spec,
                                                           steady_time now) {
@@ -13,13 +21,18 @@ std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const g
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entry = known->second;
   } else {
-    entry = std::make_shared<job>(job{spec, std::move(key), {}});
+    entry = std::make_shared<job>(job{.spec = spec, .key = std::move(key)});
     by_key_.emplace(entry->key, entry);
-    jobs_.push_back(entry);
+    enter(source_bytes(*spec) <= max_quick_bytes ? compile_lane::quick : compile_lane::patient, entry);
   }
   entry->who.push_back(id);
   waiting_.insert_or_assign(id, std::move(entry));
   return std::nullopt;
+}
+
+void compile_queue::enter(compile_lane lane, const job_ptr& entry) {
+  entry->lane = lane;
+  at(lane).waiting.push_back(entry);
 }
 
 void compile_queue::forget(request_id id) {
@@ -28,25 +41,32 @@ void compile_queue::forget(request_id id) {
   const job_ptr entry = std::move(found->second);
   waiting_.erase(found);
   std::erase(entry->who, id);
-  if (!entry->who.empty() || entry == current_) return;
-  std::erase(jobs_, entry);
+  lane_jobs& lane = at(entry->lane);
+  if (!entry->who.empty() || entry == lane.current) return;
+  std::erase(lane.waiting, entry);
   by_key_.erase(entry->key);
   cache_.abandon(*entry->spec, words_);
 }
 
-grammar_spec_ptr compile_queue::next() {
-  if (current_ || jobs_.empty()) return nullptr;
-  current_ = std::move(jobs_.front());
-  jobs_.pop_front();
-  return current_->spec;
+grammar_spec_ptr compile_queue::next(compile_lane lane) {
+  lane_jobs& jobs = at(lane);
+  if (jobs.current || jobs.waiting.empty()) return nullptr;
+  jobs.current = std::move(jobs.waiting.front());
+  jobs.waiting.pop_front();
+  return jobs.current->spec;
 }
 
-std::vector<request_id> compile_queue::done(const compiled& outcome, steady_time now) {
-  if (!current_) return {};
-  const job_ptr ended = std::exchange(current_, nullptr);
+std::vector<request_id> compile_queue::done(compile_lane lane, const compiled& outcome, steady_time now) {
+  const job_ptr ended = std::exchange(at(lane).current, nullptr);
+  if (!ended) return {};
+  const bool is_open = lane == compile_lane::quick && ran_out_of_steps(outcome);
+  if (is_open && !ended->who.empty()) {
+    enter(compile_lane::patient, ended);
+    return {};
+  }
   by_key_.erase(ended->key);
   // A fault of ours says nothing about the grammar: the next request has it compiled anew.
-  if (!outcome && outcome.error().code == error_code::internal)
+  if (is_open || (!outcome && outcome.error().code == error_code::internal))
     cache_.abandon(*ended->spec, words_);
   else
     cache_.put(*ended->spec, words_, outcome, now);

@@ -1,7 +1,11 @@
-// Requests that wait for their grammars: equal grammars are compiled once, one after the other, and none that
-// nobody waits for any more.
+// Requests that wait for their grammars: equal grammars are compiled once, and none that nobody waits for any
+// more. On two lanes, each one after the other: a grammar is tried on the quick one, with a small share of
+// the steps that it may take; what needs more goes on to the patient one. So whoever compiles with next to no
+// processor time, as beside a busy compute team, is not held up by the few that need all their steps.
 #pragma once
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,10 +15,19 @@
 #include <vector>
 
 #include "runtime/grammar/grammar_cache.hpp"
+#include "runtime/grammar/limits.hpp"
 
 namespace troupe::grammar {
 
-// One caller at a time. Whoever compiles takes next() and brings done().
+enum class compile_lane : std::uint8_t { quick, patient };
+
+// Reading is not counted in steps, but bounded by the text: longer ones are the patient lane's at once. The
+// longest of 200 real schemas (MaskBench) has 34 KiB.
+inline constexpr std::size_t max_quick_bytes = 64U << 10U;
+// The limits of the quick lane: 1/128 of the steps. Each of those schemas takes less than 1/1024.
+grammar_limits quick_limits(grammar_limits limits);
+
+// One caller at a time. Whoever compiles for a lane takes next() and brings done().
 class compile_queue {
  public:
   using compiled = grammar_cache::compiled;
@@ -26,10 +39,12 @@ class compile_queue {
   std::optional<compiled> ask(request_id id, const grammar_spec_ptr& spec, steady_time now);
   // It waits no more. Unknown ids are ignored.
   void forget(request_id id);
-  // What to compile now; null while something is being compiled, and where nobody waits.
-  grammar_spec_ptr next();
-  // What came of the last next(); who waited for it. An outcome with error_code::internal is not remembered.
-  std::vector<request_id> done(const compiled& outcome, steady_time now);
+  // What to compile now, on the quick lane with quick_limits(); null while the lane compiles something, and
+  // where nobody waits.
+  grammar_spec_ptr next(compile_lane lane);
+  // What came of the lane's last next(); who waited for it: nobody where it goes on to the patient lane. An
+  // outcome with error_code::internal is not remembered.
+  std::vector<request_id> done(compile_lane lane, const compiled& outcome, steady_time now);
 
   std::size_t num_waiting() const { return waiting_.size(); }
   grammar_cache& cache() { return cache_; }
@@ -38,15 +53,22 @@ class compile_queue {
   struct job {
     grammar_spec_ptr spec;
     std::string key;
-    std::vector<request_id> who;  // never empty while it waits
+    compile_lane lane = compile_lane::quick;
+    std::vector<request_id> who = {};  // never empty while it waits
   };
   using job_ptr = std::shared_ptr<job>;
+  struct lane_jobs {
+    std::deque<job_ptr> waiting;  // the first come first
+    job_ptr current;
+  };
+
+  lane_jobs& at(compile_lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
+  void enter(compile_lane lane, const job_ptr& entry);
 
   grammar_cache cache_;
   grammar_cache::vocabulary words_;
-  std::deque<job_ptr> jobs_;  // oldest first
-  job_ptr current_;
-  std::unordered_map<std::string_view, job_ptr> by_key_;  // into job::key; the current one included
+  std::array<lane_jobs, 2> lanes_;                        // [compile_lane]
+  std::unordered_map<std::string_view, job_ptr> by_key_;  // into job::key, of both lanes
   std::unordered_map<request_id, job_ptr> waiting_;
 };
 

@@ -48,4 +48,8 @@ result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vo
   return compiled;
 }
 
+bool ran_out_of_steps(const result<compiled_grammar_ptr>& outcome) {
+  return !outcome && outcome.error().param == "max_compile_steps";
+}
+
 }  // namespace troupe::grammar

@@ -18,4 +18,7 @@ result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_li
 result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vocabulary,
                                      const grammar_limits& limits);
 
+// Whether compile() ended for limits.max_compile_steps alone: with more of them it may have gone on.
+bool ran_out_of_steps(const result<compiled_grammar_ptr>& outcome);
+
 }  // namespace troupe::grammar

@@ -20,7 +20,8 @@ std::vector<victim> victims() {
   return {
       {"kv_cache", [](stage& s) { s.kill(s.roster().kv_cache); }},
       {"model_runner", [](stage& s) { s.kill(s.roster().model_runner); }},
-      {"grammar_compiler", [](stage& s) { s.kill(s.roster().grammar_compiler); }},
+      {"quick grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.quick); }},
+      {"patient grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.patient); }},
       {"structured_output", [](stage& s) { s.kill(s.roster().structured_output); }},
       {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }},
       {"tokenizer 0", [](stage& s) { s.kill(s.roster().tokenizers[0]); }},

@@ -1,12 +1,17 @@
 // Requests that are held to grammars, through all actors, message by message.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <caf/actor_cast.hpp>
 #include <map>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "actors/structured_output.hpp"
+#include "runtime/grammar/compile_queue.hpp"
+#include "runtime/grammar/compile_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {
@@ -149,6 +154,92 @@ TEST(StructuredOutput, ARefusedGrammarEndsItsRequestsAloneAndNamesWhy) {
   stage.expect_idle();
 }
 
+// Some letters, `most` at most, as many as 77 divides. It takes some thousand steps to see that there are
+// such.
+grammar_spec_ptr hard(std::int32_t most) {
+  return std::make_shared<const grammar_spec>(grammar_spec{
+      .kind = grammar_kind::json_schema,
+      .text = R"({"allOf":[{"type":"string","pattern":"^(a{7})*$"},{"pattern":"^(a{11})*$"},{"minLength":1,)"
+              R"("maxLength":)" +
+              std::to_string(most) + "}]}",
+      .max_white_space = 0});
+}
+constexpr grammar::grammar_limits hard_is_not_quick{.max_compile_steps = 128 * 200};
+
+TEST(StructuredOutput, AHardGrammarHoldsNoSmallOneUpThatComesAfterIt) {
+  const grammar_spec_ptr easy = regex("[0-9]{3}");
+  const grammar::grammar_limits quick = grammar::quick_limits(hard_is_not_quick);
+  ASSERT_TRUE(grammar::ran_out_of_steps(grammar::compile(*hard(80), grammar::byte_token_trie(), quick)));
+  ASSERT_TRUE(grammar::compile(*hard(80), grammar::byte_token_trie(), hard_is_not_quick));
+  ASSERT_TRUE(grammar::compile(*easy, grammar::byte_token_trie(), quick));
+
+  stage stage({.grammars = hard_is_not_quick});
+  const auto first = stage.ask("hello", held_to(hard(80), 100));
+  const auto same = stage.ask("hello", held_to(hard(80), 100));
+  const auto second = stage.ask("hello", held_to(easy));
+  // The patient compiler gets no time at all.
+  const auto* patient = caf::actor_cast<caf::abstract_actor*>(stage.roster().compilers.patient);
+  while (stage.run_any(0, patient)) {
+  }
+  ASSERT_EQ(second->ends.size(), 1U);
+  EXPECT_EQ(second->ends[0].reason, finish_reason::stop);
+  std::string reason;
+  stage.port().describe(first->id, [&](const auto& state) { reason = state ? state->reason : "gone"; });
+  while (stage.run_any(0, patient)) {
+  }
+  EXPECT_EQ(reason, "waiting: grammar");
+  stage.run();
+  EXPECT_EQ(first->text, '"' + std::string(77, 'a') + '"');
+  EXPECT_EQ(same->text, first->text);
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, WhoWaitsForEitherCompilerMayLeave) {
+  for (const bool quick : {true, false}) {
+    SCOPED_TRACE(quick ? "quick" : "patient");
+    stage stage({.grammars = hard_is_not_quick});
+    const auto spec = [&](std::int32_t i) { return quick ? regex("a{" + std::to_string(i) + "}") : hard(i); };
+    std::vector<std::shared_ptr<client>> clients;
+    for (std::int32_t i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", held_to(spec(77 + i), 100)));
+    const grammar_compiler_actor& compiler =
+        quick ? stage.roster().compilers.quick : stage.roster().compilers.patient;
+    const auto* busy = caf::actor_cast<caf::abstract_actor*>(compiler);
+    while (stage.run_any(0, busy)) {
+    }
+    for (const std::size_t left : {0U, 2U}) stage.abort(*clients[left]);
+    while (stage.run_any(0, busy)) {
+    }
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+      EXPECT_EQ(clients[i]->ends.size(), i % 2 == 0 ? 1U : 0U);
+      EXPECT_TRUE(clients[i]->tokens.empty());
+    }
+    const auto& held = stage.state_of<structured_output_state>(stage.roster().structured_output);
+    EXPECT_EQ(held.count().waiting, 2U);
+    stage.run();
+    for (const auto& who : clients) EXPECT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(clients[1]->text.size(), quick ? 78U : 79U);
+    stage.expect_idle();
+  }
+}
+
+TEST(StructuredOutput, TheMetricOfTheCacheIsThatOfWhatItHoldsAfterItsTrim) {
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  stage stage({.adjust = [&](supervisor_parts& parts) {
+    parts.grammar_cache.max_bytes = 1;
+    metrics = parts.tokenizer.metrics;
+  }});
+  const auto bytes = [&] {
+    const std::string text = metrics->text();
+    return std::stod(text.substr(text.find(' ', text.find("\ntroupe_grammar_cache_bytes"))));
+  };
+  const auto who = stage.ask("hello", held_to(regex("[0-9]{3}")));
+  double most = 0;
+  while (stage.run(1) != 0) most = std::max(most, bytes());
+  EXPECT_EQ(who->text.size(), 3U);
+  EXPECT_GT(most, 0);
+  EXPECT_EQ(bytes(), 0) << "nobody uses it any more";
+}
+
 TEST(StructuredOutput, OneThatCannotGoOnEndsWithAnErrorAndTheOthersDoNot) {
   stage stage({.max_steps_in_flight = 3, .grammars = {.max_mask_steps = 600}});
   const auto who = stage.ask("hello", held_to(regex("a{3}(a|b|cd|ef|gh)*[^x]{0,50}")));
@@ -221,7 +312,8 @@ TEST(StructuredOutput, AStepThatThrowsEndsItsRequestsAndTheRunnerGoesOn) {
 TEST(StructuredOutput, TheDeathOfAnyActorEndsEveryStreamOnceAndIsReported) {
   const std::map<std::string, std::function<void(stage&)>> victims{
       {"structured_output", [](stage& s) { s.kill(s.roster().structured_output); }},
-      {"grammar_compiler", [](stage& s) { s.kill(s.roster().grammar_compiler); }},
+      {"quick grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.quick); }},
+      {"patient grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.patient); }},
       {"model_runner", [](stage& s) { s.kill(s.roster().model_runner); }},
       {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }}};
   for (const auto& [name, kill] : victims) {
