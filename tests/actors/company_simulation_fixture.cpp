@@ -4,11 +4,13 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "actors/gateway.hpp"
 #include "actors/kv_cache.hpp"
 #include "actors/scheduler.hpp"
+#include "actors/structured_output.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/dice.hpp"
@@ -27,6 +29,10 @@ struct simulated_setup {
   milliseconds queue_timeout{0};
   std::int32_t tokenizer_workers = 1;
   bool slow = false;  // a device that takes its time: more happens while a step runs
+  bool slow_compilers = false;
+  std::int32_t grammar_percent = 0;  // of the requests
+  bool jump_forward = false;
+  std::size_t grammar_memory = 0;
 };
 
 scheduler_limits draw_limits(dice& random) {
@@ -62,6 +68,11 @@ simulated_setup draw_setup(dice& random) {
   if (random.chance(25)) setup.queue_timeout = milliseconds(random.pick(1, 600));
   setup.tokenizer_workers = random.pick(1, 3);
   setup.slow = random.chance(30);
+  setup.slow_compilers = random.chance(40);
+  setup.grammar_percent = random.one_of(std::vector<std::int32_t>{0, 40, 70, 70, 100});
+  setup.jump_forward = random.chance(50);
+  // Little: nothing is kept that nobody uses, nothing is compiled while anything is used.
+  setup.grammar_memory = random.chance(25) ? 1 : grammar::grammar_cache_limits{}.max_bytes;
   return setup;
 }
 
@@ -85,7 +96,9 @@ class simulation {
         setup_(draw_setup(random_)),
         ledger_({setup_.limits, setup_.request_timeout, setup_.queue_timeout}),
         stage_(company()),
-        runner_(caf::actor_cast<caf::abstract_actor*>(stage_.roster().model_runner)) {}
+        runner_(caf::actor_cast<caf::abstract_actor*>(stage_.roster().model_runner)),
+        compilers_{caf::actor_cast<caf::abstract_actor*>(stage_.roster().compilers.quick),
+                   caf::actor_cast<caf::abstract_actor*>(stage_.roster().compilers.patient)} {}
 
   company_story run() {
     try {
@@ -113,6 +126,9 @@ class simulation {
       parts.limits = setup_.limits;
       parts.device = std::make_shared<letter_device>(setup_.device, random_.number(), log_);
       parts.tokenizer.queue_timeout = setup_.queue_timeout;
+      parts.grammars = company_grammar_limits;
+      parts.grammar_cache.max_bytes = setup_.grammar_memory;
+      parts.grammar_jump_forward = setup_.jump_forward;
     };
     return made;
   }
@@ -122,10 +138,14 @@ class simulation {
   void turn() {
     require(++turns_ < 4000 * (num_requests_ + 10), "no progress: a request starves");
     disturb();
-    const bool waits = setup_.slow && random_.chance(70);
-    if (!stage_.run_any(random_.number(), waits ? runner_ : nullptr) && !stage_.run_any(random_.number()))
+    if (!stage_.run_any(random_.number(), who_takes_time()) && !stage_.run_any(random_.number()))
       nobody_has_anything_to_do();
     check();
+  }
+
+  const caf::abstract_actor* who_takes_time() {
+    if (setup_.slow_compilers && random_.chance(70)) return compilers_[random_.chance(50) ? 0 : 1];
+    return setup_.slow && random_.chance(70) ? runner_ : nullptr;
   }
 
   void nobody_has_anything_to_do() {
@@ -138,7 +158,7 @@ class simulation {
     if (random_.chance(3))
       for (std::int32_t burst = random_.pick(1, 6); burst > 0 && sent_ < num_requests_; --burst) send();
     if (random_.chance(1)) leave();
-    if (random_.chance(4)) stage_.advance(milliseconds(random_.pick(0, 10)));
+    if (random_.chance(4)) advance(milliseconds(random_.pick(0, 10)));
     if (random_.chance(1) && random_.chance(50)) stage_.port().reset_prefix_cache([](bool) {});
     if (random_.chance(1)) describe_one();
     if (random_.chance(1) && random_.chance(50)) stall();
@@ -189,6 +209,7 @@ class simulation {
     if (random_.chance(20)) sampling.logprobs = 1;
     if (random_.chance(15)) sampling.prompt_logprobs = 1;
     if (random_.chance(20)) sampling.frequency_penalty = 0.5F;
+    if (random_.chance(setup_.grammar_percent)) sampling.grammar = random_.one_of(company_grammars()).spec;
     return sampling;
   }
 
@@ -199,7 +220,10 @@ class simulation {
     request.priority = random_.pick(0, 3);
     request.user = std::string(1, static_cast<char>('a' + random_.pick(0, 2)));
     if (random_.chance(20)) request.cache_salt = "salt";
-    if (random_.chance(15)) request.timeout = milliseconds(random_.pick(1, 600));
+    // Short ones, too, for those whose grammar takes time before they can run.
+    const bool is_held = request.sampling.grammar != nullptr;
+    if (random_.chance(is_held ? 30 : 15))
+      request.timeout = milliseconds(random_.pick(1, is_held ? 40 : 600));
     send(std::move(request), draw_prompt());
   }
 
@@ -237,8 +261,31 @@ class simulation {
     const std::vector<request_id> open = ledger_.open_requests();
     if (open.empty()) return;
     const request_id id = random_.one_of(open);
+    if (waits_for_grammar(id)) ++story_.left_waiting;
     ledger_.abort(id);
     stage_.port().abort(id);
+  }
+
+  bool waits_for_grammar(request_id id) const {
+    if (!ledger_.at(id).grammar) return false;
+    bool waits = false;
+    describe_call asked(
+        [&](const std::optional<request_state>& state) {
+          waits = state && state->reason == "waiting: grammar";
+        },
+        std::nullopt);
+    stage_.state_of<scheduler_state>(stage_.roster().scheduler).describe(id, asked);
+    return waits;
+  }
+
+  void advance(milliseconds time) {
+    for (const request_id id : ledger_.open_requests()) {
+      const stream_entry& entry = ledger_.at(id);
+      const auto left = entry.asked + entry.timeout - stage_.now();
+      if (entry.timeout.count() > 0 && left.count() > 0 && left <= time && waits_for_grammar(id))
+        ++story_.late_waiting;
+    }
+    stage_.advance(time);
   }
 
   void describe_one() {
@@ -263,7 +310,7 @@ class simulation {
     catch_up();
     const steady_time before = stage_.now();
     std::vector<request_id> open = ledger_.open_requests();
-    stage_.advance(milliseconds(random_.pick(1, 500)));
+    advance(milliseconds(random_.pick(1, 500)));
     catch_up();
     std::erase_if(open, [this](request_id id) { return ledger_.at(id).ended; });
     const auto requests = stage_.state_of<scheduler_state>(stage_.roster().scheduler).count();
@@ -301,6 +348,8 @@ class simulation {
     require(blocks.free_blocks == blocks.blocks, "blocks were lost");
     const auto requests = stage_.state_of<scheduler_state>(roster.scheduler).count();
     require(requests.running == 0 && requests.waiting == 0, "the scheduler keeps a request that has ended");
+    const auto grammars = stage_.state_of<structured_output_state>(roster.structured_output).count();
+    require(grammars.open == 0 && grammars.waiting == 0, "a grammar is held for a request that has ended");
     std::uint64_t streams = stage_.state_of<gateway_state>(roster.gateway).count().streams;
     for (const tokenizer_actor& tokenizer : roster.tokenizers)
       streams += stage_.state_of<tokenizer_state>(tokenizer).count().streams;
@@ -342,6 +391,7 @@ class simulation {
   company_story story_;
   stage stage_;  // last: its actors end before what they call
   const caf::abstract_actor* runner_;
+  std::array<const caf::abstract_actor*, 2> compilers_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // A seeded run of a whole company: requests of every kind at random moments, every actor's messages in random
-// order, in virtual time, with full pools, slow and failing steps, aborts and deadlines.
+// order, in virtual time, with full pools, slow and failing steps, grammars, aborts and deadlines.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -20,8 +20,10 @@ struct company_story {
   device_log device;
   stream_counts streams;
   std::uint64_t preemptions = 0;
-  std::uint64_t refused = 0;  // that could never run
-  std::uint64_t stalls = 0;   // of the device, with everybody else up to date
+  std::uint64_t refused = 0;       // that could never run
+  std::uint64_t stalls = 0;        // of the device, with everybody else up to date
+  std::uint64_t left_waiting = 0;  // aborted while they waited for a compiler
+  std::uint64_t late_waiting = 0;  // whose deadline passed meanwhile
 };
 
 company_story simulate_company(const company_simulation_options& options);

@@ -58,6 +58,7 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
   for (sampled_token& sampled : result.tokens) sampled.token = to_letter(sampled.token);
   for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
     result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
+  if (masks != nullptr) note(*masks);
   if (random_.chance(rules_.failing_percent)) fail(batch);
 }
 
@@ -78,6 +79,13 @@ void letter_device::note(const device_batch& batch) {
   const bool prompts = !std::all_of(batch.sequences.begin(), batch.sequences.end(), is_decode);
   if (decodes && prompts) ++log_->mixed_steps;
   for (const sequence_rows& rows : batch.sequences) log_->seen.insert(rows.id);
+}
+
+void letter_device::note(const step_masks& masks) {
+  const auto is_masked = [](std::uint8_t each) { return each != 0; };
+  if (!std::ranges::all_of(masks.is_masked, is_masked) && std::ranges::any_of(masks.is_masked, is_masked))
+    ++log_->partly_masked_steps;
+  for (const forced_tokens& run : masks.forced) log_->forced_tokens += run.tokens.size();
 }
 
 void letter_device::fail(const device_batch& batch) {

@@ -23,6 +23,8 @@ struct device_log {
   std::uint64_t failed_steps = 0;
   std::uint64_t mixed_steps = 0;  // prompts and decodes in one
   std::uint64_t copied_blocks = 0;
+  std::uint64_t partly_masked_steps = 0;  // with samples that are held to a grammar, and others
+  std::uint64_t forced_tokens = 0;        // that came without a step of their own
   std::set<request_id> seen;
   std::set<request_id> failed;  // whose step threw
 };
@@ -47,6 +49,7 @@ class letter_device final : public executor {
  private:
   std::string fault_of(const device_batch& batch) const;
   void note(const device_batch& batch);
+  void note(const step_masks& masks);
   void fail(const device_batch& batch);
 
   device_rules rules_;

@@ -21,6 +21,7 @@ std::string shortest_story(const company_simulation_options& options, const std:
 TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   const seed_range seeds = seeds_to_run(500);
   std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0;
+  std::uint64_t partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const company_simulation_options options{.seed = seed};
@@ -34,10 +35,15 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     failed += story.device.failed_steps;
     preemptions += story.preemptions;
     refused += story.refused;
+    partly_masked += story.device.partly_masked_steps;
+    forced += story.device.forced_tokens;
+    left_waiting += story.left_waiting;
+    late_waiting += story.late_waiting;
     for (const auto count :
          {&stream_counts::finished, &stream_counts::stop_strings, &stream_counts::aborted,
           &stream_counts::timed_out, &stream_counts::queue_refusals, &stream_counts::full_queues,
-          &stream_counts::failed, &stream_counts::cached_tokens})
+          &stream_counts::failed, &stream_counts::cached_tokens, &stream_counts::whole_texts,
+          &stream_counts::hard_texts, &stream_counts::refused_grammars, &stream_counts::hard_refusals})
       total.*count += story.streams.*count;
   }
   // The stories are worth telling only if all of this happens in them.
@@ -57,6 +63,14 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(total.full_queues, some);
   EXPECT_GT(total.failed, some);
   EXPECT_GT(total.cached_tokens, seeds.count);
+  EXPECT_GT(partly_masked, seeds.count);
+  EXPECT_GT(forced, seeds.count);
+  EXPECT_GT(left_waiting, some);
+  EXPECT_GT(late_waiting, some);
+  EXPECT_GT(total.whole_texts, seeds.count / 2);
+  EXPECT_GT(total.hard_texts, some / 2);
+  EXPECT_GT(total.refused_grammars, some);
+  EXPECT_GT(total.hard_refusals, some);
 }
 
 TEST(CompanySimulation, TellsTheSameStoryForTheSameSeed) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/matcher.hpp"
+#include "runtime/step_masks.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/letter_device_fixture.hpp"
 #include "tests/support/promise.hpp"
@@ -31,18 +33,31 @@ std::optional<std::string> stop_at_end(const std::string& text, const std::vecto
 
 bool is_prefix(const std::string& of, const std::string& text) { return text.starts_with(of); }
 
+// What the grammar makes of a token, one place further.
+token_id allowed_next(grammar::matcher& place, token_id drawn) {
+  std::vector<std::uint32_t> mask(place.grammar().vocabulary().num_words());
+  require(place.fill_mask(mask).has_value(), "a grammar leaves no token");
+  const token_id token = next_allowed(mask, drawn);
+  require(place.accept(token).has_value(), "a token that the mask allows is not accepted");
+  return token;
+}
+
 }  // namespace
 
 plain_answer answer_alone(std::vector<token_id> tokens, const sampling_params& sampling,
                           std::int32_t max_tokens) {
   plain_answer answer;
+  std::optional<grammar::matcher> place;
+  if (sampling.grammar) place.emplace(grammar_of(sampling.grammar).compiled);
   for (std::int32_t count = 1; count <= max_tokens; ++count) {
-    const token_id token = letter_after(tokens, sampling);
+    token_id token = letter_after(tokens, sampling);
+    if (place) token = allowed_next(*place, token);
     tokens.push_back(token);
     answer.tokens.push_back(token);
     const bool obeys = count > sampling.min_tokens;
-    const bool ends = obeys && !sampling.ignore_eos && token == end_token;
-    const bool stops = obeys && !ends && among(sampling.stop_token_ids, token);
+    // A grammar's end, and what ends a request beside it, wait for nothing.
+    const bool ends = token == end_token && (place || (obeys && !sampling.ignore_eos));
+    const bool stops = (obeys || place) && !ends && among(sampling.stop_token_ids, token);
     if (ends || stops) answer.reason = finish_reason::stop;
     const bool shown = token != end_token && (!stops || sampling.include_stop_str_in_output);
     if (shown) answer.text += static_cast<char>(token);
@@ -83,13 +98,16 @@ void stream_ledger::open(request_id id, request_id first, const std::vector<toke
   if (request.timeout.count() > 0 && (entry.timeout.count() == 0 || request.timeout < entry.timeout))
     entry.timeout = request.timeout;
   entry.sampling.seed += static_cast<std::uint64_t>(index);
+  entry.number = open_at_.size();
   entry.first = first;
   entry.is_choice = id != first;
   entry.asked = now;
   entry.fits = fits(entry);
-  if (entry.fits) entry.expected = answer_alone(entry.prompt, entry.sampling, most_tokens(entry));
+  if (request.sampling.grammar) entry.grammar = &grammar_of(request.sampling.grammar);
+  const bool is_served = entry.fits && (!entry.grammar || entry.grammar->compiled);
+  if (is_served) entry.expected = answer_alone(entry.prompt, entry.sampling, most_tokens(entry));
   require(entries_.emplace(id, std::move(entry)).second, "two requests have one number");
-  ++open_;
+  open_at_.push_back(++open_);
 }
 
 void stream_ledger::take(const stream_event& event, const std::set<request_id>& failed, steady_time now) {
@@ -143,8 +161,14 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
     return;
   }
   require(entry.received.empty(), "a request was refused after it had run");
-  if (failure.code == error_code::invalid_argument)
-    return require(!entry.fits, "a request that fits was refused: " + failure.message);
+  const bool is_grammar_refused = entry.grammar && !entry.grammar->compiled;
+  if (failure.code == error_code::invalid_argument) {
+    require(!entry.fits || is_grammar_refused, "a request that fits was refused: " + failure.message);
+    if (!entry.fits) return;
+    ++counts_.refused_grammars;
+    if (entry.grammar->is_hard) ++counts_.hard_refusals;
+    return;
+  }
   require(entry.fits, "what can never run was refused for another reason: " + failure.message);
   require(failure.retry_after > 0, "a refusal says nothing of another try");
   if (failure.code == error_code::unavailable) {
@@ -154,11 +178,16 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
   } else {
     require(failure.code == error_code::resource_exhausted &&
                 (entry.is_choice ? entries_.at(entry.first).found_queue_full
-                                 : open_ >= rules_.limits.max_num_queued_requests),
+                                 : most_beside(entry) >= rules_.limits.max_num_queued_requests),
             "a queue that is not full refused a request: " + failure.message);
     entry.found_queue_full = true;
     ++counts_.full_queues;
   }
+}
+
+// How many others were open at the same time at most: some of them may have ended since it was refused.
+std::size_t stream_ledger::most_beside(const stream_entry& entry) const {
+  return *std::max_element(open_at_.begin() + static_cast<std::ptrdiff_t>(entry.number), open_at_.end()) - 1;
 }
 
 void stream_ledger::check_answer(const stream_entry& entry, const finished& end) {
@@ -166,11 +195,21 @@ void stream_ledger::check_answer(const stream_entry& entry, const finished& end)
   require(!entries_.at(entry.first).found_queue_full, "half of a refused request was let in");
   require(entry.received == expected.tokens, "a request ended too early");
   require(end.reason == expected.reason, "a request has the wrong reason");
+  if (entry.grammar) check_text(entry);
   require(entry.text == expected.text, "a request has another text than alone");
   require(end.stop_string == expected.stop_string, "a request has the wrong stop string");
   require(end.stop_token == expected.stop_token, "a request has the wrong stop token");
   ++counts_.finished;
   if (expected.stop_string) ++counts_.stop_strings;
+}
+
+// What the grammar has ended is a text of it, whatever the engine's matcher says.
+void stream_ledger::check_text(const stream_entry& entry) {
+  require(entry.grammar->compiled != nullptr, "a request ran whose grammar is refused");
+  if (entry.received.empty() || entry.received.back() != end_token) return;
+  require(entry.grammar->has(text_of(entry.received)), "a text does not belong to its grammar");
+  ++counts_.whole_texts;
+  if (entry.grammar->is_hard) ++counts_.hard_texts;
 }
 
 std::vector<request_id> stream_ledger::open_requests() const {

@@ -15,6 +15,7 @@
 #include "runtime/request.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/stream.hpp"
+#include "tests/actors/company_grammars_fixture.hpp"
 
 namespace troupe::test {
 
@@ -34,10 +35,12 @@ struct stream_entry {
   sampling_params sampling;
   steady_time asked{};
   std::chrono::nanoseconds timeout{0};  // its own or the company's; 0: none
+  std::size_t number = 0;               // among all that were opened
   request_id first = 0;                 // the first of the answers to its prompt, itself maybe
   bool is_choice = false;               // a further one
   bool found_queue_full = false;
-  bool fits = true;      // else it is refused
+  bool fits = true;  // else it is refused
+  const company_grammar* grammar = nullptr;
   bool aborted = false;  // its client has left
   plain_answer expected;
   std::vector<token_id> received = {};
@@ -54,6 +57,10 @@ struct stream_counts {
   std::uint64_t queue_refusals = 0;  // by queue deadlines
   std::uint64_t full_queues = 0;
   std::uint64_t failed = 0;
+  std::uint64_t whole_texts = 0;  // of a grammar, by its end
+  std::uint64_t hard_texts = 0;   // of one that is hard to compile
+  std::uint64_t refused_grammars = 0;
+  std::uint64_t hard_refusals = 0;  // by the patient compiler
   std::uint64_t cached_tokens = 0;
 };
 
@@ -83,11 +90,14 @@ class stream_ledger {
   std::int32_t most_tokens(const stream_entry& entry) const;
   void take_end(stream_entry& entry, const finished& end, bool device_failed, steady_time now);
   void take_failure(stream_entry& entry, const error& failure, bool device_failed, steady_time now);
+  std::size_t most_beside(const stream_entry& entry) const;
   void check_answer(const stream_entry& entry, const finished& end);
+  void check_text(const stream_entry& entry);
 
   rules rules_;
   std::map<request_id, stream_entry> entries_;
   std::size_t open_ = 0;
+  std::vector<std::size_t> open_at_;  // how many were open with each that was opened
   stream_counts counts_;
 };
 
