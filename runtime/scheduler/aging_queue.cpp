@@ -15,26 +15,14 @@ void aging_queue::remove(sequence& who) {
   by_priority_.erase(&who);
 }
 
-const std::vector<sequence*>& aging_queue::next(std::size_t most) {
-  order(most, next_);
-  return next_;
-}
-
 // Who came first is overdue first.
 void aging_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
-  ordered.clear();
   for (auto each = by_age_.begin(); each != by_age_.end() && ordered.size() < most; ++each) {
     if (!is_overdue(**each)) break;
     ordered.push_back(*each);
   }
   for (auto each = by_priority_.begin(); each != by_priority_.end() && ordered.size() < most; ++each)
     if (!is_overdue(**each)) ordered.push_back(*each);
-}
-
-std::size_t aging_queue::ahead_of(const sequence& who) const {
-  std::vector<sequence*> ordered;
-  order(size(), ordered);
-  return static_cast<std::size_t>(std::find(ordered.begin(), ordered.end(), &who) - ordered.begin());
 }
 
 bool aging_queue::preempts(const sequence& waiting, const sequence& runs) const {

@@ -20,18 +20,11 @@ class aging_queue final : public waiting_queue {
   std::size_t size() const override { return by_priority_.size(); }
   void add(sequence& who) override;
   void remove(sequence& who) override;
-  const std::vector<sequence*>& next(std::size_t most) override;
   void admitted(const sequence&, std::int32_t) override { ++admissions_; }
-  void finished(const sequence&) override {}
-  void want_prefixes(std::vector<request_id>&) const override {}
-  std::size_t ahead_of(const sequence& who) const override;
   bool preempts(const sequence& waiting, const sequence& runs) const override;
   bool yields_before(const sequence& a, const sequence& b) const override;
 
  private:
-  struct older {
-    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
-  };
   struct before {
     bool operator()(const sequence* a, const sequence* b) const {
       return a->priority != b->priority ? a->priority < b->priority : a->ticket < b->ticket;
@@ -41,13 +34,12 @@ class aging_queue final : public waiting_queue {
   bool is_overdue(const sequence& who) const {
     return patience_ > 0 && admissions_ - who.queued_at >= static_cast<std::uint64_t>(patience_);
   }
-  void order(std::size_t most, std::vector<sequence*>& ordered) const;
+  void order(std::size_t most, std::vector<sequence*>& ordered) const override;
 
   std::int32_t patience_;
   std::set<sequence*, older> by_age_;
   std::set<sequence*, before> by_priority_;  // the same ones
   std::uint64_t admissions_ = 0;
-  std::vector<sequence*> next_;
 };
 
 }  // namespace troupe

@@ -43,11 +43,6 @@ void fair_queue::finished(const sequence& who) {
   if (tenant.running <= 0 && tenant.waiting.empty()) accounts_.erase(found);
 }
 
-const std::vector<sequence*>& fair_queue::next(std::size_t most) {
-  order(most, next_);
-  return next_;
-}
-
 // Merges the tenants' lines by (round, place in the round).
 void fair_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
   struct head {
@@ -66,7 +61,6 @@ void fair_queue::order(std::size_t most, std::vector<sequence*>& ordered) const 
     cost += cost_of(**next);
     heads.push({round_of(tenant, cost), &tenant, next, cost});
   };
-  ordered.clear();
   for (const auto& [name, tenant] : accounts_) push(tenant, tenant.waiting.begin(), tenant.cost);
   while (!heads.empty() && ordered.size() < most) {
     const head first = heads.top();
@@ -74,12 +68,6 @@ void fair_queue::order(std::size_t most, std::vector<sequence*>& ordered) const 
     ordered.push_back(*first.next);
     push(*first.tenant, std::next(first.next), first.cost);
   }
-}
-
-std::size_t fair_queue::ahead_of(const sequence& who) const {
-  std::vector<sequence*> ordered;
-  order(size_, ordered);
-  return static_cast<std::size_t>(std::find(ordered.begin(), ordered.end(), &who) - ordered.begin());
 }
 
 }  // namespace troupe

@@ -23,18 +23,10 @@ class fair_queue final : public waiting_queue {
   std::size_t size() const override { return size_; }
   void add(sequence& who) override;
   void remove(sequence& who) override;
-  const std::vector<sequence*>& next(std::size_t most) override;
   void admitted(const sequence& who, std::int32_t num_rows) override;
   void finished(const sequence& who) override;
-  void want_prefixes(std::vector<request_id>&) const override {}
-  std::size_t ahead_of(const sequence& who) const override;
-  bool preempts(const sequence&, const sequence&) const override { return false; }
-  bool yields_before(const sequence&, const sequence&) const override { return false; }
 
  private:
-  struct older {
-    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
-  };
   struct account {
     std::set<sequence*, older> waiting;
     std::int64_t running = 0;
@@ -47,14 +39,13 @@ class fair_queue final : public waiting_queue {
   std::int64_t round_of(const account& tenant, std::int64_t cost) const {
     return tenant.first_round + (cost + quantum_ - 1) / quantum_;
   }
-  void order(std::size_t most, std::vector<sequence*>& ordered) const;
+  void order(std::size_t most, std::vector<sequence*>& ordered) const override;
 
   std::int64_t quantum_;
   std::unordered_map<std::string, account> accounts_;
   std::size_t size_ = 0;
   std::int64_t round_ = 0;  // of the last admission
   std::uint64_t places_ = 0;
-  std::vector<sequence*> next_;
 };
 
 }  // namespace troupe

@@ -9,13 +9,7 @@ void lpm_queue::add(sequence& who) {
   waiting_.insert(&who);
 }
 
-const std::vector<sequence*>& lpm_queue::next(std::size_t most) {
-  order(most, next_);
-  return next_;
-}
-
 void lpm_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
-  ordered.clear();
   const std::size_t count = std::min(waiting_.size(), std::max(most, most_compared));
   auto each = waiting_.begin();
   for (std::size_t i = 0; i < count; ++i) ordered.push_back(*each++);
@@ -28,12 +22,6 @@ void lpm_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
     return a->ticket < b->ticket;
   });
   if (ordered.size() > most) ordered.resize(most);
-}
-
-std::size_t lpm_queue::ahead_of(const sequence& who) const {
-  std::vector<sequence*> ordered;
-  order(waiting_.size(), ordered);
-  return static_cast<std::size_t>(std::find(ordered.begin(), ordered.end(), &who) - ordered.begin());
 }
 
 void lpm_queue::want_prefixes(std::vector<request_id>& ids) const {

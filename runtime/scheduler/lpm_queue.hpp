@@ -21,25 +21,16 @@ class lpm_queue final : public waiting_queue {
   std::size_t size() const override { return waiting_.size(); }
   void add(sequence& who) override;
   void remove(sequence& who) override { waiting_.erase(&who); }
-  const std::vector<sequence*>& next(std::size_t most) override;
   void admitted(const sequence&, std::int32_t) override { ++admissions_; }
-  void finished(const sequence&) override {}
-  std::size_t ahead_of(const sequence& who) const override;
-  bool preempts(const sequence&, const sequence&) const override { return false; }
-  bool yields_before(const sequence&, const sequence&) const override { return false; }
   void want_prefixes(std::vector<request_id>& ids) const override;
 
  private:
-  struct older {
-    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
-  };
   bool is_overdue(const sequence& who) const { return admissions_ - who.queued_at >= patience; }
-  void order(std::size_t most, std::vector<sequence*>& ordered) const;
+  void order(std::size_t most, std::vector<sequence*>& ordered) const override;
 
   std::set<sequence*, older> waiting_;
   std::uint64_t admissions_ = 0;
   mutable std::uint64_t asked_ = 0;  // the ticket at which the last question ended
-  std::vector<sequence*> next_;
 };
 
 }  // namespace troupe

@@ -25,11 +25,11 @@ namespace troupe {
 using step_demand_ptr = std::shared_ptr<const step_demand>;
 
 struct scheduler_limits {
-  std::int32_t max_num_seqs = 64;
-  std::int32_t max_num_batched_tokens = 512;
-  std::int32_t max_model_len = 0;
-  std::int32_t block_size = 16;
-  std::int32_t num_blocks = 0;
+  std::int32_t max_num_seqs = 64;             // that run side by side
+  std::int32_t max_num_batched_tokens = 512;  // rows of a step
+  std::int32_t max_model_len = 0;             // tokens of a prompt and its output; at least 1
+  std::int32_t block_size = 16;               // tokens of a KV block
+  std::int32_t num_blocks = 0;                // of the KV cache; at least 1
   std::size_t max_num_queued_requests = 1024;
   std::vector<token_id> end_tokens = {};  // end of generation, unless ignore_eos
 
@@ -121,8 +121,7 @@ class scheduler {
   // Steps end in the order in which they were planned; the result of any but the oldest is ignored. `output`
   // is cleared, not freed.
   void commit(const step_result& result, scheduler_output& output);
-  // The oldest step in flight failed: its requests end with error. (Replay on a restarted runner comes with
-  // supervision.)
+  // The oldest step in flight failed: its requests end with error.
   scheduler_output fail_step(std::uint64_t step, const error& failure);
 
   std::int32_t steps_in_flight() const;

@@ -30,20 +30,30 @@ class waiting_queue {
   // Ended or admitted.
   virtual void remove(sequence& who) = 0;
   // The first `most` to be admitted, in order; fewer where fewer wait. Valid until the queue changes.
-  virtual const std::vector<sequence*>& next(std::size_t most) = 0;
+  const std::vector<sequence*>& next(std::size_t most);
+  // How many would be admitted before `who`. Takes time in proportion to all that wait.
+  std::size_t ahead_of(const sequence& who) const;
   // `who` has been admitted (and removed) with these rows; policies that keep accounts charge them.
-  virtual void admitted(const sequence& who, std::int32_t num_rows) = 0;
+  virtual void admitted(const sequence& /*who*/, std::int32_t /*num_rows*/) {}
   // `who` has ended, from the queue or from running.
-  virtual void finished(const sequence& who) = 0;
+  virtual void finished(const sequence& /*who*/) {}
   // The requests whose cached_prefix the policy wants to know at the next plan, appended to `ids`.
-  virtual void want_prefixes(std::vector<request_id>& ids) const = 0;
-  // How many would be admitted before `who`. May take time in proportion to them.
-  virtual std::size_t ahead_of(const sequence& who) const = 0;
+  virtual void want_prefixes(std::vector<request_id>& /*ids*/) const {}
   // Whether `waiting` is worth more than `runs`, so much that it takes its place.
-  virtual bool preempts(const sequence& waiting, const sequence& runs) const = 0;
+  virtual bool preempts(const sequence& /*waiting*/, const sequence& /*runs*/) const { return false; }
   // Of two running sequences, whether `a` is preempted before `b` where blocks are short. `a` runs for
   // longer.
-  virtual bool yields_before(const sequence& a, const sequence& b) const = 0;
+  virtual bool yields_before(const sequence& /*a*/, const sequence& /*b*/) const { return false; }
+
+ protected:
+  struct older {
+    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
+  };
+  // Appends the first `most` to be admitted to `ordered`, which is empty.
+  virtual void order(std::size_t most, std::vector<sequence*>& ordered) const = 0;
+
+ private:
+  std::vector<sequence*> next_;
 };
 
 // `quantum`: tokens that drr gives each tenant a round. `patience`: how many may pass a request under

@@ -46,7 +46,7 @@ inline engine_request make_request(request_id id, std::size_t prompt, request_op
           .fork_of = options.fork_of};
 }
 
-// The scheduler with its cache; every sampled token is `token`.
+// The scheduler with its cache.
 class scheduler_test : public ::testing::Test {
  protected:
   scheduler_test() { set_up({}); }

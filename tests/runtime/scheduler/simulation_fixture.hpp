@@ -1,5 +1,5 @@
-// A seeded run of the scheduler, the KV cache and a paged device as three parties that send each other
-// messages, in virtual time: arrivals, aborts, stops, deadlines, full pools, slow and failing steps at any
+// A seeded run of the scheduler, the KV cache, grammars and a paged device as four parties that send each
+// other messages, in virtual time: arrivals, aborts, stops, deadlines, full pools, slow and failing steps at any
 // moment between two messages, with steps planned ahead or not.
 #pragma once
 #include <cstdint>
