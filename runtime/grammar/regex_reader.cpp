@@ -23,8 +23,6 @@ code_point_set united(std::initializer_list<std::string_view> names,
 }
 
 const std::vector<code_point_range> ascii_word{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
-// ECMA-262: WhiteSpace and LineTerminator.
-const std::vector<code_point_range> ecma_space{{9, 13}, {0xFEFF, 0xFEFF}, {0x2028, 0x2029}};
 
 struct posix_name {
   std::string_view name;
@@ -50,9 +48,8 @@ const std::vector<posix_name>& posix_names() {
 
 }  // namespace
 
-result<regex_reader> regex_reader::make(std::string_view pattern, regex_dialect dialect,
-                                        std::size_t max_depth) {
-  regex_reader reader(dialect, max_depth);
+result<regex_reader> regex_reader::make(std::string_view pattern, std::size_t max_depth) {
+  regex_reader reader(max_depth);
   while (!pattern.empty()) {
     const auto first = first_code_point(pattern);
     if (!first) return fail(error_code::invalid_argument, "regular expression: not UTF-8");
@@ -121,16 +118,15 @@ result<std::uint32_t> regex_reader::braced_hexadecimal() {
 std::optional<code_point_set> regex_reader::perl_class(std::uint32_t c) const {
   switch (c) {
     case 'd':
-      return is_ecma() ? code_point_set{{'0', '9'}} : united({"Nd"});
+      return united({"Nd"});
     case 'D':
       return complement(*perl_class('d'));
     case 'w':
-      return is_ecma() ? code_point_set(ascii_word)
-                       : united({"L", "M", "Nd", "Nl", "Pc"}, {{0x200C, 0x200D}});
+      return united({"L", "M", "Nd", "Nl", "Pc"}, {{0x200C, 0x200D}});
     case 'W':
       return complement(*perl_class('w'));
     case 's':
-      return is_ecma() ? united({"Zs"}, ecma_space) : united({"White_Space"});
+      return united({"White_Space"});
     case 'S':
       return complement(*perl_class('s'));
     default:
@@ -168,16 +164,14 @@ result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
     case 'v':
       return '\v';
     case 'a':
-      if (!is_ecma()) return 7;
-      return c;
+      return 7;
     case '0':
       return 0;
     case 'x':
       if (take_if('{')) return braced_hexadecimal();
       return hexadecimal(2);
     case 'U':
-      if (!is_ecma()) return hexadecimal(8);
-      return c;
+      return hexadecimal(8);
     case 'u': {
       if (take_if('{')) return braced_hexadecimal();
       auto high = hexadecimal(4);
@@ -189,14 +183,11 @@ result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
       if (*low < 0xDC00 || *low > 0xDFFF) return invalid("half a character");
       return 0x10000 + ((*high - 0xD800) << 10) + (*low - 0xDC00);
     }
-    case 'c':
-      if (is_ecma() && is_letter(peek())) return take() % 32;
-      break;
     default:
       break;
   }
   if (is_digit(c)) return unsupported("a back-reference is");
-  if (is_letter(c) && !is_ecma()) {
+  if (is_letter(c)) {
     --at_;
     return invalid("an unknown escape");
   }
@@ -218,7 +209,7 @@ result<code_point_set> regex_reader::escape(bool in_class) {
 
 // "[:alpha:]" inside of a class, after its '['.
 result<std::optional<code_point_set>> regex_reader::posix_class() {
-  if (is_ecma() || peek() != ':') return std::nullopt;
+  if (peek() != ':') return std::nullopt;
   const std::size_t from = at_++;
   const bool negated = take_if('^');
   std::string name;
@@ -236,8 +227,7 @@ result<std::optional<code_point_set>> regex_reader::posix_class() {
 }
 
 result<code_point_set> regex_reader::class_item(bool case_insensitive, std::size_t depth) {
-  if (peek() == '[' && !is_ecma()) {
-    ++at_;
+  if (take_if('[')) {
     const auto posix = posix_class();
     if (!posix) return tl::unexpected(posix.error());
     if (*posix) return **posix;
@@ -262,9 +252,8 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
   };
   for (bool first = true;; first = false) {
     if (at_end()) return invalid("a class without its ']'");
-    if (peek() == ']' && (!first || is_ecma())) break;
-    if (!is_ecma() && !first && (peek() == '&' || peek() == '-' || peek() == '~') && peek(1) == peek() &&
-        peek(2) != ']') {
+    if (peek() == ']' && !first) break;
+    if (!first && (peek() == '&' || peek() == '-' || peek() == '~') && peek(1) == peek() && peek(2) != ']') {
       if (peek() == '~') return unsupported("the symmetric difference of classes is");
       operate();
       intersect = take() == '&';
@@ -274,25 +263,17 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
     const auto item = class_item(case_insensitive, depth);
     if (!item) return item;
     const bool single = item->size() == 1 && (*item)[0].first == (*item)[0].last;
-    if (peek() == '-' && peek(1) != ']' && (is_ecma() || peek(1) != '-') && peek(1) != no_more) {
-      if (!single) {
-        if (!is_ecma()) return invalid("a range from a class");
-        ranges.insert(ranges.end(), item->begin(), item->end());
-        continue;
-      }
+    if (peek() == '-' && peek(1) != ']' && peek(1) != '-' && peek(1) != no_more) {
+      if (!single) return invalid("a range from a class");
       ++at_;
       const auto last = class_item(case_insensitive, depth);
       if (!last) return last;
       if (last->size() != 1 || (*last)[0].first != (*last)[0].last) {
-        if (!is_ecma()) return invalid("a range to a class");
-        ranges.push_back({'-', '-'});
-        ranges.insert(ranges.end(), last->begin(), last->end());
-      } else if ((*last)[0].first < (*item)[0].first) {
-        return invalid("a range from greater to less");
-      } else {
-        ranges.push_back({(*item)[0].first, (*last)[0].first});
-        continue;
+        return invalid("a range to a class");
       }
+      if ((*last)[0].first < (*item)[0].first) return invalid("a range from greater to less");
+      ranges.push_back({(*item)[0].first, (*last)[0].first});
+      continue;
     }
     ranges.insert(ranges.end(), item->begin(), item->end());
   }

@@ -18,7 +18,7 @@ class regex_reader {
   static constexpr std::uint32_t no_more = ~std::uint32_t{0};
 
   // Errors: invalid_argument for what is not UTF-8.
-  static result<regex_reader> make(std::string_view pattern, regex_dialect dialect, std::size_t max_depth);
+  static result<regex_reader> make(std::string_view pattern, std::size_t max_depth);
 
   std::uint32_t peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : no_more;
@@ -29,7 +29,6 @@ class regex_reader {
   bool take_if(std::string_view text);
   std::size_t position() const { return at_; }
   void move_to(std::size_t position) { at_ = position; }
-  bool is_ecma() const { return dialect_ == regex_dialect::ecma; }
 
   tl::unexpected<error> invalid(std::string_view what) const;
   tl::unexpected<error> unsupported(std::string_view what) const;
@@ -43,8 +42,7 @@ class regex_reader {
   result<std::optional<std::uint32_t>> number();
 
  private:
-  explicit regex_reader(regex_dialect dialect, std::size_t max_depth)
-      : dialect_(dialect), max_depth_(max_depth) {}
+  explicit regex_reader(std::size_t max_depth) : max_depth_(max_depth) {}
   result<std::uint32_t> hexadecimal(std::size_t digits);
   result<std::uint32_t> braced_hexadecimal();
   result<code_point_set> property(bool negated);
@@ -55,7 +53,6 @@ class regex_reader {
 
   std::vector<std::uint32_t> text_;
   std::size_t at_ = 0;
-  regex_dialect dialect_;
   std::size_t max_depth_;
 };
 

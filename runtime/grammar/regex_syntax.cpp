@@ -36,7 +36,7 @@ class parser {
       : store_(store), reader_(std::move(reader)), options_(options), max_depth_(max_depth) {}
 
   result<regex_id> parse() {
-    any_ = store_.star(spelled(all_code_points()));
+    any_ = store_.star(store_.code_points(all_code_points()));
     flags f{options_.case_insensitive, options_.dot_matches_new_line};
     const auto whole = alternatives(f, 0);
     if (!whole) return tl::unexpected(whole.error());
@@ -53,9 +53,6 @@ class parser {
 
  private:
   regex_id nothing() const { return store_.nothing(); }
-  regex_id spelled(const code_point_set& set) {
-    return options_.spell ? options_.spell(store_, set) : store_.code_points(set);
-  }
   placed plain(regex_id r) const {
     placed p;
     p.parts = {{{r, nothing()}, {nothing(), nothing()}}};
@@ -171,10 +168,10 @@ class parser {
       case '[': {
         const auto set = reader_.char_class(f.case_insensitive);
         if (!set) return tl::unexpected(set.error());
-        return branch_item{plain(spelled(*set))};
+        return branch_item{plain(store_.code_points(*set))};
       }
       case '.':
-        return branch_item{plain(spelled(any_character(f)))};
+        return branch_item{plain(store_.code_points(any_character(f)))};
       case '^':
         return branch_item{place(true, false)};
       case '$':
@@ -192,12 +189,11 @@ class parser {
 
   code_point_set any_character(const flags& f) const {
     if (f.dot_matches_new_line) return all_code_points();
-    if (reader_.is_ecma()) return complement({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}});
     return complement({{'\n', '\n'}});
   }
 
   regex_id one_of(const code_point_set& set, const flags& f) {
-    return spelled(f.case_insensitive ? with_both_cases(set) : set);
+    return store_.code_points(f.case_insensitive ? with_both_cases(set) : set);
   }
 
   result<branch_item> escaped(const flags& f) {
@@ -205,7 +201,6 @@ class parser {
       case 'A':
       case 'z':
       case 'Z':
-        if (reader_.is_ecma()) break;
         return branch_item{reader_.take() == 'A' ? place(true, false) : place(false, true)};
       case 'b':
       case 'B':
@@ -307,7 +302,7 @@ class parser {
     if (reader_.take_if(',')) {
       const auto max = reader_.number();
       if (!max) return tl::unexpected(max.error());
-      if (*min || (*max && !reader_.is_ecma())) found = count{min->value_or(0), max->value_or(unbounded)};
+      if (*min || *max) found = count{min->value_or(0), max->value_or(unbounded)};
     } else if (*min) {
       found = count{**min, **min};
     }
@@ -363,7 +358,7 @@ result<regex_id> parse_regex(regex_store& store, std::string_view pattern, const
                              const grammar_limits& limits) {
   if (pattern.size() > limits.max_source_bytes)
     return tl::unexpected(exceeded("bytes in a pattern", limits.max_source_bytes, "max_source_bytes"));
-  auto reader = regex_reader::make(pattern, options.dialect, limits.max_depth);
+  auto reader = regex_reader::make(pattern, limits.max_depth);
   if (!reader) return tl::unexpected(reader.error());
   return parser(store, std::move(*reader), options, limits.max_depth).parse();
 }
