@@ -1,4 +1,4 @@
-// troupe: one program, one subcommand per file.
+// troupe: one program, many subcommands.
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
@@ -21,7 +21,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app("Serves large language models as a company of actors.", "troupe");
   app.set_version_flag("--version", std::string("troupe ") + TROUPE_VERSION);
   app.require_subcommand(0, 1);
-  app.footer(footer);
+  app.failure_message(troupe::cli::failure_text);
   troupe::cli::command_body chosen;
   troupe::cli::add_serve(app, chosen);
   troupe::cli::add_run(app, chosen);
@@ -32,6 +32,7 @@ int parse_and_run(int argc, char** argv) {
   troupe::cli::add_buckets(app, chosen);
   troupe::cli::add_grammar(app, chosen);
   troupe::cli::add_config(app, chosen);
+  app.footer(footer);  // not before, or each subcommand without examples would show these
   try {
     app.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {

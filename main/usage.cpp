@@ -31,15 +31,29 @@ std::vector<std::string_view> subcommands_of(const CLI::App& command) {
   return names;
 }
 
+struct named_command {
+  const CLI::App* app = nullptr;
+  std::string path = {};  // "troupe bench offline"
+};
+
+named_command chosen_command(const CLI::App& app) {
+  named_command chosen{&app, app.get_name()};
+  while (!chosen.app->get_subcommands().empty()) {
+    chosen.app = chosen.app->get_subcommands().front();
+    chosen.path += " " + chosen.app->get_name();
+  }
+  return chosen;
+}
+
 }  // namespace
 
+std::string failure_text(const CLI::App* app, const CLI::Error& failure) {
+  const auto [command, path] = chosen_command(*app);
+  return path + ": " + failure.what() + "; see " + path + " --help\n";
+}
+
 void complain_of_extras(const CLI::App& app) {
-  const CLI::App* command = &app;
-  std::string path = app.get_name();
-  while (!command->get_subcommands().empty()) {
-    command = command->get_subcommands().front();
-    path += " " + command->get_name();
-  }
+  const auto [command, path] = chosen_command(app);
   const std::vector<std::string> extras = app.remaining(true);
   const auto flag = std::find_if(extras.begin(), extras.end(), is_flag);
   std::string what;

@@ -88,10 +88,19 @@ def test_wrong_usage_ends_with_2_and_points_to_the_help(arguments):
     (["--versoin"], "troupe: unknown option '--versoin'; did you mean '--version'?"),
     (["serve", "now"], "troupe serve: unexpected argument 'now'; see troupe serve --help"),
     (["serve", "--zzzzzz"], "troupe serve: unknown option '--zzzzzz'; see troupe serve --help"),
-    (["serve", "---"], "troupe serve: unexpected argument '---'; see troupe serve --help")])
+    (["serve", "---"], "troupe serve: unexpected argument '---'; see troupe serve --help"),
+    (["run"], "troupe run: prompt is required; see troupe run --help"),
+    (["bench", "offline", "--batch", "0"],
+     "troupe bench offline: --batch: Value 0 not in range 1 to 4096; see troupe bench offline --help")])
 def test_a_misspelt_word_is_named_with_what_may_have_been_meant(arguments, message):
     done = troupe(*arguments)
     assert (done.returncode, done.stderr, done.stdout) == (2, message + "\n", "")
+
+
+def test_the_help_of_a_group_of_subcommands_shows_no_examples_of_others():
+    assert "Examples" in troupe("--help").stdout
+    for group in ["bench", "grammar"]:
+        assert "troupe serve" not in troupe(group, "--help").stdout
 
 
 # ---- configuration ----
