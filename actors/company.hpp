@@ -63,7 +63,7 @@ using progress_callback = std::function<void(const warm_up_progress&)>;
 class company {
  public:
   // Loads and starts. Warming up goes on behind; the gateways may open meanwhile (they report not ready).
-  // Errors: those of load_engine, invalid_argument.
+  // Errors: those of load_engine; invalid_argument; internal where the supervisor ends at once.
   static result<std::unique_ptr<company>> start(company_options options);
   ~company();  // stop()
   company(const company&) = delete;
@@ -75,7 +75,8 @@ class company {
   // wait_ready() returns at once; the grace of a drain is over. Any thread.
   void interrupt();
 
-  // Opens a gateway; gives the port it listens on. Errors: those of the listening socket.
+  // Opens a gateway; gives the port it listens on. Errors: those of the listening socket; unavailable after
+  // stop().
   result<std::uint16_t> serve_http(const net::http_options& options);
   result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 

@@ -1,7 +1,7 @@
 // Every message of the company. A message is a small named struct; what is large travels beside it as
 // shared_ptr<const T>, by pointer and never serialised, since one company lives in one process.
 //
-// This file and interfaces.hpp hold everything that depends on the version of CAF (here 0.17).
+// How CAF (here 0.17) wants messages and interfaces declared stands here and in interfaces.hpp.
 #pragma once
 #include <caf/all.hpp>
 #include <cstdint>

@@ -51,8 +51,7 @@ class scheduler_state {
 
   void open_grammar(const engine_request& request);
   void on_grammar_opened(request_id id, const error* refusal);
-  // Tells structured_output of the ended requests that had a grammar.
-  // Of those that had one, and have ended.
+  // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
   void plan();
   void reserve(step_demand_ptr demand);

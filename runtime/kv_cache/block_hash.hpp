@@ -1,6 +1,6 @@
 // The name of a full block's content: a chain of SHA-256 over everything that its K and V depend on. Equal
 // names mean equal content, so that no tokens are compared, and no client can make its prompt look like
-// another's. (Document 004; vLLM's hash_block_tokens.)
+// another's. (vLLM's hash_block_tokens.)
 #pragma once
 #include <array>
 #include <cstdint>

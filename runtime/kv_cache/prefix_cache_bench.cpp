@@ -1,4 +1,4 @@
-// The hash chain (block_hash.hpp, block_pool.hpp) against the radix tree of SGLang (document 003: one node
+// The hash chain (block_hash.hpp, block_pool.hpp) against the radix tree of SGLang (one node
 // per run of blocks that no prompt divides, the least recently used leaf evicted first). Both at 16 tokens a
 // block, over the same prompts. Figures: docs/engine.md.
 #include <benchmark/benchmark.h>

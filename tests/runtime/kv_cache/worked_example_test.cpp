@@ -1,4 +1,4 @@
-// The examples of document 004 (anatomy of an inference engine), through the whole engine.
+// A worked example of three prompts in blocks of 4, and other small cases, through the whole engine.
 #include <gtest/gtest.h>
 
 #include <map>
