@@ -128,7 +128,7 @@ class lark_parser {
   result<void> define_common(const std::string& name, const std::string& alias) {
     for (const auto& [known, pattern] : common) {
       if (known != name) continue;
-      const auto r = parse_regex(rules_.regex(), pattern, {}, limits_);
+      const auto r = parse_regex(rules_.regex(), pattern, {.steps = &steps_}, limits_);
       if (!r) return tl::unexpected(r.error());
       return rules_.define(alias, rules_.terminal(*r), reader_.line(), true);
     }
@@ -235,7 +235,7 @@ class lark_parser {
       if (reader_.peek() == '\\') text += reader_.take();
       text += reader_.take();
     }
-    regex_options options;
+    regex_options options{.steps = &steps_};
     for (const char flag : reader_.name("")) {
       if (flag == 'i') options.case_insensitive = true;
       if (flag == 's') options.dot_matches_new_line = true;
@@ -284,6 +284,7 @@ class lark_parser {
   }
 
   const grammar_limits& limits_;
+  step_budget steps_{limits_.max_compile_steps};  // of its expressions
   ebnf_reader reader_;
   ebnf_rules rules_;
 };

@@ -1,6 +1,7 @@
 #include "runtime/grammar/regex_reader.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "runtime/utf8.hpp"
 
@@ -9,6 +10,8 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::uint32_t most_repeats = 1'000'000'000;
+// To find a range of a class, and to go through all letters that have another case.
+constexpr std::uint64_t steps_per_range = 4, steps_per_case_search = 4096, steps_per_letter_search = 512;
 
 bool is_digit(std::uint32_t c) { return c >= '0' && c <= '9'; }
 bool is_letter(std::uint32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -48,8 +51,9 @@ const std::vector<posix_name>& posix_names() {
 
 }  // namespace
 
-result<regex_reader> regex_reader::make(std::string_view pattern, std::size_t max_depth) {
-  regex_reader reader(max_depth);
+result<regex_reader> regex_reader::make(std::string_view pattern, const regex_options& options,
+                                        const grammar_limits& limits) {
+  regex_reader reader(options, limits);
   while (!pattern.empty()) {
     const auto first = first_code_point(pattern);
     if (!first) return fail(error_code::invalid_argument, "regular expression: not UTF-8");
@@ -150,6 +154,30 @@ result<code_point_set> regex_reader::property(bool negated) {
   return negated ? complement(*set) : *set;
 }
 
+result<code_point_set> regex_reader::named_class(std::uint32_t c) {
+  const auto known = perl_class(c);
+  auto set = known ? *known : property(c == 'P');
+  if (!set) return set;
+  if (auto counted = spend(steps_per_range * set->size()); !counted) return tl::unexpected(counted.error());
+  return set;
+}
+
+result<code_point_set> regex_reader::both_cases(const code_point_set& set) {
+  const bool is_letter_alone = set.size() == 1 && set[0].first == set[0].last;
+  if (is_letter_alone)
+    if (const auto known = cases_.find(set[0].first); known != cases_.end()) return known->second;
+  const std::uint64_t steps = is_letter_alone ? steps_per_letter_search : steps_per_case_search;
+  if (auto counted = spend(steps); !counted) return tl::unexpected(counted.error());
+  code_point_set both = with_both_cases(set);
+  if (is_letter_alone) cases_.emplace(set[0].first, both);
+  return both;
+}
+
+result<void> regex_reader::spend(std::uint64_t steps) {
+  if ((shared_ != nullptr ? *shared_ : own_).spend(steps)) return {};
+  return tl::unexpected(exceeded("steps to compile", limits_.max_compile_steps, "max_compile_steps"));
+}
+
 // After the backslash and this character: escapes that stand for one code point.
 result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
   switch (c) {
@@ -197,8 +225,8 @@ result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
 result<code_point_set> regex_reader::escape(bool in_class) {
   if (at_end()) return invalid("a backslash at the end");
   const std::uint32_t c = take();
-  if (const auto set = perl_class(c)) return *set;
-  if (c == 'p' || c == 'P') return property(c == 'P');
+  if (std::u32string_view(U"dDwWsSpP").find(static_cast<char32_t>(c)) != std::u32string_view::npos)
+    return named_class(c);
   if (c == 'b' && in_class) return code_point_set{{8, 8}};
   if (c == 'k' && peek() == '<') return unsupported("a back-reference is");
   const auto point = escaped_code_point(c);
@@ -239,23 +267,30 @@ result<code_point_set> regex_reader::class_item(bool case_insensitive, std::size
 }
 
 result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size_t depth) {
-  if (depth > max_depth_) return tl::unexpected(exceeded("levels of classes", max_depth_, "max_depth"));
+  if (depth > limits_.max_depth)
+    return tl::unexpected(exceeded("levels of classes", limits_.max_depth, "max_depth"));
   const bool negated = take_if('^');
   std::vector<code_point_range> ranges;
   std::optional<code_point_set> left;  // of a set operation
   bool intersect = false;
-  const auto operate = [&] {
+  const auto operate = [&]() -> result<void> {
+    if (auto counted = spend(steps_per_range * ranges.size()); !counted) return counted;
     code_point_set set = normalized(std::exchange(ranges, {}));
-    if (case_insensitive) set = with_both_cases(set);
+    if (case_insensitive) {
+      auto both = both_cases(set);
+      if (!both) return tl::unexpected(both.error());
+      set = std::move(*both);
+    }
     if (left) set = intersection(*left, intersect ? set : complement(set));
     left = std::move(set);
+    return {};
   };
   for (bool first = true;; first = false) {
     if (at_end()) return invalid("a class without its ']'");
     if (peek() == ']' && !first) break;
     if (!first && (peek() == '&' || peek() == '-' || peek() == '~') && peek(1) == peek() && peek(2) != ']') {
       if (peek() == '~') return unsupported("the symmetric difference of classes is");
-      operate();
+      if (auto done = operate(); !done) return tl::unexpected(done.error());
       intersect = take() == '&';
       ++at_;
       continue;
@@ -278,7 +313,7 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
     ranges.insert(ranges.end(), item->begin(), item->end());
   }
   ++at_;
-  operate();
+  if (auto done = operate(); !done) return tl::unexpected(done.error());
   return negated ? complement(*left) : *left;
 }
 

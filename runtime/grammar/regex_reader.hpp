@@ -4,10 +4,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
 #include "runtime/grammar/code_points.hpp"
+#include "runtime/grammar/limits.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/result.hpp"
 
@@ -18,7 +20,8 @@ class regex_reader {
   static constexpr std::uint32_t no_more = ~std::uint32_t{0};
 
   // Errors: invalid_argument for what is not UTF-8.
-  static result<regex_reader> make(std::string_view pattern, std::size_t max_depth);
+  static result<regex_reader> make(std::string_view pattern, const regex_options& options,
+                                   const grammar_limits& limits);
 
   std::uint32_t peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : no_more;
@@ -38,13 +41,20 @@ class regex_reader {
   result<code_point_set> escape(bool in_class);
   // A class after its '['.
   result<code_point_set> char_class(bool case_insensitive, std::size_t depth = 0);
+  // The set with both cases of each letter.
+  result<code_point_set> both_cases(const code_point_set& set);
+  // A class of Unicode has hundreds of ranges: what is done with them is counted. Errors: too_large past
+  // limits.max_compile_steps.
+  result<void> spend(std::uint64_t steps);
   // A decimal number; nothing where there is none. Errors: too_large past a billion.
   result<std::optional<std::uint32_t>> number();
 
  private:
-  explicit regex_reader(std::size_t max_depth) : max_depth_(max_depth) {}
+  regex_reader(const regex_options& options, const grammar_limits& limits)
+      : limits_(limits), shared_(options.steps), own_(limits.max_compile_steps) {}
   result<std::uint32_t> hexadecimal(std::size_t digits);
   result<std::uint32_t> braced_hexadecimal();
+  result<code_point_set> named_class(std::uint32_t c);
   result<code_point_set> property(bool negated);
   result<std::uint32_t> escaped_code_point(std::uint32_t c);
   std::optional<code_point_set> perl_class(std::uint32_t c) const;
@@ -53,7 +63,10 @@ class regex_reader {
 
   std::vector<std::uint32_t> text_;
   std::size_t at_ = 0;
-  std::size_t max_depth_;
+  grammar_limits limits_;
+  step_budget* shared_;
+  step_budget own_;                                          // without a shared one
+  std::unordered_map<std::uint32_t, code_point_set> cases_;  // of single letters
 };
 
 }  // namespace troupe::grammar

@@ -1,6 +1,9 @@
 #include "runtime/grammar/regex_syntax.hpp"
 
 #include <array>
+#include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,8 @@ struct flags {
   bool case_insensitive = false, dot_matches_new_line = false;
 };
 
+constexpr std::uint64_t steps_per_spelled_range = 12;
+
 class parser {
  public:
   parser(regex_store& store, regex_reader reader, const regex_options& options, std::size_t max_depth)
@@ -41,7 +46,7 @@ class parser {
     const auto whole = alternatives(f, 0);
     if (!whole) return tl::unexpected(whole.error());
     if (!reader_.at_end()) return reader_.invalid("a ')' without its '('");
-    if (store_.failure()) return tl::unexpected(*store_.failure());
+    if (failed()) return tl::unexpected(*failed());
     const auto& p = whole->parts;
     const regex_id around = options_.anchored ? store_.empty() : any_;
     const regex_id found =
@@ -53,6 +58,21 @@ class parser {
 
  private:
   regex_id nothing() const { return store_.nothing(); }
+  const std::optional<error>& failed() const { return too_much_ ? too_much_ : store_.failure(); }
+
+  // Equal sets are spelled once: a class of letters has hundreds of ranges.
+  regex_id spelled(const code_point_set& set) {
+    std::u32string key;
+    for (const auto& [first, last] : set) key.append({char32_t{first}, char32_t{last}});
+    if (const auto known = spelled_.find(key); known != spelled_.end()) return known->second;
+    if (auto counted = reader_.spend(steps_per_spelled_range * set.size()); !counted) {
+      too_much_ = std::move(counted.error());
+      return nothing();
+    }
+    const regex_id r = store_.code_points(set);
+    spelled_.emplace(std::move(key), r);
+    return r;
+  }
   placed plain(regex_id r) const {
     placed p;
     p.parts = {{{r, nothing()}, {nothing(), nothing()}}};
@@ -114,7 +134,7 @@ class parser {
       auto counted = quantified(*item);
       if (!counted) return tl::unexpected(counted.error());
       items.push_back(*item);
-      if (store_.failure()) return tl::unexpected(*store_.failure());
+      if (failed()) return tl::unexpected(*failed());
     }
     return chained(items);
   }
@@ -168,10 +188,10 @@ class parser {
       case '[': {
         const auto set = reader_.char_class(f.case_insensitive);
         if (!set) return tl::unexpected(set.error());
-        return branch_item{plain(store_.code_points(*set))};
+        return branch_item{plain(spelled(*set))};
       }
       case '.':
-        return branch_item{plain(store_.code_points(any_character(f)))};
+        return branch_item{plain(spelled(any_character(f)))};
       case '^':
         return branch_item{place(true, false)};
       case '$':
@@ -183,7 +203,7 @@ class parser {
       case '?':
         return reader_.invalid("a repeat of nothing");
       default:
-        return branch_item{plain(one_of({{c, c}}, f))};
+        return one_of({{c, c}}, f);
     }
   }
 
@@ -192,8 +212,11 @@ class parser {
     return complement({{'\n', '\n'}});
   }
 
-  regex_id one_of(const code_point_set& set, const flags& f) {
-    return store_.code_points(f.case_insensitive ? with_both_cases(set) : set);
+  result<branch_item> one_of(const code_point_set& set, const flags& f) {
+    if (!f.case_insensitive) return branch_item{plain(spelled(set))};
+    const auto both = reader_.both_cases(set);
+    if (!both) return tl::unexpected(both.error());
+    return branch_item{plain(spelled(*both))};
   }
 
   result<branch_item> escaped(const flags& f) {
@@ -210,7 +233,7 @@ class parser {
     }
     const auto set = reader_.escape(false);
     if (!set) return tl::unexpected(set.error());
-    return branch_item{plain(one_of(*set, f))};
+    return one_of(*set, f);
   }
 
   result<branch_item> group(flags& f, std::size_t depth) {
@@ -350,6 +373,8 @@ class parser {
   const regex_options& options_;
   std::size_t max_depth_;
   regex_id any_{};
+  std::unordered_map<std::u32string, regex_id> spelled_;
+  std::optional<error> too_much_;  // of what spelled() was to do
 };
 
 }  // namespace
@@ -358,7 +383,7 @@ result<regex_id> parse_regex(regex_store& store, std::string_view pattern, const
                              const grammar_limits& limits) {
   if (pattern.size() > limits.max_source_bytes)
     return tl::unexpected(exceeded("bytes in a pattern", limits.max_source_bytes, "max_source_bytes"));
-  auto reader = regex_reader::make(pattern, limits.max_depth);
+  auto reader = regex_reader::make(pattern, options, limits);
   if (!reader) return tl::unexpected(reader.error());
   return parser(store, std::move(*reader), options, limits.max_depth).parse();
 }

@@ -14,11 +14,13 @@ struct regex_options {
   bool anchored = true;           // the whole text; false: somewhere in it
   bool case_insensitive = false;  // (?i) from the start
   bool dot_matches_new_line = false;
+  // That all expressions of one grammar share; null: limits.max_compile_steps for this one.
+  step_budget* steps = nullptr;
 };
 
 // `^`, `\A`, `$`, `\z` hold where the text begins and ends, in any branch; elsewhere they match nothing.
 // (?=...) and (?!...) are taken outside of groups. Errors: invalid_argument with the offset; unsupported,
-// naming the construct; too_large.
+// naming the construct; too_large. Sets of characters are counted in steps, by their ranges.
 result<regex_id> parse_regex(regex_store& store, std::string_view pattern, const regex_options& options,
                              const grammar_limits& limits);
 

@@ -131,7 +131,7 @@ class reader {
     const auto text = content.find(name);
     if (text == content.end() || !text->is_string()) return wrong(at + "/" + name, "not a string");
     if (type == "const_string") return builder_.literal(text->get<std::string>(), true);
-    const auto expression = parse_regex(builder_.regex(), text->get<std::string>(), {}, builder_.limits());
+    const auto expression = parse_regex(builder_.regex(), text->get<std::string>(), {}, limits_);
     if (!expression) return tl::unexpected(expression.error());
     return builder_.lexeme(*expression, true);
   }

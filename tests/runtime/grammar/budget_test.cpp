@@ -2,6 +2,11 @@
 // more.
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/regex_grammar.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
@@ -80,6 +85,40 @@ TEST(grammar_budget, a_search_for_a_text_is_counted) {
   const auto grammar = compile(std::move(builder), byte_token_trie());
   ASSERT_FALSE(grammar.has_value());
   EXPECT_EQ(grammar.error().param, "max_compile_steps");
+}
+
+TEST(grammar_budget, the_ranges_of_a_class_are_counted_wherever_it_stands) {
+  grammar_limits few;
+  few.max_compile_steps = 200'000;
+  const auto times = [](int count, const std::string& text) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += text;
+    return all;
+  };
+  const auto each = [](int count, const std::string& before, const std::string& after) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += before + std::to_string(i) + after;
+    return all;
+  };
+  using enum grammar_kind;
+  const std::vector<std::pair<grammar_kind, std::string>> hostile{
+      {regex, times(2000, "\\p{L}")},
+      {regex, "[" + times(2000, "\\p{L}") + "]"},
+      {regex, each(2000, "[\\w", "]")},
+      {regex, "(?i)" + each(2000, "[ab", "]")},
+      {grammar, "start: " + each(2000, "/\\p{L}", "/ | ") + "\"z\""},
+      {structural_tag,
+       R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[)" +
+           each(99, R"({"begin":"<)", R"(","content":{"type":"regex","pattern":"\\p{L}\\w"},"end":">"},)") +
+           R"({"begin":"<","content":{"type":"regex","pattern":"a"},"end":">"}]}})"}};
+  for (const auto& [kind, text] : hostile) {
+    const auto refused = compile({.kind = kind, .text = text}, byte_token_trie(), few);
+    EXPECT_TRUE(ran_out_of_steps(refused)) << text.substr(0, 40);
+  }
+  const auto usual =
+      compile({.kind = regex, .text = "(?i)(\\w+ \\w+ \\d\\p{Lu}[\\w.]){9}the quick brown fox"},
+              byte_token_trie(), few);
+  EXPECT_TRUE(usual.has_value()) << "equal sets cost nothing more";
 }
 
 TEST(grammar_budget, a_mask_and_a_token_past_their_steps_are_errors_and_change_nothing) {
