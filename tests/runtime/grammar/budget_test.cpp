@@ -107,6 +107,8 @@ TEST(grammar_budget, the_ranges_of_a_class_are_counted_wherever_it_stands) {
       {regex, each(2000, "[\\w", "]")},
       {regex, "(?i)" + each(2000, "[ab", "]")},
       {grammar, "start: " + each(2000, "/\\p{L}", "/ | ") + "\"z\""},
+      {json_schema,
+       R"({"properties":{)" + each(99, R"("p)", R"(":{"pattern":"\\p{L}\\p{N}"},)") + R"("z":{}}})"},
       {structural_tag,
        R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<"],"tags":[)" +
            each(99, R"({"begin":"<)", R"(","content":{"type":"regex","pattern":"\\p{L}\\w"},"end":">"},)") +
