@@ -6,7 +6,7 @@
 #include <exception>
 #include <utility>
 
-#include "actors/thread_priority.hpp"
+#include "actors/net/thread_priority.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
 namespace troupe {

@@ -33,8 +33,7 @@ asio::awaitable<bool> http_connection::answer_post(resource target, result<opena
 
 asio::awaitable<bool> http_connection::generate(resource target, openai::json& body) {
   const model_card model = shared_->port.model();
-  auto parsed = parse_ready(target, body, model);
-  body = nullptr;
+  auto parsed = co_await parse_ready(target, body, model);
   if (!parsed) {
     const http_response refusal = error_response(parsed.error());
     co_return co_await respond(refusal);
@@ -51,19 +50,26 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
   co_return co_await answer_whole(request, plan);
 }
 
-result<openai::parsed_request> http_connection::parse_ready(resource target, const openai::json& body,
-                                                            const model_card& model) {
+asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(resource target,
+                                                                             openai::json& body,
+                                                                             const model_card& model) {
+  result<openai::parsed_request> parsed;
   const engine_status status = shared_->port.status();
   if (!status.live || !status.ready) {
-    return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
+    parsed = fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
+    co_return parsed;
   }
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
-  auto parsed =
-      target == resource::chat ? openai::parse_chat(body, context) : openai::parse_completion(body, context);
+  const std::function<void()> parse = [&] {
+    parsed = target == resource::chat ? openai::parse_chat(body, context)
+                                      : openai::parse_completion(body, context);
+    body = nullptr;
+  };
+  co_await on_body(parse);
   // A proxy in front knows its tenants better than they themselves.
   if (parsed && !request_.tenant.empty()) parsed->generation.user = request_.tenant;
-  return parsed;
+  co_return parsed;
 }
 
 result<std::string> http_connection::name_request(const openai::parsed_request& parsed) {

@@ -132,13 +132,27 @@ asio::awaitable<bool> http_connection::serve_request() {
     co_return co_await describe_request(name);
   }
   if (takes_body(found->target)) {
-    auto document = openai::read_json(parser.get().body());
-    std::string().swap(parser.get().body());
+    std::string& text = parser.get().body();
+    large_body_ = text.size() >= background_worker::large_text;
+    result<openai::json> document;
+    const std::function<void()> read = [&document, &text] {
+      document = openai::read_json(text);
+      std::string().swap(text);
+    };
+    co_await on_body(read);
     held.release();
     co_return co_await answer_post(found->target, document);
   }
   const http_response response = answer_get(*found, shared_->port, shared_->options.version);
   co_return co_await respond(response);
+}
+
+asio::awaitable<void> http_connection::on_body(const std::function<void()>& work) {
+  if (!large_body_) {
+    work();
+    co_return;
+  }
+  co_await shared_->background.run(context_, work);
 }
 
 asio::awaitable<bool> http_connection::wait_for_request() {

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "actors/net/async_event.hpp"
+#include "actors/net/background_worker.hpp"
 #include "actors/net/byte_budget.hpp"
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
@@ -35,6 +36,7 @@ struct http_shared {
   const http_options options;
   engine_port& port;
   byte_budget bodies;
+  background_worker background;  // for large bodies
   request_directory requests;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
 };
@@ -94,8 +96,11 @@ class http_connection final : public connection, public std::enable_shared_from_
 
   template <class Item>
   std::shared_ptr<mailbox<Item>> open_mailbox(std::size_t max_bytes);
-  result<openai::parsed_request> parse_ready(resource target, const openai::json& body,
-                                             const model_card& model);
+  // Empties `body`. Errors: unavailable where the engine is not ready; those of the parser.
+  asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, openai::json& body,
+                                                              const model_card& model);
+  // Does `work` on the body: now, or in the background where the body is large.
+  asio::awaitable<void> on_body(const std::function<void()>& work);
   // "chatcmpl-" and the client's name for the request, or one that is drawn.
   result<std::string> name_request(const openai::parsed_request& parsed);
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,
@@ -109,7 +114,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   async_event wake_;
   asio::cancellation_signal stop_watch_;
   request_line request_;
-  bool logged_ = false;  // the request has a line of its own in the log
+  bool logged_ = false;      // the request has a line of its own in the log
+  bool large_body_ = false;  // of the request
   bool watching_ = false;
   bool want_watch_ = false;
   bool input_ended_ = false;    // the client sends nothing more

@@ -1,6 +1,7 @@
 // What tcp_session does with the frames of its client, and with the events for it.
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -11,12 +12,13 @@
 
 namespace troupe::net {
 
-std::optional<error> tcp_session::handle(const wire::frame_header& header, std::string payload) {
+asio::awaitable<std::optional<error>> tcp_session::handle(const wire::frame_header& header,
+                                                          const std::string& payload) {
   switch (static_cast<wire::frame_type>(header.type)) {
     case wire::frame_type::hello:
-      return greet(payload);
+      co_return greet(payload);
     case wire::frame_type::generate:
-      start_stream(header.request, std::move(payload));
+      co_await start_stream(header.request, payload);
       break;
     case wire::frame_type::cancel:
       cancel_stream(header.request);
@@ -25,7 +27,7 @@ std::optional<error> tcp_session::handle(const wire::frame_header& header, std::
       queue(wire::frame_type::pong, 0, payload);
       break;
   }
-  return std::nullopt;
+  co_return std::nullopt;
 }
 
 std::optional<error> tcp_session::greet(const std::string& payload) {
@@ -40,21 +42,26 @@ std::optional<error> tcp_session::greet(const std::string& payload) {
   return std::nullopt;
 }
 
-void tcp_session::start_stream(std::uint64_t request, std::string payload) {
-  auto opened = open_stream(request, std::move(payload));
-  if (opened) {
-    streams_.emplace(request, std::move(*opened));
-  } else {
-    log_refusal(log_name(request), refusal_text(opened.error()));
-    queue(wire::frame_type::error, request, wire::error_payload(opened.error()));
+asio::awaitable<void> tcp_session::start_stream(std::uint64_t request, const std::string& payload) {
+  result<void> free = check_stream(request);
+  if (free) {
+    auto parsed = co_await parse(payload);
+    if (!parsed) {
+      free = tl::unexpected<error>(parsed.error());
+    } else if (free = check_stream(request); free) {  // again: that may have taken a while
+      streams_.emplace(request, open_stream(request, std::move(*parsed)));
+    }
   }
+  if (free) co_return;
+  log_refusal(log_name(request), refusal_text(free.error()));
+  queue(wire::frame_type::error, request, wire::error_payload(free.error()));
 }
 
 std::string tcp_session::log_name(std::uint64_t request) const {
   return fmt::format("tcp-{}/{}", number_, request);
 }
 
-result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std::string payload) {
+result<void> tcp_session::check_stream(std::uint64_t request) const {
   if (streams_.contains(request)) {
     return fail(error_code::invalid_argument, fmt::format("request {} is still running", request));
   }
@@ -65,19 +72,35 @@ result<tcp_session::stream> tcp_session::open_stream(std::uint64_t request, std:
   if (!status.live || !status.ready || finishing_) {
     return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
   }
-  const auto document = openai::read_json(payload);
-  if (!document) return tl::unexpected<error>(document.error());
+  return {};
+}
+
+asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::string& payload) {
   const model_card model = shared_->port.model();
-  auto parsed = openai::parse_generation(
-      *document, {model.id, model.vocab_size, shared_->options.max_logprobs, shared_->random()});
-  if (!parsed) return tl::unexpected<error>(parsed.error());
-  if (parsed->generation.n != 1)
-    return fail(error_code::unsupported, "one answer per number: n other than 1 is served over HTTP only",
-                "n");
-  const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
-  auto generation = std::make_shared<const generation_request>(std::move(parsed->generation));
-  return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed->answer,
-                with_logprobs, std::make_unique<request_log>(log_name(request), model.id, 1)};
+  const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
+                                        shared_->random()};
+  result<openai::parsed_request> parsed;
+  const std::function<void()> read = [&] {
+    const auto document = openai::read_json(payload);
+    parsed =
+        document ? openai::parse_generation(*document, context) : tl::unexpected<error>(document.error());
+  };
+  if (payload.size() < background_worker::large_text) {
+    read();
+  } else {
+    co_await shared_->background.run(context_, read);
+  }
+  if (parsed && parsed->generation.n != 1)
+    parsed =
+        fail(error_code::unsupported, "one answer per number: n other than 1 is served over HTTP only", "n");
+  co_return parsed;
+}
+
+tcp_session::stream tcp_session::open_stream(std::uint64_t request, openai::parsed_request parsed) {
+  const bool with_logprobs = parsed.generation.sampling.logprobs.has_value();
+  auto generation = std::make_shared<const generation_request>(std::move(parsed.generation));
+  return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed.answer,
+                with_logprobs, std::make_unique<request_log>(log_name(request), shared_->port.model().id, 1)};
 }
 
 void tcp_session::cancel_stream(std::uint64_t request) {

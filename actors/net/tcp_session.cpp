@@ -83,7 +83,8 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     byte_budget::share held(shared_->frames);
     fault = co_await read_payload(payload, header.length, held);
     if (fault || payload.size() < header.length) co_return fault;
-    fault = handle(header, std::move(payload));
+    read_deadline_.disarm();
+    fault = co_await handle(header, payload);
     if (fault) co_return fault;
   }
 }

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "actors/net/async_event.hpp"
+#include "actors/net/background_worker.hpp"
 #include "actors/net/byte_budget.hpp"
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
@@ -33,6 +34,7 @@ struct tcp_shared {
   const tcp_options options;
   engine_port& port;
   byte_budget frames;
+  background_worker background;  // for large frames
   const openai::token_namer name;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
   std::uint64_t sessions = 0;                      // greeted so far
@@ -60,12 +62,15 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<std::optional<error>> read_payload(std::string& payload, std::size_t size,
                                                      byte_budget::share& held);
   std::optional<error> check_header(const wire::frame_header& header) const;
-  std::optional<error> handle(const wire::frame_header& header, std::string payload);
+  asio::awaitable<std::optional<error>> handle(const wire::frame_header& header, const std::string& payload);
 
   std::optional<error> greet(const std::string& payload);
   std::string log_name(std::uint64_t request) const;  // "tcp-3/7": request 7 of the third session
-  void start_stream(std::uint64_t request, std::string payload);
-  result<stream> open_stream(std::uint64_t request, std::string payload);
+  asio::awaitable<void> start_stream(std::uint64_t request, const std::string& payload);
+  // Whether another request of this number can be taken now.
+  result<void> check_stream(std::uint64_t request) const;
+  asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload);
+  stream open_stream(std::uint64_t request, openai::parsed_request parsed);
   void cancel_stream(std::uint64_t request);
   void write_event(const tagged_event& entry);
 

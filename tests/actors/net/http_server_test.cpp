@@ -675,6 +675,18 @@ TEST(http_server, an_idle_connection_is_closed_in_time) {
   EXPECT_TRUE(client.at_end());
 }
 
+TEST_F(http_server_by_hand, a_large_body_is_read_like_a_small_one) {
+  const std::string text(100'000, 'a');
+  client.send(post_text("/v1/completions", R"({"max_tokens":1,"prompt":")" + text + "\"}"));
+  const request_id id = engine.wait_for_request(1);
+  EXPECT_EQ(std::get<text_prompt>(engine.request_of(id)->prompt).text, text);
+  engine.emit(id, last_piece(finish_reason::stop, "short"));
+  EXPECT_EQ(json::parse(client.read_answer().body)["choices"][0]["text"], "short");
+  EXPECT_EQ(client.post("/v1/completions", R"({"prompt":")" + text).status, 400);  // not JSON
+  EXPECT_EQ(client.post("/v1/completions", R"({"prompt":1,"user":")" + text + "\"}").status, 400);
+  EXPECT_EQ(client.post("/tokenize", R"({"prompt":")" + text + "\"}").status, 200);
+}
+
 TEST(http_server, large_bodies_share_one_bound) {
   scripted_engine engine;
   http_options options = options_of_test();

@@ -80,6 +80,20 @@ TEST_F(tcp_server_test, generates_from_a_prompt_from_ids_and_from_messages) {
   }
 }
 
+TEST_F(tcp_server_by_hand, a_large_frame_is_read_like_a_small_one) {
+  client.greet();
+  const std::string text(100'000, 'a');
+  client.send(frame_type::generate, 1, R"({"prompt":")" + text);
+  EXPECT_EQ(client.read().type, frame_type::error);
+  client.send(frame_type::generate, 1, R"({"max_tokens":1,"prompt":")" + text + "\"}");
+  client.send(frame_type::ping, 0, "still here");
+  EXPECT_EQ(client.read().type, frame_type::pong);
+  const request_id id = engine.wait_for_request(1);
+  EXPECT_EQ(std::get<text_prompt>(engine.request_of(id)->prompt).text, text);
+  engine.emit(id, last_piece());
+  EXPECT_EQ(client.read().type, frame_type::finished);
+}
+
 TEST_F(tcp_server_test, many_streams_share_one_connection) {
   client.greet();
   std::map<std::uint64_t, std::string> texts;

@@ -1,4 +1,4 @@
-#include "actors/thread_priority.hpp"
+#include "actors/net/thread_priority.hpp"
 
 #include <sys/resource.h>
 #include <unistd.h>
