@@ -1,8 +1,10 @@
 #include "runtime/executor/thread_team.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "runtime/executor/core_affinity.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
 namespace troupe {
@@ -16,10 +18,19 @@ struct task_interrupted {};
 
 void pause() { __builtin_ia32_pause(); }
 
+std::vector<std::int32_t> cores_for(std::int32_t members) {
+  if (members == 1 || members > usable_cores()) return {};
+  std::vector<std::int32_t> cores = allowed_cores();
+  if (cores.size() != static_cast<std::size_t>(members)) cores.clear();
+  return cores;
+}
+
 }  // namespace
 
 thread_team::thread_team(std::int32_t members)
-    : size_(std::max(1, members)), spins_(size_ <= usable_cores() ? spins_before_sleep : 0) {
+    : size_(std::max(1, members)),
+      spins_(size_ <= usable_cores() ? spins_before_sleep : 0),
+      cores_(cores_for(size_)) {
   threads_.reserve(static_cast<std::size_t>(size_ - 1));
   for (std::int32_t member = 1; member < size_; ++member)
     threads_.emplace_back([this, member] { work(member); });
@@ -51,6 +62,8 @@ void thread_team::run_task(entry call, void* task) {
   busy_.store(size_ - 1, std::memory_order_relaxed);
   job_.fetch_add(1, std::memory_order_release);
   job_.notify_all();
+  std::optional<core_stay> stay;
+  if (!cores_.empty()) stay.emplace(cores_.front(), cores_);
   execute(0);
   for (std::int32_t left = busy_.load(std::memory_order_acquire); left != 0;
        left = busy_.load(std::memory_order_acquire)) {
@@ -60,6 +73,7 @@ void thread_team::run_task(entry call, void* task) {
 }
 
 void thread_team::work(std::int32_t member) {
+  if (!cores_.empty()) stay_on(cores_[static_cast<std::size_t>(member)]);
   for (std::uint32_t seen = 0;;) {
     wait_while(job_, seen);
     seen = job_.load(std::memory_order_acquire);

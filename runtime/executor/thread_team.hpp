@@ -13,7 +13,9 @@ namespace troupe {
 
 class thread_team {
  public:
-  // Waiting members spin for a moment, then sleep; a team larger than the usable cores sleeps at once.
+  // Waiting members spin for a moment, then sleep; a team larger than the usable cores sleeps at once. Where
+  // it has as many members as there are cores, each has its own while a task runs: beside one thread of the
+  // lowest priority the system would else let two members share a core, since no other is idle.
   explicit thread_team(std::int32_t members);
   ~thread_team();
   thread_team(const thread_team&) = delete;
@@ -45,6 +47,7 @@ class thread_team {
 
   std::int32_t size_;
   std::int32_t spins_;
+  std::vector<std::int32_t> cores_;  // [member] its own; empty: the system chooses
   entry call_ = nullptr;
   void* task_ = nullptr;
   alignas(64) std::atomic<std::uint32_t> job_{0};

@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
+
+#include "runtime/executor/core_affinity.hpp"
 
 namespace troupe {
 namespace {
@@ -66,6 +70,37 @@ TEST(thread_team, an_exception_reaches_the_caller_and_the_team_works_on) {
 TEST(thread_team, all_members_may_fail_at_once) {
   thread_team team(4);
   EXPECT_THROW(team.run([](std::int32_t) { throw std::invalid_argument("fault"); }), std::invalid_argument);
+}
+
+TEST(thread_team, members_have_cores_of_their_own_where_there_are_as_many) {
+  const std::vector<std::int32_t> before = allowed_cores();
+  for (const std::size_t members : {before.size(), before.size() + 1}) {
+    thread_team team(static_cast<std::int32_t>(members));
+    std::vector<std::vector<std::int32_t>> places(members);
+    team.run([&](std::int32_t member) { places[static_cast<std::size_t>(member)] = allowed_cores(); });
+    if (members == before.size() && members > 1) {
+      std::vector<std::int32_t> own;
+      for (const auto& place : places) {
+        ASSERT_EQ(place.size(), 1U);
+        own.push_back(place.front());
+      }
+      std::sort(own.begin(), own.end());
+      EXPECT_EQ(own, before);
+    } else {
+      for (const auto& place : places) EXPECT_EQ(place, before);
+    }
+    EXPECT_EQ(allowed_cores(), before) << "the caller is free again";
+  }
+}
+
+TEST(thread_team, a_caller_that_was_placed_somewhere_stays_there) {
+  const std::vector<std::int32_t> all = allowed_cores();
+  thread_team team(static_cast<std::int32_t>(all.size()));
+  std::thread([&] {
+    stay_on(all.back());
+    team.run([](std::int32_t) {});
+    EXPECT_EQ(allowed_cores(), std::vector<std::int32_t>{all.back()});
+  }).join();
 }
 
 }  // namespace
