@@ -56,7 +56,6 @@ result<scheduler_limits> limits_of(const company_options& options, const loaded_
   limits.max_num_seqs = options.engine.max_num_seqs;
   limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
   limits.max_model_len = engine.max_model_len;
-  limits.max_num_queued_requests = options.max_num_queued_requests;
   limits.end_tokens = end_tokens(*engine.vocabulary);
   if (!limits.enable_chunked_prefill && limits.max_num_batched_tokens < limits.max_model_len)
     return fail(

@@ -34,8 +34,7 @@ struct company_options {
   std::string served_model_name;  // empty: the engine's name
   std::string version;            // of the program, for metrics
   std::string cpu;                // its name, for metrics
-  scheduler_limits scheduling;    // its policy; what a step and the cache hold follows from the engine
-  std::size_t max_num_queued_requests = 1024;
+  scheduler_limits scheduling;    // its policy and its queue; what a step and the cache hold is the engine's
   std::int32_t max_logprobs = 20;
   std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
   std::chrono::nanoseconds queue_timeout{0};    // until its first step; 0: none

@@ -6,7 +6,7 @@
 #include "actors/interfaces.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
-#include "runtime/scheduler/recycler.hpp"
+#include "runtime/recycler.hpp"
 
 namespace troupe {
 

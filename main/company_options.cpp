@@ -15,6 +15,7 @@ namespace {
 
 scheduler_limits to_scheduling(const config::settings& settings) {
   scheduler_limits out;
+  out.max_num_queued_requests = static_cast<std::size_t>(settings.max_num_queued_requests);
   out.policy = parse_policy(settings.scheduling_policy).value_or(scheduling_policy::fcfs);
   out.priority_patience = settings.priority_patience;
   out.max_steps_in_flight = settings.num_scheduler_steps + (settings.async_scheduling ? 1 : 0);
@@ -77,7 +78,6 @@ company_options to_company_options(const config::settings& settings, const std::
       settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;
   out.version = TROUPE_VERSION;
   out.cpu = cpu_name();
-  out.max_num_queued_requests = static_cast<std::size_t>(settings.max_num_queued_requests);
   out.max_logprobs = settings.max_logprobs;
   out.request_timeout = settings.request_timeout;
   out.queue_timeout = settings.queue_timeout;

@@ -184,7 +184,6 @@ result<std::vector<double>> run_company(const scheduler_benchmark_options& optio
   wanted.scheduling = limits_for(options);
   wanted.engine.max_num_seqs = options.running;
   wanted.engine.max_num_batched_tokens = options.running + 8192;
-  wanted.max_num_queued_requests = static_cast<std::size_t>(options.running);
   wanted.loaded.emplace();
   wanted.loaded->device = device;
   wanted.loaded->vocabulary = std::make_shared<const byte_vocabulary>();

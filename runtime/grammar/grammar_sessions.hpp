@@ -18,7 +18,7 @@
 
 #include "runtime/grammar/mask_team.hpp"
 #include "runtime/grammar/matcher.hpp"
-#include "runtime/scheduler/recycler.hpp"
+#include "runtime/recycler.hpp"
 #include "runtime/step_masks.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 

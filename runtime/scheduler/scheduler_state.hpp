@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "runtime/object_pool.hpp"
+#include "runtime/recycler.hpp"
 #include "runtime/scheduler/new_token_ratio.hpp"
-#include "runtime/scheduler/recycler.hpp"
 #include "runtime/scheduler/schedule_batch.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/sequence.hpp"
