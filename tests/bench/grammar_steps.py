@@ -5,16 +5,19 @@
 
 masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
-hostile: 16 answers without a grammar, alone and while others ask for grammars that are refused or costly.
+hostile: 16 answers without a grammar: alone, while two clients send requests for grammars that are refused or costly to a server that
+drops them, and while they send them to the service; each ten a second where the answers come in time.
 
-The hostile clients are processes of the lowest priority. One service; the sides alternate, RUNS (5) times each, medians of the
-time between two tokens are shown. On a machine that others use, run all of it under one prefix, such as
+The hostile clients, and the server that drops what they send, are processes of the lowest priority: what they themselves take from a
+step shows between the first two sides. One service; the sides alternate, RUNS (5) times each, medians of the time between two tokens
+are shown. On a machine that others use, run all of it under one prefix, such as
 "nice -n -18 tests/bench/grammar_steps.py".
 """
 import asyncio
 import contextlib
 import multiprocessing
 import os
+import socket
 import statistics
 import sys
 import time
@@ -60,8 +63,24 @@ def masks(service):
     print(flush=True)
 
 
+def drop_requests(listening):
+    """Answers every request on the socket with 400 once its body has come."""
+    os.setpriority(os.PRIO_PROCESS, 0, 19)
+
+    async def serve(reader, writer):
+        header = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(header.lower().split(b"content-length:")[1].split()[0]))
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async def forever():
+        await (await asyncio.start_server(serve, sock=listening, limit=2**22)).serve_forever()
+
+    asyncio.run(forever())
+
+
 def attack(port, number):
-    # What the service spends is to be seen, not what its client does.
     os.setpriority(os.PRIO_PROCESS, 0, 19)
 
     async def ask():
@@ -70,10 +89,12 @@ def attack(port, number):
             async for _ in stream(port, "/v1/completions", body):
                 pass
 
+    due = time.monotonic()
     while True:
         asyncio.run(ask())
         number += 1
-        time.sleep(0.02)
+        due = max(due + 0.1, time.monotonic())
+        time.sleep(max(0, due - time.monotonic()))
 
 
 async def crowd(service):
@@ -82,11 +103,15 @@ async def crowd(service):
 
 
 def hostile(service):
-    sides = {"16 answers alone": 0, "beside hostile grammars": 2}
+    listening = socket.create_server(("127.0.0.1", 0))
+    dropping = multiprocessing.Process(target=drop_requests, args=(listening,), daemon=True)
+    dropping.start()
+    sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [listening.getsockname()[1]] * 2,
+             "beside hostile requests": [service.port] * 2}
     results = {side: [] for side in sides}
     for _ in range(RUNS):
-        for side, count in sides.items():
-            attackers = [multiprocessing.Process(target=attack, args=(service.port, i), daemon=True) for i in range(count)]
+        for side, ports in sides.items():
+            attackers = [multiprocessing.Process(target=attack, args=(port, i), daemon=True) for i, port in enumerate(ports)]
             for each in attackers:
                 each.start()
             time.sleep(0.5)
@@ -99,6 +124,8 @@ def hostile(service):
     for side, runs in results.items():
         print(f"| {side} | " + " | ".join(f"{statistics.median(column) * 1e3:.2f} ms" for column in zip(*runs)) + " |")
     print(flush=True)
+    dropping.terminate()
+    dropping.join()
 
 
 RECORD = {"type": "object", "additionalProperties": False,
