@@ -34,6 +34,11 @@ struct generation_request {
   std::int32_t n = 1;                   // answers wanted; the one at index i is sampled with seed + i
   std::chrono::nanoseconds timeout{0};  // from arrival; 0: as long as the service lets it
 };
+// So much of its time was over before it was read.
+inline void shorten_timeout(generation_request& request, std::chrono::nanoseconds passed) {
+  constexpr std::chrono::nanoseconds least{1};
+  if (request.timeout.count() > 0) request.timeout = std::max(request.timeout - passed, least);
+}
 using generation_request_ptr = std::shared_ptr<const generation_request>;
 
 }  // namespace troupe

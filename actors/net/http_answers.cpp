@@ -34,6 +34,7 @@ asio::awaitable<bool> http_connection::answer_post(resource target, result<opena
 asio::awaitable<bool> http_connection::generate(resource target, openai::json& body) {
   const model_card model = shared_->port.model();
   auto parsed = co_await parse_ready(target, body, model);
+  if (gone_) co_return false;
   if (!parsed) {
     const http_response refusal = error_response(parsed.error());
     co_return co_await respond(refusal);
@@ -69,6 +70,7 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
   co_await on_body(parse);
   // A proxy in front knows its tenants better than they themselves.
   if (parsed && !request_.tenant.empty()) parsed->generation.user = request_.tenant;
+  if (parsed) shorten_timeout(parsed->generation, std::chrono::steady_clock::now() - body_came_);
   co_return parsed;
 }
 

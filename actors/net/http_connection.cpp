@@ -133,7 +133,8 @@ asio::awaitable<bool> http_connection::serve_request() {
   }
   if (takes_body(found->target)) {
     std::string& text = parser.get().body();
-    large_body_ = text.size() >= background_worker::large_text;
+    body_bytes_ = text.size();
+    body_came_ = std::chrono::steady_clock::now();
     result<openai::json> document;
     const std::function<void()> read = [&document, &text] {
       document = openai::read_json(text);
@@ -141,6 +142,7 @@ asio::awaitable<bool> http_connection::serve_request() {
     };
     co_await on_body(read);
     held.release();
+    if (gone_) co_return false;
     co_return co_await answer_post(found->target, document);
   }
   const http_response response = answer_get(*found, shared_->port, shared_->options.version);
@@ -148,11 +150,11 @@ asio::awaitable<bool> http_connection::serve_request() {
 }
 
 asio::awaitable<void> http_connection::on_body(const std::function<void()>& work) {
-  if (!large_body_) {
+  if (body_bytes_ < background_worker::large_text) {
     work();
     co_return;
   }
-  co_await shared_->background.run(context_, work);
+  co_await shared_->background.run(context_, body_bytes_, gone_, work);
 }
 
 asio::awaitable<bool> http_connection::wait_for_request() {

@@ -1,5 +1,6 @@
 // One HTTP client: reads requests one after another, answers each before it reads the next.
 #pragma once
+#include <atomic>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <chrono>
@@ -114,14 +115,15 @@ class http_connection final : public connection, public std::enable_shared_from_
   async_event wake_;
   asio::cancellation_signal stop_watch_;
   request_line request_;
-  bool logged_ = false;      // the request has a line of its own in the log
-  bool large_body_ = false;  // of the request
+  bool logged_ = false;                                // the request has a line of its own in the log
+  std::size_t body_bytes_ = 0;                         // of the request, and ...
+  std::chrono::steady_clock::time_point body_came_{};  // ... when all of it was there
   bool watching_ = false;
   bool want_watch_ = false;
-  bool input_ended_ = false;    // the client sends nothing more
-  bool probe_due_ = false;      // and has not been probed
-  std::size_t sent_ahead_ = 0;  // bytes of the next answer that a probe has sent already
-  bool gone_ = false;
+  bool input_ended_ = false;        // the client sends nothing more
+  bool probe_due_ = false;          // and has not been probed
+  std::size_t sent_ahead_ = 0;      // bytes of the next answer that a probe has sent already
+  std::atomic<bool> gone_ = false;  // read in the background, too
   bool finishing_ = false;
   bool idle_ = true;  // between two requests
 };

@@ -46,6 +46,7 @@ asio::awaitable<void> tcp_session::start_stream(std::uint64_t request, const std
   result<void> free = check_stream(request);
   if (free) {
     auto parsed = co_await parse(payload);
+    if (gone_) co_return;
     if (!parsed) {
       free = tl::unexpected<error>(parsed.error());
     } else if (free = check_stream(request); free) {  // again: that may have taken a while
@@ -79,6 +80,7 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   const model_card model = shared_->port.model();
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
+  const auto came = std::chrono::steady_clock::now();
   result<openai::parsed_request> parsed;
   const std::function<void()> read = [&] {
     const auto document = openai::read_json(payload);
@@ -88,8 +90,9 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   if (payload.size() < background_worker::large_text) {
     read();
   } else {
-    co_await shared_->background.run(context_, read);
+    co_await shared_->background.run(context_, payload.size(), gone_, read);
   }
+  if (parsed) shorten_timeout(parsed->generation, std::chrono::steady_clock::now() - came);
   if (parsed && parsed->generation.n != 1)
     parsed =
         fail(error_code::unsupported, "one answer per number: n other than 1 is served over HTTP only", "n");

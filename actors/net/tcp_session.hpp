@@ -1,5 +1,6 @@
 // One client of the TCP protocol (docs/protocol.md): many generations at once over one connection.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -95,7 +96,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   bool writing_ = false;
   bool last_words_ = false;  // the writer ends when out_ is empty
   bool finishing_ = false;
-  bool gone_ = false;
+  std::atomic<bool> gone_ = false;  // read in the background, too
 };
 
 }  // namespace troupe::net

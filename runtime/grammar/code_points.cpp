@@ -91,6 +91,28 @@ const std::vector<case_pair>& case_pairs() {
   return pairs;
 }
 
+// The same, sorted by code point: where the others of a letter are found without a walk over all.
+const std::vector<case_pair>& keys_of_letters() {
+  static const auto letters = [] {
+    std::vector<case_pair> found;
+    for (const auto& [key, letter] : case_pairs()) found.emplace_back(letter, key);
+    std::ranges::sort(found);
+    return found;
+  }();
+  return letters;
+}
+
+code_point_set cases_of(std::uint32_t letter) {
+  std::vector<code_point_range> cases{{letter, letter}};
+  const auto& letters = keys_of_letters();
+  const auto found = std::ranges::lower_bound(letters, letter, {}, &case_pair::first);
+  if (found != letters.end() && found->first == letter)
+    for (const auto& [key, other] :
+         std::ranges::equal_range(case_pairs(), found->second, {}, &case_pair::first))
+      cases.push_back({other, other});
+  return normalized(std::move(cases));
+}
+
 }  // namespace
 
 code_point_set normalized(std::vector<code_point_range> ranges) {
@@ -168,6 +190,7 @@ std::optional<code_point_set> unicode_class(std::string_view name) {
 }
 
 code_point_set with_both_cases(const code_point_set& set) {
+  if (set.size() == 1 && set[0].first == set[0].last) return cases_of(set[0].first);
   std::vector<code_point_range> ranges = set;
   const std::vector<case_pair>& pairs = case_pairs();
   for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {

@@ -4,19 +4,28 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace troupe::net {
 namespace {
 
+const std::atomic<bool> not_gone = false;
+
 asio::awaitable<void> run_all(background_worker& worker, asio::io_context& context,
                               const std::vector<std::function<void()>>& works) {
-  for (const std::function<void()>& work : works) co_await worker.run(context, work);
+  for (const std::function<void()>& work : works) co_await worker.run(context, 1, not_gone, work);
+}
+
+asio::awaitable<void> run_one(background_worker& worker, asio::io_context& context, std::size_t bytes,
+                              const std::atomic<bool>& gone, const std::function<void()>& work) {
+  co_await worker.run(context, bytes, gone, work);
 }
 
 TEST(background_worker, works_on_a_thread_of_the_lowest_priority_and_comes_back) {
@@ -55,16 +64,39 @@ TEST(background_worker, the_servers_thread_goes_on_meanwhile) {
   EXPECT_EQ(order, "other work end");
 }
 
-TEST(background_worker, does_what_comes_in_order) {
+TEST(background_worker, what_has_least_to_read_goes_first_and_equals_in_order) {
   asio::io_context context;
   background_worker worker;
+  std::promise<void> all_wait;
   std::string order;
-  const std::vector<std::function<void()>> letters{[&] { order += 'a'; }};
-  const std::vector<std::function<void()>> digits{[&] { order += '1'; }, [&] { order += '2'; }};
-  asio::co_spawn(context, run_all(worker, context, letters), [](std::exception_ptr) {});
-  asio::co_spawn(context, run_all(worker, context, digits), [](std::exception_ptr) {});
+  const std::function<void()> first = [&] { all_wait.get_future().wait(); };
+  asio::co_spawn(context, run_one(worker, context, 9, not_gone, first), [](std::exception_ptr) {});
+  context.poll();  // it runs, or is the only one
+  const std::vector<std::pair<std::size_t, char>> sizes{{300, 'd'}, {100, 'a'}, {200, 'b'}, {200, 'c'}};
+  std::vector<std::function<void()>> works;
+  for (const auto& [bytes, letter] : sizes)
+    works.emplace_back([&order, letter = letter] { order += letter; });
+  for (std::size_t i = 0; i < sizes.size(); ++i)
+    asio::co_spawn(context, run_one(worker, context, sizes[i].first, not_gone, works[i]),
+                   [](std::exception_ptr) {});
+  context.poll();
+  all_wait.set_value();
   context.run();
-  EXPECT_EQ(order, "a12");
+  EXPECT_EQ(order, "abcd");
+}
+
+TEST(background_worker, nothing_is_done_for_who_has_gone) {
+  asio::io_context context;
+  background_worker worker;
+  std::atomic<bool> gone = true;
+  bool done = false;
+  bool ended = false;
+  const std::function<void()> work = [&] { done = true; };
+  asio::co_spawn(context, run_one(worker, context, 1, gone, work),
+                 [&](std::exception_ptr failure) { ended = failure == nullptr; });
+  context.run();
+  EXPECT_TRUE(ended);
+  EXPECT_FALSE(done);
 }
 
 TEST(background_worker, what_the_work_throws_is_thrown_where_it_was_asked_for) {
