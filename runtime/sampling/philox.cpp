@@ -21,9 +21,10 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
   return counter;
 }
 
-double uniform(std::uint64_t seed, std::uint64_t position) {
+double uniform(std::uint64_t seed, std::uint64_t position, random_stream stream) {
   const auto words =
-      philox4x32({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32U), 0, 0},
+      philox4x32({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32U),
+                  static_cast<std::uint32_t>(stream), 0},
                  {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32U)});
   const std::uint64_t bits = (static_cast<std::uint64_t>(words[0] >> 5U) << 26U) | (words[1] >> 6U);
   return static_cast<double>(bits) * 0x1.0p-53;

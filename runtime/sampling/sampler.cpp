@@ -1,6 +1,6 @@
 #include "runtime/sampling/sampler.hpp"
 
-#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <limits>
 
@@ -13,11 +13,16 @@ namespace troupe {
 
 namespace {
 
-token_id draw(std::span<const float> logits, const sampling_params& params, double u,
-              sampler_scratch& scratch) {
-  const float max = row_max(logits);
-  if (max == -std::numeric_limits<float>::infinity()) return 0;
+token_distribution one_hot(token_id token, std::span<const std::uint32_t> mask, sampler_scratch& scratch) {
+  static constexpr std::array<float, 1> certain{1.0F};
+  const bool is_allowed = mask.empty() || has_token(mask, token);
+  scratch.ids.assign(1, is_allowed ? token : next_allowed(mask, 0));
+  return {scratch.ids, certain};
+}
 
+// `max` is the greatest of the logits.
+token_distribution truncate(std::span<const float> logits, float max, const sampling_params& params,
+                            sampler_scratch& scratch) {
   const bool has_top_k = params.top_k > 0 && static_cast<std::size_t>(params.top_k) < logits.size();
   if (has_top_k) {
     select_top_k(logits, static_cast<std::size_t>(params.top_k), scratch.ids, scratch.kept, scratch.keys);
@@ -31,30 +36,43 @@ token_id draw(std::span<const float> logits, const sampling_params& params, doub
     for (float& weight : weights) weight = weight < params.min_p ? 0.0F : weight;
   }
   if (params.top_p < 1.0F) keep_top_p(weights, static_cast<double>(params.top_p), scratch.keys);
-
-  const std::size_t index = invert_distribution(weights, u);
-  return has_top_k ? scratch.ids[index] : static_cast<token_id>(index);
+  return {has_top_k ? std::span<const token_id>(scratch.ids) : std::span<const token_id>(), weights};
 }
 
 }  // namespace
 
-sampled_token sample_token(std::span<const float> logits, const sample_row& row,
-                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
-                           std::span<const std::uint32_t> mask) {
-  const sampling_params& params = *row.sampling;
+token_distribution compute_distribution(std::span<const float> logits, const sample_row& row,
+                                        std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                                        std::span<const std::uint32_t> mask) {
   if (!mask.empty()) {
     scratch.masked.resize(logits.size());
     mask_row(logits, mask, scratch.masked.data());
     logits = scratch.masked;
   }
   const std::span<const float> processed = process_logits(logits, row, end_tokens, !mask.empty(), scratch);
+  if (is_greedy(*row.sampling)) return one_hot(arg_max(processed), mask, scratch);
+  const float max = row_max(processed);
+  if (max == -std::numeric_limits<float>::infinity()) return one_hot(0, mask, scratch);
+  return truncate(processed, max, *row.sampling, scratch);
+}
+
+token_id draw_sample(const token_distribution& target, const sample_row& row, const drafted_token* draft) {
+  const std::uint64_t seed = row.sampling->seed;
+  const auto position = static_cast<std::uint64_t>(row.position);
+  if (draft == nullptr) return draw_token(target, uniform(seed, position));
+  return verify_draft(target, *draft, uniform(seed, position, random_stream::accept),
+                      uniform(seed, position, random_stream::residual));
+}
+
+sampled_token sample_token(std::span<const float> logits, const sample_row& row,
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                           std::span<const std::uint32_t> mask, const drafted_token* draft) {
   sampled_token sampled;
-  sampled.token =
-      is_greedy(params)
-          ? arg_max(processed)
-          : draw(processed, params, uniform(params.seed, static_cast<std::uint64_t>(row.position)), scratch);
-  if (!mask.empty() && !has_token(mask, sampled.token)) sampled.token = next_allowed(mask, 0);
-  if (params.logprobs) sampled.logprobs = log_probabilities(logits, sampled.token, *params.logprobs);
+  sampled.token = draw_sample(compute_distribution(logits, row, end_tokens, scratch, mask), row, draft);
+  if (row.sampling->logprobs) {
+    const std::span<const float> allowed = mask.empty() ? logits : std::span<const float>(scratch.masked);
+    sampled.logprobs = log_probabilities(allowed, sampled.token, *row.sampling->logprobs);
+  }
   return sampled;
 }
 

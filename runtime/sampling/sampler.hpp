@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/sampling/verify_draft.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/step_masks.hpp"
 
@@ -33,9 +34,22 @@ struct sampler_scratch {
 //   ascending) whose mass reaches top_p. Probabilities are multiples of 2^-33 of the greatest.
 // - A NaN counts as minus infinity; a row that is all NaN or minus infinity gives token 0, or the first that
 //   the mask allows.
+// `draft`, where there is one, is a draft of this very token that rejection sampling verifies
+// (verify_draft.hpp); it is accepted where it is the token that comes back. Its distribution must not lie in
+// `scratch`. The token follows the same distribution with and without it.
 sampled_token sample_token(std::span<const float> logits, const sample_row& row,
                            std::span<const token_id> end_tokens, sampler_scratch& scratch,
-                           std::span<const std::uint32_t> mask = {});
+                           std::span<const std::uint32_t> mask = {}, const drafted_token* draft = nullptr);
+
+// What sample_token() draws from: one token of weight 1 where nothing is left to chance. Lies in `scratch`,
+// until its next use. A draft model's distribution is made by this too, from its own logits.
+token_distribution compute_distribution(std::span<const float> logits, const sample_row& row,
+                                        std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                                        std::span<const std::uint32_t> mask = {});
+
+// The draw from `target`, with the random numbers of the row's seed and position.
+token_id draw_sample(const token_distribution& target, const sample_row& row,
+                     const drafted_token* draft = nullptr);
 
 // Log-probability and rank of `token` and the `top` best, equal ones by ascending id. No full sort. Every
 // value is finite: what would be below -9999, or not a number, is -9999.

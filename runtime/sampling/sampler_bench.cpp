@@ -52,6 +52,35 @@ void penalties(benchmark::State& state) {
 }
 void greedy_with_20_logprobs(benchmark::State& state) { run(state, {.temperature = 0.0F, .logprobs = 20}); }
 
+// A draft that is rejected, drawn from a distribution near the target's; without making either of them.
+void reject(benchmark::State& state, const sampling_params& params, bool one_hot = false) {
+  auto logits = random_logits(3.0F);
+  sample_row row;
+  row.sampling = std::make_shared<const sampling_params>(params);
+  sampler_scratch target_scratch;
+  sampler_scratch draft_scratch;
+  const auto target = compute_distribution(logits, row, {}, target_scratch);
+  const token_id token = draw_token(target, 0.5);
+  for (std::size_t i = 0; i < vocab_size; i += 2) logits[i] += 0.1F;
+  logits[static_cast<std::size_t>(token)] += 10.0F;
+  kept_distribution draft;
+  draft.assign(compute_distribution(logits, row, {}, draft_scratch));
+  if (one_hot) draft = {{token}, {1.0F}};
+  const drafted_token drafted{token, draft.view()};
+  for (auto _ : state) {
+    const token_id drawn = verify_draft(target, drafted, 1.0 - 0x1.0p-53, 0.5);
+    if (drawn == token) return state.SkipWithError("the draft was accepted");
+    benchmark::DoNotOptimize(drawn);
+  }
+}
+
+void rejected_draft(benchmark::State& state) { reject(state, {}); }
+void rejected_draft_top_k_and_top_p(benchmark::State& state) { reject(state, {.top_p = 0.9F, .top_k = 50}); }
+void rejected_n_gram(benchmark::State& state) { reject(state, {}, true); }
+
+BENCHMARK(rejected_draft);
+BENCHMARK(rejected_draft_top_k_and_top_p);
+BENCHMARK(rejected_n_gram);
 BENCHMARK(greedy);
 BENCHMARK(temperature);
 BENCHMARK(top_k_50);

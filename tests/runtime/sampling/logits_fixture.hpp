@@ -33,6 +33,31 @@ inline std::vector<std::size_t> descending(const std::vector<float>& values) {
   return order;
 }
 
+// What the sampler promises, in double precision with a full sort: the probabilities of processed logits
+// after truncation.
+inline std::vector<double> oracle_distribution(const std::vector<float>& logits,
+                                               const sampling_params& params) {
+  const auto order = descending(logits);
+  std::vector<double> probabilities(logits.size(), 0.0);
+  const double max = logits[order[0]];
+  const std::size_t k = params.top_k > 0 ? static_cast<std::size_t>(params.top_k) : logits.size();
+  double total = 0.0;
+  for (std::size_t i = 0; i < std::min(k, order.size()); ++i) {
+    const double p = std::exp((logits[order[i]] - max) / static_cast<double>(params.temperature));
+    if (p < static_cast<double>(params.min_p)) continue;
+    probabilities[order[i]] = p;
+    total += p;
+  }
+  double mass = 0.0;
+  for (const std::size_t i : order) {
+    if (mass >= static_cast<double>(params.top_p) * total) probabilities[i] = 0.0;
+    mass += probabilities[i];
+  }
+  total = std::accumulate(probabilities.begin(), probabilities.end(), 0.0);
+  for (double& p : probabilities) p /= total;
+  return probabilities;
+}
+
 inline sample_row row_for(sampling_params params, std::int32_t position = 1) {
   sample_row row;
   row.position = position;

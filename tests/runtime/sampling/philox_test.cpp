@@ -52,5 +52,33 @@ TEST(uniform, fills_bins_evenly_along_positions_and_along_seeds) {
   }
 }
 
+// Chi-square over 8 by 8 equal cells for every two streams: 63 degrees of freedom, 111.1 is passed with
+// probability 0.00017.
+TEST(uniform, of_different_streams_is_independent) {
+  constexpr std::size_t bins = 8;
+  constexpr int draws = 64000;
+  const std::array streams{random_stream::draw, random_stream::accept, random_stream::residual};
+  for (std::size_t a = 0; a < streams.size(); ++a) {
+    for (std::size_t b = a + 1; b < streams.size(); ++b) {
+      std::array<int, bins * bins> counts{};
+      for (std::uint64_t i = 0; i < draws; ++i) {
+        const auto row = static_cast<std::size_t>(uniform(i / 100, i % 100, streams[a]) * bins);
+        ++counts[row * bins + static_cast<std::size_t>(uniform(i / 100, i % 100, streams[b]) * bins)];
+      }
+      double chi_square = 0.0;
+      for (const int count : counts) {
+        const double expected = static_cast<double>(draws) / (bins * bins);
+        chi_square += (count - expected) * (count - expected) / expected;
+      }
+      EXPECT_LT(chi_square, 111.1) << a << " " << b;
+    }
+  }
+}
+
+TEST(uniform, draws_tokens_from_the_stream_of_counter_0) {
+  EXPECT_EQ(uniform(0, 0, random_stream::draw), uniform(0, 0));
+  EXPECT_NE(uniform(0, 0, random_stream::accept), uniform(0, 0));
+}
+
 }  // namespace
 }  // namespace troupe
