@@ -1,0 +1,184 @@
+#include "runtime/drafting/drafter.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+tenant_limits limits_of(const drafter_options& options) {
+  return {options.config.suffix_decoding_max_tree_depth,
+          static_cast<std::size_t>(options.config.suffix_decoding_max_cached_requests),
+          options.max_tenant_bytes, options.hash_seed};
+}
+
+}  // namespace
+
+drafter::drafter(const drafter_options& options) : options_(options), limits_(limits_of(options)) {}
+
+void drafter::open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt) {
+  close(id);
+  tenant& owner = tenant_of(tenant_key);
+  ++owner.num_open;
+  owner.last_use = ++uses_;
+  open_request request{drafted_request(options_.config, options_.hash_seed, prompt), &owner};
+  if (request.tokens.index(options_.work_tokens)) to_index_.push_back(id);
+  requests_.emplace(id, std::move(request));
+}
+
+void drafter::append(request_id id, std::span<const token_id> tokens) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  drafted_request& request = found->second.tokens;
+  const bool waits = request.num_unindexed() > 0;
+  request.append(tokens, estimates_);
+  if (!waits && request.index(options_.work_tokens)) to_index_.push_back(id);
+}
+
+void drafter::close(request_id id) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return;
+  tenant& owner = *found->second.owner;
+  const std::span<const token_id> output = found->second.tokens.output();
+  if (options_.config.method == speculative_method::suffix) {
+    const bool waits = owner.outputs.has_work();
+    owner.outputs.add({output.begin(), output.end()});
+    if (!waits && owner.outputs.has_work()) to_take_in_.push_back(&owner);
+  }
+  requests_.erase(found);
+  --owner.num_open;
+  owner.last_use = ++uses_;
+  forget_tenants();
+}
+
+draft drafter::propose(request_id id) {
+  draft out{id};
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return out;
+  drafted_request& request = found->second.tokens;
+  out.after = request.num_tokens();
+  request.clear_proposals();
+  if (request.num_unindexed() > 0) return out;
+  if (prompt_lookup* lookup = request.lookup()) propose_lookup(*lookup, request);
+  if (suffix_tree* tree = request.tree()) {
+    propose_repeated(*tree, request);
+    propose_answers(found->second.owner->outputs.tree(), request);
+  }
+  if (const proposal* best = request.best_proposal()) {
+    out.tokens = best->tokens;
+    out.probabilities = best->probabilities;
+  }
+  return out;
+}
+
+void drafter::propose_lookup(const prompt_lookup& lookup, drafted_request& request) {
+  continuation_.clear();
+  continuation_.match_length = lookup.match_length();
+  lookup.continue_match(static_cast<std::size_t>(options_.config.num_speculative_tokens),
+                        continuation_.tokens);
+  continuation_.probabilities.assign(continuation_.tokens.size(), 1.0F);
+  continuation_.counts.assign(continuation_.tokens.size(), 1);
+  request.propose(continuation_, draft_source::request, true, estimates_);
+}
+
+// The longest match says most about the place, one of half its length has seen more of them.
+void drafter::propose_repeated(suffix_tree& tree, drafted_request& request) {
+  const std::int32_t length = tree.repeated_length();
+  if (length == 0) return;
+  const suffix_tree::locus longest = tree.repeated(length);
+  propose_from(tree, longest, draft_source::request, true, request);
+  if (length < 2) return;
+  const suffix_tree::locus shorter = tree.repeated(length / 2);
+  if (tree.count_at(shorter) > tree.count_at(longest))
+    propose_from(tree, shorter, draft_source::request, false, request);
+}
+
+void drafter::propose_answers(suffix_tree& tree, drafted_request& request) {
+  const auto context = request.context(static_cast<std::size_t>(tree.max_depth()));
+  const suffix_tree::locus longest = tree.longest_match(context);
+  if (longest.match_length == 0) return;
+  propose_from(tree, longest, draft_source::tenant, true, request);
+  if (longest.match_length < 2) return;
+  const auto shorter = tree.find(context.last(static_cast<std::size_t>(longest.match_length / 2)));
+  if (shorter && tree.count_at(*shorter) > tree.count_at(longest))
+    propose_from(tree, *shorter, draft_source::tenant, false, request);
+}
+
+void drafter::propose_from(suffix_tree& tree, const suffix_tree::locus& match, draft_source source,
+                           bool is_longest_match, drafted_request& request) {
+  const speculative_config& config = options_.config;
+  const double most = std::min(static_cast<double>(config.num_speculative_tokens),
+                               config.suffix_decoding_max_spec_factor * match.match_length + 1e-6);
+  tree.continue_from(match, static_cast<std::size_t>(most),
+                     static_cast<float>(config.suffix_decoding_min_token_prob), continuation_);
+  request.propose(continuation_, source, is_longest_match, estimates_);
+}
+
+bool drafter::work() {
+  while (!to_index_.empty()) {
+    const request_id id = to_index_.front();
+    to_index_.pop_front();
+    const auto found = requests_.find(id);
+    if (found == requests_.end() || found->second.tokens.num_unindexed() == 0) continue;
+    if (found->second.tokens.index(options_.work_tokens)) to_index_.push_back(id);
+    return !to_index_.empty() || !to_take_in_.empty();
+  }
+  if (!to_take_in_.empty()) {
+    tenant* const owner = to_take_in_.front();
+    to_take_in_.pop_front();
+    if (owner->outputs.work(options_.work_tokens)) to_take_in_.push_back(owner);
+  }
+  return !to_take_in_.empty();
+}
+
+drafter::tenant& drafter::tenant_of(const std::string& key) {
+  std::unique_ptr<tenant>& place = tenants_[key];
+  if (!place) place = std::make_unique<tenant>(limits_);
+  return *place;
+}
+
+// Those without a request and without answers; then the one unused for longest while there are too many or
+// they hold too much. One that has requests stays and loses its answers.
+void drafter::forget_tenants() {
+  std::erase_if(tenants_, [](const auto& each) {
+    return each.second->num_open == 0 && each.second->outputs.num_requests() == 0;
+  });
+  std::size_t idle = 0;
+  std::size_t bytes = 0;
+  for (const auto& [key, each] : tenants_) {
+    idle += each->num_open == 0 ? 1 : 0;
+    bytes += each->outputs.bytes();
+  }
+  while (idle > options_.max_tenants || bytes > options_.max_cached_bytes) {
+    const bool only_idle = bytes <= options_.max_cached_bytes;
+    auto oldest = tenants_.end();
+    for (auto at = tenants_.begin(); at != tenants_.end(); ++at) {
+      if (only_idle ? at->second->num_open > 0 : at->second->outputs.num_requests() == 0) continue;
+      if (oldest == tenants_.end() || at->second->last_use < oldest->second->last_use) oldest = at;
+    }
+    if (oldest == tenants_.end()) return;
+    tenant& given_up = *oldest->second;
+    std::erase(to_take_in_, &given_up);
+    bytes -= given_up.outputs.bytes();
+    if (given_up.num_open == 0) {
+      --idle;
+      tenants_.erase(oldest);
+    } else {
+      given_up.outputs = tenant_outputs(limits_);
+    }
+  }
+}
+
+std::size_t drafter::num_cached_requests() const {
+  std::size_t sum = 0;
+  for (const auto& [key, each] : tenants_) sum += each->outputs.num_requests();
+  return sum;
+}
+
+std::size_t drafter::cached_bytes() const {
+  std::size_t sum = 0;
+  for (const auto& [key, each] : tenants_) sum += each->outputs.bytes();
+  return sum;
+}
+
+}  // namespace troupe

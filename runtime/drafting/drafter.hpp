@@ -1,0 +1,94 @@
+// Proposes what running requests may generate next, from their own tokens and from earlier answers of the
+// same tenant. No model, no clock: it is told the tokens and says what followed such tokens before.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/drafting/acceptance.hpp"
+#include "runtime/drafting/drafted_request.hpp"
+#include "runtime/drafting/speculative_config.hpp"
+#include "runtime/drafting/tenant_outputs.hpp"
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+struct draft {
+  request_id id = 0;
+  std::int32_t after = 0;  // tokens of the sequence that it continues
+  std::vector<token_id> tokens = {};
+  std::vector<float> probabilities = {};  // [tokens] that it is right, given that those before it are
+};
+
+struct drafter_options {
+  speculative_config config = {};  // ngram or suffix; with draft_model this drafter proposes nothing
+  std::size_t max_tenants = 64;    // whose answers are kept while none of their requests is open
+  std::size_t max_tenant_bytes = std::size_t{16} << 20U;  // of one tenant's answers
+  std::size_t max_cached_bytes = std::size_t{64} << 20U;  // of all; the tenant unused for longest goes first
+  std::size_t work_tokens = 256;                          // that one call indexes at most
+  std::uint64_t hash_seed = 0;                            // strangers should not know it
+};
+
+// Calls about ids that are not open are ignored. Tokens are of the vocabulary: none is negative.
+class drafter {
+ public:
+  explicit drafter(const drafter_options& options);
+
+  // A request with its prompt; one that is preempted stays open. An id that is open begins anew. The prompt
+  // is indexed by work(), the first piece at once.
+  void open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt);
+  // Tokens that it has generated, in order.
+  void append(request_id id, std::span<const token_id> tokens);
+  // It is over: its answer joins its tenant's.
+  void close(request_id id);
+
+  // What it may generate next; empty where nothing like it has been seen, the request is not open, or its
+  // prompt is not indexed yet.
+  draft propose(request_id id);
+
+  // Indexes a bounded piece of what waits: prompts in turn, then answers. True where more waits: call again
+  // when there is time.
+  bool work();
+
+  std::size_t num_requests() const { return requests_.size(); }
+  std::size_t num_tenants() const { return tenants_.size(); }
+  std::size_t num_cached_requests() const;  // answers of all tenants
+  std::size_t cached_bytes() const;
+
+ private:
+  struct tenant {
+    explicit tenant(const tenant_limits& limits) : outputs(limits) {}
+    tenant_outputs outputs;
+    std::size_t num_open = 0;
+    std::uint64_t last_use = 0;
+  };
+  struct open_request {
+    drafted_request tokens;
+    tenant* owner = nullptr;
+  };
+
+  tenant& tenant_of(const std::string& key);
+  void forget_tenants();
+  void propose_lookup(const prompt_lookup& lookup, drafted_request& request);
+  void propose_repeated(suffix_tree& tree, drafted_request& request);
+  void propose_answers(suffix_tree& tree, drafted_request& request);
+  void propose_from(suffix_tree& tree, const suffix_tree::locus& match, draft_source source,
+                    bool is_longest_match, drafted_request& request);
+
+  drafter_options options_;
+  tenant_limits limits_;
+  std::unordered_map<std::string, std::unique_ptr<tenant>> tenants_;
+  std::unordered_map<request_id, open_request> requests_;
+  std::deque<request_id> to_index_;
+  std::deque<tenant*> to_take_in_;
+  std::uint64_t uses_ = 0;
+  acceptance_estimates estimates_;
+  suffix_continuation continuation_;
+};
+
+}  // namespace troupe

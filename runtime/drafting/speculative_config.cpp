@@ -1,0 +1,211 @@
+#include "runtime/drafting/speculative_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::size_t most_bytes = std::size_t{16} << 10U;
+constexpr std::array supported_fields = {
+    "method",
+    "model",
+    "num_speculative_tokens",
+    "prompt_lookup_min",
+    "prompt_lookup_max",
+    "suffix_decoding_max_tree_depth",
+    "suffix_decoding_max_cached_requests",
+    "suffix_decoding_max_spec_factor",
+    "suffix_decoding_min_token_prob",
+    "disable_by_batch_size",
+    "rejection_sample_method",
+};
+
+tl::unexpected<error> wrong(const char* field, std::string what) {
+  return fail(error_code::invalid_argument, fmt::format("speculative_config: {} {}", field, what), field);
+}
+
+// For messages: short, printable.
+std::string shown(const json& value) {
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > 64) text = text.substr(0, 64) + "...";
+  return text;
+}
+
+// Takes the fields one by one; null is as good as absent, as in vLLM. The first error stays.
+class field_reader {
+ public:
+  explicit field_reader(const json& root) : root_(root) {}
+
+  const json* find(const char* field) const {
+    const auto found = root_.find(field);
+    return found == root_.end() || found->is_null() ? nullptr : &*found;
+  }
+  bool has(const char* field) const { return find(field) != nullptr; }
+
+  void read(const char* field, std::int32_t least, std::int32_t most, std::int32_t& out) {
+    const json* value = find(field);
+    if (value == nullptr) return;
+    const bool fits = value->is_number_integer() &&
+                      (value->is_number_unsigned() ? value->get<std::uint64_t>() <= 1U << 30U : true);
+    const std::int64_t number = fits ? value->get<std::int64_t>() : -1;
+    if (!fits || number < least || number > most) {
+      note(field, fmt::format("must be a whole number from {} to {}, not {}", least, most, shown(*value)));
+    } else {
+      out = static_cast<std::int32_t>(number);
+    }
+  }
+  void read(const char* field, double least, double most, double& out) {
+    const json* value = find(field);
+    if (value == nullptr) return;
+    const double number = value->is_number() ? value->get<double>() : std::nan("");
+    if (!(number >= least && number <= most))
+      note(field, fmt::format("must be a number from {} to {}, not {}", least, most, shown(*value)));
+    else
+      out = number;
+  }
+  std::string read_text(const char* field) {
+    const json* value = find(field);
+    if (value == nullptr) return {};
+    if (value->is_string() && !value->get_ref<const std::string&>().empty()) return value->get<std::string>();
+    note(field, "must be a string that is not empty");
+    return {};
+  }
+  void note(const char* field, std::string what) {
+    if (first_.has_value()) first_ = wrong(field, std::move(what));
+  }
+  const result<void>& outcome() const { return first_; }
+
+ private:
+  const json& root_;
+  result<void> first_;
+};
+
+void read_method(field_reader& fields, speculative_config& out) {
+  const std::string method = fields.read_text("method");
+  out.model = fields.read_text("model");
+  const std::string& name = !method.empty() ? method : out.model;
+  if (name == "ngram" || name == "[ngram]")
+    out.method = speculative_method::ngram;
+  else if (name == "suffix" || name.empty())
+    out.method = speculative_method::suffix;
+  else if (name == "draft_model" || method.empty())
+    out.method = speculative_method::draft_model;
+  else
+    fields.note("method", fmt::format("{} is not supported; supported are ngram, suffix, draft_model",
+                                      shown(json(method))));
+  if (out.method != speculative_method::draft_model)
+    out.model.clear();
+  else if (out.model.empty())
+    fields.note("model", "is needed: the draft model's file");
+}
+
+void read_prompt_lookup(field_reader& fields, speculative_config& out) {
+  fields.read("prompt_lookup_min", 1, 16, out.prompt_lookup_min);
+  fields.read("prompt_lookup_max", 1, 16, out.prompt_lookup_max);
+  if (!fields.has("prompt_lookup_min") && fields.has("prompt_lookup_max"))
+    out.prompt_lookup_min = out.prompt_lookup_max;
+  if (!fields.has("prompt_lookup_max") && fields.has("prompt_lookup_min"))
+    out.prompt_lookup_max = out.prompt_lookup_min;
+  if (out.prompt_lookup_min > out.prompt_lookup_max)
+    fields.note("prompt_lookup_min", fmt::format("is {}, more than prompt_lookup_max, {}",
+                                                 out.prompt_lookup_min, out.prompt_lookup_max));
+}
+
+void read_rejection(field_reader& fields, speculative_config& out) {
+  const std::string name = fields.read_text("rejection_sample_method");
+  if (name == "probabilistic" || name == "standard")
+    out.rejection_sample_method = rejection_method::probabilistic;
+  else if (!name.empty() && name != "strict")
+    fields.note("rejection_sample_method",
+                fmt::format("{} is not supported; supported are strict, probabilistic", shown(json(name))));
+}
+
+void read_disable(field_reader& fields, speculative_config& out) {
+  if (!fields.has("disable_by_batch_size")) return;
+  out.disable_by_batch_size = 2;
+  fields.read("disable_by_batch_size", 2, 1 << 20, *out.disable_by_batch_size);
+}
+
+result<void> check_names(const json& root) {
+  for (const auto& [name, value] : root.items()) {
+    if (std::find(supported_fields.begin(), supported_fields.end(), name) != supported_fields.end()) continue;
+    return fail(error_code::invalid_argument,
+                fmt::format("speculative_config: there is no field {} here; supported are {}",
+                            shown(json(name)), fmt::join(supported_fields, ", ")),
+                name.substr(0, 64));
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* to_string(speculative_method method) {
+  switch (method) {
+    case speculative_method::ngram:
+      return "ngram";
+    case speculative_method::suffix:
+      return "suffix";
+    case speculative_method::draft_model:
+      return "draft_model";
+  }
+  return "";
+}
+
+const char* to_string(rejection_method method) {
+  return method == rejection_method::strict ? "strict" : "probabilistic";
+}
+
+result<speculative_config> parse_speculative_config(std::string_view text) {
+  constexpr const char* option = "speculative_config";
+  if (text.size() > most_bytes)
+    return fail(error_code::invalid_argument, fmt::format("{}: more than {} bytes", option, most_bytes),
+                option);
+  const json root = json::parse(text, nullptr, false);
+  if (!root.is_object())
+    return fail(error_code::invalid_argument, fmt::format("{} must be a JSON object", option), option);
+  if (auto known = check_names(root); !known) return tl::unexpected(std::move(known.error()));
+
+  speculative_config out;
+  field_reader fields(root);
+  read_method(fields, out);
+  fields.read("num_speculative_tokens", 1, 64, out.num_speculative_tokens);
+  read_prompt_lookup(fields, out);
+  fields.read("suffix_decoding_max_tree_depth", 2, 256, out.suffix_decoding_max_tree_depth);
+  fields.read("suffix_decoding_max_cached_requests", 0, 1 << 30, out.suffix_decoding_max_cached_requests);
+  fields.read("suffix_decoding_max_spec_factor", 0.0, 1024.0, out.suffix_decoding_max_spec_factor);
+  fields.read("suffix_decoding_min_token_prob", 0.0, 1.0, out.suffix_decoding_min_token_prob);
+  read_disable(fields, out);
+  read_rejection(fields, out);
+  if (!fields.outcome()) return tl::unexpected(fields.outcome().error());
+  return out;
+}
+
+std::string to_json(const speculative_config& config) {
+  json out;
+  out["method"] = to_string(config.method);
+  if (config.method == speculative_method::draft_model) out["model"] = config.model;
+  out["num_speculative_tokens"] = config.num_speculative_tokens;
+  if (config.method == speculative_method::ngram) {
+    out["prompt_lookup_min"] = config.prompt_lookup_min;
+    out["prompt_lookup_max"] = config.prompt_lookup_max;
+  }
+  if (config.method == speculative_method::suffix) {
+    out["suffix_decoding_max_tree_depth"] = config.suffix_decoding_max_tree_depth;
+    out["suffix_decoding_max_cached_requests"] = config.suffix_decoding_max_cached_requests;
+    out["suffix_decoding_max_spec_factor"] = config.suffix_decoding_max_spec_factor;
+    out["suffix_decoding_min_token_prob"] = config.suffix_decoding_min_token_prob;
+  }
+  if (config.disable_by_batch_size) out["disable_by_batch_size"] = *config.disable_by_batch_size;
+  out["rejection_sample_method"] = to_string(config.rejection_sample_method);
+  return out.dump(-1, ' ', true, json::error_handler_t::replace);
+}
+
+}  // namespace troupe
