@@ -32,8 +32,8 @@ token_distribution truncate(std::span<const float> logits, float max, const samp
   scratch.probabilities.resize(logits.size());
   const std::span<float> weights = scratch.probabilities;
   weigh(logits, max, 1.0F / params.temperature, weights.data());
-  if (params.min_p > 0.0F) {
-    for (float& weight : weights) weight = weight < params.min_p ? 0.0F : weight;
+  if (const float min_p = params.min_p; min_p > 0.0F) {
+    for (float& weight : weights) weight = weight < min_p ? 0.0F : weight;
   }
   if (params.top_p < 1.0F) keep_top_p(weights, static_cast<double>(params.top_p), scratch.keys);
   return {has_top_k ? std::span<const token_id>(scratch.ids) : std::span<const token_id>(), weights};

@@ -61,7 +61,7 @@ void reject(benchmark::State& state, const sampling_params& params, bool one_hot
   sampler_scratch draft_scratch;
   const auto target = compute_distribution(logits, row, {}, target_scratch);
   const token_id token = draw_token(target, 0.5);
-  for (std::size_t i = 0; i < vocab_size; i += 2) logits[i] += 0.1F;
+  for (std::size_t i = 0; i < vocab_size; ++i) logits[i] += 0.2F * static_cast<float>(uniform(3, i));
   logits[static_cast<std::size_t>(token)] += 10.0F;
   kept_distribution draft;
   draft.assign(compute_distribution(logits, row, {}, draft_scratch));
