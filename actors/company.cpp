@@ -82,6 +82,7 @@ std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card,
   metrics::metrics_options named;
   named.model_name = card.id;
   named.max_model_len = engine.max_model_len;
+  if (options.drafts) named.num_speculative_tokens = options.drafts->config.num_speculative_tokens;
   auto metrics = std::make_shared<metrics::engine_metrics>(named);
   const kv_layout layout = engine.device->layout();
   metrics::cache_config cache;
@@ -157,6 +158,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.grammar_cache = options.grammar_cache;
   parts.grammar_jump_forward = options.grammar_jump_forward;
   parts.grammar_threads = options.grammar_threads;
+  parts.drafts = options.drafts;
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;

@@ -12,6 +12,7 @@
 #include "actors/company_board.hpp"
 #include "actors/load_engine.hpp"
 #include "actors/net/engine_port.hpp"
+#include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/result.hpp"
@@ -47,6 +48,8 @@ struct company_options {
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;  // tokens that a grammar leaves no choice about take no step each
   std::size_t grammar_threads = 1;    // that fill masks
+
+  std::optional<drafter_options> drafts;  // how drafts are made; unset: there are none
 
   std::int32_t tokenizer_workers = 2;
   // Where the actors live: a system of the embedding program's, which must outlive the company, or its own.

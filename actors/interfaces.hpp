@@ -62,6 +62,8 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<msg::stopped>,
     // Ends the requests whose deadline has passed.
     caf::reacts_to<msg::expire>,
+    // Learns what drafts cost, which decides how long they may be.
+    caf::reacts_to<msg::step_cost>,
     // Answers where a request stands; nothing for an unknown id.
     caf::reacts_to<msg::describe, describe_call_ptr>,
     // Answers how many requests run and wait.
@@ -105,6 +107,17 @@ using structured_output_actor = caf::typed_actor<
     // Answers how many requests it knows.
     caf::replies_to<msg::count>::with<msg::structured_output_counts>>;
 
+// drafter: guesses how running requests go on.
+using drafter_actor = caf::typed_actor<
+    // Reads a prompt, piece by piece, to guess from it.
+    caf::reacts_to<msg::open_drafts, engine_request_ptr>,
+    // Takes note of tokens and ends; unknown ids are ignored.
+    caf::reacts_to<msg::observe_tokens, draft_news_ptr>,
+    // Does the same, and answers with a draft for whoever it has one.
+    caf::replies_to<msg::propose_drafts, draft_news_ptr>::with<drafts_ptr>,
+    // Goes on reading.
+    caf::reacts_to<msg::index_drafts>>;
+
 // model_runner: the executor; the only one that touches the device and the only one that blocks.
 using model_runner_actor = caf::typed_actor<
     // Executes an item of the warm-up and forgets it; a bucket that fails is left out.
@@ -121,6 +134,7 @@ struct company_roster {
   model_runner_actor model_runner;
   grammar_compilers compilers;
   structured_output_actor structured_output;
+  drafter_actor drafter;  // null: nobody guesses
   scheduler_actor scheduler;
   tokenizer_pool tokenizers;    // the shards of the streams; the last takes those with long prompts
   tokenizer_actor text_worker;  // /tokenize and /detokenize, so that long texts delay no stream

@@ -29,6 +29,7 @@ step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
 void kv_cache_state::commit(const msg::commit_step& step) {
   manager_->commit_step(step.step);
   manager_->append_tokens(step.appends, step.appended);
+  for (const block_trim& each : step.trims) manager_->trim(each);
   give_back(step.releases);
   report();
 }

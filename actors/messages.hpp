@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "actors/client_calls.hpp"
+#include "runtime/drafting/draft.hpp"
+#include "runtime/drafting/draft_lengths.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/grammar/compiled_grammar.hpp"
@@ -26,6 +28,8 @@ namespace troupe {
 using engine_request_ptr = std::shared_ptr<const engine_request>;
 using step_reservation_ptr = std::shared_ptr<const step_reservation>;
 using error_ptr = std::shared_ptr<const error>;
+using draft_news_ptr = std::shared_ptr<const draft_news>;
+using drafts_ptr = std::shared_ptr<const std::vector<draft>>;
 using compile_outcome_ptr = std::shared_ptr<const result<grammar::compiled_grammar_ptr>>;
 
 template <class Inspector>
@@ -35,6 +39,11 @@ auto inspect(Inspector& f, block_release& x) {
 template <class Inspector>
 auto inspect(Inspector& f, token_append& x) {
   return f(caf::meta::type_name("token_append"), x.id, x.count, x.place);
+}
+
+template <class Inspector>
+auto inspect(Inspector& f, block_trim& x) {
+  return f(caf::meta::type_name("block_trim"), x.id, x.num_tokens, x.place);
 }
 
 namespace msg {
@@ -61,6 +70,10 @@ struct submit {
 };
 // A request that waits now: its prompt, for the prefix cache. Beside it: engine_request_ptr.
 struct add_sequence {
+  request_id id = 0;
+};
+// A request whose output may be guessed ahead. Beside it: engine_request_ptr.
+struct open_drafts {
   request_id id = 0;
 };
 // A request that is to be held to a grammar. Beside it: grammar_spec_ptr.
@@ -106,11 +119,23 @@ struct commit_step {
   std::uint64_t step = 0;
   std::vector<token_append> appends;
   std::vector<token_id> appended;  // of all appends, in order
+  std::vector<block_trim> trims;
   std::vector<block_release> releases;
 };
 // These sequences are done with their blocks. No step has ended.
 struct release_blocks {
   std::vector<block_release> releases;
+};
+// What a step has sampled, and who has ended. Beside it: draft_news_ptr.
+struct observe_tokens {};
+// The same, and now: how do they go on? Beside it: draft_news_ptr.
+struct propose_drafts {};
+// The drafter's own: index a further piece of the prompts that wait for it.
+struct index_drafts {};
+// How long a step of so many rows, all sampled, takes.
+struct step_cost {
+  std::int32_t rows = 0;
+  std::int64_t nanoseconds = 0;
 };
 // Execute one step. Beside it: step_batch_ptr.
 struct run_step {
@@ -212,6 +237,8 @@ struct request_counts {
   std::int32_t running = 0;
   std::int32_t waiting = 0;
   std::uint64_t preemptions = 0;
+  std::uint64_t draft_tokens = 0;     // that steps verified
+  std::uint64_t accepted_tokens = 0;  // of these
 };
 
 // What CAF asks of a message type: its fields, for logs and for the wire.
@@ -285,11 +312,31 @@ auto inspect(Inspector& f, reserve_step& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, commit_step& x) {
-  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.releases);
+  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.trims, x.releases);
 }
 template <class Inspector>
 auto inspect(Inspector& f, release_blocks& x) {
   return f(caf::meta::type_name("release_blocks"), x.releases);
+}
+template <class Inspector>
+auto inspect(Inspector& f, open_drafts& x) {
+  return f(caf::meta::type_name("open_drafts"), x.id);
+}
+template <class Inspector>
+auto inspect(Inspector& f, observe_tokens&) {
+  return f(caf::meta::type_name("observe_tokens"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, propose_drafts&) {
+  return f(caf::meta::type_name("propose_drafts"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, index_drafts&) {
+  return f(caf::meta::type_name("index_drafts"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, step_cost& x) {
+  return f(caf::meta::type_name("step_cost"), x.rows, x.nanoseconds);
 }
 template <class Inspector>
 auto inspect(Inspector& f, run_step& x) {
@@ -393,7 +440,8 @@ auto inspect(Inspector& f, kv_cache_counts& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, request_counts& x) {
-  return f(caf::meta::type_name("request_counts"), x.running, x.waiting, x.preemptions);
+  return f(caf::meta::type_name("request_counts"), x.running, x.waiting, x.preemptions, x.draft_tokens,
+           x.accepted_tokens);
 }
 
 }  // namespace msg
@@ -446,12 +494,19 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::grammar_compiled))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::fill_masks))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::apply_masks))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::structured_output_counts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_drafts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::observe_tokens))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::propose_drafts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::index_drafts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_cost))
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::engine_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_demand_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_reservation_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::draft_news_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::drafts_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_result_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::warm_up_task_ptr)

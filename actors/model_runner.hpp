@@ -73,6 +73,8 @@ class model_runner_state {
   // One step by the plan whose turn it is; with the last one the choice is made and, after the last number of
   // rows, kept.
   msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);
+  // One step of several rounds; with the last one the median is told.
+  msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
   void keep_tuning() const;
 
   model_runner_actor::base* self_;
@@ -88,7 +90,8 @@ class model_runner_state {
   token_feed feed_;
   std::filesystem::path tuning_file_;
   tuning_key tuned_for_;
-  std::optional<plan_tuner> tuner_;  // of the item that is being tuned
+  std::optional<plan_tuner> tuner_;               // of the item that is being tuned
+  std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed
 };
 
 model_runner_actor::behavior_type model_runner_behavior(

@@ -20,6 +20,7 @@ void scheduler_state::start(scheduler_parts parts) {
   kv_cache_ = std::move(parts.kv_cache);
   model_runner_ = std::move(parts.model_runner);
   structured_output_ = std::move(parts.structured_output);
+  drafter_ = std::move(parts.drafter);
   board_ = std::move(parts.board);
   metrics_ = std::move(parts.metrics);
 }
@@ -39,6 +40,7 @@ void scheduler_state::submit(const engine_request_ptr& request) {
   self_->send(kv_cache_, msg::add_sequence{request->id}, request);
   unscheduled_.insert(request->id);
   if (request->sampling->grammar) open_grammar(*request);
+  open_drafts(request);
   changed_ = true;
   arm_timer();
   plan();
@@ -70,6 +72,40 @@ void scheduler_state::release_grammars(std::vector<request_id> ended) {
   if (!ended.empty()) self_->send(structured_output_, msg::release_grammars{std::move(ended)});
 }
 
+void scheduler_state::open_drafts(const engine_request_ptr& request) {
+  if (drafter_ && request->sampling->num_speculative_tokens != 0)
+    self_->send(drafter_, msg::open_drafts{request->id}, request);
+}
+
+// Its answer is waited for only where the next step could use it: while another one runs that costs nothing,
+// else some 30 us.
+void scheduler_state::tell_drafter(const token_batch& events) {
+  if (!drafter_ || events.empty()) return;
+  auto news = std::make_shared<draft_news>();
+  for (const token_event& event : events) {
+    if (!event.tokens.empty())
+      news->outputs.push_back({event.id, static_cast<std::int32_t>(event.tokens.size())});
+    news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
+    if (event.end) news->ended.push_back(event.id);
+  }
+  if (phase_ != phase::idle || !scheduler_->wants_drafts())
+    return self_->send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
+  phase_ = phase::drafting;
+  self_->request(drafter_, caf::infinite, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
+      .then([this](const drafts_ptr& drafts) { on_drafts(*drafts); },
+            [this](const caf::error&) { on_drafts({}); });
+}
+
+void scheduler_state::on_drafts(const std::vector<draft>& drafts) {
+  for (const draft& guess : drafts) scheduler_->propose(guess);
+  if (phase_ == phase::drafting) phase_ = phase::idle;
+  plan();
+}
+
+void scheduler_state::measured(const msg::step_cost& cost) {
+  scheduler_->measured_step(cost.rows, std::chrono::nanoseconds(cost.nanoseconds));
+}
+
 void scheduler_state::abort(request_id id) { settle(scheduler_->end(id, finish_reason::abort)); }
 
 void scheduler_state::stopped(const std::vector<request_id>& ids) {
@@ -81,6 +117,9 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
     std::move(one.releases.begin(), one.releases.end(), std::back_inserter(all.releases));
   }
   if (!with_grammar_.empty()) release_grammars(ids);
+  if (drafter_)
+    self_->send(drafter_, msg::observe_tokens{},
+                std::make_shared<const draft_news>(draft_news{.ended = ids}));
   settle(std::move(all));
 }
 
@@ -92,7 +131,7 @@ void scheduler_state::expire() {
 
 msg::request_counts scheduler_state::count() const {
   const scheduler_counts counts = scheduler_->counts();
-  return {counts.running, counts.waiting, counts.preemptions};
+  return {counts.running, counts.waiting, counts.preemptions, counts.drafts.tokens, counts.drafts.accepted};
 }
 
 void scheduler_state::plan() {
@@ -171,8 +210,9 @@ void scheduler_state::on_step_failed(std::uint64_t step) {
 // finds it counted.
 void scheduler_state::settle_step(const running_step& ended) {
   self_->send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
-                                          std::move(output_.releases)});
+                                          std::move(output_.trims), std::move(output_.releases)});
   changed_ = true;
+  tell_drafter(output_.events);
   plan();
   report();
   deliver(ended, output_.events);
@@ -180,6 +220,7 @@ void scheduler_state::settle_step(const running_step& ended) {
 
 void scheduler_state::settle(scheduler_output output) {
   if (!output.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(output.releases)});
+  tell_drafter(output.events);
   deliver({}, output.events);
   changed_ = true;
   plan();
@@ -230,7 +271,17 @@ void scheduler_state::report() {
   metrics_->add_prompt_tokens_cached(counts.cached_tokens - reported_.cached_tokens);
   metrics_->add_generation_tokens(counts.generation_tokens - reported_.generation_tokens);
   metrics_->add_grammar_forced_tokens(counts.forced_tokens - reported_.forced_tokens);
+  report_drafts(counts.drafts);
   reported_ = counts;
+}
+
+void scheduler_state::report_drafts(const draft_counts& now) {
+  const draft_counts& before = reported_.drafts;
+  if (now.drafts == before.drafts) return;
+  metrics_->add_drafts(now.drafts - before.drafts, now.tokens - before.tokens,
+                       now.accepted - before.accepted);
+  for (std::size_t i = 0; i < now.accepted_at.size(); ++i)
+    metrics_->add_accepted_drafts(i, now.accepted_at[i] - before.accepted_at[i]);
 }
 
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,
@@ -244,6 +295,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },
+      [self](const msg::step_cost& cost) { self->state.measured(cost); },
       [self](const msg::describe& request, const describe_call_ptr& call) {
         self->state.describe(request.id, *call);
       },

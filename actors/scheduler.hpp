@@ -1,5 +1,6 @@
 // The actor that owns the request table and drives the step loop:
 //   plan -> reserve_step -> resolve (again after a preemption) -> run_step -> plan ... commit -> plan.
+// Where drafts are worth it, the drafter is asked between commit and plan.
 // While a step is with the runner the next ones are planned and sent after it, as many as may be in flight.
 #pragma once
 #include <cstdint>
@@ -21,6 +22,7 @@ struct scheduler_parts {
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
   structured_output_actor structured_output;
+  drafter_actor drafter;  // null: no drafts
   std::shared_ptr<company_board> board;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
@@ -37,11 +39,12 @@ class scheduler_state {
   void stopped(const std::vector<request_id>& ids);
   void expire();
   void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
+  void measured(const msg::step_cost& cost);
   msg::request_counts count() const;
 
  private:
-  // Whether a reservation is awaited. `halted`: kv_cache is gone, nothing can be planned any more.
-  enum class phase { idle, reserving, halted };
+  // What is awaited before the next plan. `halted`: kv_cache is gone, nothing can be planned any more.
+  enum class phase { idle, drafting, reserving, halted };
   // A step with the runner.
   struct running_step {
     std::uint64_t step = 0;
@@ -53,6 +56,10 @@ class scheduler_state {
   void on_grammar_opened(request_id id, const error* refusal);
   // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
+  void open_drafts(const engine_request_ptr& request);
+  // Tells the drafter what has come of a step, and asks it where its answer would be of use.
+  void tell_drafter(const token_batch& events);
+  void on_drafts(const std::vector<draft>& drafts);
   void plan();
   void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);
@@ -69,6 +76,7 @@ class scheduler_state {
   std::vector<request_id> first_scheduled(const step_batch& batch);
   void arm_timer();
   void report();
+  void report_drafts(const draft_counts& now);
   steady_time now() const { return self_->clock().now(); }
 
   scheduler_actor::base* self_;
@@ -76,6 +84,7 @@ class scheduler_state {
   kv_cache_actor kv_cache_;
   model_runner_actor model_runner_;
   structured_output_actor structured_output_;
+  drafter_actor drafter_;
   tokenizer_pool tokenizers_;
   std::shared_ptr<company_board> board_;
   std::shared_ptr<metrics::engine_metrics> metrics_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/drafter.hpp"
 #include "actors/gateway.hpp"
 #include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
@@ -45,10 +46,11 @@ company_roster_ptr supervisor_state::start() {
   roster_->model_runner = spawn_model_runner();
   watch(roster_->model_runner, "model_runner");
   start_structured_output();
-  roster_->scheduler =
-      self_->spawn(scheduler_behavior,
-                   scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner,
-                                   roster_->structured_output, parts_.board, parts_.tokenizer.metrics});
+  start_drafter();
+  roster_->scheduler = self_->spawn(
+      scheduler_behavior,
+      scheduler_parts{parts_.limits, roster_->kv_cache, roster_->model_runner, roster_->structured_output,
+                      roster_->drafter, parts_.board, parts_.tokenizer.metrics});
   watch(roster_->scheduler, "scheduler");
 
   tokenizer_parts parts = parts_.tokenizer;
@@ -103,6 +105,15 @@ void supervisor_state::start_structured_output() {
                               parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, roster_->compilers,
                               roster_->model_runner, parts_.tokenizer.metrics});
   watch(roster_->structured_output, "structured_output");
+}
+
+void supervisor_state::start_drafter() {
+  if (!parts_.drafts) return;
+  parts_.limits.disable_drafts_by_batch_size = parts_.drafts->config.disable_by_batch_size;
+  parts_.limits.adaptive_drafts = parts_.drafts->config.adaptive;
+  roster_->drafter = self_->spawn(drafter_behavior, *parts_.drafts, parts_.tokenizer.metrics);
+  watch(roster_->drafter, "drafter");
+  spdlog::info("drafts: {}", to_json(parts_.drafts->config));
 }
 
 tokenizer_actor supervisor_state::spawn_tokenizer(const tokenizer_parts& parts, bool long_texts) {

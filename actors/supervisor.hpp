@@ -11,6 +11,7 @@
 #include "actors/company_board.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/tokenizer.hpp"
+#include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/tuning_file.hpp"
@@ -27,7 +28,8 @@ struct supervisor_parts {
   grammar::grammar_limits grammars;  // of one grammar
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;
-  std::size_t grammar_threads = 1;  // that fill masks
+  std::size_t grammar_threads = 1;        // that fill masks
+  std::optional<drafter_options> drafts;  // unset: nobody guesses
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;
@@ -65,6 +67,7 @@ class supervisor_state {
   void watch(const Handle& actor, std::string role);
   model_runner_actor spawn_model_runner();
   void start_structured_output();
+  void start_drafter();
   grammar_compilers spawn_compilers();
   tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
   void start_warm_up(const kv_layout& layout, bool fixed_shapes);

@@ -27,8 +27,9 @@ void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes)
   const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes ? warm_up_mode::full : warm_up_mode::lazy);
   const bool every_bucket = fixed_shapes || mode == warm_up_mode::full;
   const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
-  course_ = warm_up_course(
-      warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent, parts_.tune), mode);
+  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent,
+                                         {.tune = parts_.tune, .verification = roster_->drafter != nullptr}),
+                           mode);
   if (mode != warm_up_mode::skip)
     for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
   go_on_warming_up();
@@ -74,6 +75,12 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
     log_sampler(item, true);
   } else {
     spdlog::info("{}", line);
+  }
+  if (done.succeeded && item.phase == warm_up_phase::verification) {
+    spdlog::info(
+        "a step of {} sampled rows takes {:.2f} ms", item.shape.query,
+        std::chrono::duration<double, std::milli>(std::chrono::nanoseconds(done.nanoseconds)).count());
+    self_->send(roster_->scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
   }
   if (!ready_)
     parts_.board->warming_up(

@@ -40,6 +40,7 @@ struct settings : bucketing_settings {
   std::int32_t max_logprobs = 20;
   std::chrono::milliseconds request_timeout{0};  // 0: none
   bool allow_auto_truncate = false;
+  std::string speculative_config = "off";
   bool grammar_jump_forward = true;
   std::uint64_t grammar_cache_memory = 256ULL << 20U;
   std::chrono::milliseconds grammar_refusal_time{60'000};

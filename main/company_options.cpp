@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
+#include <utility>
 
 #include "main/bucketing_options.hpp"
 #include "main/default_model.hpp"
@@ -40,6 +42,24 @@ grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
   return out;
 }
 
+// "off" and nothing at all mean: no drafts.
+result<std::optional<drafter_options>> to_drafts(const config::settings& settings) {
+  const std::string& text = settings.speculative_config;
+  if (text.empty() || text == "off") return std::nullopt;
+  auto parsed = parse_speculative_config(text);
+  if (!parsed) return tl::unexpected(std::move(parsed.error()));
+  if (parsed->method == speculative_method::draft_model ||
+      parsed->rejection_sample_method != rejection_method::strict)
+    return fail(error_code::invalid_argument,
+                "speculative_config: draft models and probabilistic rejection are not served; methods are "
+                "ngram and suffix",
+                "speculative_config");
+  drafter_options out;
+  out.config = std::move(*parsed);
+  out.hash_seed = std::random_device{}();
+  return out;
+}
+
 std::optional<bool> pad_of(const config::settings& settings) {
   if (settings.enforce_eager) return false;
   if (settings.bucket_padding == "auto") return std::nullopt;
@@ -54,8 +74,11 @@ std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
 
 }  // namespace
 
-company_options to_company_options(const config::settings& settings, const std::string& model_path) {
+result<company_options> to_company_options(const config::settings& settings, const std::string& model_path) {
   company_options out;
+  auto drafts = to_drafts(settings);
+  if (!drafts) return tl::unexpected(std::move(drafts.error()));
+  out.drafts = std::move(*drafts);
   out.engine.model_path = model_path;
   out.engine.max_model_len = settings.max_model_len;
   out.engine.max_num_seqs = settings.max_num_seqs;

@@ -8,7 +8,8 @@
 
 namespace troupe::cli {
 
-company_options to_company_options(const config::settings& settings, const std::string& model_path);
+// Errors: invalid_argument, for what only the engine understands of a setting.
+result<company_options> to_company_options(const config::settings& settings, const std::string& model_path);
 net::http_options to_http_options(const config::settings& settings);
 net::tcp_options to_tcp_options(const config::settings& settings);
 

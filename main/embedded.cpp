@@ -21,7 +21,9 @@ tl::expected<std::unique_ptr<company>, int> start_embedded(config::setting_sourc
   const auto path = find_model(settings.model);
   if (!path) return tl::unexpected(report(path.error()));
 
-  auto started = company::start(to_company_options(settings, *path));
+  auto options = to_company_options(settings, *path);
+  if (!options) return tl::unexpected(report(options.error()));
+  auto started = company::start(std::move(*options));
   if (!started) return tl::unexpected(report(started.error()));
   progress_bar bar(on_terminal());
   const auto ready = (*started)->wait_ready(

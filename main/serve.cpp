@@ -143,7 +143,9 @@ int serve(const config::setting_sources& sources) {
   const auto path = find_model(settings.model);
   if (!path) return report(path.error());
 
-  company_options options = to_company_options(settings, *path);
+  auto wanted = to_company_options(settings, *path);
+  if (!wanted) return report(wanted.error());
+  company_options options = std::move(*wanted);
   auto early = open_early(settings, options.served_model_name);
   if (!early) return early.error();
   std::optional<net::loading_server> loading(std::move(*early));

@@ -219,6 +219,30 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Tokens that took no step of their own, since a grammar left no choice about them."},
+      {metric::drafts,
+       "vllm:spec_decode_num_drafts_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Drafts verified: of one sequence in one step each."},
+      {metric::draft_tokens,
+       "vllm:spec_decode_num_draft_tokens_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Tokens of the drafts verified."},
+      {metric::accepted_draft_tokens,
+       "vllm:spec_decode_num_accepted_tokens_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Draft tokens that were right."},
+      {metric::accepted_draft_tokens_by_position,
+       "vllm:spec_decode_num_accepted_tokens_per_pos_total",
+       counter,
+       {"position"},
+       bucket_set::none,
+       "Draft tokens that were right, by their places in their drafts, from 0."},
       {metric::warmup_progress,
        "troupe_warmup_progress",
        gauge,
@@ -289,7 +313,7 @@ std::vector<double> one_two_five(std::int64_t last) {
 
 constexpr std::array<std::string_view, 5> reasons{"stop", "length", "abort", "timeout", "error"};
 constexpr std::array<std::string_view, 2> waits{"capacity", "deferred"};
-constexpr std::array<std::string_view, 5> phases{"plan", "reserve", "mask", "execute", "commit"};
+constexpr std::array<std::string_view, 6> phases{"plan", "reserve", "draft", "mask", "execute", "commit"};
 
 }  // namespace
 

@@ -58,6 +58,10 @@ enum class metric : std::uint8_t {
   grammar_cache_bytes,
   grammars_refused,
   grammar_forced_tokens,
+  drafts,
+  draft_tokens,
+  accepted_draft_tokens,
+  accepted_draft_tokens_by_position,
   warmup_progress,
   actors,
   process_cpu,
@@ -93,7 +97,7 @@ std::span<const std::string_view> finished_reasons();
 // The values of requests_waiting_by_reason's label reason: for their turn, for something of their own.
 std::span<const std::string_view> waiting_reasons();
 // The values of step_time's label phase.
-enum class step_phase : std::uint8_t { plan, reserve, mask, execute, commit };
+enum class step_phase : std::uint8_t { plan, reserve, draft, mask, execute, commit };
 std::span<const std::string_view> step_phases();
 
 }  // namespace troupe::metrics

@@ -62,6 +62,7 @@ struct engine_metrics::state {
   table<prometheus::Counter> counters{};
   table<prometheus::Histogram> histograms{};
   std::vector<prometheus::Counter*> success;           // [finished_reasons()]
+  std::vector<prometheus::Counter*> accepted_at;       // [num_speculative_tokens]
   std::vector<prometheus::Histogram*> step_durations;  // [step_phases()]
   std::vector<prometheus::Gauge*> waiting;             // [waiting_reasons()]
 
@@ -96,6 +97,11 @@ void engine_metrics::state::add(const metric_description& what) {
       auto& family = add_family(prometheus::BuildCounter(), what.id, registry, labels);
       if (what.id == metric::bucket_executions) {
         executions = &family;
+        return;
+      }
+      if (what.id == metric::accepted_draft_tokens_by_position) {
+        for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
+          accepted_at.push_back(&family.Add({{std::string(what.labels.front()), std::to_string(position)}}));
         return;
       }
       if (what.id != metric::request_success) {
@@ -223,6 +229,17 @@ void engine_metrics::add_grammars_refused(std::uint64_t count) {
 
 void engine_metrics::add_grammar_forced_tokens(std::uint64_t count) {
   state_->increment(metric::grammar_forced_tokens, count);
+}
+
+void engine_metrics::add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted) {
+  state_->increment(metric::drafts, drafts);
+  state_->increment(metric::draft_tokens, tokens);
+  state_->increment(metric::accepted_draft_tokens, accepted);
+}
+
+void engine_metrics::add_accepted_drafts(std::size_t position, std::uint64_t count) {
+  if (position < state_->accepted_at.size())
+    state_->accepted_at[position]->Increment(static_cast<double>(count));
 }
 
 void engine_metrics::observe_step_tokens(std::int64_t count) {

@@ -16,7 +16,8 @@ using seconds = double;
 struct metrics_options {
   std::string model_name;
   std::string engine = "0";
-  std::int64_t max_model_len = 0;  // ends the buckets that count tokens
+  std::int64_t max_model_len = 0;           // ends the buckets that count tokens
+  std::int32_t num_speculative_tokens = 0;  // the places that accepted drafts are counted by
 };
 
 struct cache_config {
@@ -75,6 +76,9 @@ class engine_metrics {
   void set_grammar_cache_bytes(std::int64_t bytes);
   void add_grammars_refused(std::uint64_t count);
   void add_grammar_forced_tokens(std::uint64_t count);
+  void add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted);
+  // Of the accepted tokens, those at this place of their drafts.
+  void add_accepted_drafts(std::size_t position, std::uint64_t count);
   void observe_step_tokens(std::int64_t count);
   void observe_step(step_phase phase, seconds duration);
 

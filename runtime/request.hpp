@@ -41,6 +41,7 @@ struct sampling_params {
   std::optional<std::int32_t> logprobs = {};         // top-k log-probabilities beside the sampled token's own
   std::optional<std::int32_t> prompt_logprobs = {};  // the same for each prompt token after the first
   std::vector<std::pair<token_id, float>> logit_bias = {};
+  std::optional<std::int32_t> num_speculative_tokens = {};  // drafts in a step at most; 0: none
   // What the answer is held to. Its end ends the request, whatever min_tokens and ignore_eos say.
   std::shared_ptr<const grammar_spec> grammar = {};
 

@@ -50,6 +50,14 @@ struct prompt_logprob_row {
   std::int32_t top = 0;
 };
 
+// A sequence whose drafts are verified: its sample `first` is drawn at its last certain row, each of the
+// `count` samples behind it at the row of a draft. A draft is right where it is the token that the sample
+// before its own row draws; what is sampled behind the first wrong one means nothing.
+struct draft_samples {
+  std::int32_t first = 0;
+  std::int32_t count = 0;
+};
+
 // What step_batch and device_batch have in common.
 struct batch_rows {
   std::uint64_t step = 0;
@@ -57,11 +65,16 @@ struct batch_rows {
   std::vector<std::int32_t> positions;  // [rows]
   std::vector<std::int32_t> slots;  // [rows] block * block_size + offset: where the row's K and V are stored
   std::vector<sequence_rows> sequences;  // rows of a sequence are contiguous, positions ascending
-  std::vector<sample_row> samples;       // at most one per sequence, ordered by row
+  std::vector<sample_row> samples;       // ordered by row; one per sequence, or one more than it has drafts
+  std::vector<draft_samples> drafts;     // ascending
   std::vector<prompt_logprob_row> prompt_logprobs;
   std::vector<block_copy> copies;  // whole blocks, copied in order before any row is written
 
   std::int32_t num_rows() const { return static_cast<std::int32_t>(tokens.size()); }
+  // The i-th draft that `of` verifies.
+  token_id draft(const draft_samples& of, std::int32_t i) const {
+    return tokens[static_cast<std::size_t>(samples[static_cast<std::size_t>(of.first + 1 + i)].row)];
+  }
 };
 
 // Where a token comes from that nobody knows yet: a sample of a step in flight.
@@ -85,7 +98,7 @@ struct fed_history {
 struct step_batch : batch_rows {
   std::vector<fed_row> fed_rows;
   std::vector<fed_history> fed_histories;
-  std::vector<std::int32_t> masked_samples;    // those of requests with a grammar, ascending
+  std::vector<std::int32_t> masked_samples;    // the first of each request with a grammar, ascending
   std::vector<const std::int32_t*> tables;     // [sequences] of table_length blocks each
   std::shared_ptr<const void> keeps_tables;    // what these point into, and ...
   std::shared_ptr<const void> keeps_sampling;  // ... what the samples' parameters point into

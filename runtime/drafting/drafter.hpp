@@ -11,19 +11,13 @@
 #include <vector>
 
 #include "runtime/drafting/acceptance.hpp"
+#include "runtime/drafting/draft.hpp"
 #include "runtime/drafting/drafted_request.hpp"
 #include "runtime/drafting/speculative_config.hpp"
 #include "runtime/drafting/tenant_outputs.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
-
-struct draft {
-  request_id id = 0;
-  std::int32_t after = 0;  // tokens of the sequence that it continues
-  std::vector<token_id> tokens = {};
-  std::vector<float> probabilities = {};  // [tokens] that it is right, given that those before it are
-};
 
 struct drafter_options {
   speculative_config config = {};  // ngram or suffix; with draft_model this drafter proposes nothing

@@ -25,6 +25,7 @@ constexpr std::array supported_fields = {
     "suffix_decoding_max_spec_factor",
     "suffix_decoding_min_token_prob",
     "disable_by_batch_size",
+    "adaptive",
     "rejection_sample_method",
 };
 
@@ -70,6 +71,14 @@ class field_reader {
       note(field, fmt::format("must be a number from {} to {}, not {}", least, most, shown(*value)));
     else
       out = number;
+  }
+  void read(const char* field, bool& out) {
+    const json* value = find(field);
+    if (value == nullptr) return;
+    if (value->is_boolean())
+      out = value->get<bool>();
+    else
+      note(field, fmt::format("must be true or false, not {}", shown(*value)));
   }
   std::string read_text(const char* field) {
     const json* value = find(field);
@@ -183,6 +192,7 @@ result<speculative_config> parse_speculative_config(std::string_view text) {
   fields.read("suffix_decoding_max_spec_factor", 0.0, 1024.0, out.suffix_decoding_max_spec_factor);
   fields.read("suffix_decoding_min_token_prob", 0.0, 1.0, out.suffix_decoding_min_token_prob);
   read_disable(fields, out);
+  fields.read("adaptive", out.adaptive);
   read_rejection(fields, out);
   if (!fields.outcome()) return tl::unexpected(fields.outcome().error());
   return out;
@@ -203,6 +213,7 @@ std::string to_json(const speculative_config& config) {
     out["suffix_decoding_max_spec_factor"] = config.suffix_decoding_max_spec_factor;
     out["suffix_decoding_min_token_prob"] = config.suffix_decoding_min_token_prob;
   }
+  if (!config.adaptive) out["adaptive"] = false;
   if (config.disable_by_batch_size) out["disable_by_batch_size"] = *config.disable_by_batch_size;
   out["rejection_sample_method"] = to_string(config.rejection_sample_method);
   return out.dump(-1, ' ', true, json::error_handler_t::replace);

@@ -37,6 +37,9 @@ struct speculative_config {
   double suffix_decoding_min_token_prob = 0.1;   // 0 ... 1: of a token and all proposed before it, by counts
   std::optional<std::int32_t> disable_by_batch_size =
       {};  // no drafts while more sequences than this run; at least 2
+  // Not vLLM's: how many of the proposed tokens are verified follows what they cost and how often they come
+  // true; false: all.
+  bool adaptive = true;
   rejection_method rejection_sample_method = rejection_method::strict;
 
   friend bool operator==(const speculative_config&, const speculative_config&) = default;

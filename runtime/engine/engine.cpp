@@ -137,6 +137,7 @@ const token_batch& engine::commit() {
 
 void engine::settle() {
   kv_cache_.append_tokens(output_.appends, output_.appended);
+  for (const block_trim& given : output_.trims) kv_cache_.trim(given);
   give_back(output_.releases);
 }
 

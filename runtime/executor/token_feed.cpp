@@ -39,6 +39,7 @@ const device_batch& token_feed::resolve(const step_batch& batch) {
   assign(batch_.sequences, batch.sequences);
   gather_tables(batch);
   assign(batch_.samples, batch.samples);
+  assign(batch_.drafts, batch.drafts);
   assign(batch_.prompt_logprobs, batch.prompt_logprobs);
   assign(batch_.copies, batch.copies);
   for (const fed_row& fed : batch.fed_rows) batch_.tokens[static_cast<std::size_t>(fed.row)] = find(fed.from);
@@ -69,7 +70,9 @@ void token_feed::remember(const step_result& result) {
 token_id token_feed::find(const token_source& source) const {
   const sampled_step& kept = steps_[source.step % steps_.size()];
   const auto index = static_cast<std::size_t>(source.sample);
-  return static_cast<std::uint32_t>(kept.step) == source.step && index < kept.tokens.size() ? kept.tokens[index] : 0;
+  return static_cast<std::uint32_t>(kept.step) == source.step && index < kept.tokens.size()
+             ? kept.tokens[index]
+             : 0;
 }
 
 }  // namespace troupe

@@ -13,6 +13,7 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t most_tuned_sizes = 64;
+constexpr std::int32_t verified_context = 256;  // tokens before the rows that are timed: a short conversation
 
 // Builds one scratch step: every block table names the scratch block alone.
 class scratch_builder {
@@ -22,8 +23,8 @@ class scratch_builder {
     sampling_->temperature = 0.0F;
   }
 
-  // `num_rows` rows after `context` tokens, cut to the limits; the last one is sampled.
-  void add_sequence(std::int64_t context, std::int32_t num_rows) {
+  // `num_rows` rows after `context` tokens, cut to the limits; the last `num_samples` are sampled.
+  void add_sequence(std::int64_t context, std::int32_t num_rows, std::int32_t num_samples = 1) {
     const auto sequence = static_cast<std::int32_t>(batch_.sequences.size());
     num_rows = std::min({num_rows, limits_.max_rows - batch_.num_rows(), limits_.max_model_len});
     if (num_rows < 1 || sequence >= limits_.max_sequences) return;
@@ -38,13 +39,15 @@ class scratch_builder {
                                scratch_block(layout_));
     for (std::int32_t position = first; position < first + num_rows; ++position) add_row(position);
     batch_.sequences.push_back(rows);
-    sample_row sample;
-    sample.sequence = sequence;
-    sample.row = batch_.num_rows() - 1;
-    sample.position = first + num_rows;
-    sample.sampling = sampling_;
-    sample.prompt_length = first + num_rows;
-    batch_.samples.push_back(std::move(sample));
+    for (std::int32_t row = std::max(num_rows - num_samples, 0); row < num_rows; ++row) {
+      sample_row sample;
+      sample.sequence = sequence;
+      sample.row = rows.first_row + row;
+      sample.position = first + row + 1;
+      sample.sampling = sampling_;
+      sample.prompt_length = sample.position;
+      batch_.samples.push_back(std::move(sample));
+    }
   }
 
   device_batch finish() { return std::move(batch_); }
@@ -144,6 +147,16 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
   number(items, begin);
 }
 
+void add_verification_phase(std::vector<warm_up_item>& items, const executor_limits& limits) {
+  const std::size_t begin = items.size();
+  for (std::int32_t rows = 1; rows <= std::min(limits.max_rows, most_verified_rows); rows *= 2) {
+    warm_up_item& item = items.emplace_back();
+    item.phase = warm_up_phase::verification;
+    item.shape = {1, rows, 0};
+  }
+  number(items, begin);
+}
+
 void add_sampler_phase(std::vector<warm_up_item>& items, const std::vector<std::int32_t>& sizes) {
   const std::size_t begin = items.size();
   for (const std::int32_t size : sizes) {
@@ -164,6 +177,8 @@ const char* phase_name(warm_up_phase phase) {
       return "Unified CFG";
     case warm_up_phase::tuning:
       return "Tuning";
+    case warm_up_phase::verification:
+      return "Verification";
     case warm_up_phase::sampler:
       return "Sampler";
   }
@@ -175,6 +190,7 @@ std::string shape_text(const warm_up_item& item) {
     case warm_up_phase::prompt:
     case warm_up_phase::decode:
     case warm_up_phase::tuning:
+    case warm_up_phase::verification:
       return fmt::format("batch:{} query:{} blocks:{}", item.shape.batch, item.shape.query,
                          item.shape.blocks);
     case warm_up_phase::unified:
@@ -190,7 +206,8 @@ std::string shape_text(const warm_up_item& item) {
 }  // namespace
 
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
-                                        std::int32_t block_size, warm_up_extent extent, bool tune) {
+                                        std::int32_t block_size, warm_up_extent extent,
+                                        warm_up_measurements measured) {
   std::vector<warm_up_item> items;
   if (plan.strategy == bucketing_strategy::unified) {
     add_unified_phase(items, plan.unified, extent);
@@ -203,7 +220,8 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
     add_phase(items, warm_up_phase::decode, plan.decode, extent);
   }
-  if (tune) add_tuning_phase(items, limits);
+  if (measured.tune) add_tuning_phase(items, limits);
+  if (measured.verification) add_verification_phase(items, limits);
   add_sampler_phase(items, sampler_batch_sizes(plan, limits.max_rows));
   return items;
 }
@@ -224,6 +242,9 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
       break;
     case warm_up_phase::unified:
       add_unified(batch, item.unified, layout, limits);
+      break;
+    case warm_up_phase::verification:
+      batch.add_sequence(verified_context, item.shape.query, item.shape.query);
       break;
     case warm_up_phase::sampler:
       break;

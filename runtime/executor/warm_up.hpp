@@ -14,12 +14,13 @@
 
 namespace troupe {
 
-enum class warm_up_phase { prompt, decode, unified, tuning, sampler };
+enum class warm_up_phase { prompt, decode, unified, tuning, verification, sampler };
 
-// One scratch step, one batch size of the sampler, or the choice of a plan for steps of some number of rows.
+// One scratch step, one batch size of the sampler, the choice of a plan for steps of some number of rows, or
+// the time that a step takes whose rows are all sampled, as those that verify drafts are.
 struct warm_up_item {
   warm_up_phase phase = warm_up_phase::prompt;
-  bucket shape = {};               // prompt, decode; tuning: the step that is timed
+  bucket shape = {};               // prompt, decode; tuning, verification: the step that is timed
   unified_bucket unified = {};     // unified
   std::int32_t sampler_batch = 0;  // sampler
   std::int32_t number = 1;         // of its phase, from 1 ...
@@ -32,12 +33,19 @@ struct warm_up_item {
 // since steps of equally many rows run the same code.
 enum class warm_up_extent { every_bucket, every_row_count };
 
-// The largest first, phase by phase: prompts, decodes (or unified), where `tune` says so the plans for every
-// number of rows that these have, sampler; the sampler's batch sizes are 0,
-// 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets one prefill of
-// max_rows and one decode of max_sequences.
+// What is measured on the way.
+struct warm_up_measurements {
+  bool tune = false;          // plans, for every number of rows that the buckets have
+  bool verification = false;  // what drafts cost: steps of 1, 2, 4, ... rows, up to most_verified_rows
+};
+inline constexpr std::int32_t most_verified_rows = 128;
+
+// The largest first, phase by phase: prompts, decodes (or unified), what is measured, sampler; the sampler's
+// batch sizes are 0, 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets
+// one prefill of max_rows and one decode of max_sequences.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
-                                        std::int32_t block_size, warm_up_extent extent, bool tune = false);
+                                        std::int32_t block_size, warm_up_extent extent,
+                                        warm_up_measurements measured = {});
 
 // The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
 // What a step can never be (beyond the limits or the longest context) is cut to what it can.

@@ -23,11 +23,16 @@ void grammar_sessions::begin(const step_batch& batch) {
   if (batch.masked_samples.empty()) return;
   masked_step& step = begun_.emplace_back();
   step.step = batch.step;
+  auto drafts = batch.drafts.begin();
   for (const std::int32_t index : batch.masked_samples) {
     const sample_row& sample = batch.samples[static_cast<std::size_t>(index)];
     step.rows.push_back({batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
                          static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated),
                          sample.sampling->logprobs.has_value()});
+    while (drafts != batch.drafts.end() && drafts->first < index) ++drafts;
+    if (drafts == batch.drafts.end() || drafts->first != index) continue;
+    for (std::int32_t i = 0; i < drafts->count; ++i)
+      step.rows.back().drafts.push_back(batch.draft(*drafts, i));
   }
   step.left = step.rows;
   step.masks = fresh_masks(batch.step, batch.samples.size());
@@ -104,26 +109,57 @@ void grammar_sessions::add(filled_row row, step_masks& masks) {
   if (row.forced) masks.forced.push_back(std::move(*row.forced));
 }
 
-// Touches the session and the sample's row alone.
+// Touches the session and the row's samples alone.
 grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
   const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
   auto filled = who.failure ? result<void>(tl::unexpected(*who.failure)) : fill_mask(who, row, masks);
   if (filled) {
     masks.is_masked[row.sample] = 1;
-    if (is_forced || !spells_forced_ || row.wants_logprobs) return {};
-    return {.end = {}, .forced = force(who, row, masks)};
+    filled_row made;
+    if (is_forced) return made;
+    if (!row.wants_logprobs) made.forced = force(who, row.sample, masks);
+    if (!made.forced) fill_drafts(who, row, masks, made);
+    return made;
   }
   who.is_over = true;
   std::ranges::fill(masks.row(row.sample), ~std::uint32_t{0});
+  const bool may_be_complete = !who.failure;
+  return {.end = end_at(row.sample, who.place, std::move(filled.error()), may_be_complete), .forced = {}};
+}
+
+// Without an error where the text is complete and the vocabulary has no token to end it.
+sample_end grammar_sessions::end_at(std::size_t sample, matcher& place, error why, bool may_be_complete) {
   sample_end end;
-  end.sample = static_cast<std::int32_t>(row.sample);
-  const bool is_complete = !who.failure && filled.error().code == error_code::invalid_argument &&
-                           who.place.can_end().value_or(false);
-  if (!is_complete) {
-    end.failure = std::move(filled.error());
-    end.failure->code = error_code::invalid_argument;
+  end.sample = static_cast<std::int32_t>(sample);
+  if (may_be_complete && why.code == error_code::invalid_argument && place.can_end().value_or(false))
+    return end;
+  end.failure = std::move(why);
+  end.failure->code = error_code::invalid_argument;
+  return end;
+}
+
+// The matcher goes ahead with the drafts and comes back.
+void grammar_sessions::fill_drafts(session& who, const masked_row& row, step_masks& masks, filled_row& made) {
+  std::size_t taken = 0;
+  for (const token_id draft : row.drafts) {
+    auto done = who.place.accept(draft);
+    if (!done && done.error().code == error_code::invalid_argument) break;
+    const std::size_t sample = row.sample + taken + 1;
+    if (done) {
+      ++taken;
+      if (who.place.is_terminated()) break;
+      done = who.place.fill_mask(masks.row(sample));
+    }
+    if (!done) {
+      std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
+      made.end = end_at(sample, who.place, std::move(done.error()), true);
+      break;
+    }
+    masks.is_masked[sample] = 1;
+    if (!row.wants_logprobs) made.forced = force(who, sample, masks);
+    if (made.forced) break;
   }
-  return {.end = std::move(end), .forced = {}};
+  if (auto back = who.place.rollback(taken); !back) who.failure = std::move(back.error());
 }
 
 result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, step_masks& masks) {
@@ -138,12 +174,13 @@ result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, st
 }
 
 // One token alone is as soon sampled, and what costs too much to find is sampled.
-std::optional<forced_tokens> grammar_sessions::force(session& who, const masked_row& row, step_masks& masks) {
+std::optional<forced_tokens> grammar_sessions::force(session& who, std::size_t sample, step_masks& masks) {
+  if (!spells_forced_) return std::nullopt;
   auto tokens = who.place.forced_tokens(*spells_forced_);
   if (!tokens || tokens->size() < 2) return std::nullopt;
-  allow_only(masks.row(row.sample), tokens->front());
+  allow_only(masks.row(sample), tokens->front());
   tokens->erase(tokens->begin());
-  return forced_tokens{static_cast<std::int32_t>(row.sample), std::move(*tokens)};
+  return forced_tokens{static_cast<std::int32_t>(sample), std::move(*tokens)};
 }
 
 step_masks_ptr grammar_sessions::take() {
@@ -162,18 +199,27 @@ void grammar_sessions::advance(const step_result& result) {
     session* who = find(row.id);
     if (who == nullptr || who->place.is_terminated() || row.sample >= result.tokens.size()) continue;
     if (who->place.num_accepted() != row.num_generated) continue;  // forced since the step was begun
-    accept(*who, result.tokens[row.sample].token);
-  }
-  for (const forced_tokens& forced : result.forced) {
-    const auto row =
-        std::ranges::find(taken_.front().rows, static_cast<std::size_t>(forced.sample), &masked_row::sample);
-    session* who = row == taken_.front().rows.end() ? nullptr : find(row->id);
-    if (who == nullptr) continue;
-    who->forced_from = who->place.num_accepted();
-    for (const token_id token : forced.tokens) accept(*who, token);
-    who->forced_to = who->place.num_accepted();
+    advance(*who, row, result);
   }
   taken_.pop_front();
+}
+
+// Draft by draft, as the scheduler takes them.
+void grammar_sessions::advance(session& who, const masked_row& row, const step_result& result) {
+  for (std::size_t i = 0; i <= row.drafts.size(); ++i) {
+    const auto sample = static_cast<std::int32_t>(row.sample + i);
+    const token_id token = result.tokens[row.sample + i].token;
+    accept(who, token);
+    const auto forced = std::ranges::lower_bound(result.forced, sample, {}, &forced_tokens::sample);
+    if (forced != result.forced.end() && forced->sample == sample) {
+      who.forced_from = who.place.num_accepted();
+      for (const token_id each : forced->tokens) accept(who, each);
+      who.forced_to = who.place.num_accepted();
+      return;
+    }
+    const bool goes_on = !who.failure && !who.place.is_terminated();
+    if (!goes_on || i == row.drafts.size() || token != row.drafts[i]) return;
+  }
 }
 
 void grammar_sessions::accept(session& who, token_id token) {
@@ -187,30 +233,6 @@ void grammar_sessions::fail(std::uint64_t step) {
   for (const masked_row& row : of.front().rows)
     if (session* who = find(row.id)) who->is_over = true;
   of.pop_front();
-}
-
-result<std::size_t> grammar_sessions::fill_drafts(request_id id, std::span<const token_id> drafts,
-                                                  std::span<std::uint32_t> masks) {
-  session* who = find(id);
-  if (who == nullptr) return troupe::fail(error_code::not_found, "grammar: no such request");
-  return fill_draft_masks(who->place, drafts, masks);
-}
-
-result<std::size_t> fill_draft_masks(matcher& place, std::span<const token_id> drafts,
-                                     std::span<std::uint32_t> masks) {
-  const std::size_t words = place.grammar().vocabulary().num_words();
-  if (masks.size() < (drafts.size() + 1) * words)
-    return fail(error_code::invalid_argument, "grammar: the masks have too few words for the drafts");
-  std::ranges::fill(masks, 0);
-  std::size_t taken = 0;
-  result<void> done = place.fill_mask(masks.first(words));
-  while (done && taken < drafts.size() && place.accept(drafts[taken])) {
-    ++taken;
-    done = place.fill_mask(masks.subspan(taken * words, words));
-  }
-  if (auto back = place.rollback(taken); !back) return tl::unexpected(back.error());
-  if (!done) return tl::unexpected(done.error());
-  return taken;
 }
 
 }  // namespace troupe::grammar

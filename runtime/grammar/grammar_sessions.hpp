@@ -3,7 +3,9 @@
 //   begin(step) -> fill_one() ... -> take() -> [the step samples] -> advance(result) or fail(step)
 //
 // A step may begin while those before it still run: a mask waits for the tokens that the steps before sample
-// for its request. Steps without such requests do not take part.
+// for its request. Steps without such requests do not take part. A request whose drafts are verified has a
+// mask for each of its samples, as if the drafts before it were right; those behind a draft that the grammar
+// does not have are let through unmasked: what the sample before draws is never that draft.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -55,9 +57,6 @@ class grammar_sessions {
   void advance(const step_result& result);
   // The same where it sampled nothing, taken or not: its requests are let through from now on.
   void fail(std::uint64_t step);
-  // fill_draft_masks() for a request, from where it stands. Errors: not_found for one that is not open.
-  result<std::size_t> fill_drafts(request_id id, std::span<const token_id> drafts,
-                                  std::span<std::uint32_t> masks);
 
  private:
   struct session {
@@ -73,6 +72,7 @@ class grammar_sessions {
     std::size_t sample = 0;
     std::size_t num_generated = 0;
     bool wants_logprobs = false;
+    std::vector<token_id> drafts = {};
   };
   struct masked_step {
     std::uint64_t step = 0;
@@ -92,8 +92,11 @@ class grammar_sessions {
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
   filled_row fill(session& who, const masked_row& row, step_masks& masks);
+  static sample_end end_at(std::size_t sample, matcher& place, error why, bool may_be_complete);
+  void fill_drafts(session& who, const masked_row& row, step_masks& masks, filled_row& made);
   result<void> fill_mask(session& who, const masked_row& row, step_masks& masks);
-  std::optional<forced_tokens> force(session& who, const masked_row& row, step_masks& masks);
+  std::optional<forced_tokens> force(session& who, std::size_t sample, step_masks& masks);
+  static void advance(session& who, const masked_row& row, const step_result& result);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
 
   tokenizer_ptr spells_forced_;
@@ -102,11 +105,5 @@ class grammar_sessions {
   std::deque<masked_step> begun_, taken_;
   recycler<step_masks> masks_;
 };
-
-// For the samples that verify drafts: masks [drafts + 1][words of one], mask i for the place after the first
-// i drafts, those after a draft that the grammar does not have all 0. The matcher stays. Gives how many
-// drafts the grammar has. Errors: as matcher::fill_mask(); invalid_argument for too few words.
-result<std::size_t> fill_draft_masks(matcher& place, std::span<const token_id> drafts,
-                                     std::span<std::uint32_t> masks);
 
 }  // namespace troupe::grammar

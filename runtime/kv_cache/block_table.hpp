@@ -18,6 +18,8 @@ class block_table {
   bool full() const { return size_ == room_; }
   // Only while not full. What stands there already does not move.
   void push_back(std::int32_t block) { blocks_[size_++] = block; }
+  // Only while not empty. Gives the block that stood there.
+  std::int32_t pop_back() { return blocks_[--size_]; }
   void clear() { size_ = 0; }
   std::int32_t operator[](std::size_t i) const { return blocks_[i]; }
   std::span<const std::int32_t> blocks() const { return {blocks_, size_}; }

@@ -110,6 +110,13 @@ void kv_cache_manager::commit_step(std::uint64_t step) {
   check_when_idle();
 }
 
+void kv_cache_manager::trim(const block_trim& wanted) {
+  cached_sequence* who = find(wanted.id, wanted.place);
+  if (who == nullptr) return;
+  while (static_cast<std::int32_t>(who->table.size()) > blocks_for(wanted.num_tokens))
+    pool_.drop(who->table.pop_back());
+}
+
 void kv_cache_manager::release(request_id id, std::uint64_t last_step) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;

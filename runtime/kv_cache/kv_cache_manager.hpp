@@ -68,6 +68,8 @@ class kv_cache_manager {
   // Step `step` and all before it have been executed, or their runner is gone: blocks released under them
   // come back to the pool. The sequences of a failed step must be released without a further demand.
   void commit_step(std::uint64_t step);
+  // Takes back the blocks behind so many tokens. Only while no step that reads the table is in flight.
+  void trim(const block_trim& wanted);
   // The sequence is over: its references are dropped; blocks that no one else holds are free, or cached,
   // after `last_step` is committed. Unknown ids are ignored.
   void release(request_id id, std::uint64_t last_step);
@@ -118,6 +120,7 @@ class kv_cache_manager {
   void prefetch_sequence(std::int32_t place) const;
   void append_to(cached_sequence* who, std::span<const token_id> tokens);
   void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
+  void make_room_for_drafts(const step_demand& demand, step_reservation& out);
   void begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,
                    std::uint64_t step);
   void extend_table(cached_sequence& who, std::int32_t num_blocks, std::uint64_t step);

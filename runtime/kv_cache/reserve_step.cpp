@@ -25,6 +25,7 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
     decide(demand.sequences[i], refused, out);
     refused = !out.sequences.back().granted;
   }
+  if (!refused) make_room_for_drafts(demand, out);
   for (const request_id id : demand.prefix_queries) {
     const cached_sequence* who = find(id);
     out.cached_lengths.push_back(who == nullptr ? 0 : match_prefix(*who, who->known, shared_).num_tokens);
@@ -63,6 +64,18 @@ void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_
     extend_table(*who, total, out.step);
   }
   write_grant(*who, grant, out);
+}
+
+void kv_cache_manager::make_room_for_drafts(const step_demand& demand, step_reservation& out) {
+  for (std::size_t i = 0; i < demand.sequences.size(); ++i) {
+    const sequence_demand& wanted = demand.sequences[i];
+    if (wanted.num_drafts == 0) continue;
+    cached_sequence& who = *find(wanted.id, out.sequences[i].place);
+    const auto held = static_cast<std::int32_t>(who.table.size());
+    const std::int32_t total = blocks_for(wanted.num_tokens + wanted.num_drafts);
+    extend_table(who, std::min(total, held + pool_.available()), out.step);
+    out.sequences[i].table = who.table.blocks();
+  }
 }
 
 void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& match, std::int32_t num_blocks,

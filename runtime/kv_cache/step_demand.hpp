@@ -25,6 +25,16 @@ struct sequence_demand {
   // before its end; 0 is always safe.
   std::int32_t num_stored = 0;
   std::int32_t place = no_place;  // where the KV cache keeps it, as its last grant said
+  // Tokens behind num_tokens that may be computed for nothing: they get room after all demands, in order, as
+  // far as free blocks reach. The table granted says how far.
+  std::int32_t num_drafts = 0;
+};
+
+// A sequence whose drafts took more room than its tokens need.
+struct block_trim {
+  request_id id = 0;
+  std::int32_t num_tokens = 0;  // that it goes on with room for
+  std::int32_t place = no_place;
 };
 
 // The sequence's next `count` tokens, known to the scheduler and not yet to the KV cache.

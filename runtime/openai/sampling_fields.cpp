@@ -93,6 +93,7 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
   fields.read("ignore_eos", sampling.ignore_eos);
   fields.read("skip_special_tokens", sampling.skip_special_tokens);
   fields.read("prompt_logprobs", sampling.prompt_logprobs);
+  fields.read("num_speculative_tokens", sampling.num_speculative_tokens);
   read_logit_bias(fields, context.vocab_size, sampling.logit_bias);
   sampling.grammar = read_grammar(fields);
   return sampling;

@@ -57,6 +57,10 @@ result<void> validate_integers(const sampling_params& params, const sampling_lim
   if (params.top_k < -1) {
     return refuse("top_k", fmt::format("top_k must be -1 or 0 (all) or at least 1, got {}", params.top_k));
   }
+  if (params.num_speculative_tokens && *params.num_speculative_tokens < 0) {
+    return refuse("num_speculative_tokens", fmt::format("num_speculative_tokens must be at least 0, got {}",
+                                                        *params.num_speculative_tokens));
+  }
   const auto count_in_range = [&](const char* name, std::optional<std::int32_t> value) -> result<void> {
     if (!value || (*value >= 0 && *value <= limits.max_logprobs)) return {};
     return refuse(name,

@@ -20,29 +20,31 @@ class batch_builder {
     batch_.sequences.push_back(rows);
     batch_.tables.push_back(who.table);
     num_blocks_ += who.table_length;
-    add_tokens(who, rows);
+    add_tokens(who, rows, planned.num_certain());
     add_places(who, rows);
+    if (planned.num_drafts > 0) who.last_slot = no_slot;  // of a row that may be for nothing
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
-    planned.sampled = planned.num_rows == who.num_missing();
+    planned.sampled = planned.num_certain() == who.num_missing();
     planned.position = who.num_tokens() + who.num_pending();
     num_rows_ += planned.num_rows;
     who.last_step = batch_.step;
-    who.num_computed += planned.num_rows;
-    if (planned.sampled) add_sample(who);
+    who.num_computed += planned.num_certain();
+    if (planned.sampled) add_samples(who, planned);
   }
 
   void finish() { batch_.samples.resize(num_samples_); }
 
  private:
-  void add_tokens(const sequence& who, const sequence_rows& rows) {
+  void add_tokens(const sequence& who, const sequence_rows& rows, std::int32_t certain) {
     token_id* to = batch_.tokens.data() + rows.first_row;
-    const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, rows.num_rows);
+    const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, certain);
     for (std::int32_t i = 0; i < known; ++i) to[i] = who.tokens[who.num_computed + i];
-    for (std::int32_t i = known; i < rows.num_rows; ++i) {
+    for (std::int32_t i = known; i < certain; ++i) {
       to[i] = 0;
       const std::int32_t pending = who.num_computed + i - who.num_tokens();
       batch_.fed_rows.push_back({rows.first_row + i, who.pending[static_cast<std::size_t>(pending)]});
     }
+    if (certain < rows.num_rows) std::ranges::copy(who.next_drafts(rows.num_rows - certain), to + certain);
   }
 
   // Within a block a row is stored behind the one before it: most decodes need not look into their tables.
@@ -62,26 +64,33 @@ class batch_builder {
     }
   }
 
-  // The place of a sample keeps its memory: most steps are much like the last. The parameters are the
-  // sequence's, which outlives the step: counting their holders would touch each of them twice a step.
-  void add_sample(sequence& who) {
+  void add_samples(sequence& who, const planned_rows& planned) {
+    const auto first = static_cast<std::int32_t>(num_samples_);
+    if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts});
+    if (who.has_grammar) batch_.masked_samples.push_back(first);
+    for (std::int32_t i = 0; i <= planned.num_drafts; ++i) add_sample(who, planned, i);
+    who.pending.push_back({static_cast<std::uint32_t>(batch_.step), first});
+  }
+
+  // The one behind so many drafts. The place of a sample keeps its memory: most steps are much like the last.
+  // The parameters are the sequence's, which outlives the step: counting their holders would touch each of
+  // them twice a step.
+  void add_sample(sequence& who, const planned_rows& planned, std::int32_t drafts) {
     if (num_samples_ == batch_.samples.size()) batch_.samples.emplace_back();
     sample_row& sample = batch_.samples[num_samples_];
     sample.sequence = static_cast<std::int32_t>(batch_.sequences.size()) - 1;
-    sample.row = num_rows_ - 1;
-    sample.position = who.num_tokens() + who.num_pending();
+    sample.row = num_rows_ - 1 - planned.num_drafts + drafts;
+    sample.position = planned.position + drafts;
     sample.num_generated = sample.position - who.prompt_length;
     sample.prompt_length = who.prompt_length;
     sample.sampling =
         std::shared_ptr<const sampling_params>(std::shared_ptr<const void>(), who.sampling.get());
     sample.history.clear();
-    if (who.needs_history) add_history(who, sample);
-    if (who.has_grammar) batch_.masked_samples.push_back(static_cast<std::int32_t>(num_samples_));
-    who.pending.push_back({static_cast<std::uint32_t>(batch_.step), static_cast<std::int32_t>(num_samples_)});
+    if (who.needs_history) add_history(who, sample, drafts);
     ++num_samples_;
   }
 
-  void add_history(sequence& who, sample_row& sample) {
+  void add_history(sequence& who, sample_row& sample, std::int32_t drafts) {
     sample.history.reserve(static_cast<std::size_t>(who.prompt_length) +
                            static_cast<std::size_t>(who.max_tokens));
     sample.history = who.tokens.all();
@@ -90,6 +99,8 @@ class batch_builder {
                                       static_cast<std::int32_t>(sample.history.size()), source});
       sample.history.push_back(0);
     }
+    const auto guessed = who.next_drafts(drafts);
+    sample.history.insert(sample.history.end(), guessed.begin(), guessed.end());
   }
 
   // The rows whose successor is a prompt token not yet looked at.
@@ -126,6 +137,7 @@ void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
   batch.fed_rows.clear();
   batch.fed_histories.clear();
   batch.masked_samples.clear();
+  batch.drafts.clear();
   if (batch.keeps_tables != reservation.tables) batch.keeps_tables = reservation.tables;
   batch.copies = reservation.copies;
   batch_builder builder(batch, block_size);

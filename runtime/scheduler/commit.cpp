@@ -23,22 +23,6 @@ token_end end_by_token(const sequence& who, token_id token, const std::vector<to
   return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
 }
 
-// What is said of some of a step's samples, found sample by sample.
-template <class Note>
-class sample_notes {
- public:
-  explicit sample_notes(const std::vector<Note>& notes) : next_(notes.begin()), end_(notes.end()) {}
-
-  // For ascending samples; nullptr where nothing is said.
-  const Note* of(std::size_t sample) {
-    while (next_ != end_ && static_cast<std::size_t>(next_->sample) < sample) ++next_;
-    return next_ != end_ && static_cast<std::size_t>(next_->sample) == sample ? &*next_ : nullptr;
-  }
-
- private:
-  typename std::vector<Note>::const_iterator next_, end_;
-};
-
 }  // namespace
 
 void scheduler::state::commit(const step_result& result, scheduler_output& output) {
@@ -60,10 +44,8 @@ void scheduler::state::commit(const step_result& result, scheduler_output& outpu
 void scheduler::state::commit_rows(const step_in_flight& done, const step_result& result,
                                    scheduler_output& output) {
   const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
-  std::size_t sample = 0;
   std::size_t prompt_row = 0;
-  sample_notes<sample_end> ends(result.ends);
-  sample_notes<forced_tokens> forced(result.forced);
+  step_samples samples(*done.batch, result);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     if (i + prefetch_distance < done.rows.size()) prefetch_lines(done.rows[i + prefetch_distance].who, 3);
     const planned_rows& rows = done.rows[i];
@@ -71,44 +53,66 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
     const auto index = static_cast<std::int32_t>(i);
     for (; prompt_row < prompt_rows.size() && prompt_rows[prompt_row].sequence == index; ++prompt_row)
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
-    if (!who.ended && who.running && who.admitted_step <= done.step) who.num_stored += rows.num_rows;
+    const bool keeps_blocks = !who.ended && who.running && who.admitted_step <= done.step;
+    if (keeps_blocks) who.num_stored += rows.num_certain();
     if (!rows.sampled) continue;
-    const sample_end* end = ends.of(sample);
-    const forced_tokens* tail = forced.of(sample);
     // What a step was to sample may have been forced since.
-    if (!who.ended && rows.position == who.num_tokens()) {
-      if (end != nullptr) {
-        commit_end(who, *end, output);
-      } else {
-        commit_tokens(who, result.tokens[sample], tail, output);
-      }
-    }
-    ++sample;
+    if (!who.ended && rows.position == who.num_tokens())
+      commit_samples(who, rows, keeps_blocks, samples, output);
+    if (rows.num_drafts > 0 && keeps_blocks && !who.ended) trim(who, output);
+    samples.skip(rows.num_drafts + 1);
   }
 }
 
-void scheduler::state::commit_tokens(sequence& who, const sampled_token& sampled, const forced_tokens* forced,
-                                     scheduler_output& output) {
+void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks,
+                                      step_samples& samples, scheduler_output& output) {
+  const std::size_t first = samples.first();
+  const sample_end* end = samples.end_of(first);
+  if (end != nullptr) return commit_end(who, *end, output);
   token_event& event = output.events.emplace_back();
   event.id = who.id;
-  if (who.num_generated() == 0) {
-    totals.prompt_tokens += static_cast<std::uint64_t>(who.prompt_length);
-    totals.cached_tokens += static_cast<std::uint64_t>(who.num_cached);
-    if (who.num_cached > 0 || who.wants_prompt_logprobs)
-      event.details.emplace(who.num_cached, std::vector<token_logprobs>(),
-                            std::exchange(who.prompt_logprobs, {}));
+  if (who.num_generated() == 0) begin_answer(who, event);
+  std::int32_t accepted = 0;
+  token_end by = token_end::none;
+  while (true) {
+    const std::size_t sample = first + static_cast<std::size_t>(accepted);
+    if (accepted > 0) end = samples.end_of(sample);
+    if (end != nullptr) break;
+    const sampled_token& sampled = samples.token(sample);
+    if (sampled.logprobs) {
+      if (!event.details) event.details.emplace();
+      event.details->logprobs.push_back(*sampled.logprobs);
+    }
+    by = take_token(who, sampled.token, event);
+    const forced_tokens* forced = samples.forced_after(sample);
+    for (std::size_t i = 0; forced != nullptr && i < forced->tokens.size() && by == token_end::none; ++i) {
+      by = take_token(who, forced->tokens[i], event);
+      ++totals.forced_tokens;
+    }
+    const bool is_draft_right = by == token_end::none && forced == nullptr && accepted < rows.num_drafts &&
+                                samples.draft_at(sample + 1) == sampled.token;
+    if (!is_draft_right) break;
+    ++accepted;
   }
-  if (sampled.logprobs) {
-    if (!event.details) event.details.emplace();
-    event.details->logprobs.push_back(*sampled.logprobs);
-  }
-  token_end by = take_token(who, sampled.token, event);
-  for (std::size_t i = 0; forced != nullptr && i < forced->tokens.size() && by == token_end::none; ++i) {
-    by = take_token(who, forced->tokens[i], event);
-    ++totals.forced_tokens;
+  count_drafts(rows.num_drafts, accepted);
+  if (keeps_blocks) {
+    who.num_computed += accepted;
+    who.num_stored += accepted;
   }
   append_to_cache(who, output);
-  if (by == token_end::none) return;
+  if (by != token_end::none) return finish_by(by, who, event, output);
+  if (end != nullptr) commit_end(who, *end, output);
+}
+
+void scheduler::state::begin_answer(sequence& who, token_event& event) {
+  totals.prompt_tokens += static_cast<std::uint64_t>(who.prompt_length);
+  totals.cached_tokens += static_cast<std::uint64_t>(who.num_cached);
+  if (who.num_cached > 0 || who.wants_prompt_logprobs)
+    event.details.emplace(who.num_cached, std::vector<token_logprobs>(),
+                          std::exchange(who.prompt_logprobs, {}));
+}
+
+void scheduler::state::finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output) {
   event.end.emplace();
   event.end->tokens = who.tokens_used();
   if (by == token_end::stop_token) event.end->stop_token = who.tokens[who.num_tokens() - 1];
@@ -126,7 +130,7 @@ token_end scheduler::state::take_token(sequence& who, token_id token, token_even
 }
 
 void scheduler::state::commit_end(sequence& who, const sample_end& end, scheduler_output& output) {
-  who.pending.erase(who.pending.begin());
+  if (!who.pending.empty()) who.pending.erase(who.pending.begin());
   add_end(who, end.failure ? finish_reason::error : finish_reason::stop, end.failure, output);
   output.releases.push_back(retire(who));
 }

@@ -7,11 +7,11 @@
 namespace troupe {
 
 step_demand_ptr scheduler::state::plan() {
-  if (is_planned || flights.full()) return nullptr;
+  if (is_planned || flights.full() || is_verifying()) return nullptr;
   make_place_for_first();
   planned.clear();
   joining.clear();
-  plan_waiting(plan_running());
+  plan_drafts(plan_waiting(plan_running()));
   if (planned.empty() && joining.empty()) return nullptr;
   ++step;
   is_planned = true;
@@ -57,10 +57,10 @@ std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget)
 
 // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
 // for want of blocks would have been computed for nothing.
-void scheduler::state::plan_waiting(std::int32_t budget) {
+std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   const auto most = static_cast<std::size_t>(std::max(limits.max_num_seqs, 0));
   stopped_by = nullptr;
-  if (waiting->size() == 0 || running.size() >= most) return;
+  if (waiting->size() == 0 || running.size() >= most) return budget;
   std::size_t places = most - running.size();
   auto partial = static_cast<std::int32_t>(prefilling.size());
   std::int32_t keep_free = blocks_to_keep_free();
@@ -84,6 +84,7 @@ void scheduler::state::plan_waiting(std::int32_t budget) {
     budget -= num_rows;
     --places;
   }
+  return budget;
 }
 
 // A preempted request whose last step still runs is the next to come back: nobody passes it. One that is to
@@ -127,10 +128,11 @@ step_demand_ptr scheduler::state::demand_planned() {
   prefix_queries = demand->prefix_queries;
   for (planned_rows& rows : planned) {
     const sequence& who = *rows.who;
-    const std::int32_t num_tokens = who.num_computed + rows.num_rows;
-    rows.granted = rows.num_rows == 1 && num_tokens <= who.table_length * limits.block_size;
-    rows.demanded = !rows.granted;
-    if (rows.demanded) demand->sequences.push_back({who.id, num_tokens, 0, who.num_stored, who.place});
+    const std::int32_t num_tokens = who.num_computed + rows.num_certain();
+    rows.granted = rows.num_certain() == 1 && num_tokens <= who.table_length * limits.block_size;
+    rows.demanded = !rows.granted || num_tokens + rows.num_drafts > who.table_length * limits.block_size;
+    if (rows.demanded)
+      demand->sequences.push_back({who.id, num_tokens, 0, who.num_stored, who.place, rows.num_drafts});
   }
   for (planned_rows& rows : joining) {
     rows.demanded = true;

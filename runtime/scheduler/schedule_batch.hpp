@@ -1,5 +1,6 @@
 // What is scheduled: sequences with their parts in a step. Of the three shapes of a batch the first one.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -8,20 +9,28 @@
 
 namespace troupe {
 
-// A sequence's part in a step: its next num_rows tokens. The last row is sampled where no token is missing
-// after it.
+// A sequence's part in a step: its next num_rows tokens, the last num_drafts of which are guesses. The last
+// certain row and all behind it are sampled where no token is missing after it.
 struct planned_rows {
   sequence* who = nullptr;
   std::int32_t num_rows = 0;
+  std::int32_t num_drafts = 0;
   std::int32_t keep_free = 0;  // blocks that have to stay free beside it
   bool demanded = false;       // of the KV cache; else it has the blocks that it needs
   bool granted = false;
-  // Once it is in a step: whether its last row is sampled, and the position of the token that this gives.
+  // Once it is in a step: whether it is sampled, and the position of the first token that this gives.
   bool sampled = false;
   std::int32_t position = 0;
   // What the reservation said of a waiting one, or where it refused.
   std::int32_t num_cached = 0;
   std::int32_t blocks_needed = 0;
+
+  std::int32_t num_certain() const { return num_rows - num_drafts; }
+  void keep_drafts(std::int32_t most) {
+    const std::int32_t dropped = num_drafts - std::clamp(num_drafts, 0, std::max(most, 0));
+    num_drafts -= dropped;
+    num_rows -= dropped;
+  }
 };
 
 // The sequences carry their sampling state and their lengths, the parts their tables: joining two batches

@@ -24,6 +24,11 @@ scheduler_output scheduler::end(request_id id, finish_reason reason, std::option
 }
 scheduler_output scheduler::stopped(request_id id) { return state_->stopped(id); }
 scheduler_output scheduler::expire(steady_time now) { return state_->expire(now); }
+void scheduler::propose(draft guess) { state_->propose(std::move(guess)); }
+void scheduler::measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
+  state_->costs.measured(rows, static_cast<double>(took.count()));
+}
+bool scheduler::wants_drafts() const { return state_->wants_drafts(); }
 step_demand_ptr scheduler::plan() { return state_->plan(); }
 resolved_step scheduler::resolve(const step_reservation& reservation) { return state_->resolve(reservation); }
 void scheduler::commit(const step_result& result, scheduler_output& output) {

@@ -6,12 +6,15 @@
 // runs. A sequence counts as computed from the moment on in which a step is sent off; what is sampled by a
 // step in flight is known by its place only (token_source), and the runner feeds it forward.
 #pragma once
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "runtime/drafting/draft.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
@@ -23,6 +26,9 @@
 namespace troupe {
 
 using step_demand_ptr = std::shared_ptr<const step_demand>;
+
+// Of one sequence in one step, whatever the settings say.
+inline constexpr std::int32_t most_draft_tokens = 64;
 
 struct scheduler_limits {
   std::int32_t max_num_seqs = 64;             // that run side by side
@@ -44,6 +50,10 @@ struct scheduler_limits {
   double watermark = 0.0;
   // Also keep room free for what the running requests may still generate (new_token_ratio.hpp).
   bool reserve_new_tokens = false;
+  // Drafts: as many as are expected to pay; else all that are proposed. None while more requests than that
+  // run.
+  bool adaptive_drafts = true;
+  std::optional<std::int32_t> disable_drafts_by_batch_size = {};
   bool enable_prefix_caching = false;  // tokens are told to the KV cache as its blocks fill up
 };
 
@@ -70,13 +80,23 @@ struct scheduler_output {
   std::vector<token_append> appends = {};
   std::vector<token_id> appended = {};  // of all appends, in order
   std::vector<block_release> releases = {};
+  std::vector<block_trim> trims = {};  // once the step is committed
 
   void clear() {
+    trims.clear();
     events.clear();
     appends.clear();
     appended.clear();
     releases.clear();
   }
+};
+
+// Of drafts that steps verified.
+struct draft_counts {
+  std::uint64_t drafts = 0;    // of a sequence in a step, whatever their lengths
+  std::uint64_t tokens = 0;    // of all these
+  std::uint64_t accepted = 0;  // tokens that were right
+  std::array<std::uint64_t, most_draft_tokens> accepted_at = {};  // those by their places in their drafts
 };
 
 struct scheduler_counts {
@@ -89,6 +109,7 @@ struct scheduler_counts {
   std::uint64_t cached_tokens = 0;  // of the prompt tokens, those that were not computed
   std::uint64_t generation_tokens = 0;
   std::uint64_t forced_tokens = 0;  // of those, the ones that took no step of their own
+  draft_counts drafts = {};
 };
 
 // One caller at a time; what it gives for the KV cache goes there in the order in which it is given here.
@@ -115,7 +136,16 @@ class scheduler {
   scheduler_output expire(steady_time now);
   std::optional<steady_time> next_deadline() const;
 
-  // Null while a plan is open, as many steps are in flight as may be, or there is nothing to run.
+  // How a running request may go on; replaces what was said before. The next step verifies as much of it as
+  // pays. Unknown ids are ignored.
+  void propose(draft guess);
+  // How long a step of so many rows takes that are all sampled. Before at least two of these are known no
+  // draft is verified.
+  void measured_step(std::int32_t rows, std::chrono::nanoseconds took);
+  // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared.
+  bool wants_drafts() const;
+  // Null while a plan is open, as many steps are in flight as may be, drafts are being verified (how many
+  // tokens they give is not known), or there is nothing to run.
   step_demand_ptr plan();
   resolved_step resolve(const step_reservation& reservation);
   // Steps end in the order in which they were planned; the result of any but the oldest is ignored. `output`

@@ -6,17 +6,20 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "runtime/drafting/draft_lengths.hpp"
 #include "runtime/object_pool.hpp"
 #include "runtime/recycler.hpp"
 #include "runtime/scheduler/new_token_ratio.hpp"
 #include "runtime/scheduler/schedule_batch.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/sequence.hpp"
+#include "runtime/scheduler/step_samples.hpp"
 #include "runtime/scheduler/steps_in_flight.hpp"
 
 namespace troupe {
@@ -37,8 +40,9 @@ struct scheduler::state {
 
   // plan.cpp
   step_demand_ptr plan();
+  // Both give what is left of the token budget.
   std::int32_t plan_running();
-  void plan_waiting(std::int32_t budget);
+  std::int32_t plan_waiting(std::int32_t budget);
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
@@ -46,6 +50,19 @@ struct scheduler::state {
   bool shares_prompt_of_running(const sequence& who) const;
   std::int32_t blocks_to_keep_free() const;
   step_demand_ptr demand_planned();
+
+  // drafts.cpp
+  void propose(draft guess);
+  bool is_verifying() const;
+  bool wants_drafts() const;
+  // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.
+  void plan_drafts(std::int32_t budget);
+  void add_candidates();
+  // Drops those that make no sense any more, or that found no room.
+  void drop_vain_drafts();
+  void count_drafts(std::int32_t verified, std::int32_t accepted);
+  // Gives back the blocks that rejected drafts have taken.
+  void trim(sequence& who, scheduler_output& output) const;
 
   // resolve.cpp
   resolved_step resolve(const step_reservation& reservation);
@@ -73,8 +90,11 @@ struct scheduler::state {
   // commit.cpp
   void commit(const step_result& result, scheduler_output& output);
   void commit_rows(const step_in_flight& done, const step_result& result, scheduler_output& output);
-  void commit_tokens(sequence& who, const sampled_token& sampled, const forced_tokens* forced,
-                     scheduler_output& output);
+  // Takes its tokens up to the first wrong draft or its end.
+  void commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks, step_samples& samples,
+                      scheduler_output& output);
+  void begin_answer(sequence& who, token_event& event);
+  void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);
   token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
   void append_to_cache(sequence& who, scheduler_output& output) const;
@@ -118,6 +138,14 @@ struct scheduler::state {
   std::set<std::pair<steady_time, request_id>> deadlines;
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 
+  bool some_have_drafts = false;
+  step_costs costs;  // ns
+  struct {           // work space of plan_drafts()
+    std::vector<planned_rows*> rows;
+    std::vector<float> probabilities;  // of all, in order
+    std::vector<std::span<const float>> of_rows;
+    draft_lengths chosen;
+  } candidates;
   bool is_planned = false;                 // a plan is open: its demand has no answer yet
   std::uint64_t step = 0;                  // the number of the last plan
   std::uint64_t committed = 0;             // the last step that is over

@@ -1,12 +1,15 @@
 // One request inside the scheduler: its tokens, how far they are computed, where it stands.
 #pragma once
+#include <algorithm>
 #include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/drafting/draft.hpp"
 #include "runtime/kv_cache/step_demand.hpp"
 #include "runtime/request.hpp"
 #include "runtime/scheduler/sequence_tokens.hpp"
@@ -37,6 +40,7 @@ struct alignas(64) sequence {
   bool needs_history = false;
   bool wants_prompt_logprobs = false;
   bool has_grammar = false;
+  bool has_drafts = false;         // some of its draft may still be right
   bool waits_for_grammar = false;  // until it is compiled; not in the waiting queue
   std::int32_t min_tokens = 0;
   std::int32_t index_at = 0;        // how many tokens there are when the KV cache is told the next ones
@@ -59,6 +63,7 @@ struct alignas(64) sequence {
   std::optional<steady_time> queue_deadline = {};
   steady_time arrival{};
   std::string tenant = {};
+  draft guess = {};  // how it goes on, as the drafter said last
   // Those of the tokens after the first, collected chunk by chunk until the first output token; kept by
   // preemption.
   std::vector<token_logprobs> prompt_logprobs = {};
@@ -68,6 +73,23 @@ struct alignas(64) sequence {
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }
   // Tokens that no step has computed or will compute so far.
   std::int32_t num_missing() const { return num_tokens() + num_pending() - num_computed; }
+  // The first token of its draft behind what is known and pending, as long as nothing that is known
+  // contradicts the draft.
+  std::optional<std::int32_t> next_draft() const {
+    const std::int32_t known = num_tokens() - guess.after;
+    const std::int32_t next = known + num_pending();
+    if (known < 0 || next >= static_cast<std::int32_t>(guess.tokens.size())) return std::nullopt;
+    for (std::int32_t i = 0; i < known; ++i)
+      if (guess.tokens[static_cast<std::size_t>(i)] != tokens[guess.after + i]) return std::nullopt;
+    return next;
+  }
+  // That one and those behind it, no more than `most`.
+  std::span<const token_id> next_drafts(std::int32_t most) const {
+    const std::optional<std::int32_t> next = next_draft();
+    if (!next) return {};
+    const std::span<const token_id> rest = std::span(guess.tokens).subspan(static_cast<std::size_t>(*next));
+    return rest.first(std::min(rest.size(), static_cast<std::size_t>(std::max(most, 0))));
+  }
   // Every output token that it may have is sampled or will be by a step in flight.
   bool is_sampled_out() const { return num_generated() + num_pending() >= max_tokens; }
   usage tokens_used() const { return {prompt_length, num_generated()}; }

@@ -32,6 +32,7 @@ struct simulated_setup {
   bool slow_compilers = false;
   std::int32_t grammar_percent = 0;  // of the requests
   bool jump_forward = false;
+  std::optional<drafter_options> drafts;
   std::size_t grammar_memory = 0;
 };
 
@@ -71,6 +72,18 @@ simulated_setup draw_setup(dice& random) {
   setup.slow_compilers = random.chance(40);
   setup.grammar_percent = random.one_of(std::vector<std::int32_t>{0, 40, 70, 70, 100});
   setup.jump_forward = random.chance(50);
+  if (random.chance(50)) {
+    setup.drafts.emplace();
+    speculative_config& config = setup.drafts->config;
+    config.method = random.one_of(std::vector{speculative_method::ngram, speculative_method::suffix});
+    config.num_speculative_tokens = random.pick(1, 6);
+    config.prompt_lookup_min = 1;
+    config.prompt_lookup_max = random.pick(1, 3);
+    config.suffix_decoding_min_token_prob = 0.01;
+    config.suffix_decoding_max_spec_factor = 4.0;
+    config.adaptive = random.chance(20);
+    setup.drafts->work_tokens = static_cast<std::size_t>(random.pick(1, 40));
+  }
   // Little: nothing is kept that nobody uses, nothing is compiled while anything is used.
   setup.grammar_memory = random.chance(25) ? 1 : grammar::grammar_cache_limits{}.max_bytes;
   return setup;
@@ -129,6 +142,7 @@ class simulation {
       parts.grammars = company_grammar_limits;
       parts.grammar_cache.max_bytes = setup_.grammar_memory;
       parts.grammar_jump_forward = setup_.jump_forward;
+      parts.drafts = setup_.drafts;
     };
     return made;
   }
@@ -174,6 +188,8 @@ class simulation {
     const auto requests = stage_.state_of<scheduler_state>(stage_.roster().scheduler).count();
     require(requests.running <= setup_.limits.max_num_seqs, "too many requests run");
     story_.preemptions = requests.preemptions;
+    story_.draft_tokens = requests.draft_tokens;
+    story_.accepted_tokens = requests.accepted_tokens;
   }
 
   // ---- the clients ----

@@ -20,10 +20,12 @@ struct company_story {
   device_log device;
   stream_counts streams;
   std::uint64_t preemptions = 0;
-  std::uint64_t refused = 0;       // that could never run
-  std::uint64_t stalls = 0;        // of the device, with everybody else up to date
-  std::uint64_t left_waiting = 0;  // aborted while they waited for a compiler
-  std::uint64_t late_waiting = 0;  // whose deadline passed meanwhile
+  std::uint64_t draft_tokens = 0;     // that steps verified
+  std::uint64_t accepted_tokens = 0;  // of these
+  std::uint64_t refused = 0;          // that could never run
+  std::uint64_t stalls = 0;           // of the device, with everybody else up to date
+  std::uint64_t left_waiting = 0;     // aborted while they waited for a compiler
+  std::uint64_t late_waiting = 0;     // whose deadline passed meanwhile
 };
 
 company_story simulate_company(const company_simulation_options& options);

@@ -10,9 +10,14 @@ namespace troupe::test {
 namespace {
 
 constexpr std::int32_t letters = 26;
+constexpr std::int32_t outcomes = 4 * (letters + 1);
 
-// One in 27 ends the generation.
-token_id to_letter(token_id drawn) { return drawn == letters ? end_token : 'a' + drawn; }
+// Three of four tokens follow the last one in the alphabet, so that texts repeat themselves; one in 108 ends
+// the generation.
+token_id to_letter(token_id drawn, token_id last) {
+  if (drawn > letters) return last >= 'a' && last < 'z' ? last + 1 : 'a';
+  return drawn == letters ? end_token : 'a' + drawn;
+}
 
 // The batch as the scheduler made it, but for the tokens that the runner has filled in.
 step_batch as_planned(const device_batch& batch) {
@@ -25,6 +30,7 @@ step_batch as_planned(const device_batch& batch) {
   for (const sequence_rows& rows : batch.sequences)
     planned.tables.push_back(batch.block_tables.data() + rows.table_offset);
   planned.samples = batch.samples;
+  planned.drafts = batch.drafts;
   return planned;
 }
 
@@ -34,11 +40,11 @@ bool is_scratch(const device_batch& batch) { return batch.step == 0; }
 }  // namespace
 
 token_id letter_after(const std::vector<token_id>& tokens, const sampling_params& params) {
-  return to_letter(expect_row(tokens, params, letters + 1).token);
+  return to_letter(expect_row(tokens, params, outcomes).token, tokens.back());
 }
 
 letter_device::letter_device(const device_rules& rules, std::uint64_t seed, std::shared_ptr<device_log> log)
-    : rules_(rules), random_(seed), log_(std::move(log)), memory_(rules.layout, letters + 1) {}
+    : rules_(rules), random_(seed), log_(std::move(log)), memory_(rules.layout, outcomes) {}
 
 void letter_device::forward(const device_batch& batch) {
   if (is_scratch(batch)) return;
@@ -55,7 +61,9 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
     return;
   }
   memory_.sample(batch, nullptr, result);
-  for (sampled_token& sampled : result.tokens) sampled.token = to_letter(sampled.token);
+  for (std::size_t i = 0; i < result.tokens.size(); ++i)
+    result.tokens[i].token =
+        to_letter(result.tokens[i].token, batch.tokens[static_cast<std::size_t>(batch.samples[i].row)]);
   for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
     result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
   if (masks != nullptr) note(*masks);
@@ -64,8 +72,12 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
 
 std::string letter_device::fault_of(const device_batch& batch) const {
   if (batch.step <= last_step_) return "a step came twice, or out of order";
-  for (const sequence_rows& rows : batch.sequences)
-    if (rules_.longest_chunk > 0 && rows.num_rows > rules_.longest_chunk)
+  std::vector<std::int32_t> drafts(batch.sequences.size(), 0);
+  for (const draft_samples& each : batch.drafts)
+    drafts[static_cast<std::size_t>(batch.samples[static_cast<std::size_t>(each.first)].sequence)] =
+        each.count;
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+    if (rules_.longest_chunk > 0 && batch.sequences[i].num_rows - drafts[i] > rules_.longest_chunk)
       return "a chunk is longer than allowed";
   return batch_fault(as_planned(batch), rules_.layout.block_size, rules_.layout.num_blocks, rules_.max_rows,
                      rules_.max_sequences);

@@ -20,7 +20,8 @@ std::string shortest_story(const company_simulation_options& options, const std:
 // TROUPE_SIMULATION_SEED=N replays one.
 TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   const seed_range seeds = seeds_to_run(500);
-  std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0;
+  std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0, drafts = 0,
+                accepted = 0;
   std::uint64_t partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -34,6 +35,8 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     copied += story.device.copied_blocks;
     failed += story.device.failed_steps;
     preemptions += story.preemptions;
+    drafts += story.draft_tokens;
+    accepted += story.accepted_tokens;
     refused += story.refused;
     partly_masked += story.device.partly_masked_steps;
     forced += story.device.forced_tokens;
@@ -53,7 +56,9 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(mixed, seeds.count);
   EXPECT_GT(copied, some);
   EXPECT_GT(failed, some);
-  EXPECT_GT(preemptions, seeds.count);
+  EXPECT_GT(preemptions, some);
+  EXPECT_GT(accepted, seeds.count / 2);
+  EXPECT_GT(drafts, 2 * accepted);
   EXPECT_GT(refused, some);
   EXPECT_GT(total.finished, seeds.count);
   EXPECT_GT(total.stop_strings, some);

@@ -55,10 +55,10 @@ async def stream(port, path, body):
         writer.close()
 
 
-async def generate(port, messages, max_tokens):
+async def generate(port, messages, max_tokens, **fields):
     """The text, the times of the events with tokens, and the usage of one greedy chat of exactly max_tokens tokens."""
     text, times, usage = "", [], None
-    body = {"messages": messages, "max_tokens": max_tokens, "temperature": 0, "ignore_eos": True}
+    body = {"messages": messages, "max_tokens": max_tokens, "temperature": 0, "ignore_eos": True, **fields}
     async for at, event in stream(port, "/v1/chat/completions", body):
         usage = event.get("usage") or usage
         for choice in event["choices"]:

@@ -52,7 +52,8 @@ std::string sample(const std::string& name, const std::string& more = "") {
   return name + "{engine=\"0\",model_name=\"m\"" + (more.empty() ? "" : "," + more) + "}";
 }
 
-const metrics_options options{.model_name = "m", .engine = "0", .max_model_len = 2048};
+const metrics_options options{
+    .model_name = "m", .engine = "0", .max_model_len = 2048, .num_speculative_tokens = 3};
 
 exposition read(const engine_metrics& metrics) { return parse(metrics.text()); }
 
@@ -97,6 +98,10 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_grammar_cache_bytes", "gauge"},
       {"troupe_grammars_refused_total", "counter"},
       {"troupe_grammar_forced_tokens_total", "counter"},
+      {"vllm:spec_decode_num_drafts_total", "counter"},
+      {"vllm:spec_decode_num_draft_tokens_total", "counter"},
+      {"vllm:spec_decode_num_accepted_tokens_total", "counter"},
+      {"vllm:spec_decode_num_accepted_tokens_per_pos_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
@@ -216,6 +221,25 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   EXPECT_EQ(text.at(sample("troupe_grammar_cache_bytes")), 4096);
   EXPECT_EQ(text.at(sample("troupe_grammars_refused_total")), 2);
   EXPECT_EQ(text.at(sample("troupe_grammar_forced_tokens_total")), 7);
+}
+
+TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
+  engine_metrics metrics(options);
+  const auto accepted_at = [&metrics](const char* position) {
+    return read(metrics).at(sample("vllm:spec_decode_num_accepted_tokens_per_pos_total",
+                                   std::string("position=\"") + position + "\""));
+  };
+  EXPECT_EQ(accepted_at("2"), 0) << "there from the start";
+  metrics.add_drafts(2, 6, 3);
+  metrics.add_accepted_drafts(0, 2);
+  metrics.add_accepted_drafts(1, 1);
+  metrics.add_accepted_drafts(3, 1);  // beyond what the settings allow
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:spec_decode_num_drafts_total")), 2);
+  EXPECT_EQ(text.at(sample("vllm:spec_decode_num_draft_tokens_total")), 6);
+  EXPECT_EQ(text.at(sample("vllm:spec_decode_num_accepted_tokens_total")), 3);
+  EXPECT_EQ(accepted_at("0"), 2);
+  EXPECT_EQ(accepted_at("1"), 1);
 }
 
 TEST(EngineMetrics, CountersAddUp) {

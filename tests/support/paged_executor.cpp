@@ -133,11 +133,22 @@ std::string batch_fault(const step_batch& batch, std::int32_t block_size, std::i
     return "two rows write one slot";
   }
   std::int32_t last_sequence = -1;
-  for (const sample_row& sample : batch.samples) {
-    if (sample.sequence <= last_sequence) return "samples are not one per sequence in order";
+  auto drafts = batch.drafts.begin();
+  std::int32_t drafts_left = 0;
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+    const sample_row& sample = batch.samples[i];
+    const bool verifies = drafts_left > 0;
+    if (verifies ? sample.sequence != last_sequence : sample.sequence <= last_sequence)
+      return "samples are not in the order of their sequences";
     last_sequence = sample.sequence;
+    if (verifies) {
+      --drafts_left;
+    } else if (drafts != batch.drafts.end() && drafts->first == static_cast<std::int32_t>(i)) {
+      drafts_left = (drafts++)->count;
+      if (drafts_left < 1) return "a sequence verifies no draft";
+    }
     const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(sample.sequence)];
-    if (sample.row != rows.first_row + rows.num_rows - 1) return "a sample is not its sequence's last row";
+    if (sample.row != rows.first_row + rows.num_rows - 1 - drafts_left) return "a sample is at a wrong row";
     if (sample.position != batch.positions[static_cast<std::size_t>(sample.row)] + 1)
       return "a wrong sample position";
     if (sample.num_generated != sample.position - sample.prompt_length)
@@ -145,6 +156,7 @@ std::string batch_fault(const step_batch& batch, std::int32_t block_size, std::i
     const auto length = sample.sampling->needs_history() ? static_cast<std::size_t>(sample.position) : 0U;
     if (sample.history.size() != length) return "a wrong history";
   }
+  if (drafts_left != 0 || drafts != batch.drafts.end()) return "drafts of no samples";
   return {};
 }
 

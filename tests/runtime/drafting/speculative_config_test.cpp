@@ -89,6 +89,7 @@ TEST(speculative_config, names_the_field_that_is_out_of_range) {
       {R"({"suffix_decoding_min_token_prob": 1.01})", "suffix_decoding_min_token_prob"},
       {R"({"suffix_decoding_min_token_prob": "0.1"})", "suffix_decoding_min_token_prob"},
       {R"({"disable_by_batch_size": 1})", "disable_by_batch_size"},
+      {R"({"adaptive": 1})", "adaptive"},
       {R"({"rejection_sample_method": "block"})", "rejection_sample_method"},
       {R"({"rejection_sample_method": 1})", "rejection_sample_method"},
       {R"({"method": "draft_model"})", "model"},
@@ -107,7 +108,7 @@ TEST(speculative_config, is_written_as_it_is_read) {
       const char* json :
       {"{}", R"({"method": "ngram", "prompt_lookup_min": 2, "prompt_lookup_max": 7})",
        R"({"model": "a \"b\".gguf", "num_speculative_tokens": 4, "rejection_sample_method": "probabilistic"})",
-       R"({"suffix_decoding_max_spec_factor": 1.5, "disable_by_batch_size": 32})"}) {
+       R"({"suffix_decoding_max_spec_factor": 1.5, "disable_by_batch_size": 32, "adaptive": false})"}) {
     const speculative_config config = read(json);
     EXPECT_EQ(read(to_json(config)), config) << json;
   }

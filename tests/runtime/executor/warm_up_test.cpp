@@ -53,7 +53,7 @@ TEST(WarmUp, RunsOneBucketOfEveryRowCountWhereThatIsEnough) {
 TEST(WarmUp, TunesEveryNumberOfRowsOnceLargestFirst) {
   const auto plan =
       plan_of({{1, 32, 2}, {1, 32, 0}, {1, 4, 0}, {1, 999, 0}}, {{1, 1, 8}, {1, 1, 4}, {4, 1, 4}});
-  const auto all = lines(warm_up_items(plan, limits, 16, warm_up_extent::every_bucket, true));
+  const auto all = lines(warm_up_items(plan, limits, 16, warm_up_extent::every_bucket, {.tune = true}));
   std::vector<std::string> tuning;
   for (const std::string& line : all)
     if (line.find("[Tuning]") != std::string::npos) tuning.push_back(line);
@@ -70,7 +70,8 @@ TEST(WarmUp, TunesAFewSizesOfManyTheLargestAmongThem) {
   for (std::int32_t batch = 1; batch <= 1000; ++batch) plan.decode.push_back({batch, 1, 1});
   const executor_limits wide{.max_rows = 1000, .max_sequences = 1000, .max_model_len = 64};
   std::vector<std::int32_t> tuned;
-  for (const warm_up_item& item : warm_up_items(plan, wide, 16, warm_up_extent::every_row_count, true))
+  for (const warm_up_item& item :
+       warm_up_items(plan, wide, 16, warm_up_extent::every_row_count, {.tune = true}))
     if (item.phase == warm_up_phase::tuning) tuned.push_back(item.shape.batch);
   ASSERT_FALSE(tuned.empty());
   EXPECT_LE(tuned.size(), 64U);

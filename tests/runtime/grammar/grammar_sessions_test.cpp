@@ -43,21 +43,29 @@ struct asked {
   std::int32_t num_generated = 0;
   bool has_grammar = true;
   bool wants_logprobs = false;
+  std::vector<token_id> drafts = {};
 };
 step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
   step_batch batch;
   batch.step = number;
   for (const asked& each : rows) {
     const auto index = static_cast<std::int32_t>(batch.samples.size());
-    batch.sequences.push_back({.id = each.id, .first_row = index, .num_rows = 1});
-    sample_row sample;
-    sample.sequence = index;
-    sample.num_generated = each.num_generated;
+    const auto num_drafts = static_cast<std::int32_t>(each.drafts.size());
+    batch.sequences.push_back({.id = each.id, .first_row = index, .num_rows = 1 + num_drafts});
     sampling_params params;
     if (each.wants_logprobs) params.logprobs = 0;
-    sample.sampling = std::make_shared<const sampling_params>(std::move(params));
-    batch.samples.push_back(std::move(sample));
+    const auto sampling = std::make_shared<const sampling_params>(std::move(params));
+    for (std::int32_t i = 0; i <= num_drafts; ++i) {
+      sample_row sample;
+      sample.sequence = static_cast<std::int32_t>(batch.sequences.size()) - 1;
+      sample.row = index + i;
+      sample.num_generated = each.num_generated + i;
+      sample.sampling = sampling;
+      batch.samples.push_back(std::move(sample));
+      batch.tokens.push_back(i == 0 ? 0 : each.drafts[static_cast<std::size_t>(i - 1)]);
+    }
     if (each.has_grammar) batch.masked_samples.push_back(index);
+    if (num_drafts > 0) batch.drafts.push_back({index, num_drafts});
   }
   return batch;
 }
@@ -96,36 +104,45 @@ TEST(grammar_sessions, one_batch_of_three_kinds_shares_masks_of_3_times_1000_wor
   EXPECT_TRUE(has_token(masks->mask_of(2), 'q'));
 }
 
-TEST(grammar_sessions, three_drafts_take_3_times_4_times_1000_words_and_leave_the_matchers_where_they_were) {
-  constexpr std::size_t words = 1000;
+// With three drafts each, the masks of a step are [3, 4, 1000] words.
+class drafts_of_three : public ::testing::Test {
+ protected:
+  drafts_of_three() {
+    sessions.open(1, grammar_of({.kind = grammar_kind::choice, .choices = {"abcd", "abx"}}));
+    sessions.open(2, grammar_of(regex("[0-9]{2}")));
+    sessions.open(3, grammar_of(regex("x*")));
+    masks = masks_of(sessions, step_of(1, {{.id = 1, .drafts = {'a', 'b', 'c'}},
+                                           {.id = 2, .drafts = {'1', 'x', '2'}},
+                                           {.id = 3, .drafts = {'x', end_token, 'x'}}}));
+  }
+  std::span<const std::uint32_t> mask(std::size_t request, std::size_t place) {
+    return masks->mask_of(request * 4 + place);
+  }
+
   grammar_sessions sessions;
-  sessions.open(1, grammar_of({.kind = grammar_kind::choice, .choices = {"abcd", "abx"}}));
-  sessions.open(2, grammar_of(regex("[0-9]{2}")));
-  sessions.open(3, grammar_of(regex("x*")));
-  std::vector<std::uint32_t> masks(3 * 4 * words);
-  const auto of = [&](std::size_t request, std::size_t place) {
-    return std::span(masks).subspan((request * 4 + place) * words, words);
-  };
-  const auto fill = [&](request_id id, const std::vector<token_id>& drafts) {
-    return sessions.fill_drafts(id, drafts, std::span(masks).subspan((id - 1) * 4 * words, 4 * words))
-        .value();
-  };
-  EXPECT_EQ(fill(1, {'a', 'b', 'c'}), 3U);
-  EXPECT_EQ(fill(2, {'1', 'x', '2'}), 1U);
-  EXPECT_EQ(fill(3, {'x', end_token, 'x'}), 2U);
-  EXPECT_EQ(count(of(0, 0)), 1U);
-  EXPECT_TRUE(has_token(of(0, 2), 'c') && has_token(of(0, 2), 'x'));
-  EXPECT_TRUE(has_token(of(0, 3), 'd'));
-  EXPECT_EQ(count(of(1, 1)), 10U);
-  EXPECT_EQ(count(of(1, 2)) + count(of(1, 3)), 0U) << "a draft that the grammar does not have ends it";
-  EXPECT_EQ(count(of(2, 1)), 2U);
-  EXPECT_EQ(count(of(2, 2)), 0U) << "behind its end a text has nothing";
-  const auto after = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
-  EXPECT_TRUE(std::ranges::equal(after->mask_of(0), of(0, 0)));
-  EXPECT_TRUE(std::ranges::equal(after->mask_of(1), of(1, 0)));
-  EXPECT_EQ(sessions.fill_drafts(9, {}, masks).error().code, error_code::not_found);
-  EXPECT_EQ(sessions.fill_drafts(1, {}, std::span(masks).first(words - 1)).error().code,
-            error_code::invalid_argument);
+  step_masks_ptr masks;
+};
+
+TEST_F(drafts_of_three, take_3_times_4_times_1000_words_one_mask_for_each_state) {
+  ASSERT_EQ(masks->words.size(), 3U * 4 * 1000);
+  EXPECT_EQ(count(mask(0, 0)), 1U);
+  EXPECT_TRUE(has_token(mask(0, 2), 'c') && has_token(mask(0, 2), 'x'));
+  EXPECT_TRUE(has_token(mask(0, 3), 'd'));
+  EXPECT_EQ(count(mask(1, 1)), 10U);
+  EXPECT_TRUE(mask(1, 2).empty() && mask(1, 3).empty()) << "nobody reads behind a draft that is not allowed";
+  EXPECT_EQ(count(mask(2, 1)), 2U);
+  EXPECT_TRUE(mask(2, 2).empty()) << "behind its end a text has nothing";
+}
+
+TEST_F(drafts_of_three, leave_the_matchers_behind_the_last_token_that_was_taken) {
+  sessions.advance(sampled(1, {'a', 'b', 'x', 'd',     // the first two drafts are right
+                               '7', '1', '2', '3',     // none
+                               'x', 'x', 'x', 'x'}));  // the first
+  const auto after = masks_of(sessions, step_of(2, {{1, 3}, {2, 1}, {3, 2}}));
+  EXPECT_EQ(count(after->mask_of(0)), 1U);
+  EXPECT_TRUE(has_token(after->mask_of(0), end_token)) << "abx is complete";
+  EXPECT_EQ(count(after->mask_of(1)), 10U) << "one digit of two";
+  EXPECT_EQ(count(after->mask_of(2)), 2U);
 }
 
 TEST(grammar_sessions, a_mask_waits_for_the_tokens_before_it_and_others_do_not_wait_for_it) {

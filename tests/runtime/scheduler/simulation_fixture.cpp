@@ -42,6 +42,7 @@ scheduler_limits draw_limits(dice& random) {
   limits.priority_patience = random.pick(0, 20);
   limits.policy = random.chance(50) ? scheduling_policy::fcfs : policies[random.pick(1, 3)];
   limits.enable_prefix_caching = random.chance(60);
+  limits.adaptive_drafts = random.chance(30);
   draw_prefill_limits(random, limits);
   return limits;
 }
@@ -60,7 +61,9 @@ class simulation {
         kv_cache_({limits_.num_blocks, limits_.block_size, limits_.enable_prefix_caching}),
         device_({limits_.block_size, limits_.num_blocks, 1}, vocab),
         sessions_(spells_forced_),
-        slow_(random_.chance(30)) {}
+        slow_(random_.chance(30)),
+        drafts_(random_.chance(50)),
+        wrong_drafts_(random_.chance(20) ? 0 : random_.pick(5, 100)) {}
 
   simulation_story run() {
     try {
@@ -72,6 +75,8 @@ class simulation {
     story_.preemptions = scheduler_.counts().preemptions;
     story_.cached_tokens = scheduler_.counts().cached_tokens;
     story_.forced_tokens = scheduler_.counts().forced_tokens;
+    story_.draft_tokens = scheduler_.counts().drafts.tokens;
+    story_.accepted_tokens = scheduler_.counts().drafts.accepted;
     story_.finished = ledger_.num_finished();
     return story_;
   }
@@ -149,6 +154,8 @@ class simulation {
     if (!in_flight_.empty()) ++story_.planned_ahead;
     story_.fed_tokens += batch->fed_rows.size();
     story_.copied_blocks += batch->copies.size();
+    if (!batch->drafts.empty() && !batch->masked_samples.empty()) ++story_.masked_drafts;
+    if (!batch->drafts.empty() && !batch->fed_rows.empty()) ++story_.fed_drafts;
     const std::string fault = batch_fault(*batch, limits_.block_size, limits_.num_blocks,
                                           limits_.max_num_batched_tokens, limits_.max_num_seqs);
     require(fault.empty(), "the batch: " + fault);
@@ -164,21 +171,19 @@ class simulation {
   }
 
   void check_chunks(const step_batch& batch) const {
-    for (const sequence_rows& rows : batch.sequences) {
-      const bool is_chunk = rows.num_rows > 1 && limits_.enable_chunked_prefill;
+    std::vector<std::int32_t> samples(batch.sequences.size(), 0);
+    for (const sample_row& sample : batch.samples) ++samples[static_cast<std::size_t>(sample.sequence)];
+    for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+      const sequence_rows& rows = batch.sequences[i];
+      const std::int32_t certain = rows.num_rows - std::max(samples[i] - 1, 0);
+      require(samples[i] <= 1 || certain == 1, "drafts behind a prompt's chunk");
+      const bool is_chunk = certain > 1 && limits_.enable_chunked_prefill;
       require(!is_chunk || limits_.long_prefill_token_threshold == 0 ||
-                  rows.num_rows <= limits_.long_prefill_token_threshold,
+                  certain <= limits_.long_prefill_token_threshold,
               "a chunk is longer than allowed");
-    }
-    if (limits_.enable_chunked_prefill) return;
-    std::size_t sampled = 0;
-    for (const sequence_rows& rows : batch.sequences) {
-      const auto last = static_cast<std::size_t>(rows.first_row + rows.num_rows - 1);
+      const auto last = static_cast<std::size_t>(rows.first_row + certain - 1);
       const auto prompt = static_cast<std::int32_t>(ledger_.at(rows.id).prompt.size());
-      const bool is_sampled =
-          sampled < batch.samples.size() && batch.samples[sampled].row == static_cast<std::int32_t>(last);
-      if (is_sampled) ++sampled;
-      require(is_sampled || batch.positions[last] + 1 >= prompt,
+      require(limits_.enable_chunked_prefill || samples[i] > 0 || batch.positions[last] + 1 >= prompt,
               "a prompt was cut although that is switched off");
     }
   }
@@ -194,9 +199,12 @@ class simulation {
       scheduler_.commit(result, output_);
     }
     for (const token_event& event : output_.events) take(event);
-    to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended] {
+    story_.trims += output_.trims.size();
+    to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended,
+                         trims = output_.trims] {
       kv_cache_.commit_step(step);
       kv_cache_.append_tokens(appends, appended);
+      for (const block_trim& given : trims) kv_cache_.trim(given);
       in_flight_.pop_front();
       check_cache();
     });
@@ -297,15 +305,26 @@ class simulation {
     });
   }
 
-  // As a drafter would have it: some places are tried, and taken back.
-  void try_drafts() {
+  // ---- the drafter ----
+
+  // It knows what is to come, but for the tokens that it gets wrong; what it says may be old.
+  void draft_one() {
     const std::vector<request_id> alive = ledger_.open_requests();
     if (alive.empty()) return;
-    const request_id id = alive[static_cast<std::size_t>(random_.number() % alive.size())];
-    std::vector<token_id> drafts(static_cast<std::size_t>(random_.pick(0, 4)));
-    for (token_id& draft : drafts) draft = random_.pick(0, vocab - 1);
-    std::vector<std::uint32_t> masks((drafts.size() + 1) * ((vocab + 31) / 32));
-    if (sessions_.fill_drafts(id, drafts, masks).value_or(0) > 0) ++story_.drafts_taken_back;
+    draft guess;
+    guess.id = alive[static_cast<std::size_t>(random_.number() % alive.size())];
+    const ledger_entry& entry = ledger_.at(guess.id);
+    const auto told = static_cast<std::int32_t>(entry.received.size());
+    const std::int32_t from = std::max(told - random_.pick(0, 2), 0);
+    guess.after = static_cast<std::int32_t>(entry.prompt.size()) + from;
+    const auto expected = static_cast<std::int32_t>(entry.expected.size());
+    for (std::int32_t i = from; i < from + random_.pick(1, 6); ++i) {
+      const bool is_right = i < expected && !random_.chance(wrong_drafts_);
+      guess.tokens.push_back(is_right ? entry.expected[static_cast<std::size_t>(i)]
+                                      : random_.pick(0, vocab - 1));
+      guess.probabilities.push_back(0.9F);
+    }
+    scheduler_.propose(std::move(guess));
   }
 
   // ---- the world ----
@@ -314,7 +333,9 @@ class simulation {
   void disturb() {
     while (submitted_ < num_requests_ && random_.chance(10)) submit();
     if (random_.chance(3)) end_one();
-    if (random_.chance(5)) try_drafts();
+    if (random_.chance(10))
+      scheduler_.measured_step(random_.pick(1, 40), std::chrono::milliseconds(random_.pick(1, 9)));
+    while (drafts_ && random_.chance(50)) draft_one();
     if (random_.chance(10)) settle(scheduler_.expire(now_));
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
   }
@@ -462,7 +483,9 @@ class simulation {
   paged_executor device_;
   token_feed feed_;
   grammar::grammar_sessions sessions_;
-  bool slow_;  // a device that takes its time: more happens while a step runs
+  bool slow_;                  // a device that takes its time: more happens while a step runs
+  bool drafts_;                // somebody guesses, and ...
+  std::int32_t wrong_drafts_;  // ... so many of a hundred tokens are made up
   scheduler_output output_;
 
   std::deque<message> to_cache_;

@@ -1,6 +1,6 @@
 // A seeded run of the scheduler, the KV cache, grammars and a paged device as four parties that send each
-// other messages, in virtual time: arrivals, aborts, stops, deadlines, full pools, slow and failing steps at any
-// moment between two messages, with steps planned ahead or not.
+// other messages, in virtual time: arrivals, aborts, stops, deadlines, full pools, drafts right and wrong,
+// slow and failing steps at any moment between two messages, with steps planned ahead or not.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -26,8 +26,12 @@ struct simulation_story {
   std::uint64_t ended_in_planning = 0;  // between plan and resolve
   std::uint64_t queue_refusals = 0;     // by queue deadlines
   std::uint64_t masked_steps = 0;
-  std::uint64_t masks_awaited = 0;  // steps whose forward pass was over before their masks were there
-  std::uint64_t drafts_taken_back = 0;
+  std::uint64_t masks_awaited = 0;    // steps whose forward pass was over before their masks were there
+  std::uint64_t draft_tokens = 0;     // that steps verified
+  std::uint64_t accepted_tokens = 0;  // of these
+  std::uint64_t masked_drafts = 0;    // steps with drafts and grammars
+  std::uint64_t fed_drafts = 0;       // steps with drafts behind tokens that nobody knew
+  std::uint64_t trims = 0;            // of blocks that rejected drafts had taken
   std::uint64_t forced_tokens = 0;
   std::uint64_t finished = 0;  // by stop or length
 };

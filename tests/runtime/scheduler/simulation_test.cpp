@@ -36,7 +36,11 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.queue_refusals += story.queue_refusals;
     total.masked_steps += story.masked_steps;
     total.masks_awaited += story.masks_awaited;
-    total.drafts_taken_back += story.drafts_taken_back;
+    total.draft_tokens += story.draft_tokens;
+    total.accepted_tokens += story.accepted_tokens;
+    total.masked_drafts += story.masked_drafts;
+    total.fed_drafts += story.fed_drafts;
+    total.trims += story.trims;
     total.forced_tokens += story.forced_tokens;
   }
   // The stories are worth telling only if all of this happens in them.
@@ -53,7 +57,11 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.queue_refusals, seeds / 10);
   EXPECT_GT(total.masked_steps, seeds);
   EXPECT_GT(total.masks_awaited, seeds / 10);
-  EXPECT_GT(total.drafts_taken_back, seeds / 10);
+  EXPECT_GT(total.accepted_tokens, seeds);
+  EXPECT_GT(total.draft_tokens, total.accepted_tokens + seeds / 2);
+  EXPECT_GT(total.masked_drafts, seeds / 10);
+  EXPECT_GT(total.fed_drafts, seeds / 10);
+  EXPECT_GT(total.trims, seeds / 10);
   EXPECT_GT(total.forced_tokens, seeds / 10);
 }
 

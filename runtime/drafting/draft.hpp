@@ -1,0 +1,28 @@
+// A guess at how a sequence goes on, and what whoever guesses must hear to do so.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "runtime/request.hpp"
+
+namespace troupe {
+
+struct draft {
+  request_id id = 0;
+  std::int32_t after = 0;  // tokens of the sequence, prompt and output, that it continues
+  std::vector<token_id> tokens = {};
+  std::vector<float> probabilities = {};  // that each is right, given that those before it are
+};
+
+// What has come of running requests since the last news.
+struct draft_news {
+  struct output {
+    request_id id = 0;
+    std::int32_t count = 0;  // its next output tokens
+  };
+  std::vector<output> outputs = {};
+  std::vector<token_id> tokens = {};   // of all outputs, in order
+  std::vector<request_id> ended = {};  // after these
+};
+
+}  // namespace troupe

@@ -1,0 +1,125 @@
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "runtime/scheduler/scheduler_state.hpp"
+
+namespace troupe {
+
+namespace {
+
+// What the host does between two steps and hides where it plans ahead, which it cannot beside drafts.
+constexpr double overhead_ns = 100'000;
+constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max();
+
+}  // namespace
+
+void scheduler::state::propose(draft guess) {
+  const auto found = requests.find(guess.id);
+  if (found == requests.end()) return;
+  sequence& who = *found->second;
+  if (guess.probabilities.size() != guess.tokens.size()) return;
+  who.guess = std::move(guess);
+  who.has_drafts = !who.next_drafts(1).empty();
+  some_have_drafts = some_have_drafts || who.has_drafts;
+}
+
+// Until then nobody knows where the sequences of that step go on.
+bool scheduler::state::is_verifying() const {
+  return !flights.empty() && !flights[flights.size() - 1].batch->drafts.empty();
+}
+
+// Beside as many as run a row that is surely right would have to pay.
+bool scheduler::state::wants_drafts() const {
+  const auto beside = static_cast<std::int32_t>(running.size());
+  if (beside == 0 || beside > limits.disable_drafts_by_batch_size.value_or(most_rows)) return false;
+  if (!limits.adaptive_drafts) return true;
+  const std::optional<double> cost = costs.cost(beside);
+  return cost && costs.least_slope(beside) * beside < *cost;
+}
+
+void scheduler::state::plan_drafts(std::int32_t budget) {
+  if (!some_have_drafts || budget == 0 || !wants_drafts()) return;
+  add_candidates();
+  if (candidates.rows.empty()) return;
+  step_load load{.decode_rows = 0, .max_rows = limits.max_num_batched_tokens, .overhead = overhead_ns};
+  for (const schedule_batch* batch : {&planned, &joining})
+    for (const planned_rows& rows : *batch)
+      (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;
+  draft_lengths& chosen = candidates.chosen;
+  if (limits.adaptive_drafts) {
+    choose_draft_lengths(candidates.of_rows, load, costs, chosen);
+  } else {
+    chosen.lengths.clear();
+    for (const auto& each : candidates.of_rows)
+      chosen.lengths.push_back(static_cast<std::int32_t>(each.size()));
+  }
+  for (std::size_t i = 0; i < candidates.rows.size(); ++i) {
+    planned_rows& rows = *candidates.rows[i];
+    rows.num_drafts = std::min(chosen.lengths[i], budget);
+    rows.num_rows += rows.num_drafts;
+    budget -= rows.num_drafts;
+  }
+}
+
+// A draft behind pending tokens is right only where what it says of these is, too.
+void scheduler::state::add_candidates() {
+  candidates.rows.clear();
+  candidates.probabilities.clear();
+  candidates.of_rows.clear();
+  some_have_drafts = false;
+  for (planned_rows& rows : planned) {
+    sequence& who = *rows.who;
+    if (!who.has_drafts) continue;
+    const std::int32_t tokens_left = who.max_tokens - who.num_generated() - who.num_pending() - 1;
+    const std::int32_t allowed = who.sampling->num_speculative_tokens.value_or(most_draft_tokens);
+    const std::optional<std::int32_t> next = who.next_draft();
+    who.has_drafts = next.has_value();
+    some_have_drafts = some_have_drafts || who.has_drafts;
+    const std::size_t count = who.next_drafts(std::min({tokens_left, allowed, most_draft_tokens})).size();
+    if (count == 0 || who.num_missing() != 1) continue;
+    float before = 1.0F;
+    for (std::int32_t i = *next - who.num_pending(); i < *next; ++i)
+      before *= who.guess.probabilities[static_cast<std::size_t>(i)];
+    const auto first = who.guess.probabilities.begin() + *next;
+    candidates.rows.push_back(&rows);
+    candidates.probabilities.insert(candidates.probabilities.end(), first,
+                                    first + static_cast<std::ptrdiff_t>(count));
+    (candidates.probabilities.end() - static_cast<std::ptrdiff_t>(count))[0] *= before;
+    candidates.of_rows.emplace_back(static_cast<const float*>(nullptr), count);
+  }
+  const float* at = candidates.probabilities.data();
+  for (std::span<const float>& each : candidates.of_rows) {
+    each = {at, each.size()};
+    at += each.size();
+  }
+}
+
+// Since they were planned, tokens may have come that contradict them, or that were forced.
+void scheduler::state::drop_vain_drafts() {
+  for (planned_rows& rows : planned) {
+    if (rows.num_drafts == 0) continue;
+    const sequence& who = *rows.who;
+    const std::int32_t room = who.table_length * limits.block_size - who.num_computed - rows.num_certain();
+    const bool is_next = who.num_missing() == rows.num_certain();
+    rows.keep_drafts(
+        is_next ? std::min(room, static_cast<std::int32_t>(who.next_drafts(rows.num_drafts).size())) : 0);
+  }
+}
+
+void scheduler::state::count_drafts(std::int32_t verified, std::int32_t accepted) {
+  if (verified == 0) return;
+  ++totals.drafts.drafts;
+  totals.drafts.tokens += static_cast<std::uint64_t>(verified);
+  totals.drafts.accepted += static_cast<std::uint64_t>(accepted);
+  for (std::int32_t i = 0; i < accepted; ++i) ++totals.drafts.accepted_at[static_cast<std::size_t>(i)];
+}
+
+void scheduler::state::trim(sequence& who, scheduler_output& output) const {
+  const std::int32_t needed = blocks_of(who.num_tokens());
+  if (who.table_length <= needed) return;
+  who.table_length = needed;
+  output.trims.push_back({who.id, who.num_tokens(), who.place});
+}
+
+}  // namespace troupe
