@@ -18,6 +18,7 @@ bool is_less(const draft_lengths::candidate& a, const draft_lengths::candidate& 
 
 void fill_heap(std::span<const std::span<const float>> probabilities, draft_lengths& out) {
   out.heap.clear();
+  out.order.clear();
   for (std::uint32_t i = 0; i < probabilities.size(); ++i) {
     if (const double gain = worth(1.0, probabilities[i], 0); gain > 0.0) out.heap.push_back({gain, i});
   }
@@ -30,6 +31,7 @@ void take(std::span<const std::span<const float>> probabilities, draft_lengths& 
   draft_lengths::candidate& taken = out.heap.back();
   std::int32_t& length = out.lengths[taken.sequence];
   ++length;
+  out.order.push_back(taken.sequence);
   taken.gain = worth(taken.gain, probabilities[taken.sequence], length);
   if (taken.gain > 0.0)
     std::ranges::push_heap(out.heap, is_less);
@@ -66,9 +68,8 @@ void choose_draft_lengths(std::span<const std::span<const float>> probabilities,
     out.expected_accepted = accepted;
   }
 
-  out.lengths.assign(probabilities.size(), 0);
-  fill_heap(probabilities, out);
-  for (std::int32_t i = 0; i < out.num_drafted; ++i) take(probabilities, out);
+  for (std::size_t i = static_cast<std::size_t>(out.num_drafted); i < out.order.size(); ++i)
+    --out.lengths[out.order[i]];
 }
 
 }  // namespace troupe

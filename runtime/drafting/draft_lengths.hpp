@@ -28,7 +28,9 @@ struct draft_lengths {
     double gain = 0.0;  // probability that the sequence's next token, and all before it, are right
     std::uint32_t sequence = 0;
   };
-  std::vector<candidate> heap = {};  // room for the next call
+  // Kept for their memory.
+  std::vector<candidate> heap = {};
+  std::vector<std::uint32_t> order = {};  // whose tokens were looked at, one by one
 };
 
 // `probabilities`: for each sequence with a draft, how likely each of its tokens is right given that those

@@ -35,6 +35,7 @@ TEST(speculative_config, reads_what_vllm_documents) {
   EXPECT_EQ(ngram.num_speculative_tokens, 5);
   EXPECT_EQ(ngram.prompt_lookup_min, 4);
   EXPECT_EQ(ngram.prompt_lookup_max, 4);
+  EXPECT_EQ(read(R"({"method": "ngram", "prompt_lookup_min": 7})").prompt_lookup_max, 7);
   const auto suffix = read(
       R"({"method": "suffix", "num_speculative_tokens": 32, "suffix_decoding_max_tree_depth": 64,
           "suffix_decoding_max_cached_requests": 0, "suffix_decoding_max_spec_factor": 2.5,
@@ -66,7 +67,7 @@ TEST(speculative_config, refuses_what_it_does_not_know_and_names_what_it_does) {
   }
   const auto eagle = parse_speculative_config(R"({"method": "eagle", "model": "x"})");
   EXPECT_NE(eagle.error().message.find("ngram, suffix, draft_model"), std::string::npos);
-  const auto unknown = parse_speculative_config(R"({"draft_tensor_parallel_size": 1})");
+  const auto unknown = parse_speculative_config(R"({"method": "ngram", "draft_tensor_parallel_size": 1})");
   EXPECT_EQ(unknown.error().param, "draft_tensor_parallel_size");
   EXPECT_NE(unknown.error().message.find("num_speculative_tokens"), std::string::npos);
 }
