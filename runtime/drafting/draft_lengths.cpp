@@ -61,7 +61,7 @@ void choose_draft_lengths(std::span<const std::span<const float>> probabilities,
     accepted += gain;
     take(probabilities, out);
     const double tokens = static_cast<double>(base) + accepted / (1.0 + load.margin);
-    const double rate = tokens / (load.overhead + *costs.cost(rows));
+    const double rate = tokens / (load.overhead + load.draft_overhead + *costs.cost(rows));
     if (rate <= best) continue;
     best = rate;
     out.num_drafted = rows - base;

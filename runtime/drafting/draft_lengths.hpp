@@ -17,6 +17,7 @@ struct step_load {
   std::int32_t max_rows = 0;     // of the step, drafts included
   double overhead = 0.0;         // time of a step that its rows do not take, in the unit of the costs
   double margin = 0.05;          // a drafted token counts 1 / (1 + margin): drafts must pay by so much
+  double draft_overhead = 0.0;   // time that a step takes beside, as soon as it verifies anything
 };
 
 struct draft_lengths {

@@ -39,7 +39,7 @@ double rate(const drafts& probabilities, const std::vector<std::int32_t>& length
   const auto cost = costs.cost(base + drafted);
   if (!cost || (drafted > 0 && base + drafted > load.max_rows)) return -1.0;
   const double tokens = static_cast<double>(base) + accepted(probabilities, lengths) / (1.0 + load.margin);
-  return tokens / (load.overhead + *cost);
+  return tokens / (load.overhead + (drafted > 0 ? load.draft_overhead : 0.0) + *cost);
 }
 
 double best_rate(const drafts& probabilities, const step_load& load, const step_costs& costs) {
@@ -69,6 +69,7 @@ TEST(draft_lengths, no_other_choice_promises_more_tokens_per_time) {
     load.max_rows = random.pick(1, 20);
     load.overhead = random.pick(0, 20);
     load.margin = random.pick(0, 10) / 20.0;
+    load.draft_overhead = random.pick(0, 20);
     step_costs costs;  // neither convex nor concave
     for (int i = random.pick(1, 8); i > 0; --i) costs.measured(random.pick(1, 24), random.pick(10, 100));
 
