@@ -159,6 +159,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.grammar_jump_forward = options.grammar_jump_forward;
   parts.grammar_threads = options.grammar_threads;
   parts.drafts = options.drafts;
+  parts.draft = std::move(engine.draft);
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;

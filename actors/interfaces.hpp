@@ -126,7 +126,12 @@ using model_runner_actor = caf::typed_actor<
     // sampled once its masks are there; later steps are held back so long.
     caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>,
     // Brings a step's masks; answers with what the step has sampled, or an error where it threw.
-    caf::replies_to<msg::apply_masks, step_masks_ptr>::with<step_result_ptr>>;
+    caf::replies_to<msg::apply_masks, step_masks_ptr>::with<step_result_ptr>,
+    // Tells the draft model of requests, tokens and ends.
+    caf::reacts_to<msg::observe_tokens, draft_work_ptr>,
+    // Does the same, and has it draft; at once, between two steps, also while one is held. Null: nothing
+    // pays.
+    caf::replies_to<msg::propose_drafts, draft_work_ptr>::with<drafts_ptr>>;
 
 // Everybody that the supervisor has started.
 struct company_roster {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/cpu_executor.hpp"
@@ -227,6 +228,11 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
   engine.tune = options.tune && engine.device->plans() != nullptr &&
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
+  if (!options.draft_model_path.empty()) {
+    auto draft = load_draft_model(options, engine);
+    if (!draft) return tl::unexpected<error>(draft.error());
+    engine.draft = std::move(*draft);
+  }
   return engine;
 }
 

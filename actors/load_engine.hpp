@@ -19,6 +19,8 @@
 
 namespace troupe {
 
+class draft_model;
+
 struct engine_options {
   std::string model_path;
   std::int32_t max_model_len = 0;  // 0: what the model was trained for, or less where the KV cache holds less
@@ -37,6 +39,9 @@ struct engine_options {
   bool tune = false;
   std::filesystem::path tuning_file;
   std::filesystem::path tuning_folder;
+  std::string draft_model_path;        // empty: no draft model
+  std::int32_t num_draft_tokens = 4;   // that it drafts for a request at once, at most
+  bool adaptive_drafts = true;         // as many as pay; else so many always
   std::optional<bool> pad_to_buckets;  // unset: where the device runs fixed shapes
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
@@ -45,6 +50,7 @@ struct engine_options {
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
 struct loaded_engine {
   std::shared_ptr<executor> device;
+  std::shared_ptr<draft_model> draft;  // null: there is none
   tokenizer_ptr vocabulary;
   std::shared_ptr<const chat_template> chat;
   std::string name;                // the file's name without its extension
@@ -71,7 +77,8 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 // Checks the device, repacks the weights, runs the largest step and gives the KV cache its memory; says in
 // the log what it does. A bucket that steps would be padded to but that there is no room for is left out,
 // with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, chat_template::compile and
-// make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's.
+// make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's, or a draft
+// model of another vocabulary.
 result<loaded_engine> load_engine(const engine_options& options);
 
 // The tokens that end a generation, ascending.

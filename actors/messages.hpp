@@ -29,6 +29,12 @@ using engine_request_ptr = std::shared_ptr<const engine_request>;
 using step_reservation_ptr = std::shared_ptr<const step_reservation>;
 using error_ptr = std::shared_ptr<const error>;
 using draft_news_ptr = std::shared_ptr<const draft_news>;
+// What a draft model must hear before it drafts: new requests, then what has come of all that run.
+struct draft_work {
+  std::vector<engine_request_ptr> opened = {};
+  draft_news news = {};
+};
+using draft_work_ptr = std::shared_ptr<const draft_work>;
 using drafts_ptr = std::shared_ptr<const std::vector<draft>>;
 using compile_outcome_ptr = std::shared_ptr<const result<grammar::compiled_grammar_ptr>>;
 
@@ -126,9 +132,9 @@ struct commit_step {
 struct release_blocks {
   std::vector<block_release> releases;
 };
-// What a step has sampled, and who has ended. Beside it: draft_news_ptr.
+// What a step has sampled, and who has ended. Beside it: draft_news_ptr, or draft_work_ptr.
 struct observe_tokens {};
-// The same, and now: how do they go on? Beside it: draft_news_ptr.
+// The same, and now: how do they go on? Beside it: draft_news_ptr, or draft_work_ptr.
 struct propose_drafts {};
 // The drafter's own: index a further piece of the prompts that wait for it.
 struct index_drafts {};
@@ -506,6 +512,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::engine_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_demand_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_reservation_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::draft_news_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::draft_work_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::drafts_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_result_ptr)

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "runtime/bucketing/bucket_text.hpp"
+#include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/pad_batch.hpp"
 
 namespace troupe {
 
 void model_runner_state::start(model_runner_parts parts) {
   device_ = std::move(parts.device);
+  draft_ = std::move(parts.draft);
   metrics_ = std::move(parts.metrics);
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts.buckets, block_size_);
@@ -123,6 +126,7 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(rounds / 2);
   std::nth_element(times.begin() + 1, middle, times.end());
+  if (draft_) draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(*middle));
   return {request.item, *middle, true, true};
 }
 
@@ -203,6 +207,34 @@ void model_runner_state::finish(const step_masks* masks, masks_promise* answer) 
   ended.answer.deliver(msg::step_done{ended.batch->step, took.count()}, result);
 }
 
+void model_runner_state::observe(const draft_work& work) {
+  if (!draft_) return;
+  for (const engine_request_ptr& request : work.opened)
+    draft_->open(request->id, request->prompt, *request->sampling);
+  std::span<const token_id> tokens = work.news.tokens;
+  for (const draft_news::output& each : work.news.outputs) {
+    const auto count = static_cast<std::size_t>(each.count);
+    draft_->append(each.id, tokens.first(count));
+    tokens = tokens.subspan(count);
+  }
+  for (const request_id id : work.news.ended) draft_->close(id);
+}
+
+drafts_ptr model_runner_state::propose(const draft_work& work) try {
+  observe(work);
+  auto drafts = std::make_shared<std::vector<draft>>();
+  if (!draft_) return drafts;
+  std::vector<request_id> ids;
+  for (const draft_news::output& each : work.news.outputs) ids.push_back(each.id);
+  *drafts = draft_->propose(ids);
+  if (draft_->is_resting()) return nullptr;
+  return drafts;
+} catch (const std::exception& fault) {
+  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
+  draft_.reset();
+  return std::make_shared<const std::vector<draft>>();
+}
+
 model_runner_actor::behavior_type model_runner_behavior(
     model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts) {
   self->state.start(std::move(parts));
@@ -212,6 +244,8 @@ model_runner_actor::behavior_type model_runner_behavior(
       },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
+      [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
+      [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); },
   };
 }
 

@@ -19,8 +19,11 @@
 
 namespace troupe {
 
+class draft_model;
+
 struct model_runner_parts {
   std::shared_ptr<executor> device;
+  std::shared_ptr<draft_model> draft;  // null: there is none
   bucket_plan buckets;
   bool pad_to_buckets = false;
   std::shared_ptr<metrics::engine_metrics> metrics;
@@ -42,6 +45,9 @@ class model_runner_state {
   // An exception of the executor becomes an error; the text goes to the log only.
   caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
+  void observe(const draft_work& work);
+  // Null where nothing pays. A draft model that throws drafts no more; the text goes to the log.
+  drafts_ptr propose(const draft_work& work);
 
  private:
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
@@ -82,6 +88,7 @@ class model_runner_state {
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held
   std::shared_ptr<executor> device_;
+  std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
   std::shared_ptr<metrics::engine_metrics> metrics_;
   step_buckets buckets_;
   std::int32_t block_size_ = 1;

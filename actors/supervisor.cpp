@@ -10,6 +10,7 @@
 #include "actors/gateway.hpp"
 #include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
+#include "actors/model_drafter.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/prompt_size.hpp"
 #include "actors/scheduler.hpp"
@@ -76,6 +77,7 @@ company_roster_ptr supervisor_state::start() {
 
 model_runner_actor supervisor_state::spawn_model_runner() {
   model_runner_parts parts{std::exchange(parts_.device, nullptr),
+                           parts_.draft,
                            parts_.buckets,
                            parts_.pad_to_buckets,
                            parts_.tokenizer.metrics,
@@ -111,7 +113,10 @@ void supervisor_state::start_drafter() {
   if (!parts_.drafts) return;
   parts_.limits.disable_drafts_by_batch_size = parts_.drafts->config.disable_by_batch_size;
   parts_.limits.adaptive_drafts = parts_.drafts->config.adaptive;
-  roster_->drafter = self_->spawn(drafter_behavior, *parts_.drafts, parts_.tokenizer.metrics);
+  roster_->drafter =
+      std::exchange(parts_.draft, nullptr)
+          ? self_->spawn(model_drafter_behavior, roster_->model_runner, parts_.tokenizer.metrics)
+          : self_->spawn(drafter_behavior, *parts_.drafts, parts_.tokenizer.metrics);
   watch(roster_->drafter, "drafter");
   spdlog::info("drafts: {}", to_json(parts_.drafts->config));
 }

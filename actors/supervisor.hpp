@@ -20,6 +20,8 @@
 
 namespace troupe {
 
+class draft_model;
+
 struct supervisor_parts {
   std::shared_ptr<executor> device;
   scheduler_limits limits;    // num_blocks and block_size are the device's
@@ -30,6 +32,7 @@ struct supervisor_parts {
   bool grammar_jump_forward = false;
   std::size_t grammar_threads = 1;        // that fill masks
   std::optional<drafter_options> drafts;  // unset: nobody guesses
+  std::shared_ptr<draft_model> draft;     // who guesses by the method draft_model
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;

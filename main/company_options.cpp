@@ -48,11 +48,9 @@ result<std::optional<drafter_options>> to_drafts(const config::settings& setting
   if (text.empty() || text == "off") return std::nullopt;
   auto parsed = parse_speculative_config(text);
   if (!parsed) return tl::unexpected(std::move(parsed.error()));
-  if (parsed->method == speculative_method::draft_model ||
-      parsed->rejection_sample_method != rejection_method::strict)
+  if (parsed->rejection_sample_method != rejection_method::strict)
     return fail(error_code::invalid_argument,
-                "speculative_config: draft models and probabilistic rejection are not served; methods are "
-                "ngram and suffix",
+                "speculative_config: rejection_sample_method probabilistic is not served; strict is",
                 "speculative_config");
   drafter_options out;
   out.config = std::move(*parsed);
@@ -80,6 +78,11 @@ result<company_options> to_company_options(const config::settings& settings, con
   if (!drafts) return tl::unexpected(std::move(drafts.error()));
   out.drafts = std::move(*drafts);
   out.engine.model_path = model_path;
+  if (out.drafts && out.drafts->config.method == speculative_method::draft_model) {
+    out.engine.draft_model_path = out.drafts->config.model;
+    out.engine.num_draft_tokens = out.drafts->config.num_speculative_tokens;
+    out.engine.adaptive_drafts = out.drafts->config.adaptive;
+  }
   out.engine.max_model_len = settings.max_model_len;
   out.engine.max_num_seqs = settings.max_num_seqs;
   out.engine.max_num_batched_tokens = settings.max_num_batched_tokens;

@@ -32,7 +32,7 @@ std::size_t acceptance_estimates::class_of(const token_evidence& evidence) {
                                   : share >= 0.3F ? 1
                                                   : 0;
   const std::size_t count = evidence.count <= 1 ? 0 : evidence.count <= 3 ? 1 : 2;
-  const std::size_t source = evidence.source == draft_source::request ? 0 : 1;
+  const auto source = static_cast<std::size_t>(evidence.source);
   return ((source * num_lengths + length) * num_probabilities + probability) * num_counts + count;
 }
 

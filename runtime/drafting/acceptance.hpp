@@ -11,6 +11,7 @@ namespace troupe {
 enum class draft_source {
   request,  // the request's own tokens
   tenant,   // earlier outputs of the same tenant
+  model,    // a draft model, which has read all there is
 };
 
 // What is known of a proposed token, given that those proposed before it are right.
@@ -39,7 +40,7 @@ class acceptance_estimates {
   };
   static std::size_t class_of(const token_evidence& evidence);
 
-  std::array<observations, 2 * num_lengths* num_probabilities* num_counts> classes_ = {};
+  std::array<observations, 3 * num_lengths* num_probabilities* num_counts> classes_ = {};
 };
 
 // How much better or worse than its class a sequence's tokens come true: one number that is added to the

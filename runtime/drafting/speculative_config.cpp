@@ -110,6 +110,7 @@ void read_method(field_reader& fields, speculative_config& out) {
   else
     fields.note("method", fmt::format("{} is not supported; supported are ngram, suffix, draft_model",
                                       shown(json(method))));
+  if (out.method == speculative_method::draft_model) out.num_speculative_tokens = 4;
   if (out.method != speculative_method::draft_model)
     out.model.clear();
   else if (out.model.empty())

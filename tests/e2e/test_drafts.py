@@ -105,9 +105,28 @@ def test_a_request_may_do_without(sides):
     ('{"method": "medusa"}', "medusa"),
     ('{"method": "ngram", "prompt_lookup_minimum": 3}', "prompt_lookup_minimum"),
     ('{"method": "suffix", "num_speculative_tokens": 0}', "num_speculative_tokens"),
-    ('{"method": "draft_model", "model": "other.gguf"}', "draft models"),
+    ('{"method": "draft_model"}', "model"),
+    ('{"method": "draft_model", "model": "other.gguf", "rejection_sample_method": "probabilistic"}', "probabilistic"),
 ])
 def test_a_configuration_that_is_wrong_is_refused_by_name(config, named):
     run = subprocess.run([BINARY, "serve", "--model", str(MODEL), "--speculative-config", config], capture_output=True, text=True, timeout=60)
     assert run.returncode == 78, run.stderr
     assert named in run.stderr
+
+
+def test_a_draft_model_that_is_the_model_itself_is_always_right(sides, tmp_path):
+    plain, _ = sides
+    config = {"method": "draft_model", "model": str(MODEL), "num_speculative_tokens": 4, "adaptive": False}
+    asked = [body for fields in ({"temperature": 0}, {"temperature": 0.9, "top_p": 0.95, "seed": 5}, {"temperature": 0.7, "seed": 6, "frequency_penalty": 0.5})
+             for body in bodies(PROMPTS[3:60:13], ignore_eos=True, **fields)]
+    with Service(tmp_path / "model.log", "--speculative-config", json.dumps(config)) as drafting:
+        assert answers(drafting, asked) == answers(plain, asked)
+        found = counts(drafting)
+    assert found["accepted_tokens"] == found["draft_tokens"] > 10 * len(asked)
+
+
+def test_a_draft_model_that_is_not_there_is_named():
+    config = json.dumps({"method": "draft_model", "model": "/nowhere/little.gguf"})
+    run = subprocess.run([BINARY, "serve", "--model", str(MODEL), "--port", "0", "--tcp-port", "0", "--speculative-config", config], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 66, run.stderr
+    assert "/nowhere/little.gguf" in run.stderr

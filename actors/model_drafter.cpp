@@ -1,0 +1,69 @@
+#include "actors/model_drafter.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace troupe {
+
+namespace {
+
+constexpr std::int32_t questions_between = 8;
+
+drafts_ptr no_drafts() { return std::make_shared<const std::vector<draft>>(); }
+
+}  // namespace
+
+void model_drafter_state::start(model_runner_actor runner, std::shared_ptr<metrics::engine_metrics> metrics) {
+  runner_ = std::move(runner);
+  metrics_ = std::move(metrics);
+}
+
+void model_drafter_state::open(engine_request_ptr request) {
+  opened_.push_back(std::move(request));
+  pause_ = 0;
+}
+
+void model_drafter_state::observe(const draft_news& news) {
+  self_->send(runner_, msg::observe_tokens{}, work_of(news));
+}
+
+caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
+  if (pause_ > 0) {
+    --pause_;
+    observe(news);
+    return no_drafts();
+  }
+  auto answer = self_->make_response_promise<drafts_ptr>();
+  const auto begin = std::chrono::steady_clock::now();
+  self_->request(runner_, caf::infinite, msg::propose_drafts{}, work_of(news))
+      .then(
+          [this, answer, begin](const drafts_ptr& drafts) mutable {
+            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+            metrics_->observe_step(metrics::step_phase::draft, took.count());
+            if (!drafts) pause_ = questions_between;
+            answer.deliver(drafts ? drafts : no_drafts());
+          },
+          [answer](const caf::error&) mutable { answer.deliver(no_drafts()); });
+  return answer;
+}
+
+draft_work_ptr model_drafter_state::work_of(const draft_news& news) {
+  auto work = std::make_shared<draft_work>();
+  work->opened = std::exchange(opened_, {});
+  work->news = news;
+  return work;
+}
+
+drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_pointer<model_drafter_state> self,
+                                                    model_runner_actor runner,
+                                                    std::shared_ptr<metrics::engine_metrics> metrics) {
+  self->state.start(std::move(runner), std::move(metrics));
+  return {
+      [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(request); },
+      [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
+      [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },
+      [](const msg::index_drafts&) {},
+  };
+}
+
+}  // namespace troupe

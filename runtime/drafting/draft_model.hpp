@@ -1,0 +1,100 @@
+// A second, smaller model that says how requests go on. It has an executor and KV memory of its own and draws
+// each token as its request will draw it from the target: with the request's parameters and the same
+// u(seed, position). So where the two models agree, the draft is right, seeded and at any temperature.
+// (Leviathan, Kalman, Matias, "Fast inference from transformers via speculative decoding", ICML 2023, with
+// common random numbers in place of rejection.)
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/drafting/draft_sequence.hpp"
+#include "runtime/drafting/draft_worth.hpp"
+#include "runtime/executor/executor.hpp"
+
+namespace troupe {
+
+struct draft_model_options {
+  std::int32_t max_rows = 256;      // of one step: at most so much of a prompt is computed in one call
+  std::int32_t max_sequences = 64;  // of one step; no more than rows
+  std::int32_t max_model_len = 0;   // longest context of the draft model: beyond it nothing is drafted
+  std::int32_t vocab_size = 0;      // of the target: a token beyond ends a draft
+  std::int32_t num_tokens = 4;      // drafted for a request at most
+  // Whether it drafts only what is expected to pay, by what target_step() has told; else num_tokens always.
+  bool adaptive = false;
+  std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::nanoseconds(0); };
+  std::vector<token_id> end_tokens = {};  // behind which nothing is drafted, unless ignore_eos
+};
+
+// Calls about ids that are not open are ignored. One thread at a time.
+class draft_model {
+ public:
+  // `device`: with its start done, for steps of so many rows and sequences.
+  draft_model(std::shared_ptr<executor> device, draft_model_options options);
+
+  // A request with its prompt; one that is preempted stays open. An id that is open begins anew.
+  void open(request_id id, std::span<const token_id> prompt, const sampling_params& sampling);
+  // Tokens that it has generated, in order.
+  void append(request_id id, std::span<const token_id> tokens);
+  // It is over.
+  void close(request_id id);
+
+  // How long a step of the target takes of so many rows, all sampled.
+  void target_step(std::int32_t rows, std::chrono::nanoseconds took) { worth_.target_step(rows, took); }
+
+  // How they go on: a draft for each that is computed up to its last token, side by side. The first step also
+  // computes what is missing of the others, those with the least first, as far as max_rows reach: they have
+  // no draft yet. Nor has one that finds no room in the KV, which those not named here give back before.
+  // Throws what the executor throws: what is stored means nothing then, and this object is not to be used any
+  // more.
+  std::vector<draft> propose(std::span<const request_id> ids);
+
+  // Whether nothing was computed in the last propose(), because nothing pays.
+  bool is_resting() const { return is_resting_; }
+  std::size_t num_requests() const { return sequences_.size(); }
+  std::int32_t num_free_blocks() const { return static_cast<std::int32_t>(free_blocks_.size()); }
+  kv_layout layout() const { return device_->layout(); }
+
+ private:
+  struct drafting {
+    request_id id = 0;
+    draft_sequence* sequence = nullptr;
+    std::int32_t wanted = 0;
+  };
+
+  void choose(std::span<const request_id> ids);
+  // Leaves those out whose next token is not worth its time.
+  void choose_worthy(std::int32_t requests);
+  void draft_further(std::int32_t requests);
+  void begin_step();
+  // Rows for the next `count` tokens that are not stored; the last one is sampled where nothing is missing
+  // behind it. False: no room.
+  bool add_rows(draft_sequence& sequence, std::int32_t count);
+  // Runs the rows and pushes one draft to each of `drafting_`, whose samples these are.
+  void run_step();
+  bool wants_more(const drafting& each) const;
+  bool reserve(draft_sequence& sequence, std::int32_t num_tokens);
+  bool take_back_blocks();
+  void release(draft_sequence& sequence);
+  draft_experience& experience_of(const sampling_params& sampling);
+
+  std::shared_ptr<executor> device_;
+  draft_model_options options_;
+  std::unordered_map<request_id, draft_sequence> sequences_;
+  std::vector<std::int32_t> free_blocks_;
+  std::array<draft_experience, 2> experiences_;  // of greedy requests, of others
+  draft_worth worth_;
+  std::uint64_t num_untried_ = 0;  // that did not pay by what is known of others
+  bool is_resting_ = false;
+  std::uint64_t calls_ = 0;
+  std::vector<drafting> drafting_;  // of this call
+  device_batch batch_;
+  step_result sampled_;
+};
+
+}  // namespace troupe

@@ -1,0 +1,84 @@
+// One request as a draft model sees it: the tokens that are known and those that it has drafted behind them,
+// and for how many of these its KV holds K and V.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/drafting/acceptance.hpp"
+#include "runtime/drafting/draft.hpp"
+#include "runtime/request.hpp"
+#include "runtime/step_batch.hpp"
+
+namespace troupe {
+
+// What is known of all requests that sample alike: greedily, or not.
+struct draft_experience {
+  acceptance_estimates estimates = {};
+  float hit_rate = 0.8F;  // of drafted tokens behind right ones, the newest counting most
+};
+
+class draft_sequence {
+ public:
+  draft_sequence(std::span<const token_id> prompt, const sampling_params& sampling, float hit_rate);
+
+  // Tokens that it has generated. What is stored of drafts that were right stays good; the rest is dropped.
+  void append(std::span<const token_id> tokens, draft_experience& experience);
+
+  // Forgets earlier drafts. The last known token is computed (again), since what follows it is to be drawn.
+  void begin_draft();
+  void push_draft(token_id token, float model_probability, const acceptance_estimates& estimates);
+  // How probable it is that the next token to be drafted, and all drafted before it, are right.
+  double next_worth() const { return worth_ * static_cast<double>(hit_rate_); }
+  // What has been drafted since begin_draft().
+  draft take_draft(request_id id) const;
+
+  std::int32_t num_known() const { return num_known_; }
+  std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens_.size()); }  // drafts included
+  std::int32_t num_drafted() const { return num_tokens() - num_known_; }
+  std::int32_t num_stored() const { return num_stored_; }
+  std::int32_t num_missing() const { return num_tokens() - num_stored_; }
+  token_id token(std::int32_t i) const { return tokens_[static_cast<std::size_t>(i)]; }
+  const sampling_params& sampling() const { return *sampling_; }
+  // The next `count` tokens have been stored.
+  void stored(std::int32_t count) { num_stored_ += count; }
+  // Nothing is stored any more.
+  void forget_stored() { num_stored_ = 0; }
+  // How many drafts could be of use, at most `most`.
+  std::int32_t most_drafts(std::int32_t most) const;
+  // The draw of the token behind the last one, as the request itself would make it.
+  void fill(sample_row& sample) const;
+
+  // Where drafting does not pay: not before 8 further tokens have come, then 16, ... 64; after that never
+  // where drafts were made and did not pay.
+  bool is_resting() const { return num_known_ < rest_until_; }
+  void rest();
+  void wake() { num_rests_ = 0; }
+  bool has_rested() const { return num_rests_ > 0; }
+  bool has_been_scored() const { return has_been_scored_; }
+
+  std::vector<std::int32_t> blocks = {};  // its block table
+  std::uint64_t last_use = 0;
+
+ private:
+  std::vector<token_id> tokens_;
+  std::int32_t prompt_length_ = 0;
+  std::int32_t num_known_ = 0;
+  std::int32_t num_stored_ = 0;
+  std::shared_ptr<const sampling_params> sampling_;  // the request's, with log-probabilities
+  // Of the drafts since begin_draft().
+  std::int32_t drafted_after_ = 0;
+  std::vector<token_evidence> evidence_;
+  std::vector<float> estimates_;
+  std::vector<float> probabilities_;
+  acceptance_bias bias_;
+  double worth_ = 1.0;  // product of the probabilities
+  float hit_rate_;
+  bool has_been_scored_ = false;
+  std::int32_t rest_until_ = 0;
+  std::int32_t num_rests_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,174 @@
+// A draft model in the company: the same tokens with it as without, whatever it guesses.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/load_engine.hpp"
+#include "runtime/drafting/draft_model.hpp"
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/model/model.hpp"
+#include "tests/actors/company_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr std::int32_t block_size = 16;
+
+model_ptr tiny(std::uint64_t seed) {
+  const temporary_file file(tiny_model({.seed = seed}));
+  return *load_model(file.path());
+}
+
+std::unique_ptr<executor> device_of(const model_ptr& model, std::int32_t num_blocks) {
+  cpu_executor_options cpu;
+  cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = block_size};
+  const auto probe = load_cpu_executor(model, cpu);
+  cpu.limits.kv_cache_bytes = static_cast<std::size_t>(num_blocks) * (*probe)->layout().bytes_per_block;
+  cpu.threads = 1;
+  cpu.end_tokens = {end_token};
+  return std::move(*make_cpu_executor(model, cpu));
+}
+
+// Fails from its n-th forward on.
+class failing_executor final : public forwarding_executor {
+ public:
+  failing_executor(std::unique_ptr<executor> inner, int steps)
+      : forwarding_executor(std::move(inner)), left_(steps) {}
+  void forward(const device_batch& batch) override {
+    if (--left_ < 0) throw std::runtime_error("out of order");
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  int left_;
+};
+
+struct draft_setup {
+  std::uint64_t seed = 1;         // of the draft model; 1 is the target's
+  std::int32_t num_blocks = 200;  // of the target
+  std::int32_t draft_blocks = 200;
+  int steps = 1 << 30;  // that the draft model runs before it fails
+};
+
+struct played {
+  std::vector<std::vector<token_id>> answers;
+  msg::request_counts counts;
+};
+
+// Some requests at once, greedy and seeded, long and short; one of them is aborted midway.
+played play(const std::optional<draft_setup>& with) {
+  static const model_ptr target = tiny(1);
+  company_setup setup;
+  setup.max_num_batched_tokens = 64;
+  setup.max_model_len = 256;
+  setup.adjust = [&](supervisor_parts& parts) {
+    parts.device = device_of(target, with ? with->num_blocks : 200);
+    parts.tokenizer.limits.vocab_size = target->config.vocab_size;
+    parts.limits.end_tokens = {};
+    if (!with) return;
+    parts.drafts.emplace();
+    parts.drafts->config.method = speculative_method::draft_model;
+    parts.drafts->config.adaptive = false;
+    draft_model_options options;
+    options.max_rows = 64;
+    options.max_sequences = 8;
+    options.max_model_len = 256;
+    options.vocab_size = target->config.vocab_size;
+    parts.draft = std::make_shared<draft_model>(
+        std::make_shared<failing_executor>(
+            device_of(with->seed == 1 ? target : tiny(with->seed), with->draft_blocks), with->steps),
+        options);
+  };
+  stage stage(setup);
+  std::vector<std::shared_ptr<client>> clients;
+  for (std::int32_t i = 0; i < 6; ++i) {
+    sampling_params sampling = greedy(40 + i);
+    sampling.ignore_eos = true;
+    if (i % 2 == 1) {
+      sampling.temperature = 0.9F;
+      sampling.seed = static_cast<std::uint64_t>(i);
+    }
+    if (i == 3) sampling.frequency_penalty = 0.6F;
+    clients.push_back(
+        stage.ask(std::string(static_cast<std::size_t>(10 + 30 * i), static_cast<char>('c' + i)), sampling));
+  }
+  const auto leaves = stage.ask("somebody who does not stay", 200);
+  stage.run(400);
+  stage.abort(*leaves);
+  stage.run();
+  played out;
+  for (const auto& who : clients) {
+    EXPECT_EQ(who->ends.size(), 1U);
+    out.answers.push_back(who->tokens);
+  }
+  out.counts = *stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
+  stage.expect_idle();
+  return out;
+}
+
+TEST(DraftModelActors, AnEqualModelIsAlwaysRight) {
+  const played plain = play({});
+  const played drafted = play(draft_setup{});
+  EXPECT_EQ(drafted.answers, plain.answers);
+  EXPECT_GT(drafted.counts.draft_tokens, 100U);
+  EXPECT_EQ(drafted.counts.accepted_tokens, drafted.counts.draft_tokens);
+}
+
+TEST(DraftModelActors, AnotherModelChangesNoToken) {
+  const played drafted = play(draft_setup{.seed = 2});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_GT(drafted.counts.draft_tokens, drafted.counts.accepted_tokens);
+}
+
+TEST(DraftModelActors, PreemptionAndADraftModelWithLittleRoomChangeNoToken) {
+  const played drafted = play(draft_setup{.num_blocks = 32, .draft_blocks = 12});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_GT(drafted.counts.preemptions, 0U);
+  EXPECT_GT(drafted.counts.accepted_tokens, 0U);
+}
+
+TEST(DraftModelActors, ADraftModelThatFailsEndsItsDraftsAndNoRequest) {
+  const played drafted = play(draft_setup{.steps = 10});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_GT(drafted.counts.accepted_tokens, 0U);
+}
+
+TEST(DraftModelActors, AFileIsLoadedWithRoomForAsManyTokensAsTheModelHas) {
+  const temporary_file target(tiny_model());
+  const temporary_file draft(tiny_model({.seed = 2, .num_layers = 1}));
+  engine_options options;
+  options.model_path = target.path();
+  options.max_num_seqs = 4;
+  options.max_num_batched_tokens = 64;
+  options.kv_cache_bytes = std::size_t{4} << 20U;
+  options.threads = 1;
+  EXPECT_FALSE(load_engine(options)->draft);
+  options.draft_model_path = draft.path();
+  const auto loaded = load_engine(options);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->draft->layout().num_blocks, loaded->device->layout().num_blocks);
+  EXPECT_LT(loaded->draft->layout().bytes_per_block, loaded->device->layout().bytes_per_block);
+}
+
+TEST(DraftModelActors, AFileOfAnotherVocabularyAndOneThatIsNotThereAreRefusedByName) {
+  const temporary_file target(tiny_model());
+  const temporary_file other(tiny_model({.kind = tiny_kind::mistral}));
+  engine_options options;
+  options.model_path = target.path();
+  options.kv_cache_bytes = std::size_t{4} << 20U;
+  options.threads = 1;
+  for (const std::string& path : {other.path(), std::string("no-such-file.gguf")}) {
+    options.draft_model_path = path;
+    const auto loaded = load_engine(options);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().param, "speculative_config");
+    EXPECT_NE(loaded.error().message.find(path), std::string::npos) << loaded.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test

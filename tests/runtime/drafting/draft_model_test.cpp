@@ -1,0 +1,367 @@
+#include "runtime/drafting/draft_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "runtime/drafting/same_vocabulary.hpp"
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/dice.hpp"
+#include "tests/support/list_tokenizer.hpp"
+#include "tests/support/paged_executor.hpp"
+#include "tests/support/seeds.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t vocab = 40;
+constexpr std::int32_t block_size = 4;
+
+// Refuses steps beyond the limits, and two sequences that store into one slot.
+class strict_executor final : public forwarding_executor {
+ public:
+  strict_executor(std::unique_ptr<executor> inner, const draft_model_options& limits)
+      : forwarding_executor(std::move(inner)), limits_(limits) {}
+  void forward(const device_batch& batch) override {
+    EXPECT_LE(batch.num_rows(), limits_.max_rows);
+    EXPECT_LE(batch.sequences.size(), static_cast<std::size_t>(limits_.max_sequences));
+    std::map<std::int32_t, int> slots;
+    for (std::size_t row = 0; row < batch.slots.size(); ++row) {
+      EXPECT_EQ(++slots[batch.slots[row]], 1);
+      EXPECT_LT(batch.positions[row], limits_.max_model_len);
+    }
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  draft_model_options limits_;
+};
+
+draft_model_options limits() {
+  draft_model_options out;
+  out.max_rows = 32;
+  out.max_sequences = 8;
+  out.max_model_len = 200;
+  out.vocab_size = vocab;
+  return out;
+}
+
+draft_model hashing_model(const draft_model_options& options, std::int32_t num_blocks) {
+  kv_layout layout;
+  layout.block_size = block_size;
+  layout.num_blocks = num_blocks;
+  return draft_model(
+      std::make_shared<strict_executor>(std::make_unique<paged_executor>(layout, vocab), options), options);
+}
+
+sampling_params drawn_params(dice& random) {
+  sampling_params out;
+  out.temperature = random.chance(50) ? 0.0F : 0.8F;
+  out.seed = random.number();
+  if (random.chance(30)) out.frequency_penalty = 0.5F;
+  if (random.chance(30)) out.max_tokens = random.pick(1, 60);
+  if (random.chance(20)) out.num_speculative_tokens = random.pick(0, 6);
+  out.ignore_eos = random.chance(50);
+  return out;
+}
+
+std::vector<token_id> drawn_tokens(dice& random, std::int32_t count) {
+  std::vector<token_id> out;
+  for (std::int32_t i = 0; i < count; ++i) out.push_back(random.pick(0, vocab - 1));
+  return out;
+}
+
+// Everything computed from scratch, from the tokens alone.
+struct expected_request {
+  std::vector<token_id> tokens;
+  std::int32_t prompt_length = 0;
+  sampling_params params;
+
+  std::vector<token_id> draft(const draft_model_options& options) const {
+    std::int32_t most = std::min(options.num_tokens, params.num_speculative_tokens.value_or(64));
+    const auto size = static_cast<std::int32_t>(tokens.size());
+    if (params.max_tokens) most = std::min(most, *params.max_tokens - (size - prompt_length) - 1);
+    most = std::min(most, options.max_model_len - size + 1);
+    std::vector<token_id> all = tokens;
+    while (static_cast<std::int32_t>(all.size()) - size < most) {
+      all.push_back(expect_row(all, params, vocab).token);
+      if (!params.ignore_eos && all.back() == options.end_tokens.at(0)) break;
+    }
+    return {all.begin() + size, all.end()};
+  }
+};
+
+class draft_story {
+ public:
+  explicit draft_story(std::uint64_t seed) : random_(seed), options_(limits()) {
+    options_.max_rows = random_.pick(8, 40);
+    options_.max_sequences = random_.pick(4, 8);
+    options_.num_tokens = random_.pick(1, 6);
+    options_.max_model_len = random_.pick(40, 160);
+    options_.end_tokens = {7};
+    num_blocks_ = random_.chance(50) ? random_.pick(4, 30) : 400;
+    model_ = std::make_unique<draft_model>(hashing_model(options_, num_blocks_));
+  }
+
+  void run() {
+    for (int i = 0; i < 120; ++i) turn();
+    for (const auto& [id, request] : requests_) model_->close(id);
+    EXPECT_EQ(model_->num_requests(), 0U);
+    EXPECT_EQ(model_->num_free_blocks(), num_blocks_);
+  }
+  int drafts = 0;
+  int right = 0;
+
+ private:
+  void turn() {
+    if (requests_.size() < 8 && random_.chance(30)) open();
+    if (random_.chance(5) && !requests_.empty()) close(requests_.begin()->first);
+    std::vector<request_id> ids = {999};
+    for (const auto& [id, request] : requests_)
+      if (random_.chance(80)) ids.push_back(id);
+    for (const draft& guess : model_->propose(ids)) check(guess);
+    for (auto& [id, request] : requests_)
+      if (random_.chance(85)) go_on(id, request);
+  }
+  void open() {
+    expected_request made;
+    made.tokens = drawn_tokens(random_, random_.pick(1, 70));
+    made.prompt_length = static_cast<std::int32_t>(made.tokens.size());
+    made.params = drawn_params(random_);
+    model_->open(++last_id_, made.tokens, made.params);
+    requests_.emplace(last_id_, std::move(made));
+  }
+  void close(request_id id) {
+    model_->close(id);
+    requests_.erase(id);
+    guesses_.erase(id);
+  }
+  void check(const draft& guess) {
+    const expected_request& of = requests_.at(guess.id);
+    EXPECT_EQ(guess.after, static_cast<std::int32_t>(of.tokens.size()));
+    ASSERT_EQ(guess.probabilities.size(), guess.tokens.size());
+    for (const float probability : guess.probabilities) EXPECT_TRUE(probability > 0 && probability < 1);
+    const std::vector<token_id> expected = of.draft(options_);
+    // A pool that is full ends a draft early.
+    ASSERT_LE(guess.tokens.size(), expected.size());
+    EXPECT_TRUE(std::equal(guess.tokens.begin(), guess.tokens.end(), expected.begin()));
+    EXPECT_TRUE(num_blocks_ < 400 || guess.tokens.size() == expected.size());
+    guesses_[guess.id] = guess.tokens;
+    ++drafts;
+  }
+  // As after verification: some of the draft is right, then comes another token.
+  void go_on(request_id id, expected_request& request) {
+    std::vector<token_id> tokens = std::exchange(guesses_[id], {});
+    tokens.resize(static_cast<std::size_t>(random_.pick(0, static_cast<std::int32_t>(tokens.size()))));
+    right += static_cast<int>(tokens.size());
+    for (const token_id token : drawn_tokens(random_, random_.pick(1, 2))) tokens.push_back(token);
+    model_->append(id, tokens);
+    request.tokens.insert(request.tokens.end(), tokens.begin(), tokens.end());
+  }
+
+  dice random_;
+  draft_model_options options_;
+  std::int32_t num_blocks_ = 0;
+  std::unique_ptr<draft_model> model_;
+  std::map<request_id, expected_request> requests_;
+  std::map<request_id, std::vector<token_id>> guesses_;
+  request_id last_id_ = 0;
+};
+
+TEST(DraftModel, DraftsWhatItWouldGenerateFromScratchWhateverWasRightBefore) {
+  const auto [first, count] = test::seeds_to_run(60);
+  int drafts = 0;
+  int right = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    draft_story story(seed);
+    story.run();
+    drafts += story.drafts;
+    right += story.right;
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(drafts, static_cast<int>(10 * count));
+  EXPECT_GT(right, static_cast<int>(10 * count));
+}
+
+TEST(DraftModel, ALongPromptIsComputedInChunksBesideOthersThatHaveDraftsMeanwhile) {
+  draft_model model = hashing_model(limits(), 100);
+  const std::vector<token_id> long_prompt(100, 3);
+  const std::vector<token_id> short_prompt(5, 3);
+  model.open(1, long_prompt, test::greedy());
+  model.open(2, short_prompt, test::greedy());
+  const std::vector<request_id> both = {1, 2};
+  for (int call = 0; call < 3; ++call) {
+    const auto drafts = model.propose(both);
+    ASSERT_EQ(drafts.size(), 1U);
+    EXPECT_EQ(drafts[0].id, 2U);
+  }
+  EXPECT_EQ(model.propose(both).size(), 2U);
+}
+
+TEST(DraftModel, ARequestThatIsNotAskedForGivesItsRoomToOneThatIs) {
+  draft_model model = hashing_model(limits(), 8);
+  const std::vector<token_id> prompt(20, 3);
+  model.open(1, prompt, test::greedy());
+  model.open(2, prompt, test::greedy());
+  const std::vector<request_id> first = {1};
+  const std::vector<request_id> second = {2};
+  const std::vector<request_id> both = {1, 2};
+  EXPECT_EQ(model.propose(first).size(), 1U);
+  EXPECT_EQ(model.propose(both).size(), 1U) << "no room for two";
+  const auto drafts = model.propose(second);
+  ASSERT_EQ(drafts.size(), 1U);
+  EXPECT_EQ(drafts[0].tokens.size(), 4U);
+  EXPECT_EQ(model.propose(first).size(), 1U) << "computed anew";
+}
+
+TEST(DraftModel, WhatIsAlwaysRightIsTrustedAndWhatIsAlwaysWrongIsNot) {
+  for (const bool is_right : {true, false}) {
+    draft_model model = hashing_model(limits(), 100);
+    model.open(1, std::vector<token_id>(5, 3), test::greedy());
+    const std::vector<request_id> ids = {1};
+    float probability = 0.0F;
+    for (int i = 0; i < 38; ++i) {
+      const draft guess = model.propose(ids).at(0);
+      probability = guess.probabilities.at(0);
+      model.append(1, is_right ? guess.tokens : std::vector<token_id>{(guess.tokens.at(0) + 1) % vocab});
+    }
+    EXPECT_TRUE(is_right ? probability > 0.8F : probability < 0.3F) << probability;
+  }
+}
+
+// A clock that says how long the draft model's steps take.
+class slow_executor final : public forwarding_executor {
+ public:
+  slow_executor(std::unique_ptr<executor> inner, std::chrono::nanoseconds& now, std::chrono::nanoseconds step)
+      : forwarding_executor(std::move(inner)), now_(now), step_(step) {}
+  void forward(const device_batch& batch) override {
+    now_ += step_;
+    ++steps;
+    forwarding_executor::forward(batch);
+  }
+  int steps = 0;
+
+ private:
+  std::chrono::nanoseconds& now_;
+  std::chrono::nanoseconds step_;
+};
+
+// What 100 rounds of a request cost, whose drafts are always right, or never; a step of the target takes 1 us
+// and as much again with 100 rows.
+struct round_costs {
+  int steps = 0;    // of the draft model
+  int drafted = 0;  // tokens
+};
+round_costs rounds(std::chrono::nanoseconds draft_step, bool is_right) {
+  std::chrono::nanoseconds now{0};
+  kv_layout layout;
+  layout.block_size = block_size;
+  layout.num_blocks = 1000;
+  draft_model_options options = limits();
+  options.max_model_len = 2000;
+  options.adaptive = true;
+  options.now = [&now] { return now; };
+  const auto device =
+      std::make_shared<slow_executor>(std::make_unique<paged_executor>(layout, vocab), now, draft_step);
+  draft_model model(device, options);
+  model.target_step(1, std::chrono::nanoseconds(1000));
+  model.target_step(101, std::chrono::nanoseconds(2000));
+  model.open(1, std::vector<token_id>(5, 3), test::greedy());
+  const std::vector<request_id> ids = {1};
+  round_costs out;
+  for (int i = 0; i < 100; ++i) {
+    std::vector<token_id> tokens;
+    for (const draft& guess : model.propose(ids)) tokens = guess.tokens;
+    out.drafted += static_cast<int>(tokens.size());
+    EXPECT_EQ(model.is_resting(), tokens.empty());
+    if (!is_right || tokens.empty()) tokens = {tokens.empty() ? 0 : (tokens[0] + 1) % vocab};
+    model.append(1, tokens);
+  }
+  out.steps = device->steps;
+  return out;
+}
+
+TEST(DraftModel, DraftsOnlyWhatIsWorthItsTime) {
+  EXPECT_GT(rounds(std::chrono::nanoseconds(100), true).drafted, 350);
+  const round_costs wrong = rounds(std::chrono::nanoseconds(100), false);
+  EXPECT_LT(wrong.drafted, 60);
+  const round_costs dear = rounds(std::chrono::nanoseconds(1000), true);
+  EXPECT_LT(dear.steps, 20) << "as dear as the target itself";
+}
+
+TEST(DraftModel, NothingIsDraftedWhereVerifyingCostsNobodyKnowsWhat) {
+  draft_model_options options = limits();
+  options.adaptive = true;
+  draft_model model = hashing_model(options, 100);
+  model.open(1, std::vector<token_id>(5, 3), test::greedy());
+  const std::vector<request_id> ids = {1};
+  EXPECT_TRUE(model.propose(ids).empty());
+  model.target_step(1, std::chrono::nanoseconds(1000));
+  model.target_step(9, std::chrono::nanoseconds(1000));
+  EXPECT_EQ(model.propose(ids).size(), 1U);
+}
+
+// The draws of a real sampler: with the same u, equal models always agree.
+TEST(DraftModel, AnEqualModelDraftsWhatTheTargetSamples) {
+  const model_ptr tiny = test::load_from_memory(test::tiny_model());
+  cpu_executor_options cpu;
+  cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = 16, .kv_cache_bytes = 4U << 20U};
+  cpu.threads = 1;
+  draft_model_options options = limits();
+  options.vocab_size = tiny->config.vocab_size;
+  options.num_tokens = 5;
+  draft_model model(*make_cpu_executor(tiny, cpu), options);
+  const auto target = *make_cpu_executor(tiny, cpu);
+
+  sampling_params seeded;
+  seeded.seed = 11;
+  seeded.ignore_eos = true;
+  sampling_params penalised = seeded;
+  penalised.temperature = 0.7F;
+  penalised.top_p = 0.9F;
+  penalised.top_k = 40;
+  penalised.frequency_penalty = 0.8F;
+  penalised.logit_bias = {{5, 2.0F}};
+  request_id id = 0;
+  for (const sampling_params& params : {test::greedy(), seeded, penalised}) {
+    const std::vector<token_id> prompt = {1, 20, 33, 47, 5, 90};
+    test::executor_driver driver(*target);
+    const std::size_t sequence = driver.add(prompt, params);
+    driver.generate(sequence, 31);
+    const std::vector<token_id> answer = driver.output(sequence);
+    model.open(++id, prompt, params);
+    for (std::size_t known = 1; known + 5 < answer.size(); known += 3) {
+      model.append(id, known == 1 ? std::span(answer).first(1) : std::span(answer).subspan(known - 3, 3));
+      const std::vector<request_id> ids = {id};
+      const draft guess = model.propose(ids).at(0);
+      const std::vector<token_id> next(answer.begin() + static_cast<std::ptrdiff_t>(known),
+                                       answer.begin() + static_cast<std::ptrdiff_t>(known + 5));
+      EXPECT_EQ(guess.tokens, next) << "request " << id << " behind " << known;
+    }
+    model.close(id);
+  }
+}
+
+TEST(DraftModel, AVocabularyThatDiffersIsRefusedByName) {
+  const auto small = test::make_list_tokenizer({"a", "b", "c"});
+  const auto other = test::make_list_tokenizer({"a", "x", "c"});
+  const auto larger = test::make_list_tokenizer({"a", "b", "c", "d"});
+  EXPECT_TRUE(check_same_vocabulary({*small, "big.gguf"}, {*small, "little.gguf"}));
+  for (const auto& [draft, word] : {std::pair(other, "token 1"), std::pair(larger, "4 tokens and 3")}) {
+    const auto refused = check_same_vocabulary({*small, "big.gguf"}, {*draft, "little.gguf"});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, error_code::invalid_argument);
+    for (const char* part : {"big.gguf", "little.gguf", word})
+      EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  }
+}
+
+}  // namespace
+}  // namespace troupe
