@@ -11,7 +11,6 @@
 
 #include "actors/client_calls.hpp"
 #include "runtime/drafting/draft.hpp"
-#include "runtime/drafting/draft_lengths.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/grammar/compiled_grammar.hpp"
