@@ -41,8 +41,7 @@ drafts_ptr drafter_state::propose(const draft_news& news) {
     draft guess = drafter_->propose(each.id);
     if (!guess.tokens.empty()) drafts->push_back(std::move(guess));
   }
-  const std::chrono::duration<double> took = clock::now() - begin;
-  metrics_->observe_step(metrics::step_phase::draft, took.count());
+  metrics_->observe_step(metrics::step_phase::draft, metrics::in_seconds(clock::now() - begin));
   return drafts;
 }
 

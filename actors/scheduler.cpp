@@ -7,14 +7,6 @@
 #include <utility>
 
 namespace troupe {
-namespace {
-
-metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
-
 void scheduler_state::start(scheduler_parts parts) {
   scheduler_ = std::make_unique<scheduler>(std::move(parts.limits));
   kv_cache_ = std::move(parts.kv_cache);
@@ -139,7 +131,7 @@ void scheduler_state::plan() {
   planned_at_ = now();
   step_demand_ptr demand = scheduler_->plan();
   if (!demand) return;
-  metrics_->observe_step(metrics::step_phase::plan, in_seconds(now() - planned_at_));
+  metrics_->observe_step(metrics::step_phase::plan, metrics::in_seconds(now() - planned_at_));
   reserve(std::move(demand));
 }
 
@@ -158,7 +150,7 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
   if (resolved.demand) return reserve(std::move(resolved.demand));
   phase_ = phase::idle;
   if (resolved.batch) {
-    metrics_->observe_step(metrics::step_phase::reserve, in_seconds(now() - planned_at_));
+    metrics_->observe_step(metrics::step_phase::reserve, metrics::in_seconds(now() - planned_at_));
     run(std::move(resolved.batch));
     plan();
   } else if (changed_) {
@@ -196,8 +188,8 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   scheduler_->commit(result, output_);
   settle_step(ended);
   metrics_->observe_step(metrics::step_phase::execute,
-                         in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
-  metrics_->observe_step(metrics::step_phase::commit, in_seconds(now() - began));
+                         metrics::in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
+  metrics_->observe_step(metrics::step_phase::commit, metrics::in_seconds(now() - began));
 }
 
 void scheduler_state::on_step_failed(std::uint64_t step) {

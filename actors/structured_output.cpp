@@ -7,14 +7,6 @@
 #include "runtime/grammar/compile_spec.hpp"
 
 namespace troupe {
-namespace {
-
-metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
-}  // namespace
-
 void structured_output_state::start(structured_output_parts parts) {
   parts_ = std::move(parts);
   if (parts_.jump_forward) sessions_ = grammar::grammar_sessions(parts_.vocabulary);
@@ -67,7 +59,7 @@ void structured_output_state::compile_next(grammar::compile_lane lane,
 
 void structured_output_state::on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
                                           const result<grammar::compiled_grammar_ptr>& outcome) {
-  parts_.metrics->observe_grammar_compile(in_seconds(std::chrono::nanoseconds(took.nanoseconds)));
+  parts_.metrics->observe_grammar_compile(metrics::in_seconds(std::chrono::nanoseconds(took.nanoseconds)));
   for (const request_id id : queue_->done(lane, outcome, self_->clock().now())) {
     const auto found = promises_.find(id);
     if (found == promises_.end()) continue;
@@ -102,7 +94,7 @@ void structured_output_state::go_on() {
   const auto timed = [this](const std::function<void()>& fill) {
     const auto one = clock::now();
     fill();
-    parts_.metrics->observe_grammar_mask(in_seconds(clock::now() - one));
+    parts_.metrics->observe_grammar_mask(metrics::in_seconds(clock::now() - one));
   };
   bool filled = false;
   while (true) {
@@ -112,7 +104,7 @@ void structured_output_state::go_on() {
     send_off(std::move(masks));
   }
   if (!filled) return;
-  parts_.metrics->observe_step(metrics::step_phase::mask, in_seconds(clock::now() - begin));
+  parts_.metrics->observe_step(metrics::step_phase::mask, metrics::in_seconds(clock::now() - begin));
   trim();
 }
 

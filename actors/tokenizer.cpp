@@ -15,13 +15,9 @@
 namespace troupe {
 namespace {
 
-metrics::seconds in_seconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 std::optional<metrics::seconds> since(steady_time arrival, const std::optional<steady_time>& moment) {
   if (!moment) return std::nullopt;
-  return in_seconds(*moment - arrival);
+  return metrics::in_seconds(*moment - arrival);
 }
 
 }  // namespace
@@ -161,9 +157,9 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
   const steady_time now = self_->clock().now();
   if (!event.tokens.empty()) {
     if (from.last_token)
-      parts_.metrics->observe_inter_token(in_seconds(now - *from.last_token));
+      parts_.metrics->observe_inter_token(metrics::in_seconds(now - *from.last_token));
     else
-      parts_.metrics->observe_first_token(in_seconds(now - from.arrival));
+      parts_.metrics->observe_first_token(metrics::in_seconds(now - from.arrival));
     if (!from.first_token) from.first_token = now;
     from.last_token = now;
   }
@@ -176,7 +172,7 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
   record.scheduled = since(from.arrival, from.scheduled);
   record.first_token = since(from.arrival, from.first_token);
   record.last_token = since(from.arrival, from.last_token);
-  record.ended = in_seconds(now - from.arrival);
+  record.ended = metrics::in_seconds(now - from.arrival);
   parts_.metrics->observe_request(record);
 }
 

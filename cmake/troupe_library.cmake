@@ -2,8 +2,15 @@
 add_library(troupe_options INTERFACE)
 target_include_directories(troupe_options INTERFACE "${PROJECT_SOURCE_DIR}")
 # No contraction: the bits of a result must not depend on what the compiler chose to fuse.
-target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+target_compile_options(troupe_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
                                                 -Werror -ffp-contract=off -fno-math-errno)
+option(TROUPE_UNITY "Compile the files of a folder together" ON)
+if(TROUPE_UNITY)
+  # What would be said of names in anonymous namespaces is not meant for files that are included in another.
+  target_compile_options(troupe_options INTERFACE -Wshadow=local -Wno-subobject-linkage)
+else()
+  target_compile_options(troupe_options INTERFACE -Wshadow)
+endif()
 # GCC 12's flow analysis reports false positives inside the standard library under optimisation and sanitizers.
 target_compile_options(troupe_options INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-array-bounds
                                                 -Wno-restrict)
@@ -14,6 +21,26 @@ if(TROUPE_SANITIZE)
   target_compile_options(troupe_options INTERFACE -Wno-tsan)
 endif()
 
+# Most of the time to compile a file goes into headers, so those of one folder are compiled together, up to ten at a
+# time: their anonymous namespaces are one. Files with compile options of their own stay alone.
+# -DTROUPE_UNITY=OFF compiles each by itself, for work on few of them.
+function(troupe_unity name sources)
+  if(NOT TROUPE_UNITY)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  list(SORT sources)
+  foreach(source ${sources})
+    cmake_path(GET source PARENT_PATH folder)
+    file(RELATIVE_PATH group "${PROJECT_SOURCE_DIR}" "${folder}")
+    string(MAKE_C_IDENTIFIER "${group}" group)
+    math(EXPR place "${count_${group}} + 0")
+    math(EXPR count_${group} "${place} + 1")
+    math(EXPR part "${place} / 10")
+    set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}_${part}")
+  endforeach()
+endfunction()
+
 # troupe_library(NAME [LINK target...]): every .cpp below the calling folder is one library of that name.
 function(troupe_library name)
   cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
@@ -21,6 +48,7 @@ function(troupe_library name)
   list(FILTER sources EXCLUDE REGEX "_bench\\.cpp$")
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC troupe_options ${arg_LINK})
+  troupe_unity(${name} "${sources}")
 endfunction()
 
 # troupe_benchmarks(LINK target...): every *_bench.cpp below the calling folder is a Google Benchmark program.

@@ -22,7 +22,7 @@ struct scheduler_bench_options {
   bool json = false;
 };
 
-double rounded(double value) { return std::round(value * 1e3) / 1e3; }
+double in_thousandths(double value) { return std::round(value * 1e3) / 1e3; }
 
 int bench_scheduler(const scheduler_bench_options& options) {
   spdlog::set_level(spdlog::level::warn);
@@ -36,8 +36,8 @@ int bench_scheduler(const scheduler_bench_options& options) {
     out["steps"] = options.run.steps;
     out["actors"] = options.run.actors;
     out["async_scheduling"] = options.run.async_scheduling;
-    out["step_us_p50"] = rounded(p50);
-    out["step_us_p99"] = rounded(p99);
+    out["step_us_p50"] = in_thousandths(p50);
+    out["step_us_p99"] = in_thousandths(p99);
     out["cpu"] = cpu_name();
     out["version"] = TROUPE_VERSION;
     std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());

@@ -1,6 +1,7 @@
 // The engine's metrics as small typed calls. Every call is safe from any thread and takes no lock that
 // outlives it.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +13,9 @@
 namespace troupe::metrics {
 
 using seconds = double;
+inline seconds in_seconds(std::chrono::nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 struct metrics_options {
   std::string model_name;

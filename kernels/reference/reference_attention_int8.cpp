@@ -79,7 +79,7 @@ struct tile_view {
   }
 };
 
-void attend_one(attend_arguments& arguments, std::int32_t query) {
+void attend_one_int8(attend_arguments& arguments, std::int32_t query) {
   const tile_view context{static_cast<std::size_t>(arguments.head_dim), arguments.tiles};
   const auto limit = static_cast<std::size_t>(arguments.limits[query]);
   std::int16_t* codes = arguments.codes + query * code_stride(arguments.head_dim);
@@ -138,7 +138,7 @@ void store_kv_int8(const float* key, const float* value, std::int32_t head_dim, 
 }
 
 void attend_int8(attend_arguments& arguments) {
-  for (std::int32_t query = 0; query < arguments.num_queries; ++query) attend_one(arguments, query);
+  for (std::int32_t query = 0; query < arguments.num_queries; ++query) attend_one_int8(arguments, query);
 }
 
 }  // namespace troupe::kernels::reference

@@ -10,7 +10,7 @@
 namespace troupe::jinja {
 namespace {
 
-using kind = statement::kind;
+using statement_kind = statement::kind;
 
 class parser {
  public:
@@ -53,12 +53,12 @@ class parser {
     made.line = reader_.peek().line;
     switch (reader_.peek().what) {
       case token::kind::text:
-        made.what = kind::text;
+        made.what = statement_kind::text;
         made.text = reader_.next().text;
         break;
       case token::kind::output_begin:
         reader_.next();
-        made.what = kind::output;
+        made.what = statement_kind::output;
         made.given = parse_tuple(reader_);
         if (reader_.peek().what != token::kind::output_end) reader_.complain("expected '}}'");
         reader_.next();
@@ -98,13 +98,13 @@ class parser {
     if (reader_.take_name("set")) return set(made);
     if (reader_.take_name("macro")) return macro_definition(made);
     if (reader_.is_name("break") || reader_.is_name("continue")) {
-      made.what = reader_.next().text == "break" ? kind::break_loop : kind::continue_loop;
+      made.what = reader_.next().text == "break" ? statement_kind::break_loop : statement_kind::continue_loop;
       if (loops_ == 0) reader_.complain("'break' and 'continue' belong into a loop");
       return end_block();
     }
     if (reader_.take_name("generation")) {  // marks the assistant's words for training; means nothing here
       end_block();
-      made.what = kind::group;
+      made.what = statement_kind::group;
       made.body = until({"endgeneration"});
       return end_tag("endgeneration");
     }
@@ -112,7 +112,7 @@ class parser {
   }
 
   void if_else(statement& made) {
-    made.what = kind::if_else;
+    made.what = statement_kind::if_else;
     auto condition = parse_tuple(reader_);
     while (!reader_.failed()) {
       end_block();
@@ -159,7 +159,7 @@ class parser {
   }
 
   void for_loop(statement& made) {
-    made.what = kind::for_loop;
+    made.what = statement_kind::for_loop;
     made.bound = parse_target(false);
     if (!reader_.take_name("in")) reader_.complain("expected 'in'");
     made.given = parse_unconditional(reader_);
@@ -179,11 +179,11 @@ class parser {
   void set(statement& made) {
     made.bound = parse_target(true);
     if (reader_.take_symbol("=")) {
-      made.what = kind::set;
+      made.what = statement_kind::set;
       made.given = parse_tuple(reader_);
       return end_block();
     }
-    made.what = kind::set_block;
+    made.what = statement_kind::set_block;
     made.filters = parse_filters(reader_);
     end_block();
     made.body = until({"endset"});
@@ -191,7 +191,7 @@ class parser {
   }
 
   void macro_definition(statement& made) {
-    made.what = kind::macro_definition;
+    made.what = statement_kind::macro_definition;
     auto defined = std::make_shared<macro>();
     defined->name = reader_.expect_name("the macro's name");
     reader_.expect_symbol("(");

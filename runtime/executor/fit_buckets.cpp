@@ -8,7 +8,7 @@ namespace troupe {
 namespace {
 
 template <class Bucket>
-std::int64_t most_rows(const std::vector<Bucket>& buckets) {
+std::int64_t largest_rows(const std::vector<Bucket>& buckets) {
   std::int64_t most = 0;
   for (const Bucket& each : buckets) most = std::max(most, rows_of(each));
   return most;
@@ -42,7 +42,7 @@ std::vector<buckets_left_out> fit_buckets(bucket_plan& plan, std::int32_t max_ro
     }
     const std::string& why = reserved.error().message;
     const std::int64_t rows =
-        std::max({most_rows(plan.prompt), most_rows(plan.decode), most_rows(plan.unified)});
+        std::max({largest_rows(plan.prompt), largest_rows(plan.decode), largest_rows(plan.unified)});
     take_out(plan.prompt, rows, "prompt", why, out);
     take_out(plan.decode, rows, "decode", why, out);
     take_out(plan.unified, rows, "unified", why, out);

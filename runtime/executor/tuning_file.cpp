@@ -20,7 +20,7 @@ using json = nlohmann::json;
 
 constexpr std::size_t most_bytes = std::size_t{64} << 10U;
 constexpr std::size_t most_plans = 256;
-constexpr std::int64_t most_rows = 1 << 20;
+constexpr std::int64_t most_rows_kept = 1 << 20;
 constexpr std::int32_t format_version = 1;
 constexpr std::string_view opening = R"({"format":"troupe tuning")";
 
@@ -90,9 +90,9 @@ bool has_text(const json& object, const char* name, const std::string& text) {
 
 std::optional<std::pair<std::int32_t, step_plan>> read_plan(const json& entry) {
   if (!entry.is_object()) return std::nullopt;
-  const auto rows = number(entry, "rows", 1, most_rows);
+  const auto rows = number(entry, "rows", 1, most_rows_kept);
   if (!rows) return std::nullopt;
-  const auto items = number(entry, "items_per_member", 1, most_rows);
+  const auto items = number(entry, "items_per_member", 1, most_rows_kept);
   if (!items) return std::nullopt;
   const step_plan plan{*items};
   if (!is_valid(plan)) return std::nullopt;

@@ -6,13 +6,15 @@
 
 namespace troupe::gguf {
 
+tl::unexpected<error> corrupt(std::string_view field, std::string_view what) {
+  return fail(error_code::corrupt_file, fmt::format("{}: {}", field, what), std::string(field));
+}
+
 result<std::string_view> byte_reader::string(std::string_view field, std::uint64_t limit) {
   const auto length = number<std::uint64_t>(field);
   if (!length) return tl::unexpected(length.error());
   if (*length > limit) {
-    return fail(error_code::corrupt_file,
-                fmt::format("{}: a string of {} bytes, more than the {} allowed", field, *length, limit),
-                std::string(field));
+    return corrupt(field, fmt::format("a string of {} bytes, more than the {} allowed", *length, limit));
   }
   if (*length > remaining()) return too_short(field, *length);
   const std::string_view view(reinterpret_cast<const char*>(bytes_.data() + position_),
@@ -22,10 +24,8 @@ result<std::string_view> byte_reader::string(std::string_view field, std::uint64
 }
 
 tl::unexpected<error> byte_reader::too_short(std::string_view field, std::uint64_t wanted) const {
-  return fail(error_code::corrupt_file,
-              fmt::format("{}: the file ends too early ({} bytes wanted at offset {}, {} left)", field,
-                          wanted, position_, remaining()),
-              std::string(field));
+  return corrupt(field, fmt::format("the file ends too early ({} bytes wanted at offset {}, {} left)", wanted,
+                                    position_, remaining()));
 }
 
 }  // namespace troupe::gguf

@@ -16,6 +16,9 @@ namespace troupe::gguf {
 static_assert(std::endian::native == std::endian::little,
               "GGUF is read in place, which needs a little-endian host");
 
+// What a damaged file gives: an error that names the field and says what is wrong with it.
+tl::unexpected<error> corrupt(std::string_view field, std::string_view what);
+
 class byte_reader {
  public:
   explicit byte_reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

@@ -29,10 +29,6 @@ enum class value_kind : std::uint32_t {
   f64 = 12,
 };
 
-tl::unexpected<error> corrupt(std::string_view field, std::string_view what) {
-  return fail(error_code::corrupt_file, fmt::format("{}: {}", field, what), std::string(field));
-}
-
 // One element of a file's kind T as the kind that value and array hold.
 template <class T>
 auto widen(T number) {

@@ -13,10 +13,6 @@
 namespace troupe::gguf {
 namespace {
 
-tl::unexpected<error> corrupt(std::string_view field, std::string_view what) {
-  return fail(error_code::corrupt_file, fmt::format("{}: {}", field, what), std::string(field));
-}
-
 // Fills shape and its checked product.
 result<std::uint64_t> read_shape(byte_reader& reader, std::string_view field, tensor& out) {
   const auto dimensions = reader.number<std::uint32_t>(field);

@@ -10,12 +10,12 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> comments{"#"};
+constexpr std::array<std::string_view, 1> gbnf_comments{"#"};
 
 class gbnf_parser {
  public:
   gbnf_parser(std::string_view text, const grammar_limits& limits)
-      : reader_(text, limits, comments), rules_(limits) {}
+      : reader_(text, limits, gbnf_comments), rules_(limits) {}
 
   result<grammar_builder> parse() {
     reader_.space(true);

@@ -12,7 +12,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> comments{"//", "#"};
+constexpr std::array<std::string_view, 2> lark_comments{"//", "#"};
 
 // lark/grammars/common.lark, as regular expressions.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 26> common{
@@ -51,7 +51,7 @@ bool is_terminal_name(std::string_view name) {
 class lark_parser {
  public:
   lark_parser(std::string_view text, const grammar_limits& limits)
-      : limits_(limits), reader_(text, limits, comments), rules_(limits) {}
+      : limits_(limits), reader_(text, limits, lark_comments), rules_(limits) {}
 
   result<grammar_builder> parse() {
     for (reader_.space(true); !reader_.at_end(); reader_.space(true)) {

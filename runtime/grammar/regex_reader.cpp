@@ -9,7 +9,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::uint32_t most_repeats = 1'000'000'000;
+constexpr std::uint32_t most_regex_repeats = 1'000'000'000;
 // To find a range of a class, and to go through all letters that have another case.
 constexpr std::uint64_t steps_per_range = 4, steps_per_case_search = 4096, steps_per_letter_search = 512;
 
@@ -91,7 +91,7 @@ result<std::optional<std::uint32_t>> regex_reader::number() {
   std::uint64_t value = 0;
   while (is_digit(peek())) {
     value = value * 10 + (take() - '0');
-    if (value > most_repeats) return tl::unexpected(exceeded("repeats", most_repeats, "max_repeats"));
+    if (value > most_regex_repeats) return tl::unexpected(exceeded("repeats", most_regex_repeats, "max_repeats"));
   }
   return static_cast<std::uint32_t>(value);
 }

@@ -7,7 +7,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::uint32_t number(symbol_id id) { return static_cast<std::uint32_t>(id); }
+constexpr std::uint32_t index_of(symbol_id id) { return static_cast<std::uint32_t>(id); }
 
 constexpr std::uint32_t unknown = ~std::uint32_t{0};
 
@@ -30,7 +30,7 @@ class maker {
       start = builder_.sequence({start, builder_.optional(builder_.lexeme(*builder_.skip(), true))});
     if (builder_.failure()) return tl::unexpected(*builder_.failure());
     if (auto resolved = resolve_forwards(); !resolved) return tl::unexpected(resolved.error());
-    if (auto reached = reach(names_[number(start)]); !reached) return tl::unexpected(reached.error());
+    if (auto reached = reach(names_[index_of(start)]); !reached) return tl::unexpected(reached.error());
     if (auto found = find_facts(); !found) return tl::unexpected(found.error());
     if (!facts_[order_.front()].productive)
       return fail(error_code::invalid_argument, "grammar: no text belongs to it");
@@ -57,7 +57,7 @@ class maker {
       while (names_[at] == unknown && symbols[at].kind == symbol_kind::forward) {
         if (symbols[at].b == 0)
           return fail(error_code::invalid_argument, "grammar: a symbol is named but not defined");
-        names_[at] = number(builder_.nothing());
+        names_[at] = index_of(builder_.nothing());
         chain.push_back(at);
         at = symbols[at].a;
       }
@@ -73,12 +73,12 @@ class maker {
     const auto& s = symbol(id);
     if (s.kind == symbol_kind::repeat) visit(names_[s.a]);
     if (s.kind == symbol_kind::choice || s.kind == symbol_kind::sequence)
-      for (const symbol_id part : builder_.links().subspan(s.a, s.b)) visit(names_[number(part)]);
+      for (const symbol_id part : builder_.links().subspan(s.a, s.b)) visit(names_[index_of(part)]);
     if (s.kind == symbol_kind::any_order) {
       const any_order& spec = builder_.any_orders()[s.a];
-      for (const any_order::member& m : spec.members) visit(names_[number(m.body)]);
-      if (spec.separator) visit(names_[number(*spec.separator)]);
-      if (spec.other) visit(names_[number(*spec.other)]);
+      for (const any_order::member& m : spec.members) visit(names_[index_of(m.body)]);
+      if (spec.separator) visit(names_[index_of(*spec.separator)]);
+      if (spec.other) visit(names_[index_of(*spec.other)]);
     }
   }
 
@@ -193,7 +193,7 @@ class maker {
     return facts{};
   }
 
-  facts fact(symbol_id id) const { return facts_[names_[number(id)]]; }
+  facts fact(symbol_id id) const { return facts_[names_[index_of(id)]]; }
 
   result<facts> any_order_facts(std::uint32_t id) {
     const any_order& spec = builder_.any_orders()[symbol(id).a];
@@ -247,7 +247,7 @@ class maker {
       case symbol_kind::sequence:
         r.a = static_cast<std::uint32_t>(table_.parts.size());
         for (const symbol_id part : builder_.links().subspan(s.a, s.b))
-          if (is_kept(names_[number(part)])) table_.parts.push_back(rule_of_[names_[number(part)]]);
+          if (is_kept(names_[index_of(part)])) table_.parts.push_back(rule_of_[names_[index_of(part)]]);
         r.b = static_cast<std::uint32_t>(table_.parts.size()) - r.a;
         slots = s.kind == symbol_kind::sequence ? r.b : 0;
         break;
@@ -281,15 +281,15 @@ class maker {
     out.min = spec.min;
     out.max = spec.max;
     for (const any_order::member& m : spec.members) {
-      const std::uint32_t body = names_[number(m.body)];
+      const std::uint32_t body = names_[index_of(m.body)];
       if (!is_kept(body)) continue;
       const bool required = m.required && !facts_[body].nullable;
       out.members.push_back({rule_of_[body], required});
       out.num_required += required ? 1 : 0;
     }
-    if (spec.other && is_kept(names_[number(*spec.other)])) out.other = rule_of_[names_[number(*spec.other)]];
+    if (spec.other && is_kept(names_[index_of(*spec.other)])) out.other = rule_of_[names_[index_of(*spec.other)]];
     if (spec.separator) {
-      const std::uint32_t separator = names_[number(*spec.separator)];
+      const std::uint32_t separator = names_[index_of(*spec.separator)];
       if (is_kept(separator))
         out.separator = rule_of_[separator];
       else if (!facts_[separator].productive)

@@ -36,7 +36,7 @@ std::string spaces_to_marks(std::string_view text) {
   return marked;
 }
 
-result<std::vector<std::string>> spell_out(const vocabulary& vocabulary) {
+result<std::vector<std::string>> spell_pieces(const vocabulary& vocabulary) {
   std::vector<std::string> pieces;
   pieces.reserve(vocabulary.size());
   for (std::size_t id = 0; id < vocabulary.size(); ++id) {
@@ -85,7 +85,7 @@ result<tokenizer_ptr> sentencepiece_tokenizer::load(const gguf::file& file) {
   if (!scores) return tl::unexpected(scores.error());
   const auto add_space_prefix = file.get_bool_or("tokenizer.ggml.add_space_prefix", true);
   if (!add_space_prefix) return tl::unexpected(add_space_prefix.error());
-  auto pieces = spell_out(*vocabulary);
+  auto pieces = spell_pieces(*vocabulary);
   if (!pieces) return tl::unexpected(pieces.error());
   return tokenizer_ptr(
       new sentencepiece_tokenizer(std::move(*vocabulary), std::move(*pieces), *scores, *add_space_prefix));
