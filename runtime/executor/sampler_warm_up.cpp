@@ -11,19 +11,31 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<sampler_setting, 6> settings{{
+constexpr std::array<sampler_setting, 9> settings{{
     {0.0F, 1.0F, 0},    // greedy
     {1.0F, 1.0F, 0},    // typical random sampling
     {0.7F, 0.9F, 50},   // creative
     {0.3F, 0.95F, 20},  // conservative
     {1.2F, 0.8F, 100},  // high temperature
     {0.8F, 0.85F, 0},   // top-p alone
+    {1.0F, 1.0F, 0, 0.1F},
+    {0.7F, 1.0F, 0, 0.0F, 0.5F},
+    {0.7F, 1.0F, 0, 0.0F, 0.0F, true},
 }};
 
 // "1.0", "0.95"
 std::string decimal(float number) {
   std::string text = fmt::format("{}", number);
   return text.find('.') == std::string::npos ? text + ".0" : text;
+}
+
+std::string describe(const sampler_setting& setting) {
+  std::string text = fmt::format("temp={}, top_p={}, top_k={}", decimal(setting.temperature),
+                                 decimal(setting.top_p), setting.top_k);
+  if (setting.min_p > 0.0F) text += ", min_p=" + decimal(setting.min_p);
+  if (setting.penalty > 0.0F) text += ", penalty=" + decimal(setting.penalty);
+  if (setting.masked) text += ", masked";
+  return text;
 }
 
 // A request with one placeholder for a prompt, one block, and room for one output token.
@@ -36,7 +48,7 @@ struct dummy_request {
 class sampler_course {
  public:
   sampler_course(executor& device, std::int32_t batch_size)
-      : device_(device), requests_(static_cast<std::size_t>(batch_size)) {}
+      : device_(device), requests_(static_cast<std::size_t>(batch_size)), masks_(make_masks()) {}
 
   void run() {
     device_.load_dummy_hidden_states(static_cast<std::int32_t>(requests_.size()));
@@ -52,10 +64,22 @@ class sampler_course {
       request.sampling->temperature = setting.temperature;
       request.sampling->top_p = setting.top_p;
       request.sampling->top_k = setting.top_k;
+      request.sampling->min_p = setting.min_p;
+      request.sampling->frequency_penalty = setting.penalty;
+      request.sampling->presence_penalty = setting.penalty;
     }
     if (batch_changed) batch_ = make_batch();
-    device_.sample(batch_, nullptr, result_);
+    device_.sample(batch_, setting.masked ? &masks_ : nullptr, result_);
     result_ = {};
+  }
+
+  // Which tokens are allowed does not matter: the first few.
+  step_masks make_masks() const {
+    step_masks masks;
+    masks.num_words = 1;
+    masks.words.assign(requests_.size(), ~std::uint32_t{0});
+    masks.is_masked.assign(requests_.size(), 1);
+    return masks;
   }
 
   device_batch make_batch() const {
@@ -83,6 +107,7 @@ class sampler_course {
 
   executor& device_;
   std::vector<dummy_request> requests_;
+  step_masks masks_;
   device_batch batch_;
   step_result result_;
 };
@@ -103,10 +128,8 @@ std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> 
   std::vector<std::string> lines{fmt::format(
       "Warming up sampler with batch sizes: [{}] and following configs:", fmt::join(sizes, ", "))};
   for (const char* batch_changed : {"True", "False"}) {
-    for (const sampler_setting& each : settings) {
-      lines.push_back(fmt::format("temp={}, top_p={}, top_k={}, batch_changed={}", decimal(each.temperature),
-                                  decimal(each.top_p), each.top_k, batch_changed));
-    }
+    for (const sampler_setting& each : settings)
+      lines.push_back(fmt::format("{}, batch_changed={}", describe(each), batch_changed));
   }
   lines.push_back("Starting sampler warmup...");
   return lines;

@@ -13,6 +13,7 @@ namespace {
 struct call {
   std::size_t rows = 0;
   sampling_params setting = {};
+  bool masked = false;
   const void* rows_at = nullptr;  // tells a rebuilt batch from the same one
 };
 
@@ -23,9 +24,10 @@ class recorder final : public executor {
     ADD_FAILURE() << "the sampler's warm-up runs no forward pass";
   }
   void load_dummy_hidden_states(std::int32_t rows) override { hidden.push_back(rows); }
-  void sample(const device_batch& batch, const step_masks*, step_result& result) override {
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
     EXPECT_TRUE(result.tokens.empty()) << "results are reset before every setting";
     call one;
+    one.masked = masks != nullptr;
     one.rows = batch.samples.size();
     if (!batch.samples.empty()) {
       one.setting = *batch.samples.front().sampling;
@@ -47,21 +49,28 @@ class recorder final : public executor {
 
 TEST(SamplerWarmUp, TellsSizesAndSettingsAsDocumented) {
   const std::vector<std::int32_t> sizes{0, 1, 138};
-  EXPECT_EQ(describe_sampler_warm_up(sizes),
-            (std::vector<std::string>{
-                "Warming up sampler with batch sizes: [0, 1, 138] and following configs:",
-                "temp=0.0, top_p=1.0, top_k=0, batch_changed=True",
-                "temp=1.0, top_p=1.0, top_k=0, batch_changed=True",
-                "temp=0.7, top_p=0.9, top_k=50, batch_changed=True",
-                "temp=0.3, top_p=0.95, top_k=20, batch_changed=True",
-                "temp=1.2, top_p=0.8, top_k=100, batch_changed=True",
-                "temp=0.8, top_p=0.85, top_k=0, batch_changed=True",
-                "temp=0.0, top_p=1.0, top_k=0, batch_changed=False",
-                "temp=1.0, top_p=1.0, top_k=0, batch_changed=False",
-                "temp=0.7, top_p=0.9, top_k=50, batch_changed=False",
-                "temp=0.3, top_p=0.95, top_k=20, batch_changed=False",
-                "temp=1.2, top_p=0.8, top_k=100, batch_changed=False",
-                "temp=0.8, top_p=0.85, top_k=0, batch_changed=False", "Starting sampler warmup..."}));
+  EXPECT_EQ(
+      describe_sampler_warm_up(sizes),
+      (std::vector<std::string>{"Warming up sampler with batch sizes: [0, 1, 138] and following configs:",
+                                "temp=0.0, top_p=1.0, top_k=0, batch_changed=True",
+                                "temp=1.0, top_p=1.0, top_k=0, batch_changed=True",
+                                "temp=0.7, top_p=0.9, top_k=50, batch_changed=True",
+                                "temp=0.3, top_p=0.95, top_k=20, batch_changed=True",
+                                "temp=1.2, top_p=0.8, top_k=100, batch_changed=True",
+                                "temp=0.8, top_p=0.85, top_k=0, batch_changed=True",
+                                "temp=1.0, top_p=1.0, top_k=0, min_p=0.1, batch_changed=True",
+                                "temp=0.7, top_p=1.0, top_k=0, penalty=0.5, batch_changed=True",
+                                "temp=0.7, top_p=1.0, top_k=0, masked, batch_changed=True",
+                                "temp=0.0, top_p=1.0, top_k=0, batch_changed=False",
+                                "temp=1.0, top_p=1.0, top_k=0, batch_changed=False",
+                                "temp=0.7, top_p=0.9, top_k=50, batch_changed=False",
+                                "temp=0.3, top_p=0.95, top_k=20, batch_changed=False",
+                                "temp=1.2, top_p=0.8, top_k=100, batch_changed=False",
+                                "temp=0.8, top_p=0.85, top_k=0, batch_changed=False",
+                                "temp=1.0, top_p=1.0, top_k=0, min_p=0.1, batch_changed=False",
+                                "temp=0.7, top_p=1.0, top_k=0, penalty=0.5, batch_changed=False",
+                                "temp=0.7, top_p=1.0, top_k=0, masked, batch_changed=False",
+                                "Starting sampler warmup..."}));
 }
 
 TEST(SamplerWarmUp, HasTheBatchSizesOfTheDecodeBuckets) {
@@ -79,16 +88,19 @@ TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
   recorder device;
   warm_up_sampler(device, 3);
   EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{3}));
-  ASSERT_EQ(device.calls.size(), 12U);
+  ASSERT_EQ(device.calls.size(), 18U);
   EXPECT_EQ(device.synchronized, 1);
-  for (std::size_t i = 0; i < 12; ++i) {
-    const sampler_setting& expected = sampler_settings()[i % 6];
+  for (std::size_t i = 0; i < 18; ++i) {
+    const sampler_setting& expected = sampler_settings()[i % 9];
     EXPECT_EQ(device.calls[i].rows, 3U);
     EXPECT_EQ(device.calls[i].setting.temperature, expected.temperature) << i;
     EXPECT_EQ(device.calls[i].setting.top_p, expected.top_p) << i;
     EXPECT_EQ(device.calls[i].setting.top_k, expected.top_k) << i;
-    if (i >= 6) {
-      EXPECT_EQ(device.calls[i].rows_at, device.calls[5].rows_at) << i;
+    EXPECT_EQ(device.calls[i].setting.min_p, expected.min_p) << i;
+    EXPECT_EQ(device.calls[i].setting.frequency_penalty, expected.penalty) << i;
+    EXPECT_EQ(device.calls[i].masked, expected.masked) << i;
+    if (i >= 9) {
+      EXPECT_EQ(device.calls[i].rows_at, device.calls[8].rows_at) << i;
     }
   }
 }
@@ -96,7 +108,7 @@ TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
 TEST(SamplerWarmUp, TakesABatchOfNobody) {
   recorder device;
   warm_up_sampler(device, 0);
-  EXPECT_EQ(device.calls.size(), 12U);
+  EXPECT_EQ(device.calls.size(), 18U);
 }
 
 TEST(SamplerWarmUp, GoesThroughTheExecutorsOwnSamplingAndChangesNothing) {
