@@ -42,7 +42,7 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
   if (!some_have_drafts || budget == 0 || !wants_drafts()) return;
   add_candidates();
   if (candidates.rows.empty()) return;
-  step_load load{.decode_rows = 0, .max_rows = limits.max_num_batched_tokens, .overhead = overhead_ns};
+  step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
   for (const schedule_batch* batch : {&planned, &joining})
     for (const planned_rows& rows : *batch)
       (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;
