@@ -5,7 +5,7 @@
 
 tasks: one request at a time: rewriting code with one change, summarising with quotes, free chat; tokens a second with drafts
 and without, and how many of the drafts were right.
-crowd: 1, 2, 4, 8, 16, 32 and 64 free chats side by side.
+crowd: 1, 2, 4, 8, 16, 32 and 64 (CROWDS) free chats side by side.
 
 Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, RUNS (5)
 times each, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
@@ -130,7 +130,7 @@ async def crowd_time(service, count, run):
 
 def crowd(plain, drafting):
     print("| free chats side by side | tok/s without | with drafts | ratio |\n|---|---|---|---|")
-    for count in (1, 2, 4, 8, 16, 32, 64):
+    for count in map(int, os.environ.get("CROWDS", "1 2 4 8 16 32 64").split()):
         times = {plain: [], drafting: []}
         for run in range(RUNS):
             for service in (plain, drafting):
