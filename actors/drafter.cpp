@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -22,13 +21,7 @@ void drafter_state::open(const engine_request& request) {
 }
 
 void drafter_state::observe(const draft_news& news) {
-  std::span<const token_id> tokens = news.tokens;
-  for (const draft_news::output& each : news.outputs) {
-    const auto count = static_cast<std::size_t>(each.count);
-    drafter_->append(each.id, tokens.first(count));
-    tokens = tokens.subspan(count);
-  }
-  for (const request_id id : news.ended) drafter_->close(id);
+  news.tell(*drafter_);
   go_on_indexing();
 }
 

@@ -10,7 +10,6 @@
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/drafting/same_vocabulary.hpp"
 #include "runtime/executor/cpu_device.hpp"
-#include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/kv_pool.hpp"
 #include "runtime/model/model.hpp"
 
@@ -33,12 +32,12 @@ result<std::size_t> kv_bytes(const engine_options& options, const kv_layout& tar
 }
 
 result<std::shared_ptr<draft_model>> load(const engine_options& options, const loaded_engine& engine) {
-  const result<model_ptr> model = load_model(options.draft_model_path);
+  const result<model_ptr> model = load_model(options.draft->model);
   if (!model) return tl::unexpected<error>(model.error());
   const result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
-  const auto same = check_same_vocabulary({*engine.vocabulary, options.model_path},
-                                          {**vocabulary, options.draft_model_path});
+  const auto same =
+      check_same_vocabulary({*engine.vocabulary, options.model_path}, {**vocabulary, options.draft->model});
   if (!same) return tl::unexpected<error>(same.error());
 
   draft_model_options limits;
@@ -46,29 +45,23 @@ result<std::shared_ptr<draft_model>> load(const engine_options& options, const l
   limits.max_sequences = options.max_num_seqs;
   limits.max_model_len = std::min(engine.max_model_len, (*model)->config.context_length);
   limits.vocab_size = engine.vocabulary->vocab_size();
-  limits.num_tokens = options.num_draft_tokens;
-  limits.adaptive = options.adaptive_drafts;
+  limits.num_tokens = options.draft->num_speculative_tokens;
+  limits.adaptive = options.draft->adaptive;
   limits.now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
-  limits.end_tokens = end_tokens(**vocabulary);
   const kv_layout target = engine.device->layout();
   const result<std::size_t> bytes = kv_bytes(options, target, (*model)->config);
   if (!bytes) return tl::unexpected<error>(bytes.error());
-  cpu_executor_options cpu;
-  cpu.limits = {.max_rows = limits.max_rows,
-                .max_sequences = limits.max_sequences,
-                .max_model_len = limits.max_model_len,
-                .block_size = target.block_size,
-                .kv_cache_bytes = *bytes};
-  cpu.threads = options.threads;
-  cpu.kernel_path = options.kernel_path;
-  cpu.dtype = options.dtype;
-  cpu.kv_cache_dtype = options.kv_cache_dtype;
-  cpu.end_tokens = limits.end_tokens;
+  cpu_executor_options cpu = executor_options_of(options, **vocabulary);
+  cpu.limits.max_rows = limits.max_rows;
+  cpu.limits.max_model_len = limits.max_model_len;
+  cpu.limits.kv_cache_bytes = *bytes;
+  cpu.memory_utilization = 0;
+  limits.end_tokens = cpu.end_tokens;
   auto device = make_cpu_executor(*model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("draft model {}: KV cache of {} tokens, {:.1f} MiB; prompts in chunks of {} tokens",
-               options.draft_model_path, std::int64_t{target.num_blocks} * target.block_size,
-               mebibytes(*bytes), limits.max_rows);
+               options.draft->model, std::int64_t{target.num_blocks} * target.block_size, mebibytes(*bytes),
+               limits.max_rows);
   return std::make_shared<draft_model>(std::move(*device), std::move(limits));
 }
 
@@ -76,11 +69,11 @@ result<std::shared_ptr<draft_model>> load(const engine_options& options, const l
 
 result<std::shared_ptr<draft_model>> load_draft_model(const engine_options& options,
                                                       const loaded_engine& engine) {
-  spdlog::info("loading the draft model {}", options.draft_model_path);
+  spdlog::info("loading the draft model {}", options.draft->model);
   auto loaded = load(options, engine);
   if (loaded || loaded.error().param == "speculative_config") return loaded;
   return fail(loaded.error().code,
-              fmt::format("the draft model {}: {}", options.draft_model_path, loaded.error().message),
+              fmt::format("the draft model {}: {}", options.draft->model, loaded.error().message),
               "speculative_config");
 }
 

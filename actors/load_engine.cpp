@@ -10,7 +10,6 @@
 #include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/executor/cpu_device.hpp"
-#include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/fit_buckets.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
@@ -120,18 +119,8 @@ struct started_device {
 
 result<started_device> start_device(const model_ptr& model, const engine_options& options,
                                     const tokenizer& vocabulary, std::int32_t max_model_len) {
-  cpu_executor_options cpu;
-  cpu.limits = {.max_rows = options.max_num_batched_tokens,
-                .max_sequences = options.max_num_seqs,
-                .max_model_len = max_model_len,
-                .block_size = options.block_size,
-                .kv_cache_bytes = options.kv_cache_bytes};
-  cpu.memory_utilization = options.memory_utilization;
-  cpu.threads = options.threads;
-  cpu.kernel_path = options.kernel_path;
-  cpu.dtype = options.dtype;
-  cpu.kv_cache_dtype = options.kv_cache_dtype;
-  cpu.end_tokens = end_tokens(vocabulary);
+  cpu_executor_options cpu = executor_options_of(options, vocabulary);
+  cpu.limits.max_model_len = max_model_len;
   auto device = load_cpu_executor(model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights packed for {}", (*device)->kernel_path());
@@ -154,6 +143,21 @@ result<started_device> start_device(const model_ptr& model, const engine_options
 }
 
 }  // namespace
+
+cpu_executor_options executor_options_of(const engine_options& options, const tokenizer& vocabulary) {
+  cpu_executor_options out;
+  out.limits = {.max_rows = options.max_num_batched_tokens,
+                .max_sequences = options.max_num_seqs,
+                .block_size = options.block_size,
+                .kv_cache_bytes = options.kv_cache_bytes};
+  out.memory_utilization = options.memory_utilization;
+  out.threads = options.threads;
+  out.kernel_path = options.kernel_path;
+  out.dtype = options.dtype;
+  out.kv_cache_dtype = options.kv_cache_dtype;
+  out.end_tokens = end_tokens(vocabulary);
+  return out;
+}
 
 std::vector<token_id> end_tokens(const tokenizer& vocabulary) {
   std::vector<token_id> ids;
@@ -228,7 +232,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
   engine.tune = options.tune && engine.device->plans() != nullptr &&
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
-  if (!options.draft_model_path.empty()) {
+  if (options.draft) {
     auto draft = load_draft_model(options, engine);
     if (!draft) return tl::unexpected<error>(draft.error());
     engine.draft = std::move(*draft);

@@ -11,6 +11,8 @@
 
 #include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/chat_template/chat_template.hpp"
+#include "runtime/drafting/speculative_config.hpp"
+#include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/tuning_file.hpp"
@@ -39,10 +41,8 @@ struct engine_options {
   bool tune = false;
   std::filesystem::path tuning_file;
   std::filesystem::path tuning_folder;
-  std::string draft_model_path;        // empty: no draft model
-  std::int32_t num_draft_tokens = 4;   // that it drafts for a request at once, at most
-  bool adaptive_drafts = true;         // as many as pay; else so many always
-  std::optional<bool> pad_to_buckets;  // unset: where the device runs fixed shapes
+  std::optional<speculative_config> draft;  // of a draft model, where there is one
+  std::optional<bool> pad_to_buckets;       // unset: where the device runs fixed shapes
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
@@ -80,6 +80,9 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 // make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's, or a draft
 // model of another vocabulary.
 result<loaded_engine> load_engine(const engine_options& options);
+
+// What the options say of an executor for a model of this vocabulary, of whatever context.
+cpu_executor_options executor_options_of(const engine_options& options, const tokenizer& vocabulary);
 
 // The tokens that end a generation, ascending.
 std::vector<token_id> end_tokens(const tokenizer& vocabulary);

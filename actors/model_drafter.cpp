@@ -38,8 +38,8 @@ caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
   self_->request(runner_, caf::infinite, msg::propose_drafts{}, work_of(news))
       .then(
           [this, answer, begin](const drafts_ptr& drafts) mutable {
-            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-            metrics_->observe_step(metrics::step_phase::draft, took.count());
+            metrics_->observe_step(metrics::step_phase::draft,
+                                   metrics::in_seconds(std::chrono::steady_clock::now() - begin));
             if (!drafts) pause_ = questions_between;
             answer.deliver(drafts ? drafts : no_drafts());
           },

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <span>
 #include <utility>
 
 #include "runtime/bucketing/bucket_text.hpp"
@@ -211,13 +210,7 @@ void model_runner_state::observe(const draft_work& work) {
   if (!draft_) return;
   for (const engine_request_ptr& request : work.opened)
     draft_->open(request->id, request->prompt, *request->sampling);
-  std::span<const token_id> tokens = work.news.tokens;
-  for (const draft_news::output& each : work.news.outputs) {
-    const auto count = static_cast<std::size_t>(each.count);
-    draft_->append(each.id, tokens.first(count));
-    tokens = tokens.subspan(count);
-  }
-  for (const request_id id : work.news.ended) draft_->close(id);
+  work.news.tell(*draft_);
 }
 
 drafts_ptr model_runner_state::propose(const draft_work& work) try {

@@ -80,7 +80,7 @@ void scheduler_state::tell_drafter(const token_batch& events) {
     news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
     if (event.end) news->ended.push_back(event.id);
   }
-  if (phase_ != phase::idle || !scheduler_->wants_drafts())
+  if (phase_ != phase::idle || news->outputs.empty() || !scheduler_->wants_drafts())
     return self_->send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
   phase_ = phase::drafting;
   self_->request(drafter_, caf::infinite, msg::propose_drafts{}, draft_news_ptr(std::move(news)))

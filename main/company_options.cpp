@@ -78,11 +78,8 @@ result<company_options> to_company_options(const config::settings& settings, con
   if (!drafts) return tl::unexpected(std::move(drafts.error()));
   out.drafts = std::move(*drafts);
   out.engine.model_path = model_path;
-  if (out.drafts && out.drafts->config.method == speculative_method::draft_model) {
-    out.engine.draft_model_path = out.drafts->config.model;
-    out.engine.num_draft_tokens = out.drafts->config.num_speculative_tokens;
-    out.engine.adaptive_drafts = out.drafts->config.adaptive;
-  }
+  if (out.drafts && out.drafts->config.method == speculative_method::draft_model)
+    out.engine.draft = out.drafts->config;
   out.engine.max_model_len = settings.max_model_len;
   out.engine.max_num_seqs = settings.max_num_seqs;
   out.engine.max_num_batched_tokens = settings.max_num_batched_tokens;

@@ -1,6 +1,8 @@
 // A guess at how a sequence goes on, and what whoever guesses must hear to do so.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "runtime/request.hpp"
@@ -23,6 +25,18 @@ struct draft_news {
   std::vector<output> outputs = {};
   std::vector<token_id> tokens = {};   // of all outputs, in order
   std::vector<request_id> ended = {};  // after these
+
+  // Says all of it to whoever has append(id, tokens) and close(id).
+  template <class Listener>
+  void tell(Listener& who) const {
+    std::span<const token_id> rest = tokens;
+    for (const output& each : outputs) {
+      const auto length = static_cast<std::size_t>(each.count);
+      who.append(each.id, rest.first(length));
+      rest = rest.subspan(length);
+    }
+    for (const request_id id : ended) who.close(id);
+  }
 };
 
 }  // namespace troupe

@@ -147,7 +147,7 @@ TEST(DraftModelActors, AFileIsLoadedWithRoomForAsManyTokensAsTheModelHas) {
   options.kv_cache_bytes = std::size_t{4} << 20U;
   options.threads = 1;
   EXPECT_FALSE(load_engine(options)->draft);
-  options.draft_model_path = draft.path();
+  options.draft = {.method = speculative_method::draft_model, .model = draft.path()};
   const auto loaded = load_engine(options);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->draft->layout().num_blocks, loaded->device->layout().num_blocks);
@@ -162,7 +162,7 @@ TEST(DraftModelActors, AFileOfAnotherVocabularyAndOneThatIsNotThereAreRefusedByN
   options.kv_cache_bytes = std::size_t{4} << 20U;
   options.threads = 1;
   for (const std::string& path : {other.path(), std::string("no-such-file.gguf")}) {
-    options.draft_model_path = path;
+    options.draft = {.method = speculative_method::draft_model, .model = path};
     const auto loaded = load_engine(options);
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().param, "speculative_config");

@@ -1,0 +1,59 @@
+// When the scheduler asks for drafts.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+double steps_in(stage& on, const std::string& phase) {
+  const std::string text = on.port().metrics_text();
+  const std::string name = "\ntroupe_step_seconds_count{";
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    if (line.find("phase=\"" + phase + '"') != std::string::npos)
+      return std::stod(line.substr(line.rfind(' ') + 1));
+  }
+  return -1;
+}
+
+TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
+  company_setup setup;
+  setup.max_num_seqs = 1;
+  setup.adjust = [](supervisor_parts& parts) {
+    parts.drafts.emplace();
+    parts.drafts->config.method = speculative_method::ngram;
+    parts.drafts->config.adaptive = false;
+    parts.drafts->config.prompt_lookup_min = parts.drafts->config.prompt_lookup_max = 3;
+  };
+  stage stage(setup);
+  const auto stays = stage.ask("who stays", 60);
+  std::vector<std::shared_ptr<client>> others;
+  for (int i = 0; i < 4; ++i) others.push_back(stage.ask("who waits and leaves", 60));
+  stage.run(200);
+  ASSERT_TRUE(stays->ends.empty());
+  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
+  const auto run_all_but_the_step = [&] {
+    while (stage.run_any(0, runner)) {
+    }
+  };
+  run_all_but_the_step();
+  const double asked = steps_in(stage, "draft");
+  EXPECT_GT(asked, 0);
+  for (const auto& other : others) {
+    stage.abort(*other);
+    run_all_but_the_step();
+    EXPECT_EQ(other->ends.size(), 1U);
+  }
+  EXPECT_EQ(steps_in(stage, "draft"), asked);
+  stage.run();
+  EXPECT_EQ(stays->tokens.size(), 60U);
+  stage.expect_idle();
+}
+
+}  // namespace
+}  // namespace troupe::test
