@@ -12,11 +12,7 @@ void kv_cache_state::start(const kv_cache_options& options,
 }
 
 void kv_cache_state::add_sequence(const engine_request& request) {
-  // Who wants the log-probabilities of its prompt computes all of it.
-  if (request.sampling->prompt_logprobs) return;
-  manager_->add_sequence(request.id, request.prompt,
-                         {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
-  if (request.fork_of) manager_->fork(*request.fork_of, request.id);
+  manager_->add_request(request);
 }
 
 step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
@@ -30,23 +26,13 @@ void kv_cache_state::commit(const msg::commit_step& step) {
   manager_->commit_step(step.step);
   manager_->append_tokens(step.appends, step.appended);
   for (const block_trim& each : step.trims) manager_->trim(each);
-  give_back(step.releases);
+  manager_->give_back(step.releases);
   report();
 }
 
 void kv_cache_state::release(const std::vector<block_release>& releases) {
-  give_back(releases);
+  manager_->give_back(releases);
   report();
-}
-
-void kv_cache_state::give_back(const std::vector<block_release>& releases) {
-  for (const block_release& each : releases) {
-    if (each.preempted) {
-      manager_->preempt(each.id, each.last_step);
-    } else {
-      manager_->release(each.id, each.last_step);
-    }
-  }
 }
 
 void kv_cache_state::reset(reset_call& call) { call.reply(manager_->reset_prefix_cache()); }

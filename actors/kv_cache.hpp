@@ -25,7 +25,6 @@ class kv_cache_state {
   msg::kv_cache_counts count() const;
 
  private:
-  void give_back(const std::vector<block_release>& releases);
   void report();
   std::unique_ptr<kv_cache_manager> manager_;
   recycler<step_reservation> reservations_;

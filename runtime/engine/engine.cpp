@@ -38,11 +38,7 @@ result<void> engine::submit(engine_request request) {
     sessions_.open(request.id, std::move(*grammar));
     scheduler_.grammar_ready(request.id);
   }
-  // Who wants the log-probabilities of its prompt computes all of it.
-  if (request.sampling->prompt_logprobs) return {};
-  kv_cache_.add_sequence(request.id, request.prompt,
-                         {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
-  if (request.fork_of) kv_cache_.fork(*request.fork_of, request.id);
+  kv_cache_.add_request(request);
   return {};
 }
 
@@ -147,14 +143,9 @@ bool engine::idle() const {
 }
 
 void engine::give_back(const std::vector<block_release>& releases) {
-  for (const block_release& given : releases) {
-    if (given.preempted) {
-      kv_cache_.preempt(given.id, given.last_step);
-    } else {
-      kv_cache_.release(given.id, given.last_step);
-      sessions_.release(given.id);
-    }
-  }
+  kv_cache_.give_back(releases);
+  for (const block_release& given : releases)
+    if (!given.preempted) sessions_.release(given.id);
 }
 
 }  // namespace troupe

@@ -48,6 +48,12 @@ void kv_cache_manager::add_sequence(request_id id, std::span<const token_id> pro
   who.hash_full_blocks(hasher_, static_cast<std::size_t>(block_size_));
 }
 
+void kv_cache_manager::add_request(const engine_request& request) {
+  if (request.sampling->prompt_logprobs) return;
+  add_sequence(request.id, request.prompt, {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
+  if (request.fork_of) fork(*request.fork_of, request.id);
+}
+
 void kv_cache_manager::append_tokens(request_id id, std::span<const token_id> tokens) {
   append_to(find(id), tokens);
 }
@@ -135,6 +141,11 @@ void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
   give_up_table(*who, last_step);
   who->preempted = true;
   check_when_idle();
+}
+
+void kv_cache_manager::give_back(std::span<const block_release> releases) {
+  for (const block_release& given : releases)
+    given.preempted ? preempt(given.id, given.last_step) : release(given.id, given.last_step);
 }
 
 void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_step) {

@@ -47,6 +47,9 @@ class kv_cache_manager {
   // Makes a waiting sequence known by its tokens (after a release(): prompt and output): hashes its full
   // blocks. A sequence that is never added gets blocks and shares none. Ignored while it holds blocks.
   void add_sequence(request_id id, std::span<const token_id> prompt, const prefix_scope& scope);
+  // The same of a request, which forks where it is told to; one that wants the log-probabilities of its prompt
+  // computes all of it and so shares nothing.
+  void add_request(const engine_request& request);
   // Tokens that a step has sampled, after its commit_step(), before the next one and before the sequence's
   // release(): they prove that all tokens before the last are stored, and these blocks can be found from now
   // on where their hash is known. Ignored for a sequence never added.
@@ -75,6 +78,8 @@ class kv_cache_manager {
   void release(request_id id, std::uint64_t last_step);
   // The same, but it will come back: its tokens and hashes stay known.
   void preempt(request_id id, std::uint64_t last_step);
+  // Each as it says.
+  void give_back(std::span<const block_release> releases);
 
   // No prefix that is cached now will be found any more, nor what sequences that hold blocks now have
   // computed. False where there are such sequences: they go on with what they have.

@@ -37,6 +37,14 @@ struct block_trim {
   std::int32_t place = no_place;
 };
 
+// Blocks to give back: `last_step` is the last step that may still write them. A preempted request asks for
+// blocks again later.
+struct block_release {
+  request_id id = 0;
+  std::uint64_t last_step = 0;
+  bool preempted = false;
+};
+
 // The sequence's next `count` tokens, known to the scheduler and not yet to the KV cache.
 struct token_append {
   request_id id = 0;

@@ -57,14 +57,6 @@ struct scheduler_limits {
   bool enable_prefix_caching = false;  // tokens are told to the KV cache as its blocks fill up
 };
 
-// Blocks to give back: `last_step` is the last step that may still write them. A preempted request asks for
-// blocks again later.
-struct block_release {
-  request_id id = 0;
-  std::uint64_t last_step = 0;
-  bool preempted = false;
-};
-
 // What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after
 // preemption, or nothing to do. Releases come first in every case.
 struct resolved_step {

@@ -64,15 +64,10 @@ class scheduler_test : public ::testing::Test {
     const engine_request known = request;
     const auto accepted = tested->submit(std::move(request));
     ASSERT_TRUE(accepted) << accepted.error().message;
-    if (known.sampling->prompt_logprobs) return;
-    cache->add_sequence(known.id, known.prompt, {});
-    if (known.fork_of) cache->fork(*known.fork_of, known.id);
+    cache->add_request(known);
   }
 
-  void give_back(const std::vector<block_release>& releases) {
-    for (const block_release& given : releases)
-      given.preempted ? cache->preempt(given.id, given.last_step) : cache->release(given.id, given.last_step);
-  }
+  void give_back(const std::vector<block_release>& releases) { cache->give_back(releases); }
 
   scheduler_output commit(const step_result& result) {
     scheduler_output output;

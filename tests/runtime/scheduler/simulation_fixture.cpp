@@ -223,13 +223,7 @@ class simulation {
     for (const block_release& given : releases)
       if (!given.preempted) to_grammars_.push_back([this, id = given.id] { sessions_.release(id); });
     to_cache_.push_back([this, releases] {
-      for (const block_release& given : releases) {
-        if (given.preempted) {
-          kv_cache_.preempt(given.id, given.last_step);
-        } else {
-          kv_cache_.release(given.id, given.last_step);
-        }
-      }
+      kv_cache_.give_back(releases);
       check_cache();
     });
   }
