@@ -272,8 +272,10 @@ void scheduler_state::report_drafts(const draft_counts& now) {
   if (now.drafts == before.drafts) return;
   metrics_->add_drafts(now.drafts - before.drafts, now.tokens - before.tokens,
                        now.accepted - before.accepted);
-  for (std::size_t i = 0; i < now.accepted_at.size(); ++i)
-    metrics_->add_accepted_drafts(i, now.accepted_at[i] - before.accepted_at[i]);
+  const accepted_places& accepted = scheduler_->accepted_drafts();
+  for (std::size_t i = 0; i < accepted.size(); ++i)
+    metrics_->add_accepted_drafts(i, accepted[i] - reported_accepted_[i]);
+  reported_accepted_ = accepted;
 }
 
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,

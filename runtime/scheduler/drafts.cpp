@@ -107,12 +107,12 @@ void scheduler::state::drop_vain_drafts() {
   }
 }
 
-void scheduler::state::count_drafts(std::int32_t verified, std::int32_t accepted) {
+void scheduler::state::count_drafts(std::int32_t verified, std::int32_t right) {
   if (verified == 0) return;
   ++totals.drafts.drafts;
   totals.drafts.tokens += static_cast<std::uint64_t>(verified);
-  totals.drafts.accepted += static_cast<std::uint64_t>(accepted);
-  for (std::int32_t i = 0; i < accepted; ++i) ++totals.drafts.accepted_at[static_cast<std::size_t>(i)];
+  totals.drafts.accepted += static_cast<std::uint64_t>(right);
+  for (std::int32_t i = 0; i < right; ++i) ++accepted[static_cast<std::size_t>(i)];
 }
 
 void scheduler::state::trim(sequence& who, scheduler_output& output) const {

@@ -57,4 +57,6 @@ scheduler_counts scheduler::counts() const {
   return counts;
 }
 
+const accepted_places& scheduler::accepted_drafts() const { return state_->accepted; }
+
 }  // namespace troupe

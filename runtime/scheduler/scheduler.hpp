@@ -88,8 +88,9 @@ struct draft_counts {
   std::uint64_t drafts = 0;    // of a sequence in a step, whatever their lengths
   std::uint64_t tokens = 0;    // of all these
   std::uint64_t accepted = 0;  // tokens that were right
-  std::array<std::uint64_t, most_draft_tokens> accepted_at = {};  // those by their places in their drafts
 };
+// Those by their places in their drafts.
+using accepted_places = std::array<std::uint64_t, most_draft_tokens>;
 
 struct scheduler_counts {
   std::int32_t running = 0;
@@ -148,6 +149,7 @@ class scheduler {
 
   std::int32_t steps_in_flight() const;
   scheduler_counts counts() const;
+  const accepted_places& accepted_drafts() const;
   // Nothing for an unknown id.
   std::optional<request_state> describe(request_id id) const;
 

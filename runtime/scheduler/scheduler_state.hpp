@@ -60,7 +60,7 @@ struct scheduler::state {
   void add_candidates();
   // Drops those that make no sense any more, or that found no room.
   void drop_vain_drafts();
-  void count_drafts(std::int32_t verified, std::int32_t accepted);
+  void count_drafts(std::int32_t verified, std::int32_t right);
   // Gives back the blocks that rejected drafts have taken.
   void trim(sequence& who, scheduler_output& output) const;
 
@@ -174,6 +174,7 @@ struct scheduler::state {
   new_token_ratio new_tokens;
   std::uint64_t tickets = 0;
   scheduler_counts totals;
+  accepted_places accepted = {};
 };
 
 }  // namespace troupe
