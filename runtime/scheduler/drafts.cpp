@@ -76,8 +76,10 @@ void scheduler::state::add_candidates() {
     const std::optional<std::int32_t> next = who.next_draft();
     who.has_drafts = next.has_value();
     some_have_drafts = some_have_drafts || who.has_drafts;
-    const std::size_t count = who.next_drafts(std::min({tokens_left, allowed, most_draft_tokens})).size();
-    if (count == 0 || who.num_missing() != 1) continue;
+    if (!next || who.num_missing() != 1) continue;
+    const std::size_t count =
+        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens})).size();
+    if (count == 0) continue;
     float before = 1.0F;
     for (std::int32_t i = *next - who.num_pending(); i < *next; ++i)
       before *= who.guess.probabilities[static_cast<std::size_t>(i)];

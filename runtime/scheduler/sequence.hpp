@@ -86,8 +86,10 @@ struct alignas(64) sequence {
   // That one and those behind it, no more than `most`.
   std::span<const token_id> next_drafts(std::int32_t most) const {
     const std::optional<std::int32_t> next = next_draft();
-    if (!next) return {};
-    const std::span<const token_id> rest = std::span(guess.tokens).subspan(static_cast<std::size_t>(*next));
+    return next ? drafts_from(*next, most) : std::span<const token_id>();
+  }
+  std::span<const token_id> drafts_from(std::int32_t first, std::int32_t most) const {
+    const std::span<const token_id> rest = std::span(guess.tokens).subspan(static_cast<std::size_t>(first));
     return rest.first(std::min(rest.size(), static_cast<std::size_t>(std::max(most, 0))));
   }
   // Every output token that it may have is sampled or will be by a step in flight.
