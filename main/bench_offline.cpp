@@ -1,6 +1,5 @@
 // troupe bench offline: how fast this machine runs a model.
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
 #include "main/progress.hpp"
+#include "main/rounded.hpp"
 #include "main/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
 #include "runtime/model/model.hpp"
@@ -26,9 +26,6 @@ struct bench_options {
   benchmark_options run;
   bool json = false;
 };
-
-// Six digits are more than any clock gives.
-double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 void print_json(const std::string& model, const benchmark_options& run, const benchmark_report& report) {
   nlohmann::ordered_json out;

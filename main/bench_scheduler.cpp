@@ -2,7 +2,6 @@
 #include <spdlog/spdlog.h>
 #include <CLI/CLI.hpp>
 
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "main/exit_code.hpp"
 #include "main/machine.hpp"
 #include "main/offline_benchmark.hpp"
+#include "main/rounded.hpp"
 #include "main/scheduler_benchmark.hpp"
 
 namespace troupe::cli {
@@ -21,8 +21,6 @@ struct scheduler_bench_options {
   scheduler_benchmark_options run;
   bool json = false;
 };
-
-double in_thousandths(double value) { return std::round(value * 1e3) / 1e3; }
 
 int bench_scheduler(const scheduler_bench_options& options) {
   spdlog::set_level(spdlog::level::warn);
@@ -36,8 +34,8 @@ int bench_scheduler(const scheduler_bench_options& options) {
     out["steps"] = options.run.steps;
     out["actors"] = options.run.actors;
     out["async_scheduling"] = options.run.async_scheduling;
-    out["step_us_p50"] = in_thousandths(p50);
-    out["step_us_p99"] = in_thousandths(p99);
+    out["step_us_p50"] = rounded(p50);
+    out["step_us_p99"] = rounded(p99);
     out["cpu"] = cpu_name();
     out["version"] = TROUPE_VERSION;
     std::printf("%s\n", out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
