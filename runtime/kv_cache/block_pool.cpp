@@ -11,23 +11,24 @@ namespace troupe {
 std::int32_t block_pool::take() {
   const std::int32_t block = queue_.pop_front();
   if (index_.contains(block)) evict(block);
-  prefetch_next();
+  look_ahead();
   references_[static_cast<std::size_t>(block)] = 1;
   return block;
 }
 
-// Blocks are taken one after another: what the next ones need is asked for now. The front's hash is there by
-// the time it is looked at, since it was second before.
-void block_pool::prefetch_next() const {
-  if (queue_.size() < 2) return;
-  const std::int32_t front = queue_.front();
-  const std::int32_t second = queue_.next_of(front);
-  index_.prefetch_bucket(front);
-  prefetch_block(second);
+// Blocks are taken one after another: what the next ones need is asked for now, the bucket when the link that
+// names it has come. A block that has left the queue since is asked for in vain.
+void block_pool::look_ahead() {
+  const std::optional<std::int32_t> block = queue_.ahead(coming_.size());
+  if (!block) return;
+  prefetch_block(*block);
+  next_coming_ = (next_coming_ + 1) % coming_.size();
+  index_.prefetch_bucket(coming_[(next_coming_ + coming_.size() / 2) % coming_.size()]);
+  coming_[next_coming_] = *block;
 }
 
 void block_pool::prefetch_block(std::int32_t block) const {
-  index_.prefetch_entry(block);
+  index_.prefetch_link(block);
   queue_.prefetch_link(block);
   prefetch_line(&references_[static_cast<std::size_t>(block)]);
 }

@@ -5,6 +5,7 @@
 // taken first, the one given back last before the others: its memory is warm, and memory never touched costs
 // none. Cached ones follow, least recently used first.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,10 @@ class block_pool {
   // For a drop() soon: what is known of the block, or (where that is there) where its content is looked up.
   void prefetch_block(std::int32_t block) const;
   void prefetch_bucket(std::int32_t block) const { index_.prefetch_bucket(block); }
+  // For a publish() soon.
+  void prefetch_publish(std::int32_t block, const block_hash& hash) const {
+    index_.prefetch_insert(block, hash);
+  }
 
   // Any block, referenced or cached, of this content.
   std::optional<std::int32_t> find(const block_hash& hash) const { return index_.find(hash); }
@@ -53,7 +58,7 @@ class block_pool {
   std::string check(std::span<const std::int32_t> expected) const;
 
  private:
-  void prefetch_next() const;
+  void look_ahead();
   void evict(std::int32_t block);
   void forget_cached(std::int32_t block);
   std::string check_queue() const;
@@ -62,6 +67,8 @@ class block_pool {
   free_queue queue_;                      // free ones, then cached ones
   prefix_index index_;
   std::int32_t cached_ = 0;
+  std::array<std::int32_t, 8> coming_ = {};  // what look_ahead() has asked for
+  std::size_t next_coming_ = 0;
 };
 
 }  // namespace troupe

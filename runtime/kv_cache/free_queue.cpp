@@ -3,7 +3,7 @@
 namespace troupe {
 
 free_queue::free_queue(std::int32_t num_blocks)
-    : links_(static_cast<std::size_t>(num_blocks) + 1), size_(num_blocks) {
+    : links_(static_cast<std::size_t>(num_blocks) + 1), size_(num_blocks), ahead_(num_blocks) {
   for (std::int32_t i = 0; i <= num_blocks; ++i) {
     at(i) = {i == 0 ? num_blocks : i - 1, i == num_blocks ? 0 : i + 1};
   }
@@ -12,7 +12,17 @@ free_queue::free_queue(std::int32_t num_blocks)
 std::int32_t free_queue::pop_front() {
   const std::int32_t block = links_[end()].next;
   remove(block);
+  if (num_ahead_ > 0) --num_ahead_;
   return block;
+}
+
+std::optional<std::int32_t> free_queue::ahead(std::size_t most) {
+  if (num_ahead_ >= most) return std::nullopt;
+  const std::int32_t next = links_[static_cast<std::size_t>(ahead_)].next;
+  if (next == last()) return std::nullopt;
+  ahead_ = next;
+  ++num_ahead_;
+  return next;
 }
 
 void free_queue::insert_before(std::int32_t block, std::int32_t next) {
@@ -27,6 +37,8 @@ void free_queue::remove(std::int32_t block) {
   const link out = at(block);
   at(out.previous).next = out.next;
   at(out.next).previous = out.previous;
+  if (block == ahead_) ahead_ = out.previous;
+  if (ahead_ == last()) num_ahead_ = 0;
   --size_;
 }
 

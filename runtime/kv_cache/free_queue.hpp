@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/prefetch.hpp"
@@ -15,16 +16,18 @@ class free_queue {
   explicit free_queue(std::int32_t num_blocks);
 
   std::int32_t size() const { return size_; }
-  // Only while size() > 0.
-  std::int32_t front() const { return links_[end()].next; }
-  // Only for a block that is in the queue and not the last.
-  std::int32_t next_of(std::int32_t block) const { return links_[static_cast<std::size_t>(block)].next; }
+  // The next block behind the one that the last call gave, as long as that is no more than about `most`
+  // places from the front.
+  std::optional<std::int32_t> ahead(std::size_t most);
   void prefetch_link(std::int32_t block) const { prefetch_line(&links_[static_cast<std::size_t>(block)]); }
   // Only while size() > 0.
   std::int32_t pop_front();
   // Only for a block that is not in the queue.
-  void push_front(std::int32_t block) { insert_before(block, links_[end()].next); }
-  void push_back(std::int32_t block) { insert_before(block, static_cast<std::int32_t>(end())); }
+  void push_front(std::int32_t block) {
+    insert_before(block, links_[end()].next);
+    if (ahead_ != last()) ++num_ahead_;
+  }
+  void push_back(std::int32_t block) { insert_before(block, last()); }
   // Only for a block that is in the queue.
   void remove(std::int32_t block);
   // Front to back. Empty where the links contradict each other.
@@ -36,11 +39,14 @@ class free_queue {
     std::int32_t next = 0;
   };
   std::size_t end() const { return links_.size() - 1; }
+  std::int32_t last() const { return static_cast<std::int32_t>(end()); }
   link& at(std::int32_t block) { return links_[static_cast<std::size_t>(block)]; }
   void insert_before(std::int32_t block, std::int32_t next);
 
   std::vector<link> links_;  // [num_blocks + 1]; the last stands before the front and behind the back
   std::int32_t size_ = 0;
+  std::int32_t ahead_ = 0;     // what ahead() gave last, or the last link
+  std::size_t num_ahead_ = 0;  // how many places that is from the front, unless some between have left
 };
 
 }  // namespace troupe

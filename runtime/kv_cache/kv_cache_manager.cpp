@@ -56,6 +56,7 @@ void kv_cache_manager::add_request(const engine_request& request) {
 
 void kv_cache_manager::append_tokens(request_id id, std::span<const token_id> tokens) {
   append_to(find(id), tokens);
+  publish_all();
 }
 
 void kv_cache_manager::append_tokens(std::span<const token_append> appends,
@@ -66,6 +67,7 @@ void kv_cache_manager::append_tokens(std::span<const token_append> appends,
     append_to(find(appends[i].id, appends[i].place), tokens.first(count));
     tokens = tokens.subspan(count);
   }
+  publish_all();
 }
 
 void kv_cache_manager::append_to(cached_sequence* who, std::span<const token_id> tokens) {
@@ -74,7 +76,7 @@ void kv_cache_manager::append_to(cached_sequence* who, std::span<const token_id>
   who->note_stored(who->known - 1, committed_);  // all before the last
   if (!enable_prefix_caching_) return;
   who->tail.insert(who->tail.end(), tokens.begin(), tokens.end());
-  publish(*who);
+  if (num_publishable(*who) > who->published) to_publish_.push_back(who);
   const bool full = who->tail.size() >= static_cast<std::size_t>(block_size_);
   if (full && !std::exchange(who->queued, true)) to_index_.push_back(who);
 }
@@ -92,14 +94,29 @@ void kv_cache_manager::index(cached_sequence& who) {
   publish(who);
 }
 
+std::int32_t kv_cache_manager::num_publishable(const cached_sequence& who) const {
+  if (who.outdated) return 0;
+  return std::min({who.stored / block_size_, who.num_hashed(), static_cast<std::int32_t>(who.table.size())});
+}
+
 void kv_cache_manager::publish(cached_sequence& who) {
-  if (who.outdated) return;
-  const std::int32_t full =
-      std::min({who.stored / block_size_, who.num_hashed(), static_cast<std::int32_t>(who.table.size())});
-  for (; who.published < full; ++who.published) {
+  for (const std::int32_t end = num_publishable(who); who.published < end; ++who.published) {
     const auto block = static_cast<std::size_t>(who.published);
     pool_.publish(who.table[block], who.chain[block + 1]);
   }
+}
+
+// Tables and hashes lie all over the memory, as do the places where the blocks are looked up.
+void kv_cache_manager::publish_all() {
+  const auto next = [](const cached_sequence& who) { return static_cast<std::size_t>(who.published); };
+  for (const cached_sequence* who : to_publish_) {
+    prefetch_line(who->table.begin() + next(*who));
+    prefetch_line(&who->chain[next(*who) + 1]);
+  }
+  for (const cached_sequence* who : to_publish_)
+    pool_.prefetch_publish(who->table[next(*who)], who->chain[next(*who) + 1]);
+  for (cached_sequence* who : to_publish_) publish(*who);
+  to_publish_.clear();
 }
 
 void kv_cache_manager::fork(request_id parent, request_id child) {

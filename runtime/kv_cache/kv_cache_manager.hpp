@@ -47,8 +47,8 @@ class kv_cache_manager {
   // Makes a waiting sequence known by its tokens (after a release(): prompt and output): hashes its full
   // blocks. A sequence that is never added gets blocks and shares none. Ignored while it holds blocks.
   void add_sequence(request_id id, std::span<const token_id> prompt, const prefix_scope& scope);
-  // The same of a request, which forks where it is told to; one that wants the log-probabilities of its prompt
-  // computes all of it and so shares nothing.
+  // The same of a request, which forks where it is told to; one that wants the log-probabilities of its
+  // prompt computes all of it and so shares nothing.
   void add_request(const engine_request& request);
   // Tokens that a step has sampled, after its commit_step(), before the next one and before the sequence's
   // release(): they prove that all tokens before the last are stored, and these blocks can be found from now
@@ -123,6 +123,7 @@ class kv_cache_manager {
   prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
                             std::vector<std::int32_t>& shared) const;
   void prefetch_sequence(std::int32_t place) const;
+  void prefetch_table_end(std::int32_t place) const;
   void append_to(cached_sequence* who, std::span<const token_id> tokens);
   void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
   void make_room_for_drafts(const step_demand& demand, step_reservation& out);
@@ -133,7 +134,10 @@ class kv_cache_manager {
   void count_first_grant(const cached_sequence& who);
   void write_grant(const cached_sequence& who, sequence_grant& grant, step_reservation& out) const;
 
+  // Leading blocks that others may find.
+  std::int32_t num_publishable(const cached_sequence& who) const;
   void publish(cached_sequence& who);
+  void publish_all();
   void index(cached_sequence& who);
   void give_up_table(cached_sequence& who, std::uint64_t last_step);
   void forget_copy(const cached_sequence& who);
@@ -148,7 +152,8 @@ class kv_cache_manager {
   object_pool<cached_sequence> all_sequences_;  // those in use and those kept for their memory
   boost::unordered_flat_map<request_id, cached_sequence*> sequences_;
   std::vector<cached_sequence*> to_index_;
-  std::vector<pending_drop> pending_;  // held until a step that may write or copy them is committed
+  std::vector<cached_sequence*> to_publish_;  // while tokens are appended
+  std::vector<pending_drop> pending_;         // held until a step that may write or copy them is committed
   std::uint64_t committed_ = 0;
   prefix_cache_counts counts_;
 

@@ -22,6 +22,8 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
   for (std::size_t i = 0; i < demand.sequences.size(); ++i) {
     if (i + prefetch_distance < demand.sequences.size())
       prefetch_sequence(demand.sequences[i + prefetch_distance].place);
+    if (i + prefetch_distance / 2 < demand.sequences.size())
+      prefetch_table_end(demand.sequences[i + prefetch_distance / 2].place);
     decide(demand.sequences[i], refused, out);
     refused = !out.sequences.back().granted;
   }
@@ -35,6 +37,10 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
 
 void kv_cache_manager::prefetch_sequence(std::int32_t place) const {
   if (place >= 0 && place < all_sequences_.size()) prefetch_lines(&all_sequences_[place], 2);
+}
+
+void kv_cache_manager::prefetch_table_end(std::int32_t place) const {
+  if (place >= 0 && place < all_sequences_.size()) prefetch_line(all_sequences_[place].table.end());
 }
 
 void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_reservation& out) {
