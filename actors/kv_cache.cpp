@@ -11,9 +11,7 @@ void kv_cache_state::start(const kv_cache_options& options,
   metrics_ = std::move(metrics);
 }
 
-void kv_cache_state::add_sequence(const engine_request& request) {
-  manager_->add_request(request);
-}
+void kv_cache_state::add_sequence(const engine_request& request) { manager_->add_request(request); }
 
 step_reservation_ptr kv_cache_state::reserve(const step_demand& demand) {
   const std::shared_ptr<step_reservation> reservation = reservations_.take();

@@ -109,8 +109,7 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   sequence* added = &(*sequences)[number];
   added->number = number;
   added->id = request.id;
-  added->prompt_length = static_cast<std::int32_t>(request.prompt.size());
-  added->tokens = sequence_tokens(std::move(request.prompt));
+  added->begin_with(std::move(request.prompt));
   added->max_tokens = max_tokens;
   added->has_grammar = params.grammar != nullptr;
   added->waits_for_grammar = added->has_grammar;

@@ -69,7 +69,9 @@ class batch_builder {
     if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts});
     if (who.has_grammar) batch_.masked_samples.push_back(first);
     for (std::int32_t i = 0; i <= planned.num_drafts; ++i) add_sample(who, planned, i);
-    who.pending.push_back({static_cast<std::uint32_t>(batch_.step), first});
+    token_source& source = who.pending.emplace_back();  // in place: a copy would wait for its halves
+    source.step = static_cast<std::uint32_t>(batch_.step);
+    source.sample = first;
   }
 
   // The one behind so many drafts. The place of a sample keeps its memory: most steps are much like the last.
@@ -142,7 +144,7 @@ void build_batch(step_batch& batch, std::uint64_t step, schedule_batch& planned,
   batch.copies = reservation.copies;
   batch_builder builder(batch, block_size);
   for (std::size_t i = 0; i < planned.size(); ++i) {
-    if (i + prefetch_distance < planned.size()) prefetch_lines(planned[i + prefetch_distance].who, 3);
+    if (i + prefetch_distance < planned.size()) prefetch_lines(planned[i + prefetch_distance].who, 2);
     builder.add(planned[i]);
   }
   builder.finish();

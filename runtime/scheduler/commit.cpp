@@ -48,6 +48,8 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   step_samples samples(*done.batch, result);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     if (i + prefetch_distance < done.rows.size()) prefetch_lines(done.rows[i + prefetch_distance].who, 3);
+    if (i + prefetch_distance / 2 < done.rows.size())
+      done.rows[i + prefetch_distance / 2].who->prefetch_tokens();
     const planned_rows& rows = done.rows[i];
     sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
@@ -124,7 +126,7 @@ void scheduler::state::finish_by(token_end by, sequence& who, token_event& event
 token_end scheduler::state::take_token(sequence& who, token_id token, token_event& event) {
   ++totals.generation_tokens;
   if (!who.pending.empty()) who.pending.erase(who.pending.begin());
-  who.tokens.push_back(token);
+  who.add_token(token);
   event.tokens.push_back(token);
   return end_by_token(who, token, limits.end_tokens);
 }

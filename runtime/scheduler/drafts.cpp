@@ -39,6 +39,7 @@ bool scheduler::state::wants_drafts() const {
 }
 
 void scheduler::state::plan_drafts(std::int32_t budget) {
+  has_planned_drafts = false;
   if (!some_have_drafts || budget == 0 || !wants_drafts()) return;
   add_candidates();
   if (candidates.rows.empty()) return;
@@ -58,6 +59,7 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
     planned_rows& rows = *candidates.rows[i];
     rows.num_drafts = std::min(chosen.lengths[i], budget);
     rows.num_rows += rows.num_drafts;
+    has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
     budget -= rows.num_drafts;
   }
 }
@@ -99,6 +101,7 @@ void scheduler::state::add_candidates() {
 
 // Since they were planned, tokens may have come that contradict them, or that were forced.
 void scheduler::state::drop_vain_drafts() {
+  if (!has_planned_drafts) return;
   for (planned_rows& rows : planned) {
     if (rows.num_drafts == 0) continue;
     const sequence& who = *rows.who;

@@ -28,7 +28,7 @@ std::int32_t scheduler::state::plan_running() {
   past_prompt.clear();
   prefilling.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
-    if (i + prefetch_distance < running.size()) prefetch_lines(running[i + prefetch_distance], 2);
+    if (i + prefetch_distance < running.size()) prefetch_line(running[i + prefetch_distance]);
     sequence* who = running[i];
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {
@@ -130,12 +130,13 @@ step_demand_ptr scheduler::state::demand_planned() {
     const sequence& who = *rows.who;
     const std::int32_t num_tokens = who.num_computed + rows.num_certain();
     rows.granted = rows.num_certain() == 1 && num_tokens <= who.table_length * limits.block_size;
-    rows.demanded = !rows.granted || num_tokens + rows.num_drafts > who.table_length * limits.block_size;
-    if (rows.demanded)
-      demand->sequences.push_back({who.id, num_tokens, 0, who.num_stored, who.place, rows.num_drafts});
+    rows.demand = not_demanded;
+    if (rows.granted && num_tokens + rows.num_drafts <= who.table_length * limits.block_size) continue;
+    rows.demand = static_cast<std::int32_t>(demand->sequences.size());
+    demand->sequences.push_back({who.id, num_tokens, 0, who.num_stored, who.place, rows.num_drafts});
   }
   for (planned_rows& rows : joining) {
-    rows.demanded = true;
+    rows.demand = static_cast<std::int32_t>(demand->sequences.size());
     demand->sequences.push_back({rows.who->id, rows.who->num_tokens(), rows.keep_free, 0, rows.who->place});
   }
   num_demanded = demand->sequences.size();

@@ -4,10 +4,14 @@
 
 namespace troupe {
 
-std::int32_t scheduler::state::relieve(std::int32_t free_blocks, std::vector<block_release>& releases) {
+std::int32_t scheduler::state::relieve(const step_reservation& reservation,
+                                       std::vector<block_release>& releases) {
+  const auto wanted = [&reservation](const planned_rows& rows) {
+    return rows.granted ? 0 : grant_of(rows, reservation).blocks_needed;
+  };
   std::int32_t needed = 0;
-  for (const planned_rows& rows : planned) needed += rows.granted ? 0 : rows.blocks_needed;
-  std::int32_t coming = free_blocks + returning_blocks();
+  for (const planned_rows& rows : planned) needed += wanted(rows);
+  std::int32_t coming = reservation.free_blocks + returning_blocks();
   std::int32_t free_at_once = 0;
   const std::size_t before = running.size();
   while (needed > coming) {
@@ -16,7 +20,7 @@ std::int32_t scheduler::state::relieve(std::int32_t free_blocks, std::vector<blo
     const sequence* victim = running[*worst];
     coming += victim->table_length;
     for (const planned_rows& rows : planned)
-      if (rows.who == victim && !rows.granted) needed -= rows.blocks_needed;
+      if (rows.who == victim) needed -= wanted(rows);
     free_at_once += preempt(*worst, releases);
   }
   planned.filter([](const planned_rows& rows) { return rows.who->running; });

@@ -6,6 +6,11 @@
 
 namespace troupe {
 
+const sequence_grant& scheduler::state::grant_of(const planned_rows& rows,
+                                                 const step_reservation& reservation) {
+  return reservation.sequences[static_cast<std::size_t>(rows.demand)];
+}
+
 resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   resolved_step resolved;
   const bool expected =
@@ -16,7 +21,7 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   std::swap(resolved.releases, owed_releases);
   if (!take_grants(reservation)) {
     joining.clear();  // nobody is granted blocks after a refusal
-    const std::int32_t free_at_once = relieve(reservation.free_blocks, resolved.releases);
+    const std::int32_t free_at_once = relieve(reservation, resolved.releases);
     if (free_at_once > 0 && !planned.empty()) {
       resolved.demand = demand_planned();
       return resolved;
@@ -47,10 +52,9 @@ void scheduler::state::learn_prefixes(const step_reservation& reservation) {
 }
 
 bool scheduler::state::take_grants(const step_reservation& reservation) {
-  std::size_t next = 0;
   for (schedule_batch* batch : {&planned, &joining}) {
     for (planned_rows& rows : *batch)
-      if (rows.demanded) take_grant(rows, reservation.sequences[next++]);
+      if (rows.demand != not_demanded) take_grant(rows, grant_of(rows, reservation));
     if (some_ended) batch->filter_unfinished();
   }
   return std::all_of(planned.begin(), planned.end(), [](const planned_rows& rows) { return rows.granted; });
@@ -58,8 +62,6 @@ bool scheduler::state::take_grants(const step_reservation& reservation) {
 
 void scheduler::state::take_grant(planned_rows& rows, const sequence_grant& grant) {
   rows.granted = grant.granted;
-  rows.blocks_needed = grant.blocks_needed;
-  rows.num_cached = grant.num_cached;
   if (!grant.granted) return;
   rows.who->place = grant.place;
   rows.who->table = grant.table.data();
@@ -70,9 +72,10 @@ bool scheduler::state::admit_joining(const step_reservation& reservation) {
   refused = {};
   for (planned_rows& rows : joining) {
     if (rows.granted) {
-      admit(rows);
+      admit(rows, grant_of(rows, reservation).num_cached);
     } else if (refused.who == nullptr) {
-      refused = {rows.who, rows.blocks_needed, reservation.free_blocks, rows.keep_free};
+      refused = {rows.who, grant_of(rows, reservation).blocks_needed, reservation.free_blocks,
+                 rows.keep_free};
     }
   }
   joining.filter([](const planned_rows& rows) { return rows.granted; });
@@ -80,13 +83,13 @@ bool scheduler::state::admit_joining(const step_reservation& reservation) {
   return refused.who == nullptr;
 }
 
-void scheduler::state::admit(planned_rows& rows) {
+void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   sequence& who = *rows.who;
   waiting->remove(who);
   who.running = true;
   running.push_back(&who);
   who.admitted_step = step;
-  who.num_computed = std::clamp(rows.num_cached, 0, who.num_tokens() - 1);
+  who.num_computed = std::clamp(num_cached, 0, who.num_tokens() - 1);
   who.num_stored = who.num_computed;
   who.last_slot = no_slot;
   rows.num_rows = std::min(rows.num_rows, who.num_missing());

@@ -9,21 +9,21 @@
 
 namespace troupe {
 
+// In place of a place in the demand: a sequence that has the blocks which it needs.
+inline constexpr std::int32_t not_demanded = -1;
+
 // A sequence's part in a step: its next num_rows tokens, the last num_drafts of which are guesses. The last
 // certain row and all behind it are sampled where no token is missing after it.
 struct planned_rows {
   sequence* who = nullptr;
   std::int32_t num_rows = 0;
   std::int32_t num_drafts = 0;
-  std::int32_t keep_free = 0;  // blocks that have to stay free beside it
-  bool demanded = false;       // of the KV cache; else it has the blocks that it needs
-  bool granted = false;
-  // Once it is in a step: whether it is sampled, and the position of the first token that this gives.
-  bool sampled = false;
+  std::int32_t keep_free = 0;          // blocks that have to stay free beside it
+  std::int32_t demand = not_demanded;  // its place in the demand and in the reservation
+  // Once it is in a step: the position of the first token that is sampled, and whether one is.
   std::int32_t position = 0;
-  // What the reservation said of a waiting one, or where it refused.
-  std::int32_t num_cached = 0;
-  std::int32_t blocks_needed = 0;
+  bool sampled = false;
+  bool granted = false;
 
   std::int32_t num_certain() const { return num_rows - num_drafts; }
   void keep_drafts(std::int32_t most) {

@@ -70,15 +70,17 @@ struct scheduler::state {
   // False where a running sequence was refused.
   bool take_grants(const step_reservation& reservation);
   static void take_grant(planned_rows& rows, const sequence_grant& grant);
+  // Only of rows that were demanded.
+  static const sequence_grant& grant_of(const planned_rows& rows, const step_reservation& reservation);
   // Admits the waiting requests that were granted; false where one was refused.
   bool admit_joining(const step_reservation& reservation);
-  void admit(planned_rows& rows);
+  void admit(planned_rows& rows, std::int32_t num_cached);
   void send_off(const step_reservation& reservation, resolved_step& resolved);
 
   // preempt.cpp
   // Running requests were refused blocks: takes the worst out until those left have what they want, now or
   // when the steps in flight are committed. Gives the blocks that are free at once.
-  std::int32_t relieve(std::int32_t free_blocks, std::vector<block_release>& releases);
+  std::int32_t relieve(const step_reservation& reservation, std::vector<block_release>& releases);
   // The same for the first waiting request, where it is worth more than running ones.
   void make_room_for_refused(std::vector<block_release>& releases);
   void make_place_for_first();
@@ -139,6 +141,7 @@ struct scheduler::state {
   std::set<std::pair<steady_time, request_id>> queue_deadlines;
 
   bool some_have_drafts = false;
+  bool has_planned_drafts = false;
   step_costs costs;  // ns
   struct {           // work space of plan_drafts()
     std::vector<planned_rows*> rows;

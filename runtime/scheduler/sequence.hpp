@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/drafting/draft.hpp"
@@ -18,35 +19,37 @@
 
 namespace troupe {
 
-// What the scheduler looks at in every step comes first, in three cache lines; planning reads two of them.
+// What a step looks at comes first, line by line: planning reads the first, a batch is built from two, and
+// committing it reads the third, too.
 struct alignas(64) sequence {
   // Who samples the tokens after the known ones, in order: one for each sample in flight.
   boost::container::small_vector<token_source, 2> pending = {};
+  std::int32_t num_known = 0;  // as many as there are in `tokens`
   std::int32_t prompt_length = 0;
   std::int32_t max_tokens = 0;    // output tokens at most, at least 1
   std::int32_t num_computed = 0;  // leading tokens whose K and V are stored, or will be by a step in flight
-  std::int32_t num_stored = 0;    // of those, the ones whose steps are committed
   std::int32_t table_length = 0;
   std::int32_t last_slot = no_slot;  // where the last of the computed ones is stored
 
-  sequence_tokens tokens = {};  // prompt + output, as far as it is known
-
-  request_id id = 0;
+  alignas(64) request_id id = 0;
   const std::int32_t* table = nullptr;  // its blocks, where the KV cache keeps them, as the last grant said
-  bool running = false;
-  bool ended = false;  // no longer in the request table; a plan or a step may still name it
-  bool ignores_end = false;
-  bool has_stop_tokens = false;
-  bool needs_history = false;
-  bool wants_prompt_logprobs = false;
-  bool has_grammar = false;
-  bool has_drafts = false;         // some of its draft may still be right
-  bool waits_for_grammar = false;  // until it is compiled; not in the waiting queue
-  std::int32_t min_tokens = 0;
-  std::int32_t index_at = 0;        // how many tokens there are when the KV cache is told the next ones
-  std::uint64_t admitted_step = 0;  // since when it has been running
-  std::uint64_t last_step = 0;      // the last step that holds rows of it
   std::shared_ptr<const sampling_params> sampling = {};
+  std::uint64_t last_step = 0;      // the last step that holds rows of it
+  std::uint64_t admitted_step = 0;  // since when it has been running
+  std::int32_t num_stored = 0;      // of the computed ones, those whose steps are committed
+  std::int32_t min_tokens = 0;
+  std::int32_t index_at = 0;  // how many tokens there are when the KV cache is told the next ones
+  bool running : 1 = false;
+  bool ended : 1 = false;  // no longer in the request table; a plan or a step may still name it
+  bool ignores_end : 1 = false;
+  bool has_stop_tokens : 1 = false;
+  bool needs_history : 1 = false;
+  bool wants_prompt_logprobs : 1 = false;
+  bool has_grammar : 1 = false;
+  bool has_drafts : 1 = false;         // some of its draft may still be right
+  bool waits_for_grammar : 1 = false;  // until it is compiled; not in the waiting queue
+
+  alignas(64) sequence_tokens tokens = {};  // prompt + output, as far as it is known
 
   std::int32_t num_indexed = 0;    // tokens that the KV cache knows of
   std::int32_t place = no_place;   // where the KV cache keeps it
@@ -68,7 +71,19 @@ struct alignas(64) sequence {
   // preemption.
   std::vector<token_logprobs> prompt_logprobs = {};
 
-  std::int32_t num_tokens() const { return tokens.size(); }
+  void begin_with(std::vector<token_id> prompt) {
+    tokens = sequence_tokens(std::move(prompt));
+    num_known = prompt_length = tokens.size();
+  }
+  void add_token(token_id token) {
+    tokens.push_back(token);
+    ++num_known;
+  }
+  // For an add_token() soon and for what may come of it.
+  void prefetch_tokens() const {
+    if (tokens.is_full() || num_known + 1 >= index_at) tokens.prefetch_older();
+  }
+  std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }
   // Tokens that no step has computed or will compute so far.

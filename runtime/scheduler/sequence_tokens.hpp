@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/prefetch.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe {
@@ -23,8 +24,16 @@ class sequence_tokens {
   // Room for so many in all.
   void reserve(std::size_t most) { older_.reserve(most); }
   void push_back(token_id token) {
-    if (static_cast<std::size_t>(size_ - num_older_) == newest_.size()) all();
+    if (is_full()) all();
     newest_[static_cast<std::size_t>(size_++ - num_older_)] = token;
+  }
+  // Whether push_back() touches more memory than the object's own.
+  bool is_full() const { return static_cast<std::size_t>(size_ - num_older_) == newest_.size(); }
+  // For that, or for all() and a look at the newest.
+  void prefetch_older() const {
+    const token_id* end = older_.data() + num_older_;
+    prefetch_line(end);
+    prefetch_line(end - newest_.size());
   }
   // Only for a token that there is.
   token_id operator[](std::int32_t i) const {

@@ -27,8 +27,7 @@ struct queue_driver {
     sequence& who = all.emplace_back();
     who.id = all.size();
     who.ticket = all.size();
-    who.tokens = sequence_tokens(std::vector<token_id>(static_cast<std::size_t>(prompt)));
-    who.prompt_length = prompt;
+    who.begin_with(std::vector<token_id>(static_cast<std::size_t>(prompt)));
     who.tenant = tenant;
     who.cached_prefix = cached;
     who.priority = priority;
@@ -44,7 +43,7 @@ struct queue_driver {
     return who;
   }
   void finish(sequence& who, std::int32_t output) {
-    for (std::int32_t i = 0; i < output; ++i) who.tokens.push_back(0);
+    for (std::int32_t i = 0; i < output; ++i) who.add_token(0);
     queue->finished(who);
     who.ended = true;
   }
