@@ -77,6 +77,8 @@ net::engine_status actor_port::status() const {
 }
 
 std::string actor_port::metrics_text() const {
+  const net::engine_status now = status();
+  parts_.metrics->set_health(now.live, now.live && now.ready);
   parts_.metrics->set_actors(gateway_.home_system().registry().running());
   return parts_.metrics->text();
 }

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "actors/measured.hpp"
+
 namespace troupe {
 
 void drafter_state::start(const drafter_options& options, std::shared_ptr<metrics::engine_metrics> metrics) {
@@ -52,13 +54,13 @@ void drafter_state::go_on_indexing() {
 drafter_actor::behavior_type drafter_behavior(drafter_actor::stateful_pointer<drafter_state> self,
                                               drafter_options options,
                                               std::shared_ptr<metrics::engine_metrics> metrics) {
-  self->state.start(options, std::move(metrics));
-  return {
+  self->state.start(options, metrics);
+  return measured(
+      self, metrics,
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(*request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },
-      [self](const msg::index_drafts&) { self->state.work(); },
-  };
+      [self](const msg::index_drafts&) { self->state.work(); });
 }
 
 }  // namespace troupe

@@ -77,9 +77,10 @@ void gateway_state::closed() {
 }
 
 gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
-                                              tokenizer_pool tokenizers) {
+                                              tokenizer_pool tokenizers,
+                                              std::shared_ptr<metrics::engine_metrics> metrics) {
   self->state.start(std::move(tokenizers));
-  return gateway_handlers<gateway_state>(self);
+  return gateway_handlers<gateway_state>(self, std::move(metrics));
 }
 
 }  // namespace troupe

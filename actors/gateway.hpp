@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/interfaces.hpp"
+#include "actors/measured.hpp"
 #include "runtime/generation_request.hpp"
 
 namespace troupe {
@@ -47,8 +48,10 @@ class gateway_state {
 
 // The handlers of a gateway, for a state derived from gateway_state.
 template <class State>
-gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<State> self) {
-  return {
+gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<State> self,
+                                              std::shared_ptr<metrics::engine_metrics> metrics) {
+  return measured(
+      self, std::move(metrics),
       [self](const msg::open_stream& message, const client_stream_ptr& stream,
              const generation_request_ptr& request) { self->state.open(message, stream, request); },
       [self](const msg::abort& message) { self->state.abort(message.id); },
@@ -57,12 +60,12 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::connections_closed&) { self->state.closed(); },
       [self](const msg::abandon_connections&) { self->state.closed(); },
-      [self](const msg::count&) { return self->state.count(); },
-  };
+      [self](const msg::count&) { return self->state.count(); });
 }
 
 // A gateway without sockets, for the embedding program.
 gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
-                                              tokenizer_pool tokenizers);
+                                              tokenizer_pool tokenizers,
+                                              std::shared_ptr<metrics::engine_metrics> metrics);
 
 }  // namespace troupe

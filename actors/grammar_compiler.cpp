@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/measured.hpp"
 #include "actors/net/thread_priority.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
@@ -39,12 +40,11 @@ result<grammar::compiled_grammar_ptr> grammar_compiler_state::outcome_of(const g
 
 grammar_compiler_actor::behavior_type grammar_compiler_behavior(
     grammar_compiler_actor::stateful_pointer<grammar_compiler_state> self, grammar_compiler_parts parts) {
+  const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return {
-      [self](const msg::compile_grammar&, const grammar_spec_ptr& spec) {
-        return self->state.compile(*spec);
-      },
-  };
+  return measured(self, metrics, [self](const msg::compile_grammar&, const grammar_spec_ptr& spec) {
+    return self->state.compile(*spec);
+  });
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "actors/interfaces.hpp"
+#include "metrics/engine_metrics.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
 #include "runtime/grammar/limits.hpp"
 
@@ -14,6 +15,7 @@ struct grammar_compiler_parts {
   std::shared_ptr<grammar::lazy_token_trie> vocabulary;  // shared by all compilers
   grammar::grammar_limits limits;
   bool lowest_priority = false;  // for the thread that it has to itself
+  std::shared_ptr<metrics::engine_metrics> metrics;
 };
 
 class grammar_compiler_state {

@@ -7,9 +7,10 @@ namespace troupe {
 gateway_actor::behavior_type http_gateway_behavior(gateway_actor::stateful_pointer<http_gateway_state> self,
                                                    tokenizer_pool tokenizers, port_parts ports,
                                                    net::http_options options, gateway_started started) {
+  const auto metrics = ports.metrics;
   self->state.start(std::move(tokenizers));
   self->state.listen(std::move(ports), std::move(options), *started);
-  return gateway_handlers<http_gateway_state>(self);
+  return gateway_handlers<http_gateway_state>(self, metrics);
 }
 
 }  // namespace troupe

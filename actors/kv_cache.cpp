@@ -3,6 +3,8 @@
 #include <span>
 #include <utility>
 
+#include "actors/measured.hpp"
+
 namespace troupe {
 
 void kv_cache_state::start(const kv_cache_options& options,
@@ -50,8 +52,9 @@ void kv_cache_state::report() {
 kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer<kv_cache_state> self,
                                                 kv_cache_options options,
                                                 std::shared_ptr<metrics::engine_metrics> metrics) {
-  self->state.start(options, std::move(metrics));
-  return {
+  self->state.start(options, metrics);
+  return measured(
+      self, metrics,
       [self](const msg::add_sequence&, const engine_request_ptr& request) {
         self->state.add_sequence(*request);
       },
@@ -65,8 +68,7 @@ kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer
       [self](const msg::commit_step& step) { self->state.commit(step); },
       [self](const msg::release_blocks& done) { self->state.release(done.releases); },
       [self](const msg::reset_prefix_cache&, const reset_call_ptr& call) { self->state.reset(*call); },
-      [self](const msg::count&) { return self->state.count(); },
-  };
+      [self](const msg::count&) { return self->state.count(); });
 }
 
 }  // namespace troupe

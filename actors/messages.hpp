@@ -449,7 +449,22 @@ auto inspect(Inspector& f, request_counts& x) {
            x.accepted_tokens);
 }
 
+// "submit" for msg::submit, as its inspect() has it.
+struct message_namer {
+  template <class... Fields>
+  std::string operator()(caf::meta::type_name_t name, Fields&&...) const {
+    return name.value;
+  }
+};
+template <class Message>
+std::string message_name() {
+  message_namer namer;
+  Message blank{};
+  return inspect(namer, blank);
+}
+
 }  // namespace msg
+using msg::message_name;
 }  // namespace troupe
 
 // Far behind CAF's first free number, so that a foreign system's own types keep theirs.

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/measured.hpp"
+
 namespace troupe {
 
 namespace {
@@ -57,13 +59,13 @@ draft_work_ptr model_drafter_state::work_of(const draft_news& news) {
 drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_pointer<model_drafter_state> self,
                                                     model_runner_actor runner,
                                                     std::shared_ptr<metrics::engine_metrics> metrics) {
-  self->state.start(std::move(runner), std::move(metrics));
-  return {
+  self->state.start(std::move(runner), metrics);
+  return measured(
+      self, metrics,
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },
-      [](const msg::index_drafts&) {},
-  };
+      [](const msg::index_drafts&) {});
 }
 
 }  // namespace troupe

@@ -6,11 +6,26 @@
 #include <exception>
 #include <utility>
 
+#include "actors/measured.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/pad_batch.hpp"
 
 namespace troupe {
+namespace {
+
+std::vector<std::string> names_of(const bucket_plan& plan) {
+  std::vector<std::string> names;
+  const auto add = [&names](const auto& buckets) {
+    for (const auto& each : buckets) names.push_back(to_string(each));
+  };
+  add(plan.prompt);
+  add(plan.decode);
+  add(plan.unified);
+  return names;
+}
+
+}  // namespace
 
 void model_runner_state::start(model_runner_parts parts) {
   device_ = std::move(parts.device);
@@ -18,6 +33,7 @@ void model_runner_state::start(model_runner_parts parts) {
   metrics_ = std::move(parts.metrics);
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts.buckets, block_size_);
+  metrics_->add_buckets(names_of(parts.buckets));
   pad_to_buckets_ = parts.pad_to_buckets;
   tuning_file_ = std::move(parts.tuning_file);
   tuned_for_ = std::move(parts.tuned_for);
@@ -230,16 +246,17 @@ drafts_ptr model_runner_state::propose(const draft_work& work) try {
 
 model_runner_actor::behavior_type model_runner_behavior(
     model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts) {
+  const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return {
+  return measured(
+      self, metrics,
       [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
         return self->state.warm_up(request, task);
       },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
       [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
-      [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); },
-  };
+      [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); });
 }
 
 }  // namespace troupe

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/measured.hpp"
+
 namespace troupe {
 void scheduler_state::start(scheduler_parts parts) {
   scheduler_ = std::make_unique<scheduler>(std::move(parts.limits));
@@ -171,6 +173,7 @@ void scheduler_state::run(step_batch_ptr batch) {
 }
 
 scheduler_state::running_step scheduler_state::take_oldest() {
+  metrics_->step_ended();
   running_step ended = std::move(running_.front());
   running_.pop_front();
   if (running_.empty()) {
@@ -280,8 +283,10 @@ void scheduler_state::report_drafts(const draft_counts& now) {
 
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,
                                                   scheduler_parts parts) {
+  const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return {
+  return measured(
+      self, metrics,
       [self](const msg::connect_tokenizers&, const tokenizer_pool& tokenizers) {
         self->state.connect(tokenizers);
       },
@@ -293,8 +298,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::describe& request, const describe_call_ptr& call) {
         self->state.describe(request.id, *call);
       },
-      [self](const msg::count&) { return self->state.count(); },
-  };
+      [self](const msg::count&) { return self->state.count(); });
 }
 
 }  // namespace troupe

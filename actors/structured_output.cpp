@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "actors/measured.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
 namespace troupe {
@@ -138,15 +139,16 @@ void structured_output_state::report() {
 
 structured_output_actor::behavior_type structured_output_behavior(
     structured_output_actor::stateful_pointer<structured_output_state> self, structured_output_parts parts) {
+  const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return {
+  return measured(
+      self, metrics,
       [self](const msg::open_grammar& request, const grammar_spec_ptr& spec) {
         return self->state.open(request.id, spec);
       },
       [self](const msg::release_grammars& ended) { self->state.release(ended.ids); },
       [self](const msg::fill_masks&, const step_batch_ptr& batch) { self->state.fill_masks(*batch); },
-      [self](const msg::count&) { return self->state.count(); },
-  };
+      [self](const msg::count&) { return self->state.count(); });
 }
 
 }  // namespace troupe

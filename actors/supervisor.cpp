@@ -10,6 +10,7 @@
 #include "actors/gateway.hpp"
 #include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
+#include "actors/measured.hpp"
 #include "actors/model_drafter.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/prompt_size.hpp"
@@ -67,7 +68,7 @@ company_roster_ptr supervisor_state::start() {
   watch(roster_->text_worker, "text worker");
   self_->send(roster_->scheduler, msg::connect_tokenizers{}, roster_->tokenizers);
 
-  roster_->gateway = self_->spawn(gateway_behavior, roster_->tokenizers);
+  roster_->gateway = self_->spawn(gateway_behavior, roster_->tokenizers, parts_.tokenizer.metrics);
   watch(roster_->gateway, "gateway");
   gateways_.push_back(roster_->gateway);
 
@@ -90,7 +91,7 @@ model_runner_actor supervisor_state::spawn_model_runner() {
 grammar_compilers supervisor_state::spawn_compilers() {
   const auto vocabulary = std::make_shared<grammar::lazy_token_trie>(parts_.tokenizer.vocabulary);
   const auto spawn = [&](const grammar::grammar_limits& limits) {
-    const grammar_compiler_parts compiler{vocabulary, limits, parts_.detach};
+    const grammar_compiler_parts compiler{vocabulary, limits, parts_.detach, parts_.tokenizer.metrics};
     return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
                          : self_->spawn(grammar_compiler_behavior, compiler);
   };
@@ -207,17 +208,17 @@ void supervisor_state::one_drained() {
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,
                                                     supervisor_parts parts) {
+  const auto metrics = parts.tokenizer.metrics;
   self->state.prepare(std::move(parts));
-  return {
-      [self](const msg::start_company&) { return self->state.start(); },
+  return measured(
+      self, metrics, [self](const msg::start_company&) { return self->state.start(); },
       [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
       [self](const msg::add_gateway& message, const gateway_actor& gateway) {
         self->state.add_gateway(gateway, message.name);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
-      [self](const msg::abandon_connections&) { self->state.abandon_connections(); },
-  };
+      [self](const msg::abandon_connections&) { self->state.abandon_connections(); });
 }
 
 }  // namespace troupe

@@ -7,9 +7,11 @@
 #include <exception>
 #include <utility>
 
+#include "actors/measured.hpp"
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
+#include "runtime/openai/error_body.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe {
@@ -30,15 +32,15 @@ void tokenizer_state::start(tokenizer_parts parts) {
 // One request's fault, even one nobody thought of, must not end the others of its shard.
 void tokenizer_state::generate(const msg::generate& message, const generation_request& request,
                                const gateway_actor& gateway) try {
-  if (closed_) return refuse(message.id, gateway, *closed_);
+  if (closed_) return refuse(message, request.n, gateway, *closed_);
   result<encoded_prompt> prompt = prompt_of(message, request);
-  if (!prompt) return refuse(message.id, gateway, std::move(prompt.error()));
+  if (!prompt) return refuse(message, request.n, gateway, std::move(prompt.error()));
   open(message, request, gateway, std::move(*prompt));
 } catch (const std::exception& fault) {
   spdlog::error("request {} could not be tokenized: {}", message.id, fault.what());
   streams_.erase(message.id);
   processor_->end(message.id, finish_reason::error);
-  refuse(message.id, gateway, {error_code::internal, "the request could not be tokenized"});
+  refuse(message, request.n, gateway, {error_code::internal, "the request could not be tokenized"});
 }
 
 result<tokenizer_state::encoded_prompt> tokenizer_state::prompt_of(const msg::generate& message,
@@ -98,6 +100,8 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.arrival = message.arrival;
   entry.max_tokens = request.sampling.max_tokens;
   entry.warning = std::move(prompt.warning);
+  entry.first = message.first;
+  entry.n = request.n;
   streams_.emplace(message.id, std::move(entry));
   self_->send(parts_.scheduler, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
 }
@@ -109,9 +113,12 @@ std::chrono::nanoseconds tokenizer_state::timeout_of(const generation_request& r
   return own.count() > 0 ? std::min(own, request.timeout) : request.timeout;
 }
 
-void tokenizer_state::refuse(request_id id, const gateway_actor& gateway, error failure) {
+void tokenizer_state::refuse(const msg::generate& message, std::int32_t n, const gateway_actor& gateway,
+                             error failure) {
+  parts_.metrics->add_request_error(openai::http_status(failure.code));
+  choice_ended(message.first, n, std::nullopt);
   stream_event event;
-  event.id = id;
+  event.id = message.id;
   event.end.emplace();
   event.end->reason = finish_reason::error;
   event.end->failure = std::move(failure);
@@ -163,17 +170,37 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
     if (!from.first_token) from.first_token = now;
     from.last_token = now;
   }
-  if (!event.end) return;
+  if (event.end) observe_end(*event.end, from);
+}
+
+void tokenizer_state::observe_end(const finished& end, const stream& from) {
+  if (end.reason == finish_reason::error) {
+    const int status = openai::http_status(end.failure ? end.failure->code : error_code::internal);
+    parts_.metrics->add_request_error(status);
+    // The scheduler's refusals count like those made here.
+    if (status < 500 && !from.scheduled) return choice_ended(from.first, from.n, std::nullopt);
+  }
   metrics::request_record record;
-  record.finished_reason = to_string(event.end->reason);
-  record.prompt_tokens = event.end->tokens.prompt_tokens;
-  record.generation_tokens = event.end->tokens.completion_tokens;
+  record.finished_reason = to_string(end.reason);
+  record.prompt_tokens = end.tokens.prompt_tokens;
+  record.generation_tokens = end.tokens.completion_tokens;
   if (from.max_tokens) record.max_tokens = *from.max_tokens;
   record.scheduled = since(from.arrival, from.scheduled);
   record.first_token = since(from.arrival, from.first_token);
   record.last_token = since(from.arrival, from.last_token);
-  record.ended = metrics::in_seconds(now - from.arrival);
+  record.ended = metrics::in_seconds(self_->clock().now() - from.arrival);
   parts_.metrics->observe_request(record);
+  choice_ended(from.first, from.n, end.tokens.completion_tokens);
+}
+
+void tokenizer_state::choice_ended(request_id first, std::int32_t n, std::optional<std::int32_t> tokens) {
+  const auto found = choices_.try_emplace(first, open_choices{n}).first;
+  open_choices& request = found->second;
+  request.any_opened = request.any_opened || tokens;
+  request.most_tokens = std::max(request.most_tokens, tokens.value_or(0));
+  if (--request.left > 0) return;
+  if (request.any_opened) parts_.metrics->observe_choices({n, request.most_tokens});
+  choices_.erase(found);
 }
 
 void tokenizer_state::convert(text_call& call) const try {
@@ -239,8 +266,10 @@ void tokenizer_state::answer_drain() {
 
 tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_pointer<tokenizer_state> self,
                                                   tokenizer_parts parts) {
+  const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return {
+  return measured(
+      self, metrics,
       [self](const msg::generate& message, const generation_request_ptr& request,
              const gateway_actor& gateway) { self->state.generate(message, *request, gateway); },
       [self](const msg::abort& message) { self->state.abort(message.id); },
@@ -251,8 +280,7 @@ tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_poin
       [self](const msg::company_failed&) { self->state.company_failed(); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::drain&) { return self->state.drain(); },
-      [self](const msg::count&) { return self->state.count(); },
-  };
+      [self](const msg::count&) { return self->state.count(); });
 }
 
 }  // namespace troupe

@@ -59,7 +59,15 @@ class tokenizer_state {
     std::optional<steady_time> first_token;
     std::optional<steady_time> last_token;
     std::optional<std::int32_t> max_tokens;
-    std::string warning;  // until the first event has taken it
+    std::string warning;   // until the first event has taken it
+    request_id first = 0;  // of the request's answers
+    std::int32_t n = 1;
+  };
+  // A request with several answers, until the last of them has ended.
+  struct open_choices {
+    std::int32_t left = 0;
+    std::int32_t most_tokens = 0;
+    bool any_opened = false;
   };
   struct encoded_prompt {
     std::vector<token_id> tokens;
@@ -79,16 +87,20 @@ class tokenizer_state {
   void open(const msg::generate& message, const generation_request& request, const gateway_actor& gateway,
             encoded_prompt prompt);
   std::chrono::nanoseconds timeout_of(const generation_request& request) const;  // 0: none
-  void refuse(request_id id, const gateway_actor& gateway, error failure);
+  void refuse(const msg::generate& message, std::int32_t n, const gateway_actor& gateway, error failure);
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);
   void observe(const stream_event& event, stream& from);
+  void observe_end(const finished& end, const stream& from);
+  // One of a request's `n` answers has ended; with nothing for its tokens: it was never opened.
+  void choice_ended(request_id first, std::int32_t n, std::optional<std::int32_t> tokens);
   void answer_drain();
 
   tokenizer_actor::base* self_;
   tokenizer_parts parts_;
   std::unique_ptr<output_processor> processor_;
   std::unordered_map<request_id, stream> streams_;
+  std::unordered_map<request_id, open_choices> choices_;  // by the first answer's id
   std::optional<shared_prompt> shared_prompt_;
   std::optional<error> closed_;  // why new requests are refused
   std::vector<caf::typed_response_promise<msg::drained>> drains_;

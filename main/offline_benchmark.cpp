@@ -17,7 +17,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-double seconds_since(clock::time_point begin) {
+double time_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
@@ -144,7 +144,7 @@ result<void> measure_prefill(offline_run& run, const benchmark_options& options,
   if (auto submitted = run.submit(options.batch, options.input_len, 1); !submitted) return submitted;
   const auto begin = clock::now();
   if (!prefill(run, options.batch, "prefill", progress)) return stalled();
-  report.prefill_seconds = seconds_since(begin);
+  report.prefill_seconds = time_since(begin);
   report.prefill_tokens = std::int64_t{options.batch} * options.input_len;
   run.abort_all();
   return {};
@@ -159,7 +159,7 @@ result<void> measure_decode(offline_run& run, const benchmark_options& options, 
   for (std::int32_t i = 1; i < options.output_len && !run.idle(); ++i) {
     const auto begin = clock::now();
     report.decode_tokens += run.step();
-    steps.push_back(seconds_since(begin));
+    steps.push_back(time_since(begin));
     progress("decode", i, options.output_len - 1);
   }
   for (const double step : steps) report.decode_seconds += step;
@@ -200,7 +200,7 @@ result<benchmark_report> run_offline_benchmark(const model_ptr& model, const ben
   auto device = make_cpu_executor(model, device_options);
   if (!device) return tl::unexpected(device.error());
   report.tuned = use_tuning(**device, options);
-  report.load_seconds = seconds_since(begin);
+  report.load_seconds = time_since(begin);
   report.kernel_path = (*device)->kernel_path();
   report.kv_cache_dtype = (*device)->layout().dtype;
 

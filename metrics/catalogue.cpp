@@ -5,9 +5,8 @@
 namespace troupe::metrics {
 namespace {
 
-using enum metric_type;
-
 std::vector<metric_description> make_catalogue() {
+  using enum metric_type;
   return {
       {metric::requests_running,
        "vllm:num_requests_running",
@@ -81,6 +80,12 @@ std::vector<metric_description> make_catalogue() {
        {"finished_reason"},
        bucket_set::none,
        "Requests ended, by the reason."},
+      {metric::request_errors,
+       "troupe_request_errors_total",
+       counter,
+       {"code"},
+       bucket_set::none,
+       "Requests refused or ended by an error, by its HTTP status; 500 and 503 are the service's fault."},
       {metric::step_tokens,
        "vllm:iteration_tokens_total",
        histogram,
@@ -147,18 +152,36 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::token_counts,
        "Tokens generated for a request."},
+      {metric::request_max_generation_tokens,
+       "vllm:request_max_num_generation_tokens",
+       histogram,
+       {},
+       bucket_set::token_counts,
+       "Tokens of the longest answer to a request."},
       {metric::request_max_tokens,
        "vllm:request_params_max_tokens",
        histogram,
        {},
        bucket_set::token_counts,
        "The max_tokens parameter of a request."},
+      {metric::request_choices,
+       "vllm:request_params_n",
+       histogram,
+       {},
+       bucket_set::choices,
+       "The n parameter of a request."},
       {metric::step_time,
        "troupe_step_seconds",
        histogram,
        {"phase"},
        bucket_set::step_time,
        "Time of one engine step, by phase."},
+      {metric::last_step_age,
+       "troupe_last_step_age_seconds",
+       gauge,
+       {},
+       bucket_set::none,
+       "How long requests that could run have been waiting for a step to end; 0 where there are none."},
       {metric::bucket_executions,
        "troupe_bucket_executions_total",
        counter,
@@ -249,12 +272,32 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Share of the warm-up that is done; 1 is all of it."},
+      {metric::live, "troupe_live", gauge, {}, bucket_set::none, "1 where /livez is 200, else 0."},
+      {metric::ready, "troupe_ready", gauge, {}, bucket_set::none, "1 where /readyz is 200, else 0."},
       {metric::actors,
        "troupe_actors",
        gauge,
        {},
        bucket_set::none,
        "Actors that run in this process; the same before and after any load."},
+      {metric::actor_mailbox_size,
+       "troupe_actor_mailbox_size",
+       gauge,
+       {"actor"},
+       bucket_set::none,
+       "Messages behind the one that an actor handles, 0 while it handles none; of all actors of that name."},
+      {metric::actor_restarts,
+       "troupe_actor_restarts_total",
+       counter,
+       {"actor"},
+       bucket_set::none,
+       "How often an actor of that name was restarted."},
+      {metric::actor_message_time,
+       "troupe_actor_message_seconds",
+       histogram,
+       {"actor", "message"},
+       bucket_set::message_time,
+       "Time that an actor takes to handle a message."},
       {metric::process_cpu,
        "process_cpu_seconds_total",
        counter,
@@ -312,6 +355,7 @@ std::vector<double> one_two_five(std::int64_t last) {
 }
 
 constexpr std::array<std::string_view, 5> reasons{"stop", "length", "abort", "timeout", "error"};
+constexpr std::array<std::string_view, 6> codes{"400", "404", "413", "429", "500", "503"};
 constexpr std::array<std::string_view, 2> waits{"capacity", "deferred"};
 constexpr std::array<std::string_view, 6> phases{"plan", "reserve", "draft", "mask", "execute", "commit"};
 
@@ -324,6 +368,8 @@ std::span<const metric_description> catalogue() {
 
 bool is_of_process(metric id) { return id >= metric::process_cpu && id <= metric::process_start; }
 
+bool is_of_actors(metric id) { return id >= metric::actor_mailbox_size && id <= metric::actor_message_time; }
+
 const metric_description& describe(metric id) { return catalogue()[static_cast<std::size_t>(id)]; }
 
 std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len) {
@@ -334,11 +380,11 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
       return {0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1,  0.25,  0.5,   0.75,
               1.0,   2.5,   5.0,  7.5,  10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0};
     case bucket_set::inter_token:
-      return {0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2,  0.3,  0.4, 0.5,
-              0.75, 1.0,   2.5,  5.0,   7.5, 10.0, 20.0, 40.0, 80.0};
+      return {0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.025, 0.035, 0.05, 0.075, 0.1, 0.15,
+              0.2,    0.3,   0.4,   0.5,   0.75,  1.0,    2.5,  5.0,   7.5,   10.0,  20.0, 40.0,  80.0};
     case bucket_set::request_latency:
-      return {0.3,  0.5,  0.8,  1.0,  1.5,   2.0,   2.5,   5.0,   10.0,   15.0,  20.0,
-              30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
+      return {0.001, 0.003, 0.01, 0.03, 0.1,  0.2,  0.3,  0.5,   0.8,   1.0,   1.5,   2.0,    2.5,   5.0,
+              10.0,  15.0,  20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
     case bucket_set::token_counts:
       return one_two_five(max_model_len);
     case bucket_set::step_tokens:
@@ -346,11 +392,16 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
     case bucket_set::step_time:
       return {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
               2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1.0,  5.0};
+    case bucket_set::message_time:
+      return {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0};
+    case bucket_set::choices:
+      return {1, 2, 5, 10, 20};
   }
   return {};
 }
 
 std::span<const std::string_view> finished_reasons() { return reasons; }
+std::span<const std::string_view> error_statuses() { return codes; }
 std::span<const std::string_view> waiting_reasons() { return waits; }
 std::span<const std::string_view> step_phases() { return phases; }
 

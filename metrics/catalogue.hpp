@@ -1,6 +1,6 @@
-// Every metric's name, type, labels, buckets and help in one place. Names, labels and buckets of vllm:* are
-// vLLM's (vllm/v1/metrics/loggers.py), so that its dashboards work unchanged; process_* are what every
-// Prometheus client library exports; the rest is under troupe_.
+// Every metric's name, type, labels, buckets and help in one place. Names and labels of vllm:* are vLLM's
+// (vllm/v1/metrics/loggers.py), so that its dashboards work unchanged, and so are the buckets, with finer
+// ones below them; process_* are what every Prometheus client library exports; the rest is under troupe_.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -19,7 +19,9 @@ enum class bucket_set {
   request_latency,
   token_counts,
   step_tokens,
-  step_time
+  step_time,
+  message_time,
+  choices
 };
 
 enum class metric : std::uint8_t {
@@ -35,6 +37,7 @@ enum class metric : std::uint8_t {
   prompt_tokens_cached,
   generation_tokens,
   request_success,
+  request_errors,
   step_tokens,
   time_to_first_token,
   inter_token_latency,
@@ -46,8 +49,11 @@ enum class metric : std::uint8_t {
   decode_time,
   request_prompt_tokens,
   request_generation_tokens,
+  request_max_generation_tokens,
   request_max_tokens,
+  request_choices,
   step_time,
+  last_step_age,
   bucket_executions,
   bucket_padding_tokens,
   bucket_fallbacks,
@@ -63,7 +69,12 @@ enum class metric : std::uint8_t {
   accepted_draft_tokens,
   accepted_draft_tokens_by_position,
   warmup_progress,
+  live,
+  ready,
   actors,
+  actor_mailbox_size,
+  actor_restarts,
+  actor_message_time,
   process_cpu,
   process_resident_memory,
   process_virtual_memory,
@@ -75,6 +86,8 @@ enum class metric : std::uint8_t {
 
 // True for process_*: they are the process's and bear no label.
 bool is_of_process(metric id);
+// True for what is told of each kind of actor.
+bool is_of_actors(metric id);
 
 struct metric_description {
   metric id;
@@ -94,6 +107,8 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
 
 // The values of request_success's label finished_reason.
 std::span<const std::string_view> finished_reasons();
+// The values of request_errors' label code.
+std::span<const std::string_view> error_statuses();
 // The values of requests_waiting_by_reason's label reason: for their turn, for something of their own.
 std::span<const std::string_view> waiting_reasons();
 // The values of step_time's label phase.

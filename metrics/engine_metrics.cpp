@@ -1,153 +1,15 @@
 #include "metrics/engine_metrics.hpp"
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <mutex>
+#include <iterator>
+#include <utility>
 #include <vector>
 
-#include "metrics/process_usage.hpp"
+#include "metrics/engine_metrics_state.hpp"
 
 namespace troupe::metrics {
-namespace {
-
-constexpr std::size_t metric_count = static_cast<std::size_t>(metric::info) + 1;
-
-template <class Metric>
-using table = std::array<Metric*, metric_count>;
-
-template <class Metric>
-Metric& entry(const table<Metric>& all, metric id) {
-  return *all[static_cast<std::size_t>(id)];
-}
-
-prometheus::Labels base_labels(const metrics_options& options) {
-  return {{"model_name", options.model_name}, {"engine", options.engine}};
-}
-
-template <class Builder>
-auto& add_family(Builder builder, metric id, prometheus::Registry& registry, prometheus::Labels labels) {
-  const metric_description& what = describe(id);
-  if (is_of_process(id)) labels.clear();
-  return builder.Name(std::string(what.name)).Help(std::string(what.help)).Labels(labels).Register(registry);
-}
-
-}  // namespace
-
-struct engine_metrics::state {
-  explicit state(const metrics_options& options);
-
-  void add(const metric_description& what);
-  // Replaces the one sample of an information metric.
-  void set_information(metric id, const prometheus::Labels& labels);
-
-  void set(metric id, double value) { entry(gauges, id).Set(value); }
-  void increment(metric id, std::uint64_t count) {
-    entry(counters, id).Increment(static_cast<double>(count));
-  }
-  void observe(metric id, double value) { entry(histograms, id).Observe(value); }
-  // Asks the system; where it does not say the old values stay.
-  void update_process();
-
-  metrics_options options;
-  prometheus::Labels labels;
-  prometheus::Registry registry;
-  table<prometheus::Gauge> gauges{};
-  table<prometheus::Counter> counters{};
-  table<prometheus::Histogram> histograms{};
-  std::vector<prometheus::Counter*> success;           // [finished_reasons()]
-  std::vector<prometheus::Counter*> accepted_at;       // [num_speculative_tokens]
-  std::vector<prometheus::Histogram*> step_durations;  // [step_phases()]
-  std::vector<prometheus::Gauge*> waiting;             // [waiting_reasons()]
-
-  prometheus::Family<prometheus::Counter>* executions = nullptr;  // one counter per bucket seen
-  std::mutex process_mutex;
-  std::mutex information_mutex;
-  std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
-  std::map<metric, prometheus::Gauge*> information_samples;
-};
-
-engine_metrics::state::state(const metrics_options& given) : options(given), labels(base_labels(given)) {
-  for (const metric_description& what : catalogue()) add(what);
-}
-
-void engine_metrics::state::add(const metric_description& what) {
-  const auto index = static_cast<std::size_t>(what.id);
-  const auto bounds = bucket_bounds(what.buckets, options.max_model_len);
-  switch (what.type) {
-    case metric_type::gauge: {
-      auto& family = add_family(prometheus::BuildGauge(), what.id, registry, labels);
-      if (what.id == metric::requests_waiting_by_reason) {
-        for (const std::string_view reason : waiting_reasons())
-          waiting.push_back(&family.Add({{std::string(what.labels.front()), std::string(reason)}}));
-      } else if (what.labels.empty()) {
-        gauges[index] = &family.Add({});
-      } else {
-        information[what.id] = &family;
-      }
-      return;
-    }
-    case metric_type::counter: {
-      auto& family = add_family(prometheus::BuildCounter(), what.id, registry, labels);
-      if (what.id == metric::bucket_executions) {
-        executions = &family;
-        return;
-      }
-      if (what.id == metric::accepted_draft_tokens_by_position) {
-        for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
-          accepted_at.push_back(&family.Add({{std::string(what.labels.front()), std::to_string(position)}}));
-        return;
-      }
-      if (what.id != metric::request_success) {
-        counters[index] = &family.Add({});
-        return;
-      }
-      for (const std::string_view reason : finished_reasons()) {
-        success.push_back(&family.Add({{std::string(what.labels.front()), std::string(reason)}}));
-      }
-      return;
-    }
-    case metric_type::histogram: {
-      auto& family = add_family(prometheus::BuildHistogram(), what.id, registry, labels);
-      if (what.id != metric::step_time) {
-        histograms[index] = &family.Add({}, bounds);
-        return;
-      }
-      for (const std::string_view phase : step_phases()) {
-        step_durations.push_back(
-            &family.Add({{std::string(what.labels.front()), std::string(phase)}}, bounds));
-      }
-      return;
-    }
-  }
-}
-
-void engine_metrics::state::set_information(metric id, const prometheus::Labels& sample_labels) {
-  const std::lock_guard lock(information_mutex);
-  prometheus::Gauge*& sample = information_samples[id];
-  if (sample != nullptr) information[id]->Remove(sample);
-  sample = &information[id]->Add(sample_labels);
-  sample->Set(1);
-}
-
-void engine_metrics::state::update_process() {
-  const auto usage = read_process_usage();
-  if (!usage) return;
-  const std::lock_guard lock(process_mutex);
-  prometheus::Counter& cpu = entry(counters, metric::process_cpu);
-  cpu.Increment(std::max(0.0, usage->cpu_seconds - cpu.Value()));
-  set(metric::process_resident_memory, usage->resident_bytes);
-  set(metric::process_virtual_memory, usage->virtual_bytes);
-  set(metric::process_open_descriptors, usage->open_descriptors);
-  set(metric::process_max_descriptors, usage->max_descriptors);
-  set(metric::process_start, usage->start_seconds);
-}
 
 engine_metrics::engine_metrics(const metrics_options& options) : state_(std::make_unique<state>(options)) {}
 engine_metrics::~engine_metrics() = default;
@@ -171,7 +33,17 @@ void engine_metrics::set_actors(std::size_t count) {
   state_->set(metric::actors, static_cast<double>(count));
 }
 
+void engine_metrics::set_health(bool live, bool ready) {
+  state_->set(metric::live, live ? 1 : 0);
+  state_->set(metric::ready, ready ? 1 : 0);
+}
+
+actor_meter& engine_metrics::actor(const std::string& name) { return state_->actors.meter(name); }
+
 void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting, std::int64_t deferred) {
+  const bool has_work = running + waiting > deferred;
+  if (has_work && !state_->has_work.load()) step_ended();
+  state_->has_work.store(has_work);
   state_->set(metric::requests_running, static_cast<double>(running));
   state_->set(metric::requests_waiting, static_cast<double>(waiting));
   state_->waiting[0]->Set(static_cast<double>(waiting - deferred));
@@ -194,8 +66,12 @@ void engine_metrics::add_generation_tokens(std::uint64_t count) {
 }
 void engine_metrics::add_preemptions(std::uint64_t count) { state_->increment(metric::preemptions, count); }
 
+void engine_metrics::add_buckets(const std::vector<std::string>& buckets) {
+  for (const std::string& bucket : buckets) state_->executions_of(bucket);
+}
+
 void engine_metrics::count_bucket_execution(const std::string& bucket) {
-  state_->executions->Add({{"bucket", bucket}}).Increment();
+  state_->executions_of(bucket).Increment();
 }
 
 void engine_metrics::add_bucket_padding(std::uint64_t tokens) {
@@ -246,8 +122,10 @@ void engine_metrics::observe_step_tokens(std::int64_t count) {
   state_->observe(metric::step_tokens, static_cast<double>(count));
 }
 
+void engine_metrics::step_ended() { state_->last_step.store(steady_nanoseconds()); }
+
 void engine_metrics::observe_step(step_phase phase, seconds duration) {
-  state_->step_durations[static_cast<std::size_t>(phase)]->Observe(duration);
+  state_->step_durations[static_cast<std::size_t>(phase)]->observe(duration);
 }
 
 void engine_metrics::observe_first_token(seconds since_arrival) {
@@ -281,9 +159,30 @@ void engine_metrics::observe_request(const request_record& record) {
   }
 }
 
+void engine_metrics::observe_choices(const choices_record& record) {
+  state_->observe(metric::request_choices, static_cast<double>(record.count));
+  state_->observe(metric::request_max_generation_tokens, static_cast<double>(record.most_generation_tokens));
+}
+
+void engine_metrics::add_request_error(int status) {
+  const auto statuses = error_statuses();
+  const auto place_of = [&](std::string_view wanted) {
+    return static_cast<std::size_t>(std::find(statuses.begin(), statuses.end(), wanted) - statuses.begin());
+  };
+  const std::size_t known = place_of(std::to_string(status));
+  state_->errors[known < statuses.size() ? known : place_of("500")]->Increment();
+}
+
 std::string engine_metrics::text() const {
   state_->update_process();
-  return prometheus::TextSerializer().Serialize(state_->registry.Collect());
+  state_->update_step_age();
+  std::vector<prometheus::MetricFamily> all = state_->registry.Collect();
+  const auto append = [&all](std::vector<prometheus::MetricFamily> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(all));
+  };
+  for (const auto& family : state_->families) append(family->Collect());
+  append(state_->actors.Collect());
+  return prometheus::TextSerializer().Serialize(all);
 }
 
 }  // namespace troupe::metrics

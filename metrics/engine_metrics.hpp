@@ -1,5 +1,5 @@
-// The engine's metrics as small typed calls. Every call is safe from any thread and takes no lock that
-// outlives it.
+// The engine's metrics as small typed calls. Every call is safe from any thread. What is called once a step
+// or more often takes no lock that text() takes, too.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "metrics/actor_meter.hpp"
 #include "metrics/catalogue.hpp"
 
 namespace troupe::metrics {
@@ -37,7 +39,7 @@ struct program_info {
   std::int64_t threads = 0;
 };
 
-// One ended request. Times are measured from its arrival; what never happened is absent.
+// One answer to a request, ended. Times are measured from its arrival; what never happened is absent.
 struct request_record {
   std::string_view finished_reason;  // one of finished_reasons(); anything else counts as "error"
   std::int64_t prompt_tokens = 0;
@@ -47,6 +49,12 @@ struct request_record {
   std::optional<seconds> first_token;
   std::optional<seconds> last_token;
   seconds ended = 0;
+};
+
+// A request, all of whose answers have ended.
+struct choices_record {
+  std::int64_t count = 1;                   // the parameter n
+  std::int64_t most_generation_tokens = 0;  // of the longest answer
 };
 
 class engine_metrics {
@@ -61,8 +69,13 @@ class engine_metrics {
   void set_info(const program_info& info);
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);
+  // What the health routes say.
+  void set_health(bool live, bool ready);
+  // By the name of its kind, the same for a pool's members: "tokenizer". Zero from the first call on.
+  actor_meter& actor(const std::string& name);
 
   // `deferred`: of the waiting ones, those that could not run though there were room.
+  // Begins last_step_age where there are others and there were none.
   void set_requests(std::int64_t running, std::int64_t waiting, std::int64_t deferred = 0);
   void set_kv_cache_usage(double share);
   // In tokens.
@@ -71,6 +84,8 @@ class engine_metrics {
   void add_prompt_tokens(std::uint64_t count);
   void add_generation_tokens(std::uint64_t count);
   void add_preemptions(std::uint64_t count);
+  // Those that steps may run in, so that they are there at zero.
+  void add_buckets(const std::vector<std::string>& buckets);
   void count_bucket_execution(const std::string& bucket);
   void add_bucket_padding(std::uint64_t tokens);
   void add_bucket_fallbacks(std::uint64_t count);
@@ -84,12 +99,17 @@ class engine_metrics {
   // Of the accepted tokens, those at this place of their drafts.
   void add_accepted_drafts(std::size_t position, std::uint64_t count);
   void observe_step_tokens(std::int64_t count);
+  // A step has ended, well or not: last_step_age begins anew.
+  void step_ended();
   void observe_step(step_phase phase, seconds duration);
 
   void observe_first_token(seconds since_arrival);
   void observe_inter_token(seconds since_previous);
-  // Counts the end and observes every histogram of whole requests.
+  // Counts the end and observes every histogram of single answers.
   void observe_request(const request_record& record);
+  void observe_choices(const choices_record& record);
+  // The HTTP status of a refusal or a failure; one that is not among error_statuses() counts as 500.
+  void add_request_error(int status);
 
   // All of them in Prometheus' text format, version 0.0.4.
   std::string text() const;

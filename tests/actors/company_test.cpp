@@ -410,7 +410,8 @@ TEST(SocketGateway, TellsWhyItsServerCouldNotStart) {
       [](gateway_actor::stateful_pointer<failing_gateway_state> self, const promise& port) {
         self->state.start({});
         self->state.listen({}, {}, *port);
-        return gateway_handlers<failing_gateway_state>(self);
+        return gateway_handlers<failing_gateway_state>(
+            self, std::make_shared<metrics::engine_metrics>(metrics::metrics_options{}));
       },
       started);
   const result<std::uint16_t> port = listening.get();

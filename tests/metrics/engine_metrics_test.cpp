@@ -60,6 +60,7 @@ exposition read(const engine_metrics& metrics) { return parse(metrics.text()); }
 TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
   engine_metrics metrics(options);
   metrics.count_bucket_execution("(1, 1, 16)");
+  metrics.actor("scheduler").message("submit");
   metrics.set_cache_config({.block_size = 16, .num_blocks = 100, .dtype = "bf16"});
   metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
   const std::map<std::string, std::string> expected{
@@ -75,6 +76,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:prompt_tokens_cached_total", "counter"},
       {"vllm:generation_tokens_total", "counter"},
       {"vllm:request_success_total", "counter"},
+      {"troupe_request_errors_total", "counter"},
       {"vllm:iteration_tokens_total", "histogram"},
       {"vllm:time_to_first_token_seconds", "histogram"},
       {"vllm:inter_token_latency_seconds", "histogram"},
@@ -86,7 +88,15 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:request_decode_time_seconds", "histogram"},
       {"vllm:request_prompt_tokens", "histogram"},
       {"vllm:request_generation_tokens", "histogram"},
+      {"vllm:request_max_num_generation_tokens", "histogram"},
       {"vllm:request_params_max_tokens", "histogram"},
+      {"vllm:request_params_n", "histogram"},
+      {"troupe_last_step_age_seconds", "gauge"},
+      {"troupe_live", "gauge"},
+      {"troupe_ready", "gauge"},
+      {"troupe_actor_mailbox_size", "gauge"},
+      {"troupe_actor_restarts_total", "counter"},
+      {"troupe_actor_message_seconds", "histogram"},
       {"troupe_step_seconds", "histogram"},
       {"troupe_bucket_executions_total", "counter"},
       {"troupe_bucket_padding_tokens_total", "counter"},
@@ -119,6 +129,7 @@ TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
   metrics.set_cache_config({});
   metrics.set_info({});
   metrics.count_bucket_execution("(1, 1, 16)");
+  metrics.actor("scheduler").message("submit");
   const exposition text = read(metrics);
   EXPECT_EQ(text.help.size(), catalogue().size());
   for (const metric_description& what : catalogue()) {
@@ -148,6 +159,97 @@ TEST(EngineMetrics, CountBucketsByName) {
   EXPECT_NE(text.find("bucket=\"(1, 128, 0)\"} 1\n"), std::string::npos) << text;
   EXPECT_EQ(read(metrics).at(sample("troupe_bucket_padding_tokens_total")), 7);
   EXPECT_EQ(read(metrics).at(sample("troupe_bucket_fallbacks_total")), 2);
+}
+
+TEST(EngineMetrics, BucketsAreThereAtZeroBeforeAnyStepRanInThem) {
+  engine_metrics metrics(options);
+  metrics.add_buckets({"(1, 128, 0)", "(4, 1, 512)"});
+  metrics.count_bucket_execution("(4, 1, 512)");
+  const std::string text = metrics.text();
+  EXPECT_NE(text.find("bucket=\"(1, 128, 0)\"} 0\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("bucket=\"(4, 1, 512)\"} 1\n"), std::string::npos) << text;
+}
+
+TEST(EngineMetrics, ActorsOfOneKindAddUpAndAreThereAtZero) {
+  engine_metrics metrics(options);
+  const std::string tokenizer = "actor=\"tokenizer\"";
+  const std::string submit = "actor=\"tokenizer\",message=\"submit\"";
+  actor_meter& meter = metrics.actor("tokenizer");
+  histogram& durations = meter.message("submit");
+  const exposition before = read(metrics);
+  EXPECT_EQ(before.at(sample("troupe_actor_mailbox_size", tokenizer)), 0);
+  EXPECT_EQ(before.at(sample("troupe_actor_restarts_total", tokenizer)), 0);
+  EXPECT_EQ(before.at(sample("troupe_actor_message_seconds_count", submit)), 0);
+  EXPECT_EQ(&metrics.actor("tokenizer"), &meter);
+  EXPECT_EQ(&meter.message("submit"), &durations);
+  actor_meter::mailbox first(meter);
+  {
+    actor_meter::mailbox second(metrics.actor("tokenizer"));
+    first.set(3);
+    second.set(5);
+    second.set(4);
+    EXPECT_EQ(read(metrics).at(sample("troupe_actor_mailbox_size", tokenizer)), 7);
+  }
+  meter.add_restart();
+  durations.observe(0.5);
+  metrics.actor("scheduler");
+  const exposition after = read(metrics);
+  EXPECT_EQ(after.at(sample("troupe_actor_mailbox_size", tokenizer)), 3) << "an actor's share ends with it";
+  EXPECT_EQ(after.at(sample("troupe_actor_restarts_total", tokenizer)), 1);
+  EXPECT_EQ(after.at(sample("troupe_actor_restarts_total", "actor=\"scheduler\"")), 0);
+  EXPECT_EQ(after.at(sample("troupe_actor_message_seconds_sum", submit)), 0.5);
+  EXPECT_EQ(after.at(sample("troupe_actor_message_seconds_bucket", submit + ",le=\"0.1\"")), 0);
+  EXPECT_EQ(after.at(sample("troupe_actor_message_seconds_bucket", submit + ",le=\"1\"")), 1);
+}
+
+TEST(EngineMetrics, TheLastStepAgesOnlyWhileSomebodyCouldRun) {
+  using namespace std::chrono_literals;
+  engine_metrics metrics(options);
+  const auto age = [&metrics] { return read(metrics).at(sample("troupe_last_step_age_seconds")); };
+  EXPECT_EQ(age(), 0);
+  metrics.set_requests(0, 1, 1);
+  std::this_thread::sleep_for(2ms);
+  EXPECT_EQ(age(), 0) << "who waits for its grammar could not run";
+  const auto began = std::chrono::steady_clock::now();
+  metrics.set_requests(0, 2, 1);
+  std::this_thread::sleep_for(20ms);
+  const double stuck = age();
+  EXPECT_GE(stuck, 0.02);
+  EXPECT_LE(stuck, in_seconds(std::chrono::steady_clock::now() - began)) << "it began with the request";
+  const auto stepped = std::chrono::steady_clock::now();
+  metrics.step_ended();
+  metrics.set_requests(1, 0);
+  const double young = age();
+  EXPECT_LE(young, in_seconds(std::chrono::steady_clock::now() - stepped));
+  metrics.set_requests(0, 0);
+  EXPECT_EQ(age(), 0);
+}
+
+TEST(EngineMetrics, HealthIsWhatTheRoutesSay) {
+  engine_metrics metrics(options);
+  metrics.set_health(true, false);
+  EXPECT_EQ(read(metrics).at(sample("troupe_live")), 1);
+  EXPECT_EQ(read(metrics).at(sample("troupe_ready")), 0);
+}
+
+TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {
+  engine_metrics metrics(options);
+  for (const int status : {400, 400, 503, 500, 418}) metrics.add_request_error(status);
+  const exposition text = read(metrics);
+  const std::map<std::string, double> expected{{"400", 2}, {"404", 0}, {"413", 0},
+                                               {"429", 0}, {"500", 2}, {"503", 1}};
+  for (const auto& [status, count] : expected)
+    EXPECT_EQ(text.at(sample("troupe_request_errors_total", "code=\"" + status + "\"")), count) << status;
+}
+
+TEST(EngineMetrics, ARequestWithSeveralAnswersIsOne) {
+  engine_metrics metrics(options);
+  metrics.observe_choices({.count = 3, .most_generation_tokens = 40});
+  metrics.observe_choices({});
+  const exposition text = read(metrics);
+  EXPECT_EQ(text.at(sample("vllm:request_params_n_sum")), 4);
+  EXPECT_EQ(text.at(sample("vllm:request_params_n_count")), 2);
+  EXPECT_EQ(text.at(sample("vllm:request_max_num_generation_tokens_sum")), 40);
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {

@@ -1,0 +1,59 @@
+#include "metrics/actor_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "metrics/catalogue.hpp"
+
+namespace troupe::metrics {
+namespace {
+
+prometheus::MetricFamily empty_family(metric id, prometheus::MetricType type) {
+  const metric_description& what = describe(id);
+  return {std::string(what.name), std::string(what.help), type, {}};
+}
+
+prometheus::ClientMetric labelled(const label_list& labels, const std::string& actor) {
+  prometheus::ClientMetric sample;
+  for (const auto& [name, value] : labels) sample.label.push_back({name, value});
+  sample.label.push_back({"actor", actor});
+  return sample;
+}
+
+}  // namespace
+
+histogram& actor_meter::message(const std::string& name) {
+  return messages_.add({{"actor", actor_}, {"message", name}});
+}
+
+actor_table::actor_table(label_list labels)
+    : labels_(std::move(labels)), messages_(describe(metric::actor_message_time), labels_, 0) {}
+
+actor_meter& actor_table::meter(const std::string& actor) {
+  const std::lock_guard lock(mutex_);
+  const auto found =
+      std::find_if(meters_.begin(), meters_.end(), [&](const auto& each) { return each->actor() == actor; });
+  if (found != meters_.end()) return **found;
+  meters_.push_back(std::make_unique<actor_meter>(actor, messages_));
+  return *meters_.back();
+}
+
+std::vector<prometheus::MetricFamily> actor_table::Collect() const {
+  std::vector<prometheus::MetricFamily> families = messages_.Collect();
+  prometheus::MetricFamily mailboxes =
+      empty_family(metric::actor_mailbox_size, prometheus::MetricType::Gauge);
+  prometheus::MetricFamily restarts = empty_family(metric::actor_restarts, prometheus::MetricType::Counter);
+  const std::lock_guard lock(mutex_);
+  if (meters_.empty()) return families;
+  for (const auto& meter : meters_) {
+    mailboxes.metric.push_back(labelled(labels_, meter->actor()));
+    mailboxes.metric.back().gauge.value = static_cast<double>(meter->mailbox_size());
+    restarts.metric.push_back(labelled(labels_, meter->actor()));
+    restarts.metric.back().counter.value = static_cast<double>(meter->restarts());
+  }
+  families.push_back(std::move(mailboxes));
+  families.push_back(std::move(restarts));
+  return families;
+}
+
+}  // namespace troupe::metrics

@@ -1,0 +1,33 @@
+// The meters of all actors, for prometheus-cpp to write out.
+#pragma once
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "metrics/actor_meter.hpp"
+#include "metrics/histogram_family.hpp"
+
+namespace troupe::metrics {
+
+class actor_table final : public prometheus::Collectable {
+ public:
+  // `labels`: what every sample has.
+  explicit actor_table(label_list labels);
+
+  // Made by the first call; lives as long as the table.
+  actor_meter& meter(const std::string& actor);
+
+  std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  const label_list labels_;
+  histogram_family messages_;
+  mutable std::mutex mutex_;  // of the list, not of what is measured
+  std::vector<std::unique_ptr<actor_meter>> meters_;
+};
+
+}  // namespace troupe::metrics

@@ -1,0 +1,125 @@
+#include "metrics/engine_metrics_state.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <string_view>
+
+#include "metrics/process_usage.hpp"
+
+namespace troupe::metrics {
+namespace {
+
+prometheus::Labels base_labels(const metrics_options& options) {
+  return {{"model_name", options.model_name}, {"engine", options.engine}};
+}
+
+label_list in_order(const prometheus::Labels& labels) { return {labels.begin(), labels.end()}; }
+
+template <class Builder>
+auto& add_family(Builder builder, metric id, prometheus::Registry& registry, prometheus::Labels labels) {
+  const metric_description& what = describe(id);
+  if (is_of_process(id)) labels.clear();
+  return builder.Name(std::string(what.name)).Help(std::string(what.help)).Labels(labels).Register(registry);
+}
+
+}  // namespace
+
+std::int64_t steady_nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+engine_metrics::state::state(const metrics_options& given)
+    : options(given), labels(base_labels(given)), actors(in_order(labels)) {
+  for (const metric_description& what : catalogue()) add(what);
+}
+
+void engine_metrics::state::add(const metric_description& what) {
+  if (is_of_actors(what.id)) return;
+  switch (what.type) {
+    case metric_type::gauge:
+      return add_gauges(what);
+    case metric_type::counter:
+      return add_counters(what);
+    case metric_type::histogram:
+      return add_histograms(what);
+  }
+}
+
+void engine_metrics::state::add_gauges(const metric_description& what) {
+  auto& family = add_family(prometheus::BuildGauge(), what.id, registry, labels);
+  if (what.id == metric::requests_waiting_by_reason) {
+    for (const std::string_view reason : waiting_reasons())
+      waiting.push_back(&family.Add({{"reason", std::string(reason)}}));
+  } else if (what.labels.empty()) {
+    gauges[static_cast<std::size_t>(what.id)] = &family.Add({});
+  } else {
+    information[what.id] = &family;
+  }
+}
+
+void engine_metrics::state::add_counters(const metric_description& what) {
+  auto& family = add_family(prometheus::BuildCounter(), what.id, registry, labels);
+  const auto add_each = [&](std::span<const std::string_view> values) {
+    std::vector<prometheus::Counter*> all;
+    for (const std::string_view value : values)
+      all.push_back(&family.Add({{std::string(what.labels.front()), std::string(value)}}));
+    return all;
+  };
+  if (what.id == metric::bucket_executions) {
+    executions = &family;
+  } else if (what.id == metric::accepted_draft_tokens_by_position) {
+    for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
+      accepted_at.push_back(&family.Add({{"position", std::to_string(position)}}));
+  } else if (what.id == metric::request_success) {
+    success = add_each(finished_reasons());
+  } else if (what.id == metric::request_errors) {
+    errors = add_each(error_statuses());
+  } else {
+    counters[static_cast<std::size_t>(what.id)] = &family.Add({});
+  }
+}
+
+void engine_metrics::state::add_histograms(const metric_description& what) {
+  families.push_back(std::make_unique<histogram_family>(what, in_order(labels), options.max_model_len));
+  if (what.id != metric::step_time) {
+    histograms[static_cast<std::size_t>(what.id)] = &families.back()->add({});
+    return;
+  }
+  for (const std::string_view phase : step_phases())
+    step_durations.push_back(&families.back()->add({{"phase", std::string(phase)}}));
+}
+
+void engine_metrics::state::set_information(metric id, const prometheus::Labels& sample_labels) {
+  const std::lock_guard lock(information_mutex);
+  prometheus::Gauge*& sample = information_samples[id];
+  if (sample != nullptr) information[id]->Remove(sample);
+  sample = &information[id]->Add(sample_labels);
+  sample->Set(1);
+}
+
+void engine_metrics::state::update_process() {
+  const auto usage = read_process_usage();
+  if (!usage) return;
+  const std::lock_guard lock(process_mutex);
+  prometheus::Counter& cpu = entry(counters, metric::process_cpu);
+  cpu.Increment(std::max(0.0, usage->cpu_seconds - cpu.Value()));
+  set(metric::process_resident_memory, usage->resident_bytes);
+  set(metric::process_virtual_memory, usage->virtual_bytes);
+  set(metric::process_open_descriptors, usage->open_descriptors);
+  set(metric::process_max_descriptors, usage->max_descriptors);
+  set(metric::process_start, usage->start_seconds);
+}
+
+void engine_metrics::state::update_step_age() {
+  const std::int64_t now = steady_nanoseconds();
+  const std::int64_t age = has_work.load() ? std::max<std::int64_t>(0, now - last_step.load()) : 0;
+  set(metric::last_step_age, in_seconds(std::chrono::nanoseconds(age)));
+}
+
+prometheus::Counter& engine_metrics::state::executions_of(const std::string& bucket) {
+  const std::lock_guard lock(executions_mutex);
+  prometheus::Counter*& counter = executions_by_bucket[bucket];
+  if (counter == nullptr) counter = &executions->Add({{"bucket", bucket}});
+  return *counter;
+}
+
+}  // namespace troupe::metrics
