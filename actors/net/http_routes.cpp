@@ -5,13 +5,14 @@
 #include <array>
 #include <utility>
 
+#include "actors/net/status_page.hpp"
 #include "runtime/openai/json_writer.hpp"
 #include "runtime/openai/models.hpp"
 
 namespace troupe::net {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, resource>, 11> routes{{
+constexpr std::array<std::pair<std::string_view, resource>, 12> routes{{
     {"/v1/models", resource::model_list},
     {"/v1/chat/completions", resource::chat},
     {"/v1/completions", resource::completion},
@@ -23,6 +24,7 @@ constexpr std::array<std::pair<std::string_view, resource>, 11> routes{{
     {"/version", resource::version},
     {"/metrics", resource::metrics},
     {"/reset_prefix_cache", resource::reset_prefix_cache},
+    {"/", resource::status_page},
 }};
 constexpr std::array<std::pair<std::string_view, resource>, 2> named_routes{{
     {"/v1/models/", resource::model},
@@ -54,6 +56,18 @@ http_response answer_member(std::string_view name, std::string_view value) {
 http_response answer_status(bool good, const std::string& reason) {
   if (good) return answer_member("status", "ok");
   return error_response({error_code::unavailable, reason.empty() ? "not ready" : reason});
+}
+
+// Only the page's own style and script, and only this server to ask.
+http_response answer_status_page() {
+  http_response response{.content_type = "text/html; charset=utf-8", .body = std::string(status_page())};
+  response.headers.emplace_back("Content-Security-Policy",
+                                "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+                                "connect-src 'self'; img-src data:; "
+                                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.headers.emplace_back("Cache-Control", "no-cache");
+  return response;
 }
 
 http_response answer_model(std::string_view name, const openai::model_description& model) {
@@ -104,6 +118,8 @@ http_response answer_get(const route& found, const engine_port& port, std::strin
       return answer_member("version", version);
     case resource::metrics:
       return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = port.metrics_text()};
+    case resource::status_page:
+      return answer_status_page();
     case resource::model_list:
     case resource::model: {
       const model_card card = port.model();

@@ -21,6 +21,7 @@ enum class resource {
   readyz,
   version,
   metrics,
+  status_page,
   request_state,
   reset_prefix_cache
 };

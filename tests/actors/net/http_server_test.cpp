@@ -130,6 +130,15 @@ TEST_F(http_server_test, a_refused_route_tells_what_was_asked_for_and_what_there
   EXPECT_EQ(message(client.get("/health", "DELETE")), "/health takes only GET, not DELETE");
 }
 
+TEST_F(http_server_test, has_a_page_for_people_that_may_ask_only_this_server) {
+  const raw_answer page = client.get("/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.headers.at("content-type"), "text/html; charset=utf-8");
+  EXPECT_NE(page.headers.at("content-security-policy").find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(page.body.find("</html>"), std::string::npos);
+  EXPECT_EQ(client.get("/", "DELETE").status, 405);
+}
+
 TEST_F(http_server_test, tokenizes_and_detokenizes) {
   const json tokens =
       json::parse(client.post("/tokenize", R"({"prompt":"abc","return_token_strs":true})").body);
