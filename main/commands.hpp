@@ -13,6 +13,7 @@ using command_body = std::function<int()>;  // gives the exit code
 void add_serve(CLI::App& app, command_body& chosen);
 void add_run(CLI::App& app, command_body& chosen);
 void add_chat(CLI::App& app, command_body& chosen);
+void add_top(CLI::App& app, command_body& chosen);
 void add_tokenize(CLI::App& app, command_body& chosen);
 void add_inspect(CLI::App& app, command_body& chosen);
 void add_bench(CLI::App& app, command_body& chosen);

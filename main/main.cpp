@@ -26,6 +26,7 @@ int parse_and_run(int argc, char** argv) {
   troupe::cli::add_serve(app, chosen);
   troupe::cli::add_run(app, chosen);
   troupe::cli::add_chat(app, chosen);
+  troupe::cli::add_top(app, chosen);
   troupe::cli::add_tokenize(app, chosen);
   troupe::cli::add_inspect(app, chosen);
   troupe::cli::add_bench(app, chosen);

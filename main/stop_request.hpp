@@ -27,6 +27,12 @@ class stop_request {
     changed_.wait(lock, [this] { return told_; });
     return failure_;
   }
+  // Whether it was told within this time.
+  template <class Duration>
+  bool wait_for(const Duration& time) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, time, [this] { return told_; });
+  }
 
  private:
   mutable std::mutex mutex_;

@@ -13,7 +13,7 @@ import pytest
 
 from conftest import BINARY, MODEL, ROOT
 
-SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
+SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["top"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
                ["buckets"], ["grammar", "check"], ["grammar", "bench"]]
 
 

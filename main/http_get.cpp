@@ -1,0 +1,93 @@
+#include "main/http_get.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <cctype>
+#include <exception>
+
+namespace troupe::cli {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+
+constexpr std::uint64_t largest_answer = std::uint64_t{16} << 20U;
+
+asio::awaitable<http_answer> ask(const service_url& from, const std::string& path,
+                                 std::chrono::milliseconds timeout) {
+  beast::tcp_stream stream(co_await asio::this_coro::executor);
+  stream.expires_after(timeout);
+  asio::ip::tcp::resolver resolver(stream.get_executor());
+  const auto found = co_await resolver.async_resolve(from.host, from.port, asio::use_awaitable);
+  co_await stream.async_connect(found, asio::use_awaitable);
+  http::request<http::empty_body> request(http::verb::get, from.base + path, 11);
+  request.set(http::field::host, from.host);
+  request.keep_alive(false);
+  co_await http::async_write(stream, request, asio::use_awaitable);
+  http::response_parser<http::string_body> parser;
+  parser.body_limit(largest_answer);
+  beast::flat_buffer buffer;
+  co_await http::async_read(stream, buffer, parser, asio::use_awaitable);
+  co_return http_answer{static_cast<int>(parser.get().result_int()), std::move(parser.get().body())};
+}
+
+bool is_port(std::string_view text) {
+  const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
+  return !text.empty() && text.size() <= 5 && std::all_of(text.begin(), text.end(), is_digit);
+}
+
+}  // namespace
+
+result<service_url> parse_url(std::string_view text) {
+  const auto wrong = [whole = std::string(text)] {
+    return fail(error_code::invalid_argument,
+                fmt::format("'{}' is no address like http://127.0.0.1:8000", whole), "url");
+  };
+  constexpr std::string_view scheme = "http://";
+  if (text.starts_with(scheme)) text.remove_prefix(scheme.size());
+  if (text.find("://") != std::string_view::npos) return wrong();
+  service_url out;
+  const std::size_t slash = std::min(text.find('/'), text.size());
+  out.base = text.substr(slash);
+  while (out.base.ends_with('/')) out.base.pop_back();
+  text = text.substr(0, slash);
+  const std::size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+  if (bracket == std::string_view::npos) return wrong();
+  const std::size_t colon = text.find(':', bracket);
+  out.host = text.starts_with('[') ? text.substr(1, bracket - 1) : text.substr(0, colon);
+  out.port = colon == std::string_view::npos ? "80" : text.substr(colon + 1);
+  if (out.host.empty() || !is_port(out.port)) return wrong();
+  return out;
+}
+
+result<http_answer> http_get(const service_url& from, const std::string& path,
+                             std::chrono::milliseconds timeout) {
+  asio::io_context context;
+  result<http_answer> answer;
+  asio::co_spawn(context, ask(from, path, timeout), [&](const std::exception_ptr& fault, http_answer got) {
+    if (!fault) {
+      answer = std::move(got);
+      return;
+    }
+    try {
+      std::rethrow_exception(fault);
+    } catch (const boost::system::system_error& failure) {
+      answer = fail(error_code::unavailable, failure.code().message());
+    } catch (const std::exception& failure) {
+      answer = fail(error_code::unavailable, failure.what());
+    }
+  });
+  context.run();
+  return answer;
+}
+
+}  // namespace troupe::cli

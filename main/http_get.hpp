@@ -1,0 +1,29 @@
+// One GET over plain HTTP, for the commands that ask a running service.
+#pragma once
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "runtime/result.hpp"
+
+namespace troupe::cli {
+
+struct service_url {
+  std::string host;
+  std::string port;
+  std::string base;  // before each path: "" or "/troupe"
+};
+
+// "http://127.0.0.1:8000", "localhost:8000", "http://[::1]/troupe/". Errors: invalid_argument.
+result<service_url> parse_url(std::string_view text);
+
+struct http_answer {
+  int status = 0;
+  std::string body;
+};
+
+// Errors: unavailable, with the system's words, where there is no answer in time.
+result<http_answer> http_get(const service_url& from, const std::string& path,
+                             std::chrono::milliseconds timeout);
+
+}  // namespace troupe::cli

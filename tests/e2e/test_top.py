@@ -1,0 +1,79 @@
+"""troupe top: the figures of a running service in a terminal and in a pipe."""
+import concurrent.futures
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BINARY, MODEL, free_port
+from test_cli import clean_environment, refused, troupe
+
+ACTORS = ["gateway", "http_gateway", "kv_cache", "model_runner", "scheduler", "structured_output", "supervisor", "tokenizer"]
+
+
+def figure(text, pattern):
+    found = re.search(pattern, text)
+    assert found, (pattern, text)
+    return float(found[1])
+
+
+def test_once_shows_one_interval_and_ends(service):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 3})
+        service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
+        done = troupe("top", service.url, "--once", "--interval", "0.5")
+        assert request.result()[0] == 200
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\x1b" not in done.stdout, "no terminal, no escapes"
+    assert re.match(r"troupe \d+\.\d+\.\d+  " + MODEL.stem.removesuffix(".Q4_1") + "  ready\n", done.stdout), done.stdout
+    assert figure(done.stdout, r"running (\d+)") == 1 and figure(done.stdout, r"waiting (\d+)") == 0
+    assert figure(done.stdout, r"generated ([\d.]+)/s") > 1
+    assert 0 < figure(done.stdout, r"KV cache .*\] ([\d.]+) %") < 100
+    assert re.search(r"between +median [\d.]+ (ms|s|us) +99 % [\d.]+ ", done.stdout)
+    for actor in ACTORS:
+        assert re.search(rf"^{actor} +\d+ +[\d.]+ +(-|[\d.]+ (us|ms|s)) +0$", done.stdout, re.M), (actor, done.stdout)
+    assert figure(done.stdout, r"scheduler +\d+ +([\d.]+)") >= 0
+    assert figure(done.stdout, r"kv_cache +\d+ +([\d.]+)") > 1, "two messages a step"
+    assert all(len(line) <= 100 for line in done.stdout.splitlines())
+
+
+def test_a_terminal_is_drawn_over_and_given_back(start_service):
+    with start_service() as service:
+        terminal, inside = pty.openpty()
+        watching = subprocess.Popen([BINARY, "top", service.url, "--interval", "0.2"], stdin=inside, stdout=inside, stderr=inside,
+                                    env=clean_environment(TERM="xterm"))
+        os.close(inside)
+        shown = b""
+
+        def read_until(words):
+            nonlocal shown
+            end = time.monotonic() + 30
+            while not re.search(words, shown):
+                assert time.monotonic() < end and watching.poll() is None, shown
+                if select.select([terminal], [], [], 0.2)[0]:
+                    shown += os.read(terminal, 65536)
+
+        read_until(rb"\x1b\[\?1049h.*\x1b\[H\x1b\[J(?s:.)*supervisor(?s:.)*\x1b\[H\x1b\[J")
+        service.__exit__()
+        shown = b""
+        read_until(rb"no answer")
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 0
+        shown += os.read(terminal, 65536)
+        assert shown.endswith(b"\x1b[?25h\x1b[?1049l"), shown
+        os.close(terminal)
+
+
+def test_a_service_that_is_not_there_is_one_line():
+    port = free_port()
+    refused(troupe("top", f"127.0.0.1:{port}"), 1, str(port), "refused")
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:1", "http://", "127.0.0.1:x", "http://[::1", ":80", "a:123456"])
+def test_an_address_that_is_none_is_refused(url):
+    refused(troupe("top", url), 2, url, "http://127.0.0.1:8000")
