@@ -53,6 +53,7 @@ curl                    sends the requests that the README shows
 test_packages='
 libgtest-dev            unit tests
 libbenchmark-dev        benchmarks
+chromium                looks at the status page
 '
 
 # install_packages LIST: installs what is missing, after saying what and why.
@@ -83,6 +84,21 @@ make_venv() {
   say "making the virtual environment .venv"
   rm -rf "$venv"
   python3 -m venv "$venv" || die "python3 -m venv failed" "apt-get install python3-venv, then try again"
+}
+
+# fetch_prometheus: prometheus and promtool from Debian's package, unpacked into .cache and not installed: installed it
+# would serve on every address of this machine.
+fetch_prometheus() {
+  local folder=$root/.cache/prometheus
+  if [ -x "$folder/usr/bin/promtool" ]; then say "prometheus is there"; return; fi
+  if command -v prometheus >/dev/null && command -v promtool >/dev/null; then say "prometheus is installed"; return; fi
+  rm -rf "$folder"; mkdir -p "$folder"
+  say "downloading the package prometheus (19 MB)"
+  (cd "$folder" && apt-get download -q prometheus) 2>&1 | sed -u 's/^/    /' \
+    || { as_root apt-get update -q && (cd "$folder" && apt-get download -q prometheus); } 2>&1 | sed -u 's/^/    /' \
+    || die "apt-get could not download prometheus" "check the network and /etc/apt/sources.list; then try again"
+  dpkg-deb -x "$folder"/prometheus_*.deb "$folder" || die "the package prometheus could not be unpacked" "check the free disk space (100 MB)"
+  rm -f "$folder"/prometheus_*.deb
 }
 
 model_is_right() { [ -f "$model_file" ] && echo "$model_sha256  $model_file" | sha256sum --check --status; }
