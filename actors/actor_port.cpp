@@ -43,33 +43,37 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
     const request_id id = ids[static_cast<std::size_t>(index)];
     auto stream = std::make_shared<client_stream>(
         id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); });
-    caf::anon_send(gateway_, msg::open_stream{id, index, ids.front()}, client_stream_ptr(std::move(stream)),
+    caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, client_stream_ptr(std::move(stream)),
                    request);
   }
   return ids;
 }
 
-void actor_port::abort(request_id id) { caf::anon_send(gateway_, msg::abort{id}); }
+void actor_port::abort(request_id id) { caf::anon_send(gateway(), msg::abort{id}); }
 
 void actor_port::tokenize(net::tokenize_request request,
                           std::function<void(result<net::tokenize_reply>)> reply) {
   auto call = std::make_shared<text_call>(std::move(request), std::move(reply));
-  caf::anon_send(parts_.text_worker, msg::convert_text{}, text_call_ptr(std::move(call)));
+  caf::anon_send(parts_.directory->current()->text_worker, msg::convert_text{},
+                 text_call_ptr(std::move(call)));
 }
 
 void actor_port::detokenize(std::vector<token_id> tokens, std::function<void(result<std::string>)> reply) {
   auto call = std::make_shared<text_call>(std::move(tokens), std::move(reply));
-  caf::anon_send(parts_.text_worker, msg::convert_text{}, text_call_ptr(std::move(call)));
+  caf::anon_send(parts_.directory->current()->text_worker, msg::convert_text{},
+                 text_call_ptr(std::move(call)));
 }
 
 void actor_port::describe(request_id id, std::function<void(std::optional<request_state>)> reply) {
   auto call = std::make_shared<describe_call>(std::move(reply), std::nullopt);
-  caf::anon_send(parts_.scheduler, msg::describe{id}, describe_call_ptr(std::move(call)));
+  caf::anon_send(parts_.directory->current()->scheduler, msg::describe{id},
+                 describe_call_ptr(std::move(call)));
 }
 
 void actor_port::reset_prefix_cache(std::function<void(bool)> reply) {
   auto call = std::make_shared<reset_call>(std::move(reply), false);
-  caf::anon_send(parts_.kv_cache, msg::reset_prefix_cache{}, reset_call_ptr(std::move(call)));
+  caf::anon_send(parts_.directory->current()->kv_cache, msg::reset_prefix_cache{},
+                 reset_call_ptr(std::move(call)));
 }
 
 net::engine_status actor_port::status() const {
@@ -79,7 +83,7 @@ net::engine_status actor_port::status() const {
 std::string actor_port::metrics_text() const {
   const net::engine_status now = status();
   parts_.metrics->set_health(now.live, now.live && now.ready);
-  parts_.metrics->set_actors(gateway_.home_system().registry().running());
+  parts_.metrics->set_actors(parts_.system->registry().running());
   return parts_.metrics->text();
 }
 

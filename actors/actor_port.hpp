@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/company_board.hpp"
+#include "actors/company_directory.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/engine_port.hpp"
 #include "metrics/engine_metrics.hpp"
@@ -33,9 +34,8 @@ class request_numbers {
 
 // What the ports of one company share.
 struct port_parts {
-  tokenizer_actor text_worker;
-  scheduler_actor scheduler;
-  kv_cache_actor kv_cache;
+  caf::actor_system* system = nullptr;  // where the company lives
+  std::shared_ptr<company_directory> directory;
   std::shared_ptr<company_board> board;
   std::shared_ptr<metrics::engine_metrics> metrics;
   tokenizer_ptr vocabulary;
@@ -45,6 +45,7 @@ struct port_parts {
 
 class actor_port final : public net::engine_port {
  public:
+  // `gateway`: that whose port it is; null: the embedding program's own.
   actor_port(gateway_actor gateway, port_parts parts);
 
   std::vector<request_id> generate_choices(generation_request_ptr request, net::choice_sink sink) override;
@@ -60,6 +61,8 @@ class actor_port final : public net::engine_port {
   std::string token_text(token_id id) const override;
 
  private:
+  gateway_actor gateway() const { return gateway_ ? gateway_ : parts_.directory->current()->gateway; }
+
   gateway_actor gateway_;
   port_parts parts_;
 };

@@ -23,10 +23,9 @@ struct company::state {
   caf::actor_system* system = nullptr;
   std::shared_ptr<company_board> board;
   supervisor_actor supervisor;
-  company_roster_ptr roster;
+  std::shared_ptr<company_directory> directory = std::make_shared<company_directory>();
   port_parts ports;
   std::unique_ptr<net::engine_port> port;
-  std::vector<gateway_actor> gateways;  // besides the roster's
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 
@@ -99,6 +98,23 @@ std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card,
   return metrics;
 }
 
+void wait_for_everybody(caf::scoped_actor& self, const company_roster& roster) {
+  const auto wait = [&self](const auto& actor) {
+    if (actor) self->wait_for(actor);
+  };
+  wait(roster.kv_cache);
+  wait(roster.model_runner);
+  wait(roster.compilers.quick);
+  wait(roster.compilers.patient);
+  wait(roster.structured_output);
+  wait(roster.drafter);
+  wait(roster.scheduler);
+  for (const tokenizer_actor& tokenizer : roster.tokenizers) wait(tokenizer);
+  wait(roster.text_worker);
+  wait(roster.gateway);
+  for (const gateway_actor& gateway : roster.socket_gateways) wait(gateway);
+}
+
 }  // namespace
 
 template <class Answer, class Handle, class... Message>
@@ -116,11 +132,18 @@ result<std::uint16_t> company::state::serve(Behavior behavior, const Options& op
   auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
   auto listening = started->get_future();
   const gateway_actor gateway =
-      system->spawn(behavior, roster->tokenizers, ports, options, std::move(started));
+      system->spawn(behavior, directory->current()->tokenizers, ports, options, std::move(started));
   result<std::uint16_t> port_number = listening.get();
   if (!port_number) return port_number;
-  gateways.push_back(gateway);
-  caf::anon_send(supervisor, msg::add_gateway{name}, gateway);
+  // The next one listens on the same port. Whether it can, its own end tells.
+  Options same_port = options;
+  same_port.listen.port = *port_number;
+  const gateway_starter start = [system = system, behavior, ports = ports,
+                                 same_port](const company_roster_ptr& now) -> gateway_actor {
+    return system->spawn(behavior, now->tokenizers, ports, same_port,
+                         std::make_shared<std::promise<result<std::uint16_t>>>());
+  };
+  caf::anon_send(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number)}, gateway, start);
   return port_number;
 }
 
@@ -159,7 +182,8 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.grammar_jump_forward = options.grammar_jump_forward;
   parts.grammar_threads = options.grammar_threads;
   parts.drafts = options.drafts;
-  parts.draft = std::move(engine.draft);
+  parts.device = {std::move(engine.device), std::move(engine.draft)};
+  parts.open_device = std::move(engine.open_device);
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;
@@ -168,19 +192,17 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.tune = engine.tune;
   parts.tuning_file = std::move(engine.tuning_file);
   parts.tuned_for = std::move(engine.tuned_for);
-  parts.device = std::move(engine.device);
+  parts.directory = directory;
   supervisor = system->spawn(supervisor_behavior, std::move(parts));
   supervisor->attach_functor([board = board](const caf::error& reason) {
     if (reason != caf::exit_reason::user_shutdown) board->failed("supervisor");
   });
   const auto answer = ask<company_roster_ptr>(supervisor, msg::start_company{});
   if (!answer) return fail(error_code::internal, "the supervisor could not start the company");
-  roster = *answer;
-  ports.text_worker = roster->text_worker;
-  ports.scheduler = roster->scheduler;
-  ports.kv_cache = roster->kv_cache;
-  ports.numbers = std::make_shared<request_numbers>(roster->tokenizers.size());
-  port = std::make_unique<actor_port>(roster->gateway, ports);
+  ports.system = system;
+  ports.directory = directory;
+  ports.numbers = std::make_shared<request_numbers>((*answer)->tokenizers.size());
+  port = std::make_unique<actor_port>(gateway_actor(), ports);
   return {};
 }
 
@@ -241,19 +263,20 @@ void company::on_failure(std::function<void(const std::string& actor)> callback)
 result<company::counts> company::count() const {
   if (state_->stopped) return fail(error_code::unavailable, "the company has stopped");
   counts all;
-  const auto requests = state_->ask<msg::request_counts>(state_->roster->scheduler, msg::count{});
-  const auto blocks = state_->ask<msg::kv_cache_counts>(state_->roster->kv_cache, msg::count{});
+  const company_roster_ptr roster = state_->directory->current();
+  const auto requests = state_->ask<msg::request_counts>(roster->scheduler, msg::count{});
+  const auto blocks = state_->ask<msg::kv_cache_counts>(roster->kv_cache, msg::count{});
   if (!requests || !blocks) return fail(error_code::unavailable, "an actor has ended");
   all.running = requests->running;
   all.waiting = requests->waiting;
   all.blocks = blocks->blocks;
   all.free_blocks = blocks->free_blocks;
   all.blocks_consistent = blocks->consistent;
-  for (const tokenizer_actor& tokenizer : state_->roster->tokenizers)
+  for (const tokenizer_actor& tokenizer : roster->tokenizers)
     if (const auto streams = state_->ask<msg::tokenizer_counts>(tokenizer, msg::count{}))
       all.tokenizer_streams += streams->streams;
-  std::vector<gateway_actor> gateways = state_->gateways;
-  gateways.push_back(state_->roster->gateway);
+  std::vector<gateway_actor> gateways = roster->socket_gateways;
+  gateways.push_back(roster->gateway);
   for (const gateway_actor& gateway : gateways)
     if (const auto streams = state_->ask<msg::gateway_counts>(gateway, msg::count{}))
       all.client_streams += streams->streams;
@@ -272,19 +295,12 @@ void company::stop() {
   {
     caf::scoped_actor self{*state_->system};
     self->wait_for(state_->supervisor);
-    if (const company_roster_ptr& roster = state_->roster) {
-      self->wait_for(roster->kv_cache, roster->model_runner, roster->compilers.quick,
-                     roster->compilers.patient, roster->structured_output, roster->scheduler,
-                     roster->text_worker, roster->gateway);
-      for (const tokenizer_actor& tokenizer : roster->tokenizers) self->wait_for(tokenizer);
-    }
-    for (const gateway_actor& gateway : state_->gateways) self->wait_for(gateway);
+    wait_for_everybody(self, *state_->directory->current());
   }
   state_->port = std::make_unique<net::closed_port>(
       [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });
   state_->ports = {};
-  state_->gateways.clear();
-  state_->roster.reset();
+  state_->directory = std::make_shared<company_directory>();
   {
     const std::lock_guard lock(state_->stopping);
     state_->supervisor = nullptr;

@@ -38,6 +38,9 @@ class company_board {
   // Scheduler: a step is with the runner; it has answered.
   void step_started(steady_time now) { step_started_.store(now.time_since_epoch().count(), relaxed); }
   void step_ended() { step_started_.store(none, relaxed); }
+  // Where the next scheduler goes on, should this one end.
+  void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
+  std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
   // Live: no actor has failed and the step in flight, if any, is younger than the deadline.
   net::engine_status status(steady_time now) const;
@@ -63,6 +66,7 @@ class company_board {
 
   const std::chrono::nanoseconds step_deadline_;
   std::atomic<std::int64_t> step_started_{none};
+  std::atomic<std::uint64_t> last_step_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<warm_up_progress> progress_;

@@ -56,7 +56,7 @@ drafter_actor::behavior_type drafter_behavior(drafter_actor::stateful_pointer<dr
                                               std::shared_ptr<metrics::engine_metrics> metrics) {
   self->state.start(options, metrics);
   return measured(
-      self, metrics,
+      self, metrics, [](const msg::meet&, const company_roster_ptr&) {},
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(*request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },

@@ -9,16 +9,11 @@ error lost_tokenizer() { return {error_code::internal, "a part of the service ha
 
 }  // namespace
 
-void gateway_state::start(tokenizer_pool tokenizers) {
-  tokenizers_ = std::move(tokenizers);
-  lost_.resize(tokenizers_.size());
-}
-
 void gateway_state::open(const msg::open_stream& message, client_stream_ptr stream,
                          const generation_request_ptr& request) {
   const request_id id = message.id;
   const std::uint64_t shard = shard_of(id);
-  if (lost_[shard]) {
+  if (!tokenizers_[shard]) {
     stream->fail(lost_tokenizer());
     return;
   }
@@ -42,9 +37,14 @@ void gateway_state::output(const stream_batch& events) {
   go_on_draining();
 }
 
-void gateway_state::tokenizer_lost(std::uint64_t shard) {
-  if (shard >= lost_.size()) return;
-  lost_[shard] = true;
+void gateway_state::meet(const tokenizer_pool& tokenizers) {
+  for (std::uint64_t shard = 0; shard < tokenizers_.size(); ++shard)
+    if (tokenizers[shard] != tokenizers_[shard]) end_streams_of(shard);
+  tokenizers_ = tokenizers;
+  go_on_draining();
+}
+
+void gateway_state::end_streams_of(std::uint64_t shard) {
   for (auto each = streams_.begin(); each != streams_.end();) {
     if (shard_of(each->first) == shard) {
       each->second->fail(lost_tokenizer());
@@ -53,7 +53,6 @@ void gateway_state::tokenizer_lost(std::uint64_t shard) {
       ++each;
     }
   }
-  go_on_draining();
 }
 
 caf::result<msg::drained> gateway_state::drain() {

@@ -17,11 +17,12 @@ class gateway_state {
   explicit gateway_state(gateway_actor::base* self) : self_(self) {}
   virtual ~gateway_state() = default;
 
-  void start(tokenizer_pool tokenizers);
+  void start(tokenizer_pool tokenizers) { tokenizers_ = std::move(tokenizers); }
+  // Ends the streams of tokenizers that are gone.
+  void meet(const tokenizer_pool& tokenizers);
   void open(const msg::open_stream& message, client_stream_ptr stream, const generation_request_ptr& request);
   void abort(request_id id);
   void output(const stream_batch& events);
-  void tokenizer_lost(std::uint64_t shard);
   caf::result<msg::drained> drain();
   // Nothing stands between this gateway and its end any more.
   void closed();
@@ -32,13 +33,13 @@ class gateway_state {
 
  private:
   std::uint64_t shard_of(request_id id) const { return id % tokenizers_.size(); }
+  void end_streams_of(std::uint64_t shard);
   // While draining: once no stream is open, the connections are asked to end.
   void go_on_draining();
   // Calls closed(), now or later.
   virtual void close_connections() { closed(); }
 
   tokenizer_pool tokenizers_;
-  std::vector<bool> lost_;  // per tokenizer
   std::unordered_map<request_id, client_stream_ptr> streams_;
   bool draining_ = false;
   bool closing_ = false;
@@ -56,7 +57,7 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
              const generation_request_ptr& request) { self->state.open(message, stream, request); },
       [self](const msg::abort& message) { self->state.abort(message.id); },
       [self](const msg::stream_output&, const stream_batch_ptr& events) { self->state.output(*events); },
-      [self](const msg::tokenizer_lost& message) { self->state.tokenizer_lost(message.shard); },
+      [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(roster->tokenizers); },
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::connections_closed&) { self->state.closed(); },
       [self](const msg::abandon_connections&) { self->state.closed(); },

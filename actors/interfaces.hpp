@@ -2,6 +2,7 @@
 #pragma once
 #include <caf/all.hpp>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,8 @@ using gateway_actor = caf::typed_actor<
     caf::reacts_to<msg::abort>,
     // Hands each event to its client.
     caf::reacts_to<msg::stream_output, stream_batch_ptr>,
-    // Ends the streams of a tokenizer that is gone.
-    caf::reacts_to<msg::tokenizer_lost>,
+    // Learns who the tokenizers are; ends the streams of those that are gone.
+    caf::reacts_to<msg::meet, company_roster_ptr>,
     // Answers when no stream is open any more and every connection has ended.
     caf::replies_to<msg::drain>::with<msg::drained>,
     // From its own server: the last connection has ended.
@@ -31,6 +32,9 @@ using gateway_actor = caf::typed_actor<
 
 // tokenizer: one shard of the streams; text to tokens on the way in, tokens to text on the way out.
 using tokenizer_actor = caf::typed_actor<
+    // Learns who the scheduler is and which gateways there are; ends streams whose scheduler is gone, aborts
+    // those whose gateway is.
+    caf::reacts_to<msg::meet, company_roster_ptr>,
     // Renders, encodes and validates a request, opens its stream and submits it to the scheduler.
     caf::reacts_to<msg::generate, generation_request_ptr, gateway_actor>,
     // Passes the wish of a gateway on to the scheduler, where the request is still open.
@@ -52,8 +56,13 @@ using tokenizer_pool = std::vector<tokenizer_actor>;
 
 // scheduler: the request table and the step loop.
 using scheduler_actor = caf::typed_actor<
-    // Learns where tokens go: a request's shard is its id modulo their number.
-    caf::reacts_to<msg::connect_tokenizers, tokenizer_pool>,
+    // Learns who the others are: a request's tokenizer is the one at its id modulo their number. Ends the
+    // requests of a tokenizer that is gone, and those with a grammar where structured_output is; has all
+    // computed again where kv_cache is.
+    caf::reacts_to<msg::meet, company_roster_ptr>,
+    // Takes back all steps, so that their requests are computed again by the next runner; answers whether one
+    // was running.
+    caf::replies_to<msg::runner_lost>::with<msg::runner_missed>,
     // Puts a request into the waiting queue; a refusal comes back as the request's end.
     caf::reacts_to<msg::submit, engine_request_ptr>,
     // Ends a request in any state; unknown ids are ignored.
@@ -77,6 +86,8 @@ using kv_cache_actor = caf::typed_actor<
     caf::replies_to<msg::reserve_step, step_demand_ptr>::with<step_reservation_ptr>,
     // Takes note that a step is over, of its tokens, and takes back the blocks of sequences that are done.
     caf::reacts_to<msg::commit_step>,
+    // Forgets what is stored, and takes back every block.
+    caf::reacts_to<msg::lose_storage>,
     // Takes back the blocks of sequences that are done, between steps.
     caf::reacts_to<msg::release_blocks>,
     // Forgets every cached prefix; answers whether no sequence holds blocks of them any more.
@@ -98,6 +109,8 @@ struct grammar_compilers {
 
 // structured_output: compiled grammars, and where each request stands in its own.
 using structured_output_actor = caf::typed_actor<
+    // Learns who the compilers and the runner are; forgets the steps of a runner that is gone.
+    caf::reacts_to<msg::meet, company_roster_ptr>,
     // Finds or has compiled the request's grammar; answers when it is there, or refused.
     caf::replies_to<msg::open_grammar, grammar_spec_ptr>::with<msg::grammar_opened, error_ptr>,
     // Forgets requests that have ended; unknown ids are ignored.
@@ -109,6 +122,8 @@ using structured_output_actor = caf::typed_actor<
 
 // drafter: guesses how running requests go on.
 using drafter_actor = caf::typed_actor<
+    // Learns who the runner is.
+    caf::reacts_to<msg::meet, company_roster_ptr>,
     // Reads a prompt, piece by piece, to guess from it.
     caf::reacts_to<msg::open_drafts, engine_request_ptr>,
     // Takes note of tokens and ends; unknown ids are ignored.
@@ -120,20 +135,24 @@ using drafter_actor = caf::typed_actor<
 
 // model_runner: the executor; the only one that touches the device and the only one that blocks.
 using model_runner_actor = caf::typed_actor<
+    // Opens its device; answers an error, and ends, where that cannot be done.
+    caf::replies_to<msg::open_device>::with<msg::device_opened>,
     // Executes an item of the warm-up and forgets it; a bucket that fails is left out.
     caf::replies_to<msg::warm_up, warm_up_task_ptr>::with<msg::warmed_up>,
-    // Executes one step; answers an error where the step threw, and goes on. One with masked samples is
-    // sampled once its masks are there; later steps are held back so long.
+    // Executes one step; ends where the step throws. One with masked samples is sampled once its masks are
+    // there; later steps are held back so long.
     caf::replies_to<msg::run_step, step_batch_ptr>::with<msg::step_done, step_result_ptr>,
-    // Brings a step's masks; answers with what the step has sampled, or an error where it threw.
+    // Brings a step's masks; answers with what the step has sampled.
     caf::replies_to<msg::apply_masks, step_masks_ptr>::with<step_result_ptr>,
+    // Samples without masks what has been asked for so far.
+    caf::reacts_to<msg::abandon_masks>,
     // Tells the draft model of requests, tokens and ends.
     caf::reacts_to<msg::observe_tokens, draft_work_ptr>,
     // Does the same, and has it draft; at once, between two steps, also while one is held. Null: nothing
     // pays.
     caf::replies_to<msg::propose_drafts, draft_work_ptr>::with<drafts_ptr>>;
 
-// Everybody that the supervisor has started.
+// Everybody that the supervisor has started. Null: nobody fills this role, now or for ever.
 struct company_roster {
   kv_cache_actor kv_cache;
   model_runner_actor model_runner;
@@ -144,8 +163,11 @@ struct company_roster {
   tokenizer_pool tokenizers;    // the shards of the streams; the last takes those with long prompts
   tokenizer_actor text_worker;  // /tokenize and /detokenize, so that long texts delay no stream
   gateway_actor gateway;        // the embedding program's own
+  std::vector<gateway_actor> socket_gateways;
 };
-using company_roster_ptr = std::shared_ptr<const company_roster>;
+
+// Makes a gateway like the one that has ended, on the same port; null where that cannot be done.
+using gateway_starter = std::function<gateway_actor(const company_roster_ptr&)>;
 
 // supervisor: starts, warms up, watches, drains.
 using supervisor_actor = caf::typed_actor<
@@ -154,7 +176,7 @@ using supervisor_actor = caf::typed_actor<
     // Goes on with a lazy warm-up where nothing runs.
     caf::reacts_to<msg::continue_warm_up>,
     // Watches, drains and ends this gateway with the others.
-    caf::reacts_to<msg::add_gateway, gateway_actor>,
+    caf::reacts_to<msg::add_gateway, gateway_actor, gateway_starter>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
     caf::replies_to<msg::drain_company>::with<msg::company_drained>,
@@ -172,5 +194,4 @@ inline void configure(caf::actor_system_config& config, const std::string& polic
 
 }  // namespace troupe
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tokenizer_pool)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_roster_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::gateway_starter)

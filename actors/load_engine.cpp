@@ -110,9 +110,18 @@ result<padded_limits> reserve_buckets(const engine_options& options, std::int32_
   return holds;
 }
 
+result<void> add_draft_model(const engine_options& options, loaded_engine& engine) {
+  if (!options.draft) return {};
+  auto draft = load_draft_model(options, engine);
+  if (!draft) return tl::unexpected<error>(draft.error());
+  engine.draft = std::move(*draft);
+  return {};
+}
+
 // The device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
-  std::unique_ptr<executor> device;
+  std::shared_ptr<executor> device;
+  cpu_executor_options options;  // of another device that is the same, and shares the weights
   padded_limits padded;
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
@@ -121,6 +130,9 @@ result<started_device> start_device(const model_ptr& model, const engine_options
                                     const tokenizer& vocabulary, std::int32_t max_model_len) {
   cpu_executor_options cpu = executor_options_of(options, vocabulary);
   cpu.limits.max_model_len = max_model_len;
+  auto weights = pack_model(*model);
+  if (!weights) return tl::unexpected<error>(weights.error());
+  cpu.weights = std::make_shared<const packed_model>(std::move(*weights));
   auto device = load_cpu_executor(model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights packed for {}", (*device)->kernel_path());
@@ -139,7 +151,29 @@ result<started_device> start_device(const model_ptr& model, const engine_options
   log_kv_cache(options, *profile, (*device)->layout());
   out.device = std::move(*device);
   out.padded = *padded;
+  const kv_layout layout = out.device->layout();
+  cpu.limits.kv_cache_bytes = static_cast<std::size_t>(layout.num_blocks) * layout.bytes_per_block;
+  cpu.memory_utilization = 0;
+  out.options = std::move(cpu);
   return out;
+}
+
+// The way to the next device, should the first one be lost. `engine`: complete but for its devices.
+device_opener opener_of(const model_ptr& model, const started_device& first, const loaded_engine& engine,
+                        const engine_options& options) {
+  return [model, cpu = first.options, padded = first.padded, engine, options]() -> result<runner_device> {
+    auto device = load_cpu_executor(model, cpu);
+    if (!device) return tl::unexpected<error>(device.error());
+    if (const auto room = (*device)->reserve_steps(padded.rows, padded.sequences); !room)
+      return tl::unexpected<error>(room.error());
+    if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
+    use_kept_tuning(**device, engine.tuned_for, engine.tuning_file);
+    loaded_engine reopened = engine;
+    reopened.device = std::move(*device);
+    if (auto drafting = add_draft_model(options, reopened); !drafting)
+      return tl::unexpected<error>(drafting.error());
+    return runner_device{std::move(reopened.device), std::move(reopened.draft)};
+  };
 }
 
 }  // namespace
@@ -217,7 +251,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
 
   loaded_engine engine;
-  engine.device = std::move(started->device);
+  engine.device = started->device;
   engine.vocabulary = std::move(*vocabulary);
   engine.chat = std::move(*chat);
   engine.name = std::filesystem::path(options.model_path).stem().string();
@@ -232,11 +266,11 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
   engine.tune = options.tune && engine.device->plans() != nullptr &&
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
-  if (options.draft) {
-    auto draft = load_draft_model(options, engine);
-    if (!draft) return tl::unexpected<error>(draft.error());
-    engine.draft = std::move(*draft);
-  }
+  loaded_engine deviceless = engine;
+  deviceless.device.reset();
+  engine.open_device = opener_of(*model, *started, deviceless, options);
+  if (auto drafting = add_draft_model(options, engine); !drafting)
+    return tl::unexpected<error>(drafting.error());
   return engine;
 }
 

@@ -47,9 +47,18 @@ struct engine_options {
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
 
+// What a model runner works with.
+struct runner_device {
+  std::shared_ptr<executor> target;
+  std::shared_ptr<draft_model> draft;  // null: there is none
+};
+using device_opener = std::function<result<runner_device>()>;
+
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
 struct loaded_engine {
   std::shared_ptr<executor> device;
+  // Another such device (and draft model), once the first is gone; unset: there is none.
+  device_opener open_device;
   std::shared_ptr<draft_model> draft;  // null: there is none
   tokenizer_ptr vocabulary;
   std::shared_ptr<const chat_template> chat;

@@ -35,6 +35,9 @@ struct draft_work {
 };
 using draft_work_ptr = std::shared_ptr<const draft_work>;
 using drafts_ptr = std::shared_ptr<const std::vector<draft>>;
+// Who fills which role (interfaces.hpp).
+struct company_roster;
+using company_roster_ptr = std::shared_ptr<const company_roster>;
 using compile_outcome_ptr = std::shared_ptr<const result<grammar::compiled_grammar_ptr>>;
 
 template <class Inspector>
@@ -127,6 +130,10 @@ struct commit_step {
   std::vector<block_trim> trims;
   std::vector<block_release> releases;
 };
+// What is stored is lost, and the steps up to this one will never be executed.
+struct lose_storage {
+  std::uint64_t last_step = 0;
+};
 // These sequences are done with their blocks. No step has ended.
 struct release_blocks {
   std::vector<block_release> releases;
@@ -154,6 +161,8 @@ struct fill_masks {
 struct apply_masks {
   std::uint64_t step = 0;
 };
+// Nobody is left who would fill the masks of the steps that have been asked for by now.
+struct abandon_masks {};
 // A step's sampled tokens and how long it took. Beside it: step_result_ptr.
 struct step_done {
   std::uint64_t step = 0;
@@ -178,8 +187,17 @@ struct expire {};
 
 // ---- starting, watching, ending ----
 
-// The tokenizers, in the order of their shards. Beside it: tokenizer_pool.
-struct connect_tokenizers {};
+// Who fills the roles now. Beside it: company_roster_ptr.
+struct meet {};
+// The model runner is gone, and all that it had stored.
+struct runner_lost {};
+// Whether a step was running.
+struct runner_missed {
+  bool was_running = false;
+};
+// Make the device ready to run.
+struct open_device {};
+struct device_opened {};
 // Execute one item of the warm-up and forget it. Beside it: warm_up_task_ptr.
 struct warm_up {
   std::int32_t item = 0;
@@ -194,16 +212,13 @@ struct warmed_up {
 struct continue_warm_up {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
 struct start_company {};
-// To the supervisor: watch this gateway too. Beside it: gateway_actor.
+// To the supervisor: watch this gateway too, and start it again where it ends. Beside it: gateway_actor,
+// gateway_starter.
 struct add_gateway {
   std::string name;
 };
 // The company cannot go on: end every stream with an error, take no more.
 struct company_failed {};
-// A tokenizer is gone and so are the ends of its streams.
-struct tokenizer_lost {
-  std::uint64_t shard = 0;
-};
 // Take no more requests; the answer comes when the last open one has ended.
 struct drain {};
 struct drained {};
@@ -368,8 +383,32 @@ auto inspect(Inspector& f, expire&) {
   return f(caf::meta::type_name("expire"));
 }
 template <class Inspector>
-auto inspect(Inspector& f, connect_tokenizers&) {
-  return f(caf::meta::type_name("connect_tokenizers"));
+auto inspect(Inspector& f, meet&) {
+  return f(caf::meta::type_name("meet"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, runner_lost&) {
+  return f(caf::meta::type_name("runner_lost"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, runner_missed& x) {
+  return f(caf::meta::type_name("runner_missed"), x.was_running);
+}
+template <class Inspector>
+auto inspect(Inspector& f, open_device&) {
+  return f(caf::meta::type_name("open_device"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, device_opened&) {
+  return f(caf::meta::type_name("device_opened"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, lose_storage& x) {
+  return f(caf::meta::type_name("lose_storage"), x.last_step);
+}
+template <class Inspector>
+auto inspect(Inspector& f, abandon_masks&) {
+  return f(caf::meta::type_name("abandon_masks"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, warm_up& x) {
@@ -394,10 +433,6 @@ auto inspect(Inspector& f, add_gateway& x) {
 template <class Inspector>
 auto inspect(Inspector& f, company_failed&) {
   return f(caf::meta::type_name("company_failed"));
-}
-template <class Inspector>
-auto inspect(Inspector& f, tokenizer_lost& x) {
-  return f(caf::meta::type_name("tokenizer_lost"), x.shard);
 }
 template <class Inspector>
 auto inspect(Inspector& f, drain&) {
@@ -486,14 +521,19 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::token_output))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::stream_output))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::stopped))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::expire))
-CAF_ADD_TYPE_ID(troupe, (troupe::msg::connect_tokenizers))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::meet))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::runner_lost))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::runner_missed))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_device))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::device_opened))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::lose_storage))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_masks))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::continue_warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
-CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_lost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drained))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_drained))
@@ -521,6 +561,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::index_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_cost))
 CAF_END_TYPE_ID_BLOCK(troupe)
 
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_roster_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::generation_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::engine_request_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_demand_ptr)

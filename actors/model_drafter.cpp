@@ -15,11 +15,6 @@ drafts_ptr no_drafts() { return std::make_shared<const std::vector<draft>>(); }
 
 }  // namespace
 
-void model_drafter_state::start(model_runner_actor runner, std::shared_ptr<metrics::engine_metrics> metrics) {
-  runner_ = std::move(runner);
-  metrics_ = std::move(metrics);
-}
-
 void model_drafter_state::open(engine_request_ptr request) {
   opened_.push_back(std::move(request));
   pause_ = 0;
@@ -57,11 +52,11 @@ draft_work_ptr model_drafter_state::work_of(const draft_news& news) {
 }
 
 drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_pointer<model_drafter_state> self,
-                                                    model_runner_actor runner,
                                                     std::shared_ptr<metrics::engine_metrics> metrics) {
-  self->state.start(std::move(runner), metrics);
+  self->state.start(metrics);
   return measured(
       self, metrics,
+      [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },

@@ -13,7 +13,9 @@ class model_drafter_state {
   static inline const char* name = "drafter";
   explicit model_drafter_state(drafter_actor::base* self) : self_(self) {}
 
-  void start(model_runner_actor runner, std::shared_ptr<metrics::engine_metrics> metrics);
+  void start(std::shared_ptr<metrics::engine_metrics> metrics) { metrics_ = std::move(metrics); }
+  // The draft model of another runner knows no request that is open now.
+  void meet(const company_roster& roster) { runner_ = roster.model_runner; }
   // Told with the next news: no prompt is computed before its first token is there.
   void open(engine_request_ptr request);
   void observe(const draft_news& news);
@@ -32,7 +34,6 @@ class model_drafter_state {
 };
 
 drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_pointer<model_drafter_state> self,
-                                                    model_runner_actor runner,
                                                     std::shared_ptr<metrics::engine_metrics> metrics);
 
 }  // namespace troupe

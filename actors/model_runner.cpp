@@ -9,6 +9,7 @@
 #include "actors/measured.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/drafting/draft_model.hpp"
+#include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/pad_batch.hpp"
 
 namespace troupe {
@@ -27,54 +28,40 @@ std::vector<std::string> names_of(const bucket_plan& plan) {
 
 }  // namespace
 
-void model_runner_state::start(model_runner_parts parts) {
-  device_ = std::move(parts.device);
-  draft_ = std::move(parts.draft);
-  metrics_ = std::move(parts.metrics);
+caf::result<msg::device_opened> model_runner_state::open_device() {
+  result<runner_device> opened = parts_.open();
+  if (!opened) {
+    spdlog::error("the device cannot be opened: {}", opened.error().message);
+    const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
+    self_->quit(reason);
+    return reason;
+  }
+  device_ = std::move(opened->target);
+  draft_ = std::move(opened->draft);
   block_size_ = device_->layout().block_size;
-  buckets_ = step_buckets(parts.buckets, block_size_);
-  metrics_->add_buckets(names_of(parts.buckets));
-  pad_to_buckets_ = parts.pad_to_buckets;
-  tuning_file_ = std::move(parts.tuning_file);
-  tuned_for_ = std::move(parts.tuned_for);
-}
-
-const device_batch* model_runner_state::forward(const step_batch& batch) try {
-  const device_batch& rows = in_buckets(feed_.resolve(batch));
-  device_->forward(rows);
-  return &rows;
-} catch (const std::exception& fault) {
-  spdlog::error("step {} of {} rows failed: {}", batch.step, batch.num_rows(), fault.what());
-  return nullptr;
-}
-
-bool model_runner_state::sample(const device_batch& rows, const step_masks* masks, step_result& result) try {
-  device_->sample(rows, masks, result);
-  if (masks != nullptr) note_masks(*masks, result);
-  return true;
-} catch (const std::exception& fault) {
-  spdlog::error("step {} of {} rows failed: {}", rows.step, rows.num_rows(), fault.what());
-  return false;
+  buckets_ = step_buckets(parts_.buckets, block_size_);
+  parts_.metrics->add_buckets(names_of(parts_.buckets));
+  return msg::device_opened{};
 }
 
 const device_batch& model_runner_state::in_buckets(const device_batch& rows) {
   if (buckets_.empty()) return rows;
   const step_placement placement = buckets_.place(rows);
   count(placement);
-  if (!pad_to_buckets_) return rows;
+  if (!parts_.pad_to_buckets) return rows;
   std::int32_t padding = 0;
   pad_batch(rows, placement, block_size_, padded_, padding);
-  metrics_->add_bucket_padding(static_cast<std::uint64_t>(padding));
+  parts_.metrics->add_bucket_padding(static_cast<std::uint64_t>(padding));
   return padded_;
 }
 
 void model_runner_state::count(const step_placement& placement) {
-  if (placement.prompt) metrics_->count_bucket_execution(to_string(*placement.prompt));
-  if (placement.decode) metrics_->count_bucket_execution(to_string(*placement.decode));
-  if (placement.unified) metrics_->count_bucket_execution(to_string(*placement.unified));
+  if (placement.prompt) parts_.metrics->count_bucket_execution(to_string(*placement.prompt));
+  if (placement.decode) parts_.metrics->count_bucket_execution(to_string(*placement.decode));
+  if (placement.unified) parts_.metrics->count_bucket_execution(to_string(*placement.unified));
   if (placement.fallbacks() == 0) return;
-  metrics_->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
-  if (!pad_to_buckets_) return;  // every step runs as it is: nothing to warn of
+  parts_.metrics->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
+  if (!parts_.pad_to_buckets) return;  // every step runs as it is: nothing to warn of
   const auto warn = [](const char* kind, const auto& shape) {
     spdlog::warn("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(shape));
   };
@@ -146,10 +133,11 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
 }
 
 void model_runner_state::keep_tuning() const {
-  if (tuning_file_.empty()) return;
-  const result<void> written = write_tuning_file(tuning_file_, tuned_for_, device_->plans()->chosen());
+  if (parts_.tuning_file.empty()) return;
+  const result<void> written =
+      write_tuning_file(parts_.tuning_file, parts_.tuned_for, device_->plans()->chosen());
   if (written) {
-    spdlog::info("tuning kept in {}", tuning_file_.string());
+    spdlog::info("tuning kept in {}", parts_.tuning_file.string());
   } else {
     spdlog::warn("the tuning is not kept: {}", written.error().message);
   }
@@ -163,12 +151,8 @@ void model_runner_state::leave_out(const warm_up_item& item) {
 
 caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch_ptr& batch) {
   auto answer = self_->make_response_promise<msg::step_done, step_result_ptr>();
-  if (held_) {
-    later_.emplace_back([this, batch, answer] { begin(batch, answer); });
-  } else {
-    begin(batch, answer);
-    go_on();
-  }
+  later_.emplace_back([this, batch, answer, number = ++num_asked_] { begin(batch, number, answer); });
+  go_on();
   return answer;
 }
 
@@ -179,45 +163,62 @@ caf::result<step_result_ptr> model_runner_state::apply_masks(step_masks_ptr mask
   return answer;
 }
 
-void model_runner_state::begin(const step_batch_ptr& batch, step_promise answer) {
-  const auto began = std::chrono::steady_clock::now();
-  const device_batch* rows = forward(*batch);
-  held_ = held_step{batch, rows, std::chrono::steady_clock::now() - began, std::move(answer)};
+void model_runner_state::abandon_masks() {
+  num_abandoned_ = num_asked_;
+  masks_.clear();
+  go_on();
 }
 
-void model_runner_state::go_on() {
-  while (true) {
-    if (!held_) {
-      if (later_.empty()) return;
+void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer) {
+  const auto began = std::chrono::steady_clock::now();
+  held_ = held_step{batch, number, nullptr, {}, std::move(answer)};
+  held_->rows = &in_buckets(feed_.resolve(*batch));
+  device_->forward(*held_->rows);
+  held_->took = std::chrono::steady_clock::now() - began;
+}
+
+bool model_runner_state::has_masks() const {
+  if (held_->batch->masked_samples.empty() || held_->number <= num_abandoned_) return true;
+  return !masks_.empty() && masks_.front().masks->step == held_->batch->step;
+}
+
+// What an exception leaves of the device is in doubt, and so is what it stores.
+void model_runner_state::go_on() try {
+  while (!has_failed_) {
+    if (held_ && has_masks()) {
+      finish();
+    } else if (!held_ && !later_.empty()) {
       const std::function<void()> next = std::move(later_.front());
       later_.pop_front();
       next();
-    } else if (held_->batch->masked_samples.empty()) {
-      finish(nullptr, nullptr);
-    } else if (!masks_.empty() && masks_.front().masks->step == held_->batch->step) {
-      known_masks known = std::move(masks_.front());
-      masks_.pop_front();
-      finish(known.masks.get(), &known.answer);
     } else {
       return;
     }
   }
+} catch (const std::exception& fault) {
+  const step_batch& batch = *held_->batch;
+  spdlog::error("step {} of {} rows failed: {}", batch.step, batch.num_rows(), fault.what());
+  has_failed_ = true;
+  self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
 }
 
-void model_runner_state::finish(const step_masks* masks, masks_promise* answer) {
+void model_runner_state::finish() {
   const auto began = std::chrono::steady_clock::now();
+  std::optional<known_masks> known;
+  if (!held_->batch->masked_samples.empty() && held_->number > num_abandoned_) {
+    known = std::move(masks_.front());
+    masks_.pop_front();
+  }
+  const step_masks* masks = known ? known->masks.get() : nullptr;
   const auto sampled = std::make_shared<step_result>();
-  const bool succeeded = held_->rows != nullptr && sample(*held_->rows, masks, *sampled);
+  device_->sample(*held_->rows, masks, *sampled);
+  check_result(*held_->rows, *sampled);
+  if (masks != nullptr) note_masks(*masks, *sampled);
+  feed_.remember(*sampled);
   held_step ended = std::move(*held_);
   held_.reset();
-  if (!succeeded) {
-    if (answer != nullptr) answer->deliver(caf::make_error(caf::sec::runtime_error, "step failed"));
-    ended.answer.deliver(caf::make_error(caf::sec::runtime_error, "step failed"));
-    return;
-  }
-  feed_.remember(*sampled);
   const step_result_ptr result = sampled;
-  if (answer != nullptr) answer->deliver(result);
+  if (known) known->answer.deliver(result);
   const std::chrono::nanoseconds took = ended.took + (std::chrono::steady_clock::now() - began);
   ended.answer.deliver(msg::step_done{ended.batch->step, took.count()}, result);
 }
@@ -253,7 +254,9 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
         return self->state.warm_up(request, task);
       },
+      [self](const msg::open_device&) { return self->state.open_device(); },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
+      [self](const msg::abandon_masks&) { self->state.abandon_masks(); },
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
       [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
       [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); });

@@ -2,13 +2,16 @@
 // (caf::detached).
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 
 #include "actors/interfaces.hpp"
+#include "actors/load_engine.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
 #include "runtime/executor/executor.hpp"
@@ -19,11 +22,8 @@
 
 namespace troupe {
 
-class draft_model;
-
 struct model_runner_parts {
-  std::shared_ptr<executor> device;
-  std::shared_ptr<draft_model> draft;  // null: there is none
+  device_opener open;
   bucket_plan buckets;
   bool pad_to_buckets = false;
   std::shared_ptr<metrics::engine_metrics> metrics;
@@ -39,11 +39,13 @@ class model_runner_state {
   static inline const char* name = "model_runner";
   explicit model_runner_state(model_runner_actor::base* self) : self_(self) {}
 
-  void start(model_runner_parts parts);
+  void start(model_runner_parts parts) { parts_ = std::move(parts); }
+  caf::result<msg::device_opened> open_device();
   // A bucket whose scratch step fails is left out from now on.
   caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
-  // An exception of the executor becomes an error; the text goes to the log only.
+  // An exception of the executor is the end of the runner; the text goes to the log only.
   caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
+  void abandon_masks();
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
   void observe(const draft_work& work);
   // Null where nothing pays. A draft model that throws drafts no more; the text goes to the log.
@@ -55,7 +57,8 @@ class model_runner_state {
   // A step whose forward pass is over.
   struct held_step {
     step_batch_ptr batch;
-    const device_batch* rows = nullptr;  // null: the executor threw
+    std::uint64_t number = 0;            // of those that were asked for
+    const device_batch* rows = nullptr;  // as the device reads them
     std::chrono::nanoseconds took{0};
     step_promise answer;
   };
@@ -64,14 +67,13 @@ class model_runner_state {
     masks_promise answer;
   };
 
-  void begin(const step_batch_ptr& batch, step_promise answer);
+  void begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer);
   // Ends the held step where it can be, and goes on with what was held back.
   void go_on();
-  void finish(const step_masks* masks, masks_promise* answer);
+  void finish();
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
-  // Null where the executor threw.
-  const device_batch* forward(const step_batch& batch);
-  bool sample(const device_batch& rows, const step_masks* masks, step_result& result);
+  // Whether the held step can be sampled.
+  bool has_masks() const;
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
   const device_batch& in_buckets(const device_batch& rows);
   void count(const step_placement& placement);
@@ -84,19 +86,19 @@ class model_runner_state {
   void keep_tuning() const;
 
   model_runner_actor::base* self_;
+  model_runner_parts parts_;
+  std::uint64_t num_asked_ = 0;      // steps, so far; and ...
+  std::uint64_t num_abandoned_ = 0;  // ... the first of them, which get no masks
+  bool has_failed_ = false;          // the end is near
   std::optional<held_step> held_;
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held
   std::shared_ptr<executor> device_;
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
-  std::shared_ptr<metrics::engine_metrics> metrics_;
   step_buckets buckets_;
   std::int32_t block_size_ = 1;
-  bool pad_to_buckets_ = false;
   device_batch padded_;
   token_feed feed_;
-  std::filesystem::path tuning_file_;
-  tuning_key tuned_for_;
   std::optional<plan_tuner> tuner_;               // of the item that is being tuned
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed
 };

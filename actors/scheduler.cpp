@@ -9,14 +9,76 @@
 #include "actors/measured.hpp"
 
 namespace troupe {
+// Steps are numbered on from those of the scheduler before this one: the runner may still know of them.
 void scheduler_state::start(scheduler_parts parts) {
-  scheduler_ = std::make_unique<scheduler>(std::move(parts.limits));
-  kv_cache_ = std::move(parts.kv_cache);
-  model_runner_ = std::move(parts.model_runner);
-  structured_output_ = std::move(parts.structured_output);
-  drafter_ = std::move(parts.drafter);
+  scheduler_ = std::make_unique<scheduler>(std::move(parts.limits), parts.board->last_step());
   board_ = std::move(parts.board);
   metrics_ = std::move(parts.metrics);
+  board_->step_ended();
+}
+
+void scheduler_state::meet(const company_roster& roster) {
+  drafter_ = roster.drafter;
+  meet_tokenizers(roster.tokenizers);
+  if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);
+  if (roster.model_runner != model_runner_) {
+    model_runner_ = roster.model_runner;
+    self_->send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
+  }
+  if (roster.kv_cache != kv_cache_) meet_kv_cache(roster.kv_cache);
+  changed_ = true;
+  plan();
+  report();
+}
+
+// The streams of a tokenizer that is gone have ended with it.
+void scheduler_state::meet_tokenizers(const tokenizer_pool& tokenizers) {
+  std::vector<request_id> lost;
+  for (const request_id id : scheduler_->open_requests())
+    if (tokenizers_[id % tokenizers_.size()] != tokenizers[id % tokenizers.size()]) lost.push_back(id);
+  end_all(lost, finish_reason::abort, std::nullopt);
+  tokenizers_ = tokenizers;
+}
+
+// Where a request stands in its grammar is lost, but whoever waits for one can ask again.
+void scheduler_state::meet_structured_output(const structured_output_actor& structured_output) {
+  std::vector<request_id> lost;
+  for (const request_id id : with_grammar_)
+    if (!without_grammar_.contains(id)) lost.push_back(id);
+  end_all(lost, finish_reason::error, error{error_code::internal, "a part of the service has ended"});
+  if (structured_output_) self_->send(model_runner_, msg::abandon_masks{});
+  structured_output_ = structured_output;
+  for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);
+}
+
+// The steps in flight still write and read what the one that is gone has given them.
+void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
+  is_storage_lost_ = kv_cache_ != nullptr;
+  kv_cache_ = kv_cache;
+  ++num_kv_caches_;
+  if (phase_ == phase::reserving) phase_ = phase::idle;
+  if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
+}
+
+msg::runner_missed scheduler_state::runner_lost() {
+  model_runner_ = nullptr;
+  const bool was_running = !running_.empty();
+  running_.clear();
+  board_->step_ended();
+  lose_storage(was_running ? blame::oldest_step : blame::nobody);
+  return {was_running};
+}
+
+void scheduler_state::lose_storage(blame whose) {
+  is_storage_lost_ = false;
+  scheduler_output output = scheduler_->device_lost(whose);
+  self_->send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
+  settle(std::move(output));
+}
+
+void scheduler_state::end_all(const std::vector<request_id>& ids, finish_reason reason,
+                              const std::optional<error>& failure) {
+  for (const request_id id : ids) settle(scheduler_->end(id, reason, failure));
 }
 
 void scheduler_state::submit(const engine_request_ptr& request) {
@@ -44,16 +106,19 @@ void scheduler_state::submit(const engine_request_ptr& request) {
 void scheduler_state::open_grammar(const engine_request& request) {
   const request_id id = request.id;
   with_grammar_.insert(id);
-  self_->request(structured_output_, caf::infinite, msg::open_grammar{id}, request.sampling->grammar)
+  without_grammar_.emplace(id, request.sampling->grammar);
+  ask_for_grammar(id, request.sampling->grammar);
+}
+
+void scheduler_state::ask_for_grammar(request_id id, const grammar_spec_ptr& grammar) {
+  self_->request(structured_output_, caf::infinite, msg::open_grammar{id}, grammar)
       .then([this, id](const msg::grammar_opened&,
                        const error_ptr& refusal) { on_grammar_opened(id, refusal.get()); },
-            [this, id](const caf::error&) {
-              const error gone{error_code::unavailable, "a part of the service has ended"};
-              on_grammar_opened(id, &gone);
-            });
+            [](const caf::error&) {});  // the supervisor introduces another one
 }
 
 void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
+  without_grammar_.erase(id);
   if (refusal != nullptr) return settle(scheduler_->end(id, finish_reason::error, *refusal));
   scheduler_->grammar_ready(id);
   changed_ = true;
@@ -63,6 +128,7 @@ void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
 
 void scheduler_state::release_grammars(std::vector<request_id> ended) {
   std::erase_if(ended, [this](request_id id) { return with_grammar_.erase(id) == 0; });
+  for (const request_id id : ended) without_grammar_.erase(id);
   if (!ended.empty()) self_->send(structured_output_, msg::release_grammars{std::move(ended)});
 }
 
@@ -129,7 +195,8 @@ msg::request_counts scheduler_state::count() const {
 }
 
 void scheduler_state::plan() {
-  if (phase_ != phase::idle) return;
+  const bool can_run = model_runner_ && kv_cache_ && !is_storage_lost_;
+  if (phase_ != phase::idle || !can_run) return;
   planned_at_ = now();
   step_demand_ptr demand = scheduler_->plan();
   if (!demand) return;
@@ -142,8 +209,11 @@ void scheduler_state::reserve(step_demand_ptr demand) {
   changed_ = false;
   const std::uint64_t step = demand->step;
   self_->request(kv_cache_, caf::infinite, msg::reserve_step{step}, std::move(demand))
-      .then([this](const step_reservation_ptr& reservation) { on_reservation(*reservation); },
-            [this](const caf::error&) { phase_ = phase::halted; });
+      .then(
+          [this, asked = num_kv_caches_](const step_reservation_ptr& reservation) {
+            if (asked == num_kv_caches_) on_reservation(*reservation);
+          },
+          [](const caf::error&) {});  // the supervisor introduces another one
 }
 
 void scheduler_state::on_reservation(const step_reservation& reservation) {
@@ -162,6 +232,7 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
 
 void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
+  board_->step_sent(step);
   running_.push_back({step, now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began);
   metrics_->observe_step_tokens(batch->num_rows());
@@ -169,7 +240,7 @@ void scheduler_state::run(step_batch_ptr batch) {
   self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
       .then(
           [this](const msg::step_done& done, const step_result_ptr& result) { on_step_done(done, *result); },
-          [this, step](const caf::error&) { on_step_failed(step); });
+          [](const caf::error&) {});  // the supervisor tells what became of the runner
 }
 
 scheduler_state::running_step scheduler_state::take_oldest() {
@@ -186,19 +257,15 @@ scheduler_state::running_step scheduler_state::take_oldest() {
 }
 
 void scheduler_state::on_step_done(const msg::step_done& done, const step_result& result) {
+  if (running_.empty() || running_.front().step != done.step) return;
   const steady_time began = now();
   const running_step ended = take_oldest();
   scheduler_->commit(result, output_);
   settle_step(ended);
+  if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
   metrics_->observe_step(metrics::step_phase::execute,
                          metrics::in_seconds(std::chrono::nanoseconds(done.nanoseconds)));
   metrics_->observe_step(metrics::step_phase::commit, metrics::in_seconds(now() - began));
-}
-
-void scheduler_state::on_step_failed(std::uint64_t step) {
-  const running_step ended = take_oldest();
-  output_ = scheduler_->fail_step(step, error{error_code::internal, "the step failed"});
-  settle_step(ended);
 }
 
 // The next step first, then this one's text: the runner need not wait for the tokenizers. Who reads a token
@@ -287,9 +354,8 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
   self->state.start(std::move(parts));
   return measured(
       self, metrics,
-      [self](const msg::connect_tokenizers&, const tokenizer_pool& tokenizers) {
-        self->state.connect(tokenizers);
-      },
+      [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
+      [self](const msg::runner_lost&) { return self->state.runner_lost(); },
       [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(request); },
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -19,10 +20,6 @@ namespace troupe {
 
 struct scheduler_parts {
   scheduler_limits limits;
-  kv_cache_actor kv_cache;
-  model_runner_actor model_runner;
-  structured_output_actor structured_output;
-  drafter_actor drafter;  // null: no drafts
   std::shared_ptr<company_board> board;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
@@ -33,7 +30,8 @@ class scheduler_state {
   explicit scheduler_state(scheduler_actor::base* self) : self_(self) {}
 
   void start(scheduler_parts parts);
-  void connect(tokenizer_pool tokenizers) { tokenizers_ = std::move(tokenizers); }
+  void meet(const company_roster& roster);
+  msg::runner_missed runner_lost();
   void submit(const engine_request_ptr& request);
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);
@@ -43,8 +41,8 @@ class scheduler_state {
   msg::request_counts count() const;
 
  private:
-  // What is awaited before the next plan. `halted`: kv_cache is gone, nothing can be planned any more.
-  enum class phase { idle, drafting, reserving, halted };
+  // What is awaited before the next plan.
+  enum class phase { idle, drafting, reserving };
   // A step with the runner.
   struct running_step {
     std::uint64_t step = 0;
@@ -52,7 +50,15 @@ class scheduler_state {
     std::vector<request_id> scheduled;  // whose first step it is
   };
 
+  void meet_tokenizers(const tokenizer_pool& tokenizers);
+  void meet_structured_output(const structured_output_actor& structured_output);
+  void meet_kv_cache(const kv_cache_actor& kv_cache);
+  // Everything is computed again, once no step is in flight.
+  void lose_storage(blame whose);
+  void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
+
   void open_grammar(const engine_request& request);
+  void ask_for_grammar(request_id id, const grammar_spec_ptr& grammar);
   void on_grammar_opened(request_id id, const error* refusal);
   // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
@@ -65,7 +71,6 @@ class scheduler_state {
   void on_reservation(const step_reservation& reservation);
   void run(step_batch_ptr batch);
   void on_step_done(const msg::step_done& done, const step_result& result);
-  void on_step_failed(std::uint64_t step);
   // The oldest step is over; the next one, if any, begins now.
   running_step take_oldest();
 
@@ -90,11 +95,14 @@ class scheduler_state {
   std::shared_ptr<metrics::engine_metrics> metrics_;
 
   phase phase_ = phase::idle;
+  bool is_storage_lost_ = false;     // since the kv_cache that knew of it is gone
+  std::uint64_t num_kv_caches_ = 0;  // that there have been: an answer may be of one that is gone
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
   std::optional<steady_time> timer_;  // the earliest one armed
   std::unordered_set<request_id> unscheduled_;
   std::unordered_set<request_id> with_grammar_;
-  std::deque<running_step> running_;  // oldest first
+  std::unordered_map<request_id, grammar_spec_ptr> without_grammar_;  // of these, who still waits for it
+  std::deque<running_step> running_;                                  // oldest first
   scheduler_output output_;
   steady_time planned_at_{};
   scheduler_counts reported_;

@@ -15,6 +15,14 @@ void structured_output_state::start(structured_output_parts parts) {
   team_ = std::make_unique<grammar::mask_team>(parts_.mask_threads);
 }
 
+void structured_output_state::meet(const company_roster& roster) {
+  compilers_ = roster.compilers;
+  compile_next();
+  if (model_runner_ == roster.model_runner) return;
+  model_runner_ = roster.model_runner;
+  sessions_.forget_steps();
+}
+
 caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
                                                                           const grammar_spec_ptr& spec) {
   // Before it waits, since those who wait hold their texts.
@@ -41,19 +49,19 @@ error_ptr structured_output_state::take_in(request_id id,
 // Not while those that are in use fill the memory: one of their requests will end.
 void structured_output_state::compile_next() {
   if (!trim() && sessions_.size() != 0) return;
-  compile_next(grammar::compile_lane::quick, parts_.compilers.quick);
-  compile_next(grammar::compile_lane::patient, parts_.compilers.patient);
+  compile_next(grammar::compile_lane::quick, compilers_.quick);
+  compile_next(grammar::compile_lane::patient, compilers_.patient);
 }
 
-void structured_output_state::compile_next(grammar::compile_lane lane,
-                                           const grammar_compiler_actor& compiler) {
+void structured_output_state::compile_next(grammar::compile_lane lane, grammar_compiler_actor& compiler) {
+  if (!compiler) return;
   const grammar_spec_ptr spec = queue_->next(lane);
   if (!spec) return;
   self_->request(compiler, caf::infinite, msg::compile_grammar{}, spec)
       .then([this, lane](const msg::grammar_compiled& took,
                          const compile_outcome_ptr& outcome) { on_compiled(lane, took, *outcome); },
-            // The supervisor hears of its end too.
-            [this, lane](const caf::error&) {
+            [this, lane, asked = compiler, &compiler](const caf::error&) {
+              if (compiler == asked) compiler = nullptr;
               on_compiled(lane, {}, fail(error_code::internal, "a part of the service has ended"));
             });
 }
@@ -111,16 +119,13 @@ void structured_output_state::go_on() {
 
 void structured_output_state::send_off(step_masks_ptr masks) {
   const std::uint64_t step = masks->step;
-  self_->request(parts_.model_runner, caf::infinite, msg::apply_masks{step}, std::move(masks))
+  self_->request(model_runner_, caf::infinite, msg::apply_masks{step}, std::move(masks))
       .then(
           [this](const step_result_ptr& result) {
             sessions_.advance(*result);
             go_on();
           },
-          [this, step](const caf::error&) {
-            sessions_.fail(step);
-            go_on();
-          });
+          [](const caf::error&) {});  // the supervisor introduces another runner
 }
 
 bool structured_output_state::trim() {
@@ -143,6 +148,7 @@ structured_output_actor::behavior_type structured_output_behavior(
   self->state.start(std::move(parts));
   return measured(
       self, metrics,
+      [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
       [self](const msg::open_grammar& request, const grammar_spec_ptr& spec) {
         return self->state.open(request.id, spec);
       },

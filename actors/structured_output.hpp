@@ -21,8 +21,6 @@ struct structured_output_parts {
   std::size_t mask_threads = 1;  // that fill masks, the actor's own included
   tokenizer_ptr vocabulary;
   bool jump_forward = false;  // see grammar_sessions
-  grammar_compilers compilers;
-  model_runner_actor model_runner;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
 
@@ -32,6 +30,7 @@ class structured_output_state {
   explicit structured_output_state(structured_output_actor::base* self) : self_(self) {}
 
   void start(structured_output_parts parts);
+  void meet(const company_roster& roster);
   caf::result<msg::grammar_opened, error_ptr> open(request_id id, const grammar_spec_ptr& spec);
   void release(const std::vector<request_id>& ids);
   void fill_masks(const step_batch& batch);
@@ -41,7 +40,7 @@ class structured_output_state {
   using opened_promise = caf::typed_response_promise<msg::grammar_opened, error_ptr>;
 
   void compile_next();
-  void compile_next(grammar::compile_lane lane, const grammar_compiler_actor& compiler);
+  void compile_next(grammar::compile_lane lane, grammar_compiler_actor& compiler);
   void on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
                    const result<grammar::compiled_grammar_ptr>& outcome);
   // Opens the request's session, or refuses it.
@@ -55,6 +54,8 @@ class structured_output_state {
 
   structured_output_actor::base* self_;
   structured_output_parts parts_;
+  grammar_compilers compilers_;  // null: one has ended, and no other is there yet
+  model_runner_actor model_runner_;
   std::unique_ptr<grammar::compile_queue> queue_;
   grammar::grammar_sessions sessions_;
   std::unique_ptr<grammar::mask_team> team_;

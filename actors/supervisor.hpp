@@ -1,15 +1,20 @@
-// Starts the company in order, warms it up, watches every actor, drains it.
+// Starts the company, warms it up, watches every actor, starts again what ends, drains it. Who is started
+// again with whom, and when that is given up, says one tree (supervision_of).
 #pragma once
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "actors/company_board.hpp"
+#include "actors/company_directory.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/model_runner.hpp"
 #include "actors/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/executor.hpp"
@@ -17,26 +22,28 @@
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
+#include "runtime/grammar/lazy_token_trie.hpp"
+#include "runtime/supervision/supervision_tree.hpp"
 
 namespace troupe {
 
-class draft_model;
-
 struct supervisor_parts {
-  std::shared_ptr<executor> device;
-  scheduler_limits limits;    // num_blocks and block_size are the device's
-  tokenizer_parts tokenizer;  // without its scheduler
+  runner_device device;  // of the first runner
+  device_opener
+      open_device;  // of the next ones; unset: there is none, and the end of the runner is that of all
+  scheduler_limits limits;  // num_blocks and block_size are the device's
+  tokenizer_parts tokenizer;
   std::int32_t tokenizer_workers = 2;
   grammar::grammar_limits grammars;  // of one grammar
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;
   std::size_t grammar_threads = 1;        // that fill masks
   std::optional<drafter_options> drafts;  // unset: nobody guesses
-  std::shared_ptr<draft_model> draft;     // who guesses by the method draft_model
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;
   std::shared_ptr<company_board> board;
+  std::shared_ptr<company_directory> directory;
   bucket_plan buckets;
   bool pad_to_buckets = false;
   padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
@@ -46,6 +53,10 @@ struct supervisor_parts {
   tuning_key tuned_for;
 };
 
+// The company's roles in the order in which they start. A scheduler that ends takes the request table along,
+// and with it everybody who keeps something for its requests.
+supervised supervision_of(std::int32_t tokenizers, bool has_drafter);
+
 class supervisor_state {
  public:
   static inline const char* name = "supervisor";
@@ -53,35 +64,58 @@ class supervisor_state {
 
   void prepare(supervisor_parts parts);
   company_roster_ptr start();
-  void add_gateway(const gateway_actor& gateway, std::string role);
+  // `role`: a name that no other has.
+  void add_gateway(const gateway_actor& gateway, const std::string& role, const gateway_starter& start);
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void abort_all();
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
 
  private:
-  struct member {
-    caf::actor_addr address;
-    std::string role;  // its name in the log
+  // supervisor_roles.cpp: how a role is filled and vacated.
+  struct role {
+    std::function<void()> start;   // fills it in the roster, now or when it is ready
+    std::function<void()> vacate;  // nobody fills it
   };
-
-  // Hears of this actor's end, and ends it with the supervisor.
   template <class Handle>
-  void watch(const Handle& actor, std::string role);
-  model_runner_actor spawn_model_runner();
-  void start_structured_output();
-  void start_drafter();
-  grammar_compilers spawn_compilers();
-  tokenizer_actor spawn_tokenizer(const tokenizer_parts& parts, bool long_texts);
-  void start_warm_up(const kv_layout& layout, bool fixed_shapes);
+  void add_role(const std::string& name, Handle& place, std::function<Handle()> spawn);
+  void add_roles();
+  void add_model_runner();
+  void open_device(const model_runner_actor& runner);
+  tokenizer_actor spawn_tokenizer(bool long_texts);
+  grammar_compiler_actor spawn_compiler(const grammar::grammar_limits& limits);
+
+  // supervisor.cpp
+  // Hears of this actor's end, and ends it with the supervisor. Not a link: it would go both ways, and a
+  // killed member would take the supervisor along before it could report.
+  template <class Handle>
+  void watch(const Handle& actor, const std::string& role) {
+    self_->monitor(actor);
+    const caf::actor_addr address = actor.address();
+    self_->attach_functor([address] { caf::anon_send_exit(address, caf::exit_reason::user_shutdown); });
+    members_[address] = role;
+  }
+  // Tells everybody who fills which role now; those who keep what others ask for first.
+  void introduce();
+  std::vector<gateway_actor> gateways() const;
+  void on_down(const caf::actor_addr& source, const caf::error& reason);
+  // The scheduler alone knows whether a step is to blame, which is excused.
+  void on_runner_down();
+  void restart(const std::string& role, bool is_excused);
+  void stop(const std::string& role);
+  void fail(const std::string& role);
+
+  // supervisor_warm_up.cpp
+  void start_warm_up();
   // Before readiness item after item; then one whenever nothing runs, until all are done.
   void go_on_warming_up();
+  void leave_out_what_kills();
   void warm_up_when_idle();
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
-  void on_down(const caf::actor_addr& source, const caf::error& reason);
-  void fail(const std::string& role, const std::string& reason);
+
+  // supervisor_drain.cpp
   void drain_tokenizers();
   void drain_gateways();
   // One of those asked has answered, or will never.
@@ -91,12 +125,21 @@ class supervisor_state {
 
   supervisor_actor::base* self_;
   supervisor_parts parts_;
-  std::shared_ptr<company_roster> roster_;
-  std::vector<member> members_;
-  std::vector<gateway_actor> gateways_;
-  warm_up_course course_;
   kv_layout layout_;
+  bool fixed_shapes_ = false;
+  std::shared_ptr<grammar::lazy_token_trie> vocabulary_;
+  supervision_tree tree_{supervised{}};
+  std::map<std::string, role> roles_;
+  std::map<caf::actor_addr, std::string> members_;  // who is watched, by its role
+  company_roster roster_;
+  company_roster_ptr introduced_;  // the roster as everybody knows it
+
+  warm_up_course course_;
   executor_limits step_limits_;  // of the device's steps
+  std::int32_t lost_items_ = 0;  // how often the runner has ended while it warmed up the item that comes next
+  bool is_warming_up_ = false;   // an item is with the runner
+  bool awaits_idle_ = false;     // the scheduler is asked whether anything runs
+  bool has_begun_ = false;       // the warm-up
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;

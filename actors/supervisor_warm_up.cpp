@@ -18,17 +18,16 @@ constexpr std::chrono::milliseconds idle_check{100};
 
 }  // namespace
 
-void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes) {
-  layout_ = layout;
+void supervisor_state::start_warm_up() {
   step_limits_ = {.max_rows = std::max(parts_.limits.max_num_batched_tokens, parts_.padded.rows),
                   .max_sequences = std::max(parts_.limits.max_num_seqs, parts_.padded.sequences),
                   .max_model_len = parts_.limits.max_model_len,
-                  .block_size = layout.block_size};
-  const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes ? warm_up_mode::full : warm_up_mode::lazy);
-  const bool every_bucket = fixed_shapes || mode == warm_up_mode::full;
+                  .block_size = layout_.block_size};
+  const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes_ ? warm_up_mode::full : warm_up_mode::lazy);
+  const bool every_bucket = fixed_shapes_ || mode == warm_up_mode::full;
   const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
-  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout.block_size, extent,
-                                         {.tune = parts_.tune, .verification = roster_->drafter != nullptr}),
+  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
+                                         {.tune = parts_.tune, .verification = parts_.drafts.has_value()}),
                            mode);
   if (mode != warm_up_mode::skip)
     for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
@@ -36,7 +35,8 @@ void supervisor_state::start_warm_up(const kv_layout& layout, bool fixed_shapes)
 }
 
 void supervisor_state::go_on_warming_up() {
-  if (failed_) return;
+  if (failed_ || is_warming_up_ || !roster_.model_runner) return;
+  leave_out_what_kills();
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
   if (course_.finished()) return;
@@ -44,28 +44,45 @@ void supervisor_state::go_on_warming_up() {
   if (draining_ == drain_phase::none) warm_up_when_idle();
 }
 
+// What has taken the runner along twice is not asked for again.
+void supervisor_state::leave_out_what_kills() {
+  if (lost_items_ < 2 || course_.finished()) return;
+  spdlog::warn("{} ends the model runner and is left out", describe(*course_.next()));
+  lost_items_ = 0;
+  course_.advance();
+}
+
 void supervisor_state::warm_up_when_idle() {
-  self_->request(roster_->scheduler, caf::infinite, msg::count{})
+  if (std::exchange(awaits_idle_, true)) return;
+  self_->request(roster_.scheduler, caf::infinite, msg::count{})
       .then(
           [this](const msg::request_counts& counts) {
+            awaits_idle_ = false;
             if (counts.running == 0 && counts.waiting == 0) return warm_up_item_now();
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           },
-          [](const caf::error&) {});
+          [this](const caf::error&) {
+            awaits_idle_ = false;
+            self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
+          });
 }
 
 void supervisor_state::warm_up_item_now() {
+  if (is_warming_up_ || course_.finished() || !roster_.model_runner) return;
+  is_warming_up_ = true;
   const warm_up_item item = *course_.next();
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
   auto task = std::make_shared<const warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
   self_
-      ->request(roster_->model_runner, caf::infinite, msg::warm_up{course_.done()},
+      ->request(roster_.model_runner, caf::infinite, msg::warm_up{course_.done()},
                 warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
 }
 
 void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
+  is_warming_up_ = false;
+  lost_items_ = 0;
   if (!done.is_over) return go_on_warming_up();
   course_.advance();
   const std::string line = describe(item, available_memory().value_or(0));
@@ -80,7 +97,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
     spdlog::info(
         "a step of {} sampled rows takes {:.2f} ms", item.shape.query,
         std::chrono::duration<double, std::milli>(std::chrono::nanoseconds(done.nanoseconds)).count());
-    self_->send(roster_->scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
+    self_->send(roster_.scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
   }
   if (!ready_)
     parts_.board->warming_up(

@@ -103,7 +103,21 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.first = message.first;
   entry.n = request.n;
   streams_.emplace(message.id, std::move(entry));
-  self_->send(parts_.scheduler, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
+  self_->send(scheduler_, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
+}
+
+void tokenizer_state::meet(const company_roster& roster) {
+  if (roster.scheduler != scheduler_) {
+    const bool had_another = scheduler_ != nullptr;
+    scheduler_ = roster.scheduler;
+    if (had_another)
+      deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
+  }
+  const auto is_gone = [&roster](const gateway_actor& gateway) {
+    return gateway != roster.gateway && std::ranges::count(roster.socket_gateways, gateway) == 0;
+  };
+  for (const auto& [id, entry] : streams_)
+    if (is_gone(entry.gateway)) self_->send(scheduler_, msg::abort{id});
 }
 
 // The service's own binds whoever asks for longer.
@@ -127,7 +141,7 @@ void tokenizer_state::refuse(const msg::generate& message, std::int32_t n, const
 }
 
 void tokenizer_state::abort(request_id id) {
-  if (streams_.contains(id)) self_->send(parts_.scheduler, msg::abort{id});
+  if (streams_.contains(id)) self_->send(scheduler_, msg::abort{id});
 }
 
 void tokenizer_state::output(const msg::token_output& message, const token_batch& batch) {
@@ -135,7 +149,7 @@ void tokenizer_state::output(const msg::token_output& message, const token_batch
     if (const auto found = streams_.find(id); found != streams_.end())
       found->second.scheduled = message.step_began;
   output_processor::step_output out = processor_->process(batch);
-  if (!out.stopped.empty()) self_->send(parts_.scheduler, msg::stopped{std::move(out.stopped)});
+  if (!out.stopped.empty()) self_->send(scheduler_, msg::stopped{std::move(out.stopped)});
   deliver(message.step, std::move(out.events));
 }
 
@@ -248,7 +262,7 @@ void tokenizer_state::company_failed() {
 }
 
 void tokenizer_state::abort_all() {
-  for (const auto& [id, entry] : streams_) self_->send(parts_.scheduler, msg::abort{id});
+  for (const auto& [id, entry] : streams_) self_->send(scheduler_, msg::abort{id});
 }
 
 caf::result<msg::drained> tokenizer_state::drain() {
@@ -270,6 +284,7 @@ tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_poin
   self->state.start(std::move(parts));
   return measured(
       self, metrics,
+      [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
       [self](const msg::generate& message, const generation_request_ptr& request,
              const gateway_actor& gateway) { self->state.generate(message, *request, gateway); },
       [self](const msg::abort& message) { self->state.abort(message.id); },

@@ -30,7 +30,6 @@ struct tokenizer_parts {
   std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
   std::chrono::nanoseconds queue_timeout{0};    // until the first step; 0: none
   bool allow_auto_truncate = false;             // else a prompt that is too long is refused
-  scheduler_actor scheduler;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
 
@@ -40,6 +39,7 @@ class tokenizer_state {
   explicit tokenizer_state(tokenizer_actor::base* self) : self_(self) {}
 
   void start(tokenizer_parts parts);
+  void meet(const company_roster& roster);
   // Once for each answer to a prompt; the prompt is encoded once.
   void generate(const msg::generate& message, const generation_request& request,
                 const gateway_actor& gateway);
@@ -98,6 +98,7 @@ class tokenizer_state {
 
   tokenizer_actor::base* self_;
   tokenizer_parts parts_;
+  scheduler_actor scheduler_;
   std::unique_ptr<output_processor> processor_;
   std::unordered_map<request_id, stream> streams_;
   std::unordered_map<request_id, open_choices> choices_;  // by the first answer's id

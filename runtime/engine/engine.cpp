@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/executor/check_batch.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
 namespace troupe {
@@ -95,7 +96,6 @@ bool engine::execute() {
     failed_ = false;
   } catch (const std::exception&) {
     failed_ = true;
-    sessions_.fail(batch.step);
   }
   return true;
 }
@@ -114,19 +114,27 @@ void engine::run(const step_batch& batch) {
   const device_batch& rows = feed_.resolve(batch);
   device_->forward(rows);
   device_->sample(rows, masks.get(), result_);
+  check_result(rows, result_);
   feed_.remember(result_);
   if (masks) sessions_.advance(result_);
 }
 
 const token_batch& engine::commit() {
+  if (failed_) return replay();
   const std::uint64_t step = dispatched_.front()->step;
   dispatched_.erase(dispatched_.begin());
-  if (failed_) {
-    output_ = scheduler_.fail_step(step, {error_code::internal, "the model's step failed"});
-  } else {
-    scheduler_.commit(result_, output_);
-  }
+  scheduler_.commit(result_, output_);
   kv_cache_.commit_step(step);
+  settle();
+  return output_.events;
+}
+
+// What the device stores is in doubt: everything is computed again.
+const token_batch& engine::replay() {
+  dispatched_.clear();
+  sessions_.forget_steps();
+  output_ = scheduler_.device_lost(blame::oldest_step);
+  kv_cache_.lose_storage(scheduler_.last_step());
   settle();
   return output_.events;
 }

@@ -37,8 +37,9 @@ class engine {
   // this.
   token_batch expire(steady_time now);
   // Plans as many steps as may be in flight, runs the oldest and commits it: its tokens and ends. May be
-  // empty, also while there is more to do: a chunk of a prompt gives no token. A step that the executor
-  // failed ends its requests with error. Valid until the next call.
+  // empty, also while there is more to do: a chunk of a prompt gives no token. After a step
+  // in which the executor threw all requests are computed again; one with which alone it throws ends with
+  // error. Valid until the next call.
   const token_batch& step();
   bool idle() const;  // nothing running, nothing waiting, no step in flight
   std::optional<request_state> describe(request_id id) const { return scheduler_.describe(id); }
@@ -62,6 +63,7 @@ class engine {
   void run(const step_batch& batch);
   void give_back(const std::vector<block_release>& releases);
   void settle();
+  const token_batch& replay();
   std::unique_ptr<executor> device_;
   engine_grammars grammars_;
   grammar::grammar_sessions sessions_;

@@ -1,5 +1,7 @@
 #include "runtime/executor/check_batch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -71,6 +73,13 @@ void check_batch(const device_batch& batch, const model_config& config, const ex
     require(within(prompt.row, rows) && within(prompt.next_token, config.vocab_size),
             "step: a prompt row is not in the batch");
   }
+}
+
+void check_result(const device_batch& batch, const step_result& result) {
+  if (result.tokens.size() != batch.samples.size() ||
+      result.prompt_logprobs.size() != batch.prompt_logprobs.size())
+    throw std::logic_error(fmt::format("the executor sampled {} of {} rows", result.tokens.size(),
+                                       batch.samples.size()));
 }
 
 }  // namespace troupe

@@ -10,4 +10,8 @@ namespace troupe {
 void check_batch(const device_batch& batch, const model_config& config, const executor_limits& limits,
                  const kv_layout& layout);
 
+// Throws std::logic_error where an executor has not answered for every row that is sampled, and for every
+// prompt row.
+void check_result(const device_batch& batch, const step_result& result);
+
 }  // namespace troupe

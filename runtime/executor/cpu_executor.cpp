@@ -38,7 +38,7 @@ void reserve(sampler_scratch& scratch, std::size_t vocab_size) {
 
 class cpu_executor final : public executor {
  public:
-  cpu_executor(model_ptr source, packed_model weights, kv_pool scratch, const cpu_device& device,
+  cpu_executor(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool scratch, const cpu_device& device,
                const executor_limits& limits, const cpu_executor_options& options, std::int32_t threads)
       : config_(source->config),
         limits_(limits),
@@ -262,11 +262,15 @@ result<std::unique_ptr<executor>> load_cpu_executor(const model_ptr& model,
   }
   auto scratch = kv_pool::create_scratch(config, device->kv_dtype, limits.block_size);
   if (!scratch) return tl::unexpected(scratch.error());
-  auto weights = pack_model(*model);
-  if (!weights) return tl::unexpected(weights.error());
+  std::shared_ptr<const packed_model> weights = options.weights;
+  if (!weights) {
+    auto packed = pack_model(*model);
+    if (!packed) return tl::unexpected(packed.error());
+    weights = std::make_shared<const packed_model>(std::move(*packed));
+  }
   const std::int32_t threads = options.threads > 0 ? options.threads : usable_cores();
   try {
-    auto made = std::make_unique<cpu_executor>(model, std::move(*weights), std::move(*scratch), *device,
+    auto made = std::make_unique<cpu_executor>(model, std::move(weights), std::move(*scratch), *device,
                                                limits, options, threads);
     if (auto room = made->reserve_steps(limits.max_rows, limits.max_sequences); !room)
       return fail(room.error().code, room.error().message + ": lower max_num_batched_tokens",

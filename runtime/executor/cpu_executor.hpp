@@ -8,6 +8,7 @@
 
 #include "runtime/executor/available_memory.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/packed_model.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
 
@@ -23,11 +24,12 @@ struct cpu_executor_options {
   std::string dtype = "auto";           // auto alone: see check_cpu_device()
   std::string kv_cache_dtype = "auto";  // auto | f16 | int8; auto is f16
   std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
+  std::shared_ptr<const packed_model> weights = {};  // of the model; null: packed for this executor
   // How many bytes can still be had.
   std::function<result<std::uint64_t>()> available = [] { return available_memory(); };
 };
 
-// Repacks the weights once (of the file, only rows of the embedding are read again) and takes the memory of a
+// Repacks the weights, where they are not given (of the file, only rows of the embedding are read again) and takes the memory of a
 // step within the limits. What executor.hpp calls the start is still to come: until then there is no KV
 // cache. A max_model_len of 0 or beyond the model's own becomes the model's. Errors: those of
 // check_cpu_device(); unsupported (a head size that is no multiple of 16), invalid_argument,

@@ -41,7 +41,7 @@ std::string shape_of(const model_config& config, const packed_model& weights, co
 
 }  // namespace
 
-decoder::decoder(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
+decoder::decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool, const kernels::kernel_table& kernels,
                  thread_team& team, std::int32_t block_size)
     : source_(std::move(source)),
       config_(source_->config),
@@ -50,11 +50,11 @@ decoder::decoder(model_ptr source, packed_model weights, kv_pool pool, const ker
       kernels_(kernels),
       team_(team),
       attention_(kernels, config_, block_size, team.size()),
-      plans_(shape_of(config_, weights_, pool_.layout())),
+      plans_(shape_of(config_, *weights_, pool_.layout())),
       hidden_width_(padded(config_.hidden_size)),
-      qkv_width_(padded(weights_.layers.front().qkv.width)),
+      qkv_width_(padded(weights_->layers.front().qkv.width)),
       attention_width_(padded(config_.num_heads * config_.head_dim)),
-      gate_width_(padded(weights_.layers.front().gate_up.width)),
+      gate_width_(padded(weights_->layers.front().gate_up.width)),
       logits_width_(padded(config_.vocab_size)),
       shared_(0, 0) {
   logits_.resize(static_cast<std::size_t>(head_rows) * logits_width_);
@@ -114,7 +114,7 @@ void decoder::embed(const device_batch& batch) {
 }
 
 void decoder::run_layer(std::int32_t member, const device_batch& batch, std::int32_t layer) {
-  const packed_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const packed_layer& weights = weights_->layers[static_cast<std::size_t>(layer)];
   const std::int32_t rows = batch.num_rows();
 
   const auto& normed =
@@ -260,8 +260,8 @@ void decoder::load_dummy_hidden_states(std::int32_t rows) {
 
 void decoder::compute_logits(std::int32_t member, const std::int32_t* rows, std::int32_t count) {
   const auto& normed =
-      prepare(member, weights_.head, count, hidden_.data(), hidden_width_, &weights_.output_norm, rows);
-  multiply(weights_.head, normed, count, logits_.data(), logits_width_, false);
+      prepare(member, weights_->head, count, hidden_.data(), hidden_width_, &weights_->output_norm, rows);
+  multiply(weights_->head, normed, count, logits_.data(), logits_width_, false);
   team_.barrier();
 }
 

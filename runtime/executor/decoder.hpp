@@ -23,14 +23,14 @@ namespace troupe {
 class decoder {
  public:
   // Has no room for rows yet. `kernels` and `team` outlive it.
-  decoder(model_ptr source, packed_model weights, kv_pool pool, const kernels::kernel_table& kernels,
+  decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool, const kernels::kernel_table& kernels,
           thread_team& team, std::int32_t block_size);
 
   // Takes all memory that steps of so many rows and sequences need. Throws std::bad_alloc.
   void reserve(std::int32_t rows, std::int32_t sequences);
   // The bytes that reserve() takes.
   std::size_t bytes_for(std::int32_t rows) const;
-  std::size_t weight_bytes() const { return weights_.memory.size(); }
+  std::size_t weight_bytes() const { return weights_->memory.size(); }
 
   step_plans& plans() { return plans_; }
 
@@ -73,7 +73,7 @@ class decoder {
 
   model_ptr source_;
   const model_config& config_;
-  packed_model weights_;
+  std::shared_ptr<const packed_model> weights_;
   kv_pool pool_;
   const kernels::kernel_table& kernels_;
   thread_team& team_;

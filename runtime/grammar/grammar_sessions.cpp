@@ -227,12 +227,13 @@ void grammar_sessions::accept(session& who, token_id token) {
   if (auto accepted = who.place.accept(token); !accepted) who.failure = std::move(accepted.error());
 }
 
-void grammar_sessions::fail(std::uint64_t step) {
-  auto& of = !taken_.empty() && taken_.front().step == step ? taken_ : begun_;
-  if (of.empty() || of.front().step != step) return;
-  for (const masked_row& row : of.front().rows)
-    if (session* who = find(row.id)) who->is_over = true;
-  of.pop_front();
+void grammar_sessions::forget_steps() {
+  for (const auto* steps : {&begun_, &taken_})
+    for (const masked_step& step : *steps)
+      for (const masked_row& row : step.rows)
+        if (const auto found = sessions_.find(row.id); found != sessions_.end()) found->second.is_over = false;
+  begun_.clear();
+  taken_.clear();
 }
 
 }  // namespace troupe::grammar

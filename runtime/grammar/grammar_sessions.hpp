@@ -1,6 +1,6 @@
 // Where every running request stands in its grammar, and the masks of the steps that sample for them.
 //
-//   begin(step) -> fill_one() ... -> take() -> [the step samples] -> advance(result) or fail(step)
+//   begin(step) -> fill_one() ... -> take() -> [the step samples] -> advance(result), or forget_steps()
 //
 // A step may begin while those before it still run: a mask waits for the tokens that the steps before sample
 // for its request. Steps without such requests do not take part. A request whose drafts are verified has a
@@ -55,8 +55,8 @@ class grammar_sessions {
   step_masks_ptr take();
   // What the oldest step that was taken has sampled; only once nobody reads its masks any more.
   void advance(const step_result& result);
-  // The same where it sampled nothing, taken or not: its requests are let through from now on.
-  void fail(std::uint64_t step);
+  // The steps that were begun will sample nothing: their requests stand where they stood before them.
+  void forget_steps();
 
  private:
   struct session {
@@ -65,7 +65,7 @@ class grammar_sessions {
     std::optional<error> failure;  // of a token that was taken in
     std::size_t forced_from = 0;   // the newest run of forced tokens; a step that was begun before it was
     std::size_t forced_to = 0;     // known still samples for places within it
-    bool is_over = false;          // no mask any more: its end is told, or its step failed
+    bool is_over = false;          // no mask any more: its end is told
   };
   struct masked_row {
     request_id id = 0;

@@ -206,6 +206,13 @@ bool kv_cache_manager::reset_prefix_cache() {
   return !in_use;
 }
 
+void kv_cache_manager::lose_storage(std::uint64_t last_step) {
+  commit_step(last_step);
+  for (auto& [id, who] : sequences_)
+    if (!who->table.empty()) preempt(id, last_step);
+  pool_.forget_contents();
+}
+
 double kv_cache_manager::usage() const {
   return 1.0 - static_cast<double>(free_blocks()) / static_cast<double>(num_blocks());
 }

@@ -85,6 +85,10 @@ class kv_cache_manager {
   // computed. False where there are such sequences: they go on with what they have.
   bool reset_prefix_cache();
 
+  // What is stored is lost, and no step up to `last_step` will write any more: every sequence comes back as
+  // after preempt(), and no prefix is found.
+  void lose_storage(std::uint64_t last_step);
+
   std::int32_t num_blocks() const { return pool_.num_blocks(); }
   std::int32_t free_blocks() const { return pool_.available(); }  // the cached ones too
   std::int32_t cached_blocks() const { return pool_.num_cached(); }

@@ -1,4 +1,3 @@
-#include <fmt/format.h>
 #include <algorithm>
 #include <utility>
 
@@ -29,13 +28,6 @@ void scheduler::state::commit(const step_result& result, scheduler_output& outpu
   output.clear();
   if (flights.empty() || result.step != flights.front().step) return;
   const step_in_flight& done = flights.front();
-  const std::size_t samples = done.batch->samples.size();
-  if (result.tokens.size() != samples ||
-      result.prompt_logprobs.size() != done.batch->prompt_logprobs.size()) {
-    output = fail_step(result.step, {error_code::internal, fmt::format("the executor sampled {} of {} rows",
-                                                                       result.tokens.size(), samples)});
-    return;
-  }
   commit_rows(done, result, output);
   if (!output.releases.empty()) std::erase_if(running, [](const sequence* who) { return who->ended; });
   finish_step();
@@ -125,6 +117,7 @@ void scheduler::state::finish_by(token_end by, sequence& who, token_event& event
 // The step that was to sample it, if any, is no longer waited for.
 token_end scheduler::state::take_token(sequence& who, token_id token, token_event& event) {
   ++totals.generation_tokens;
+  if (!tried.empty()) tried.acquit(who.id);
   if (!who.pending.empty()) who.pending.erase(who.pending.begin());
   who.add_token(token);
   event.tokens.push_back(token);
@@ -149,21 +142,6 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
   }
   who.num_indexed = known;
   who.index_at = (known / limits.block_size + 1) * limits.block_size;
-}
-
-// The steps after it go on: what they hold of the ended requests is dropped when they are committed.
-scheduler_output scheduler::state::fail_step(std::uint64_t failed, const error& failure) {
-  scheduler_output output;
-  if (flights.empty() || failed != flights.front().step) return output;
-  for (const planned_rows& rows : flights.front().rows) {
-    sequence& who = *rows.who;
-    if (who.ended) continue;
-    add_end(who, finish_reason::error, failure, output);
-    output.releases.push_back(retire(who));
-  }
-  std::erase_if(running, [](const sequence* who) { return who->ended; });
-  finish_step();
-  return output;
 }
 
 void scheduler::state::finish_step() {

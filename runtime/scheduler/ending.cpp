@@ -26,6 +26,7 @@ block_release scheduler::state::retire(sequence& who) {
     if (refused.who == &who) refused = {};
   }
   waiting->finished(who);
+  tried.forget(who.id);
   retired.push_back(&who);
   requests.erase(found);
   return {who.id, who.last_step, false};

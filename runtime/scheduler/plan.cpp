@@ -8,6 +8,7 @@ namespace troupe {
 
 step_demand_ptr scheduler::state::plan() {
   if (is_planned || flights.full() || is_verifying()) return nullptr;
+  if (!tried.empty()) clear_stage_for_suspects();
   make_place_for_first();
   planned.clear();
   joining.clear();
@@ -64,7 +65,8 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   std::size_t places = most - running.size();
   auto partial = static_cast<std::int32_t>(prefilling.size());
   std::int32_t keep_free = blocks_to_keep_free();
-  for (sequence* who : waiting->next(places + num_held)) {
+  const std::size_t passed_over = tried.empty() ? num_held : waiting->size();
+  for (sequence* who : waiting->next(places + passed_over)) {
     if (budget == 0) stopped_by = "the steps are full (max_num_batched_tokens)";
     if (budget == 0 || places == 0) break;
     const readiness now = readiness_of(*who);
@@ -88,8 +90,10 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
 }
 
 // A preempted request whose last step still runs is the next to come back: nobody passes it. One that is to
-// share another's prompt waits for that and keeps nobody from running.
+// share another's prompt waits for that and keeps nobody from running; nor does one that may not run beside
+// suspects.
 scheduler::state::readiness scheduler::state::readiness_of(sequence& who) {
+  if (!tried.may_run(who.id)) return readiness::held;
   if (who.last_step > committed) return readiness::blocks_others;
   if (!who.fork_of) return readiness::ready;
   if (is_held(who)) return readiness::held;

@@ -80,13 +80,7 @@ std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_rele
   releases.push_back({victim.id, victim.last_step, true});
   const std::int32_t at_once = victim.last_step > committed ? 0 : victim.table_length;
   return_blocks(victim);
-  victim.running = false;
-  victim.num_computed = 0;
-  victim.num_stored = 0;
-  victim.table = nullptr;
-  victim.table_length = 0;
-  ++victim.num_preemptions;
-  waiting->add(victim);
+  send_back(victim);
   ++totals.preemptions;
   return at_once;
 }

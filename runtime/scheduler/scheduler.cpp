@@ -7,12 +7,15 @@
 
 namespace troupe {
 
-scheduler::state::state(scheduler_limits given)
+scheduler::state::state(scheduler_limits given, std::uint64_t last_step)
     : limits(std::move(given)),
       waiting(make_waiting_queue(limits.policy, limits.max_num_batched_tokens, limits.priority_patience)),
+      step(last_step),
+      committed(last_step),
       flights(static_cast<std::size_t>(std::clamp(limits.max_steps_in_flight, 1, most_steps_in_flight))) {}
 
-scheduler::scheduler(scheduler_limits limits) : state_(std::make_unique<state>(std::move(limits))) {}
+scheduler::scheduler(scheduler_limits limits, std::uint64_t last_step)
+    : state_(std::make_unique<state>(std::move(limits), last_step)) {}
 scheduler::~scheduler() = default;
 scheduler::scheduler(scheduler&&) noexcept = default;
 scheduler& scheduler::operator=(scheduler&&) noexcept = default;
@@ -34,9 +37,8 @@ resolved_step scheduler::resolve(const step_reservation& reservation) { return s
 void scheduler::commit(const step_result& result, scheduler_output& output) {
   state_->commit(result, output);
 }
-scheduler_output scheduler::fail_step(std::uint64_t step, const error& failure) {
-  return state_->fail_step(step, failure);
-}
+scheduler_output scheduler::device_lost(blame whose) { return state_->device_lost(whose); }
+std::uint64_t scheduler::last_step() const { return state_->step; }
 std::optional<request_state> scheduler::describe(request_id id) const { return state_->describe(id); }
 
 std::optional<steady_time> scheduler::next_deadline() const {
@@ -44,6 +46,12 @@ std::optional<steady_time> scheduler::next_deadline() const {
   for (const auto* times : {&state_->deadlines, &state_->queue_deadlines})
     if (!times->empty() && (!next || times->begin()->first < *next)) next = times->begin()->first;
   return next;
+}
+
+std::vector<request_id> scheduler::open_requests() const {
+  std::vector<request_id> ids;
+  for (const auto& [id, who] : state_->requests) ids.push_back(id);
+  return ids;
 }
 
 std::int32_t scheduler::steps_in_flight() const { return static_cast<std::int32_t>(state_->flights.size()); }

@@ -65,6 +65,9 @@ struct resolved_step {
   step_demand_ptr demand = {};
 };
 
+// Who took the device along.
+enum class blame { nobody, oldest_step };
+
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
 // the KV cache.
 struct scheduler_output {
@@ -109,7 +112,8 @@ struct scheduler_counts {
 // Nothing is allocated from step to step once every table has grown to its size.
 class scheduler {
  public:
-  explicit scheduler(scheduler_limits limits);
+  // Its steps are numbered from the one behind `last_step`.
+  explicit scheduler(scheduler_limits limits, std::uint64_t last_step = 0);
   ~scheduler();
   scheduler(scheduler&&) noexcept;
   scheduler& operator=(scheduler&&) noexcept;
@@ -141,12 +145,19 @@ class scheduler {
   // tokens they give is not known), or there is nothing to run.
   step_demand_ptr plan();
   resolved_step resolve(const step_reservation& reservation);
-  // Steps end in the order in which they were planned; the result of any but the oldest is ignored. `output`
-  // is cleared, not freed.
+  // Steps end in the order in which they were planned; the result of any but the oldest is ignored. It has a
+  // token for every sample of its batch, and the log-probabilities of every prompt row. `output` is cleared,
+  // not freed.
   void commit(const step_result& result, scheduler_output& output);
-  // The oldest step in flight failed: its requests end with error.
-  scheduler_output fail_step(std::uint64_t step, const error& failure);
+  // What the device stored is lost, and so are the steps in flight and a plan that is open: they have no end.
+  // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of
+  // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to
+  // last_step() is lost.
+  scheduler_output device_lost(blame whose);
+  // The number of the last step that was planned.
+  std::uint64_t last_step() const;
 
+  std::vector<request_id> open_requests() const;
   std::int32_t steps_in_flight() const;
   scheduler_counts counts() const;
   const accepted_places& accepted_drafts() const;

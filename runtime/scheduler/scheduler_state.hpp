@@ -21,6 +21,7 @@
 #include "runtime/scheduler/sequence.hpp"
 #include "runtime/scheduler/step_samples.hpp"
 #include "runtime/scheduler/steps_in_flight.hpp"
+#include "runtime/scheduler/suspects.hpp"
 
 namespace troupe {
 
@@ -28,7 +29,7 @@ namespace troupe {
 enum class token_end { none, end_token, stop_token, length };
 
 struct scheduler::state {
-  explicit state(scheduler_limits given);
+  state(scheduler_limits given, std::uint64_t last_step);
 
   // admission.cpp
   result<void> submit(engine_request request);
@@ -100,8 +101,15 @@ struct scheduler::state {
   token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
   void append_to_cache(sequence& who, scheduler_output& output) const;
-  scheduler_output fail_step(std::uint64_t failed, const error& failure);
   void finish_step();
+
+  // replay.cpp
+  scheduler_output device_lost(blame whose);
+  std::vector<request_id> in_oldest_step() const;
+  void forget_steps();
+  // To the waiting queue, with nothing computed.
+  void send_back(sequence& who);
+  void clear_stage_for_suspects();
 
   // ending.cpp
   static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
@@ -162,6 +170,7 @@ struct scheduler::state {
   recycler<step_batch> batches;
   recycler<step_demand> demands;
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
+  suspects tried;                            // after a step that took the device along
   std::vector<block_release> owed_releases;  // of a preemption during plan()
   bool room_came_back = false;               // since the open plan was made
   bool some_ended = false;                   // since then, too

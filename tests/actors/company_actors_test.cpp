@@ -258,31 +258,6 @@ TEST(Company, AbortOfAnUnknownOrEndedRequestDoesNothing) {
   stage.expect_idle();
 }
 
-TEST(Company, AStepThatThrowsEndsItsRequestsAndTheRunnerGoesOn) {
-  bool fault = true;
-  stage stage({.max_num_seqs = 2, .before_step = [&](const device_batch& batch) {
-                 if (batch.step > 2 && std::exchange(fault, false)) throw std::runtime_error("secret detail");
-               }});
-  std::vector<std::shared_ptr<client>> clients;
-  for (int i = 0; i < 3; ++i) clients.push_back(stage.ask("hello", 10));
-  stage.run();
-  int failed = 0;
-  for (const auto& who : clients) {
-    ASSERT_EQ(who->ends.size(), 1U);
-    if (!who->ends[0].failure) {
-      expect_one_end(*who, finish_reason::length);
-      continue;
-    }
-    ++failed;
-    expect_one_end(*who, finish_reason::error);
-    EXPECT_EQ(who->ends[0].failure->code, error_code::internal);
-    EXPECT_EQ(who->ends[0].failure->message.find("secret"), std::string::npos);
-  }
-  EXPECT_EQ(failed, 2);  // those of the step; the third was waiting
-  EXPECT_TRUE(stage.status().live);
-  stage.expect_idle();
-}
-
 TEST(Company, PreemptsWhenBlocksRunOutAndEveryAnswerStaysTheSame) {
   stage stage({.num_blocks = 8, .block_size = 4});  // 32 tokens for all
   std::vector<std::shared_ptr<client>> clients;

@@ -82,7 +82,9 @@ stage::stage(company_setup setup)
       coordinator_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())),
       board_(std::make_shared<company_board>(setup.step_deadline)) {
   supervisor_parts parts;
-  parts.device = std::make_shared<scripted_executor>(setup);
+  parts.open_device = [setup]() -> result<runner_device> {
+    return runner_device{std::make_shared<scripted_executor>(setup), nullptr};
+  };
   parts.limits.max_num_seqs = setup.max_num_seqs;
   parts.limits.max_num_batched_tokens = setup.max_num_batched_tokens;
   parts.limits.max_model_len = setup.max_model_len;
@@ -105,18 +107,19 @@ stage::stage(company_setup setup)
   parts.warm_up = setup.warm_up;
   parts.board = board_;
   setup.adjust(parts);
+  if (!parts.device.target) parts.device = *parts.open_device();
+  parts.directory = directory_;
   port_parts ports;
   ports.board = board_;
   ports.metrics = parts.tokenizer.metrics;
   ports.vocabulary = parts.tokenizer.vocabulary;
 
   supervisor_ = system_.spawn(supervisor_behavior, std::move(parts));
-  roster_ = *query<company_roster_ptr>(supervisor_, msg::start_company{});
-  ports.text_worker = roster_->text_worker;
-  ports.scheduler = roster_->scheduler;
-  ports.kv_cache = roster_->kv_cache;
-  ports.numbers = std::make_shared<request_numbers>(roster_->tokenizers.size());
-  port_ = std::make_unique<actor_port>(roster_->gateway, std::move(ports));
+  query<company_roster_ptr>(supervisor_, msg::start_company{});
+  ports.system = &system_;
+  ports.directory = directory_;
+  ports.numbers = std::make_shared<request_numbers>(roster().tokenizers.size());
+  port_ = std::make_unique<actor_port>(gateway_actor(), std::move(ports));
 }
 
 stage::~stage() {
@@ -188,23 +191,23 @@ net::engine_status stage::status() { return board_->status(coordinator_.clock().
 
 void stage::expect_idle() {
   run();
-  if (const auto blocks = query<msg::kv_cache_counts>(roster_->kv_cache, msg::count{})) {
+  if (const auto blocks = query<msg::kv_cache_counts>(roster().kv_cache, msg::count{})) {
     EXPECT_EQ(blocks->free_blocks, blocks->blocks);
     EXPECT_TRUE(blocks->consistent);
   }
-  if (const auto requests = query<msg::request_counts>(roster_->scheduler, msg::count{})) {
+  if (const auto requests = query<msg::request_counts>(roster().scheduler, msg::count{})) {
     EXPECT_EQ(requests->running, 0);
     EXPECT_EQ(requests->waiting, 0);
   }
-  if (const auto grammars = query<msg::structured_output_counts>(roster_->structured_output, msg::count{})) {
+  if (const auto grammars = query<msg::structured_output_counts>(roster().structured_output, msg::count{})) {
     EXPECT_EQ(grammars->open, 0U);
     EXPECT_EQ(grammars->waiting, 0U);
   }
-  for (const tokenizer_actor& tokenizer : roster_->tokenizers)
+  for (const tokenizer_actor& tokenizer : roster().tokenizers)
     if (const auto streams = query<msg::tokenizer_counts>(tokenizer, msg::count{})) {
       EXPECT_EQ(streams->streams, 0U);
     }
-  if (const auto streams = query<msg::gateway_counts>(roster_->gateway, msg::count{})) {
+  if (const auto streams = query<msg::gateway_counts>(roster().gateway, msg::count{})) {
     EXPECT_EQ(streams->streams, 0U);
   }
 }

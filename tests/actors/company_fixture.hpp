@@ -104,12 +104,20 @@ class stage {
     auto* held = caf::actor_cast<caf::abstract_actor*>(actor);
     return dynamic_cast<caf::stateful_actor<State, typename Handle::base>&>(*held).state;
   }
+  // Whether somebody fills this role, has begun and not ended.
+  template <class Handle>
+  static bool lives(const Handle& actor) {
+    if (!actor) return false;
+    const auto* held = caf::actor_cast<caf::abstract_actor*>(actor);
+    return held->getf(caf::abstract_actor::is_initialized_flag) &&
+           !held->getf(caf::abstract_actor::is_terminated_flag);
+  }
 
   company_board& board() { return *board_; }
   steady_time now() { return coordinator_.clock().now(); }
   net::engine_status status();
   const supervisor_actor& supervisor() const { return supervisor_; }
-  const company_roster& roster() const { return *roster_; }
+  const company_roster& roster() const { return *directory_->current(); }
   caf::actor_system& system() { return system_; }
 
  private:
@@ -121,7 +129,7 @@ class stage {
   caf::scheduler::test_coordinator& coordinator_;
   std::shared_ptr<company_board> board_;
   supervisor_actor supervisor_;
-  company_roster_ptr roster_;
+  std::shared_ptr<company_directory> directory_ = std::make_shared<company_directory>();
   std::unique_ptr<actor_port> port_;
 };
 

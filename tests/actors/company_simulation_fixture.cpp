@@ -4,7 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <array>
+#include <set>
 #include <utility>
 
 #include "actors/gateway.hpp"
@@ -108,10 +108,8 @@ class simulation {
         num_requests_(options.num_requests),
         setup_(draw_setup(random_)),
         ledger_({setup_.limits, setup_.request_timeout, setup_.queue_timeout}),
-        stage_(company()),
-        runner_(caf::actor_cast<caf::abstract_actor*>(stage_.roster().model_runner)),
-        compilers_{caf::actor_cast<caf::abstract_actor*>(stage_.roster().compilers.quick),
-                   caf::actor_cast<caf::abstract_actor*>(stage_.roster().compilers.patient)} {}
+        deaths_left_(random_.chance(40) ? random_.pick(1, 3) : 0),
+        stage_(company()) {}
 
   company_story run() {
     try {
@@ -137,7 +135,9 @@ class simulation {
     made.request_timeout = setup_.request_timeout;
     made.adjust = [this](supervisor_parts& parts) {
       parts.limits = setup_.limits;
-      parts.device = std::make_shared<letter_device>(setup_.device, random_.number(), log_);
+      parts.open_device = [this]() -> result<runner_device> {
+        return runner_device{std::make_shared<letter_device>(setup_.device, random_.number(), log_), nullptr};
+      };
       parts.tokenizer.queue_timeout = setup_.queue_timeout;
       parts.grammars = company_grammar_limits;
       parts.grammar_cache.max_bytes = setup_.grammar_memory;
@@ -158,9 +158,17 @@ class simulation {
   }
 
   const caf::abstract_actor* who_takes_time() {
-    if (setup_.slow_compilers && random_.chance(70)) return compilers_[random_.chance(50) ? 0 : 1];
-    return setup_.slow && random_.chance(70) ? runner_ : nullptr;
+    const grammar_compilers& compilers = stage_.roster().compilers;
+    if (setup_.slow_compilers && random_.chance(70))
+      return address_of(random_.chance(50) ? compilers.quick : compilers.patient);
+    return setup_.slow && random_.chance(70) ? runner() : nullptr;
   }
+
+  template <class Handle>
+  static const caf::abstract_actor* address_of(const Handle& actor) {
+    return actor ? caf::actor_cast<caf::abstract_actor*>(actor) : nullptr;
+  }
+  const caf::abstract_actor* runner() { return address_of(stage_.roster().model_runner); }
 
   void nobody_has_anything_to_do() {
     if (ledger_.num_open() == 0 && sent_ < num_requests_) return send();
@@ -176,15 +184,68 @@ class simulation {
     if (random_.chance(1) && random_.chance(50)) stage_.port().reset_prefix_cache([](bool) {});
     if (random_.chance(1)) describe_one();
     if (random_.chance(1) && random_.chance(50)) stall();
+    if (deaths_left_ > 0 && random_.chance(1)) kill_one();
+  }
+
+  // Of the actors whose end costs nobody anything, or those requests alone that it takes along.
+  void kill_one() {
+    --deaths_left_;
+    ++story_.deaths;
+    const company_roster& roster = stage_.roster();
+    const auto kill = [this](const auto& actor) {
+      if (stage_.lives(actor)) stage_.kill(actor);
+    };
+    switch (random_.pick(0, 6)) {
+      case 0:
+      case 1:
+        // Twice would make it look as if a request were to blame.
+        if (std::exchange(runner_was_lost_, true) || setup_.device.failing_percent > 0) return;
+        return kill(roster.model_runner);
+      case 2:
+        return kill(roster.kv_cache);
+      case 3:
+        may_fail(false);
+        dying_compiler_ = roster.compilers.patient;
+        return kill(roster.compilers.patient);
+      case 4:
+        return kill(roster.drafter);
+      case 5:
+        may_fail(false);
+        dying_matchers_ = roster.structured_output;
+        return kill(roster.structured_output);
+      default:
+        return kill_with_requests();
+    }
+  }
+
+  // Whoever asks before the next one is there may get no answer either.
+  void kill_with_requests() {
+    const company_roster& roster = stage_.roster();
+    const bool scheduler = random_.chance(50);
+    const tokenizer_actor& tokenizer = random_.one_of(roster.tokenizers);
+    if (scheduler ? !stage_.lives(roster.scheduler) : !stage_.lives(tokenizer)) return;
+    may_fail(true);
+    if (scheduler)
+      stage_.kill(roster.scheduler);
+    else
+      stage_.kill(tokenizer);
+    run_out();
+  }
+
+  // Those that are open, or those of them that have a grammar.
+  void may_fail(bool all) {
+    for (const request_id id : ledger_.open_requests())
+      if (all || ledger_.at(id).grammar) may_fail_.insert(id);
   }
 
   void check() {
     if (!fault_.empty()) throw broken_promise(fault_);
     require(log_->fault.empty(), "a step: " + log_->fault);
-    if (setup_.limits.num_blocks > 0) {
+    if (stage_.lives(stage_.roster().kv_cache)) {
       const auto blocks = stage_.state_of<kv_cache_state>(stage_.roster().kv_cache).count();
       require(blocks.consistent && blocks.free_blocks <= blocks.blocks, "the KV cache contradicts itself");
     }
+    if (!stage_.lives(stage_.roster().scheduler)) return;
     const auto requests = stage_.state_of<scheduler_state>(stage_.roster().scheduler).count();
     require(requests.running <= setup_.limits.max_num_seqs, "too many requests run");
     story_.preemptions = requests.preemptions;
@@ -255,6 +316,9 @@ class simulation {
         shared, [this](std::int32_t, const stream_event& event) { take(event); });
     for (std::size_t i = 0; i < ids.size(); ++i)
       ledger_.open(ids[i], ids.front(), prompt, *shared, static_cast<std::int32_t>(i), stage_.now());
+    // It may still be taken in by one that is about to end.
+    if (shared->sampling.grammar && (stage_.lives(dying_matchers_) || stage_.lives(dying_compiler_)))
+      may_fail_.insert(ids.begin(), ids.end());
     std::vector<token_id> conversation = prompt;
     for (const token_id token : ledger_.at(ids.front()).expected.tokens)
       if (token != end_token) conversation.push_back(token);
@@ -266,7 +330,7 @@ class simulation {
   void take(const stream_event& event) {
     if (over_ || !fault_.empty()) return;
     try {
-      ledger_.take(event, log_->failed, stage_.now());
+      ledger_.take(event, may_fail_, stage_.now());
       if (!ledger_.at(event.id).fits) ++story_.refused;
     } catch (const broken_promise& promise) {
       fault_ = fmt::format("request {}: {}", event.id, promise.what());
@@ -283,7 +347,7 @@ class simulation {
   }
 
   bool waits_for_grammar(request_id id) const {
-    if (!ledger_.at(id).grammar) return false;
+    if (!ledger_.at(id).grammar || !stage_.lives(stage_.roster().scheduler)) return false;
     bool waits = false;
     describe_call asked(
         [&](const std::optional<request_state>& state) {
@@ -321,9 +385,10 @@ class simulation {
   void stall() {
     ++story_.stalls;
     const auto catch_up = [this] {
-      while (stage_.run_any(random_.number(), runner_)) check();
+      while (stage_.run_any(random_.number(), runner())) check();
     };
     catch_up();
+    if (!stage_.lives(stage_.roster().scheduler) || !stage_.lives(stage_.roster().model_runner)) return;
     const steady_time before = stage_.now();
     std::vector<request_id> open = ledger_.open_requests();
     advance(milliseconds(random_.pick(1, 500)));
@@ -348,7 +413,7 @@ class simulation {
     stage_.port().describe(id, [this, asked](const std::optional<request_state>& state) {
       if (!over_ && !asked(state)) fault_ = "a request waits past its queue deadline";
     });
-    while (stage_.run_any(random_.number(), runner_)) check();
+    while (stage_.run_any(random_.number(), runner())) check();
   }
 
   // ---- the end ----
@@ -405,9 +470,12 @@ class simulation {
   std::string fault_;  // found inside an actor
   bool over_ = false;
   company_story story_;
-  stage stage_;  // last: its actors end before what they call
-  const caf::abstract_actor* runner_;
-  std::array<const caf::abstract_actor*, 2> compilers_;
+  std::int32_t deaths_left_;
+  bool runner_was_lost_ = false;
+  structured_output_actor dying_matchers_;
+  grammar_compiler_actor dying_compiler_;
+  std::set<request_id> may_fail_;  // whose actor was killed
+  stage stage_;                    // last: its actors end before what they call
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ played play(const std::optional<draft_setup>& with) {
   setup.max_num_batched_tokens = 64;
   setup.max_model_len = 256;
   setup.adjust = [&](supervisor_parts& parts) {
-    parts.device = device_of(target, with ? with->num_blocks : 200);
+    parts.device.target = device_of(target, with ? with->num_blocks : 200);
     parts.tokenizer.limits.vocab_size = target->config.vocab_size;
     parts.limits.end_tokens = {};
     if (!with) return;
@@ -78,7 +78,7 @@ played play(const std::optional<draft_setup>& with) {
     options.max_sequences = 8;
     options.max_model_len = 256;
     options.vocab_size = target->config.vocab_size;
-    parts.draft = std::make_shared<draft_model>(
+    parts.device.draft = std::make_shared<draft_model>(
         std::make_shared<failing_executor>(
             device_of(with->seed == 1 ? target : tiny(with->seed), with->draft_blocks), with->steps),
         options);

@@ -51,7 +51,7 @@ void letter_device::forward(const device_batch& batch) {
   if (log_->fault.empty()) log_->fault = fault_of(batch);
   last_step_ = batch.step;
   note(batch);
-  if (random_.chance(rules_.failing_percent)) fail(batch);
+  if (fails(batch)) fail(batch);
   memory_.forward(batch);
 }
 
@@ -67,7 +67,7 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
   for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
     result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
   if (masks != nullptr) note(*masks);
-  if (random_.chance(rules_.failing_percent)) fail(batch);
+  if (fails(batch)) fail(batch);
 }
 
 std::string letter_device::fault_of(const device_batch& batch) const {
@@ -98,6 +98,12 @@ void letter_device::note(const step_masks& masks) {
   if (!std::ranges::all_of(masks.is_masked, is_masked) && std::ranges::any_of(masks.is_masked, is_masked))
     ++log_->partly_masked_steps;
   for (const forced_tokens& run : masks.forced) log_->forced_tokens += run.tokens.size();
+}
+
+// Chance never makes it look as if a request were to blame.
+bool letter_device::fails(const device_batch& batch) {
+  const bool looks_guilty = batch.sequences.size() == 1 && log_->failed.contains(batch.sequences[0].id);
+  return !looks_guilty && random_.chance(rules_.failing_percent);
 }
 
 void letter_device::fail(const device_batch& batch) {

@@ -50,6 +50,7 @@ class letter_device final : public executor {
   std::string fault_of(const device_batch& batch) const;
   void note(const device_batch& batch);
   void note(const step_masks& masks);
+  bool fails(const device_batch& batch);
   void fail(const device_batch& batch);
 
   device_rules rules_;

@@ -110,7 +110,7 @@ void stream_ledger::open(request_id id, request_id first, const std::vector<toke
   open_at_.push_back(++open_);
 }
 
-void stream_ledger::take(const stream_event& event, const std::set<request_id>& failed, steady_time now) {
+void stream_ledger::take(const stream_event& event, const std::set<request_id>& may_fail, steady_time now) {
   stream_entry& entry = entries_.at(event.id);
   require(!entry.ended, "an event came after the end");
   const bool owed = entry.received.empty() && !event.tokens.empty() && entry.sampling.prompt_logprobs;
@@ -130,12 +130,12 @@ void stream_ledger::take(const stream_event& event, const std::set<request_id>& 
   if (!event.end) return;
   entry.ended = true;
   --open_;
-  take_end(entry, *event.end, failed.contains(event.id), now);
+  take_end(entry, *event.end, may_fail.contains(event.id), now);
 }
 
-void stream_ledger::take_end(stream_entry& entry, const finished& end, bool device_failed, steady_time now) {
+void stream_ledger::take_end(stream_entry& entry, const finished& end, bool may_fail, steady_time now) {
   require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without its error");
-  if (end.failure) return take_failure(entry, *end.failure, device_failed, now);
+  if (end.failure) return take_failure(entry, *end.failure, may_fail, now);
   require(entry.fits, "what can never run was let in");
   require(end.tokens.prompt_tokens == static_cast<std::int32_t>(entry.prompt.size()), "wrong prompt usage");
   require(end.tokens.completion_tokens == static_cast<std::int32_t>(entry.received.size()), "wrong usage");
@@ -153,10 +153,9 @@ void stream_ledger::take_end(stream_entry& entry, const finished& end, bool devi
   }
 }
 
-void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool device_failed,
-                                 steady_time now) {
+void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool may_fail, steady_time now) {
   if (failure.code == error_code::internal) {
-    require(device_failed, "an internal error without a failed step: " + failure.message);
+    require(may_fail, "an internal error, and no actor was killed: " + failure.message);
     ++counts_.failed;
     return;
   }

@@ -77,8 +77,8 @@ class stream_ledger {
   void open(request_id id, request_id first, const std::vector<token_id>& prompt,
             const generation_request& request, std::int32_t index, steady_time now);
   void abort(request_id id) { entries_.at(id).aborted = true; }
-  // `failed`: whose step the device has failed.
-  void take(const stream_event& event, const std::set<request_id>& failed, steady_time now);
+  // `may_fail`: whose actor was killed.
+  void take(const stream_event& event, const std::set<request_id>& may_fail, steady_time now);
 
   const stream_entry& at(request_id id) const { return entries_.at(id); }
   std::vector<request_id> open_requests() const;
@@ -88,8 +88,8 @@ class stream_ledger {
  private:
   bool fits(const stream_entry& entry) const;
   std::int32_t most_tokens(const stream_entry& entry) const;
-  void take_end(stream_entry& entry, const finished& end, bool device_failed, steady_time now);
-  void take_failure(stream_entry& entry, const error& failure, bool device_failed, steady_time now);
+  void take_end(stream_entry& entry, const finished& end, bool may_fail, steady_time now);
+  void take_failure(stream_entry& entry, const error& failure, bool may_fail, steady_time now);
   std::size_t most_beside(const stream_entry& entry) const;
   void check_answer(const stream_entry& entry, const finished& end);
   void check_text(const stream_entry& entry);

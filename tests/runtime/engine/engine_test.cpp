@@ -109,19 +109,35 @@ TEST(engine, abort_ends_a_running_request_and_frees_its_blocks) {
   EXPECT_TRUE(engine.abort(1).empty());
 }
 
-TEST(engine, a_step_that_throws_ends_its_requests_with_error_and_others_go_on) {
-  auto fails_once = [failed = false](const sample_row&) mutable {
-    if (!std::exchange(failed, true)) throw std::runtime_error("lost");
-    return 9;
+TEST(engine, a_step_that_throws_is_computed_again) {
+  auto fails_once = [failed = false](const sample_row& row) mutable {
+    if (row.position == 4 && !std::exchange(failed, true)) throw std::runtime_error("lost");
+    return row.position;
   };
   engine engine(make_null_executor({.block_size = 4, .num_blocks = 8}, fails_once), small_limits());
-  ASSERT_TRUE(engine.submit(request(1, 3, 2)));
-  const token_batch failed = engine.step();
-  ASSERT_EQ(failed.size(), 1U);
-  EXPECT_EQ(failed[0].end->reason, finish_reason::error);
-  EXPECT_EQ(failed[0].end->failure->code, error_code::internal);
-  ASSERT_TRUE(engine.submit(request(2, 3, 2)));
-  EXPECT_EQ(run_to_the_end(engine).at(2), (std::vector<token_id>{9, 9}));
+  ASSERT_TRUE(engine.submit(request(1, 3, 3)));
+  EXPECT_EQ(run_to_the_end(engine).at(1), (std::vector<token_id>{3, 4, 5}));
+  EXPECT_EQ(engine.kv_cache().free_blocks(), 8);
+}
+
+TEST(engine, a_request_with_which_every_step_throws_ends_alone) {
+  const auto throws_for_long = [](const sample_row& row) {
+    if (row.prompt_length == 7) throw std::runtime_error("lost");
+    return row.position;
+  };
+  engine engine(make_null_executor({.block_size = 4, .num_blocks = 8}, throws_for_long), small_limits());
+  for (const request_id id : {1, 2, 3}) ASSERT_TRUE(engine.submit(request(id, id == 2 ? 7 : 3, 3)));
+  std::optional<finished> end;
+  std::size_t tokens = 0;
+  for (int steps = 0; steps < 40 && !engine.idle(); ++steps)
+    for (const token_event& event : engine.step()) {
+      tokens += event.tokens.size();
+      if (event.id == 2) end = event.end;
+    }
+  ASSERT_TRUE(end && end->failure);
+  EXPECT_EQ(end->failure->code, error_code::internal);
+  EXPECT_EQ(tokens, 6U);
+  EXPECT_TRUE(engine.idle());
   EXPECT_EQ(engine.kv_cache().free_blocks(), 8);
 }
 

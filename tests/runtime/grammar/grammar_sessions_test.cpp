@@ -201,23 +201,38 @@ TEST(grammar_sessions, tokens_without_a_choice_follow_the_sample_except_where_lo
   EXPECT_TRUE(masks->forced.empty()) << "one token alone is as soon sampled";
 }
 
-TEST(grammar_sessions, a_request_that_has_ended_or_failed_holds_nobody_up) {
+TEST(grammar_sessions, a_request_that_has_ended_holds_nobody_up) {
   grammar_sessions sessions;
-  for (const request_id id : {1, 2, 3}) sessions.open(id, grammar_of(regex("ab")));
-  ASSERT_NE(masks_of(sessions, step_of(1, {{1}, {2}, {3}})), nullptr);
-  sessions.begin(step_of(2, {{1, 1}, {2, 1}, {3, 1}}));
+  for (const request_id id : {1, 2}) sessions.open(id, grammar_of(regex("ab")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}, {2}})), nullptr);
+  sessions.begin(step_of(2, {{1, 1}, {2, 1}}));
   EXPECT_FALSE(sessions.fill_one());
   sessions.release(1);
   EXPECT_TRUE(sessions.fill_one());
   EXPECT_FALSE(sessions.fill_one());
-  sessions.fail(1);
-  while (sessions.fill_one()) {
-  }
+  sessions.advance(sampled(1, {'a', 'a'}));
+  EXPECT_TRUE(sessions.fill_one());
   const auto masks = sessions.take();
   ASSERT_NE(masks, nullptr);
-  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(masks->mask_of(i).empty());
-  EXPECT_TRUE(masks->ends.empty());
-  sessions.advance(sampled(2, {'z', 'z', 'z'}));
+  EXPECT_TRUE(masks->mask_of(0).empty());
+  EXPECT_EQ(count(masks->mask_of(1)), 1);
+}
+
+TEST(grammar_sessions, steps_that_are_lost_leave_their_requests_where_they_were) {
+  grammar_sessions sessions;
+  sessions.open(1, grammar_of(regex("ab")));
+  sessions.open(2, grammar_of(regex("[^a-z]")));  // no token may follow the first
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}, {2}})), nullptr);
+  sessions.advance(sampled(1, {'a', '1'}));
+  const auto told = masks_of(sessions, step_of(2, {{1, 1}, {2, 1}}));
+  sessions.begin(step_of(3, {{1, 2}}));
+  sessions.forget_steps();
+  sessions.advance(sampled(2, {'z', 'z'}));
+  const auto again = masks_of(sessions, step_of(4, {{1, 1}, {2, 1}}));
+  ASSERT_NE(again, nullptr);
+  EXPECT_TRUE(std::ranges::equal(again->mask_of(0), told->mask_of(0)));
+  EXPECT_TRUE(has_token(again->mask_of(0), 'b'));
+  EXPECT_TRUE(std::ranges::equal(again->mask_of(1), told->mask_of(1)));
 }
 
 TEST(grammar_sessions, the_end_token_closes_and_rows_behind_it_are_let_through) {

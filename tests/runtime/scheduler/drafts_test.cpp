@@ -193,9 +193,8 @@ TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
                      .probabilities = std::vector<float>(4, probability)});
     const auto batch = dispatch();
     const std::int32_t rows = batch->num_rows();
-    tested->fail_step(batch->step, {});
-    cache->commit_step(batch->step);
-    cache->release(1, batch->step);
+    lose_device(blame::nobody);
+    give_back(tested->end(1, finish_reason::abort).releases);
     submit(make_request(1, 4));
     step();
     return rows;

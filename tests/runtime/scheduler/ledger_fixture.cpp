@@ -74,6 +74,8 @@ void ledger::take(const token_event& event, steady_time now) {
   require(!entry.ended, fmt::format("request {} got an event after its end", event.id));
   const bool first = entry.received.empty() && !event.tokens.empty();
   entry.received.insert(entry.received.end(), event.tokens.begin(), event.tokens.end());
+  require(!entry.kills_at || static_cast<std::int32_t>(entry.received.size()) <= *entry.kills_at,
+          "a step that dies gave a token");
   require(entry.received.size() <= entry.expected.size() &&
               std::equal(entry.received.begin(), entry.received.end(), entry.expected.begin()),
           fmt::format("request {} has other tokens than alone, from {}", event.id, entry.received.size()));
@@ -105,6 +107,8 @@ void ledger::check_finished(ledger_entry& entry, const finished& end, request_id
   require(end.tokens.prompt_tokens == static_cast<std::int32_t>(entry.prompt.size()), "wrong prompt usage");
   require(end.tokens.completion_tokens == static_cast<std::int32_t>(entry.received.size()), "wrong usage");
   require((end.reason == finish_reason::error) == end.failure.has_value(), "a failure without error");
+  if (end.failure && end.failure->code == error_code::internal)
+    require(entry.kills_at.has_value(), fmt::format("request {} is convicted and did nothing", id));
   if (end.failure && end.failure->code == error_code::invalid_argument)
     require(entry.received == entry.expected && entry.expected_reason == finish_reason::error,
             fmt::format("request {} was ended by its grammar at the wrong place", id));

@@ -101,6 +101,13 @@ class scheduler_test : public ::testing::Test {
     return output.events;
   }
 
+  token_batch lose_device(blame whose) {
+    const scheduler_output output = tested->device_lost(whose);
+    cache->lose_storage(tested->last_step());
+    give_back(output.releases);
+    return output.events;
+  }
+
   step_batch_ptr dispatch_and_complete() {
     step_batch_ptr batch = dispatch();
     if (batch) complete(*batch);

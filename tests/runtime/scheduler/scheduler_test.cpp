@@ -343,29 +343,6 @@ TEST_F(scheduler_test, deadlines_end_requests_in_every_state) {
   EXPECT_EQ(tested->counts().waiting, 1);
 }
 
-TEST_F(scheduler_test, a_failed_step_ends_its_requests_with_error_and_spares_those_that_wait) {
-  set_up({.max_num_seqs = 1});
-  submit(make_request(1, 2));
-  submit(make_request(2, 2));
-  const auto batch = dispatch();
-  EXPECT_TRUE(tested->fail_step(batch->step + 1, {}).events.empty());
-  const auto output = tested->fail_step(batch->step, {error_code::internal, "lost"});
-  ASSERT_EQ(output.events.size(), 1U);
-  EXPECT_EQ(output.events[0].end->reason, finish_reason::error);
-  EXPECT_EQ(output.events[0].end->failure->message, "lost");
-  EXPECT_EQ(output.releases.size(), 1U);
-  EXPECT_EQ(shape(dispatch()), "2x2");
-}
-
-TEST_F(scheduler_test, a_result_with_too_few_tokens_fails_the_step) {
-  submit(make_request(1, 2));
-  const auto batch = dispatch();
-  const auto output = commit({batch->step, {}, {}, {}, {}});
-  ASSERT_EQ(output.events.size(), 1U);
-  EXPECT_EQ(output.events[0].end->reason, finish_reason::error);
-  EXPECT_EQ(tested->steps_in_flight(), 0);
-}
-
 TEST_F(scheduler_test, a_reservation_or_result_of_another_step_is_ignored) {
   submit(make_request(1, 2));
   EXPECT_FALSE(tested->resolve({}).batch);

@@ -4,6 +4,8 @@
 
 #include <deque>
 #include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -120,6 +122,7 @@ class simulation {
   // ---- the scheduler's actor ----
 
   void plan() {
+    if (awaits_device_) return;
     if (step_demand_ptr demand = scheduler_.plan()) ask(std::move(demand));
   }
 
@@ -188,16 +191,12 @@ class simulation {
     }
   }
 
-  void commit(const step_result& result, bool failed) {
-    if (failed) {
-      output_ = scheduler_.fail_step(result.step, {error_code::internal, "the step failed"});
-    } else {
-      step_result of_another = result;
-      ++of_another.step;
-      scheduler_.commit(of_another, output_);
-      require(output_.events.empty(), "another step's result was taken");
-      scheduler_.commit(result, output_);
-    }
+  void commit(const step_result& result) {
+    step_result of_another = result;
+    ++of_another.step;
+    scheduler_.commit(of_another, output_);
+    require(output_.events.empty(), "another step's result was taken");
+    scheduler_.commit(result, output_);
     for (const token_event& event : output_.events) take(event);
     story_.trims += output_.trims.size();
     to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended,
@@ -212,7 +211,38 @@ class simulation {
     plan();
   }
 
+  // A new device is there when who fills masks has forgotten the steps that are lost.
+  void lose_device() {
+    awaits_device_ = true;
+    lose_storage(blame::oldest_step);
+    to_device_.clear();
+    masks_.clear();
+    to_grammars_.push_back([this] {
+      sessions_.forget_steps();
+      results_.push_back([this] {
+        device_ = paged_executor({limits_.block_size, limits_.num_blocks, 1}, vocab);
+        feed_ = {};
+        has_died_ = false;
+        awaits_device_ = false;
+        plan();
+      });
+    });
+  }
+
+  void lose_storage(blame whose) {
+    const scheduler_output output = scheduler_.device_lost(whose);
+    lost_up_to_ = scheduler_.last_step();
+    to_cache_.push_back([this, last = lost_up_to_] {
+      kv_cache_.lose_storage(last);
+      in_flight_.clear();
+      check_cache();
+    });
+    settle(output);
+  }
+
   void take(const token_event& event) {
+    if (event.end && event.end->failure && event.end->failure->code == error_code::internal)
+      ++story_.convicted;
     if (event.end && event.end->failure && event.end->failure->code == error_code::unavailable)
       ++story_.queue_refusals;
     ledger_.take(event, now_);
@@ -235,25 +265,39 @@ class simulation {
     return batch.masked_samples.empty() || (!masks_.empty() && masks_.front()->step == batch.step);
   }
   bool device_can_act() const {
-    return !to_device_.empty() && (rows_ == nullptr || has_masks(*to_device_.front()));
+    return !has_died_ && !to_device_.empty() && (rows_ == nullptr || has_masks(*to_device_.front()));
   }
 
   void execute() {
     const step_batch_ptr batch = to_device_.front();
     if (rows_ == nullptr) {
       rows_ = &feed_.resolve(*batch);
-      failed_ = random_.chance(2);
-      if (failed_) {
-        ++story_.failed_steps;
-        device_.scribble(*rows_);
-      } else {
-        device_.forward(*rows_);
-      }
+      if (kills(*batch)) return die(*batch);
+      device_.forward(*rows_);
       if (has_masks(*batch)) return sample();
       ++story_.masks_awaited;
       return;
     }
     sample();
+  }
+
+  // Chance never makes it look as if a request were to blame.
+  bool kills(const step_batch& batch) {
+    for (const sample_row& sample : batch.samples) {
+      const request_id id = batch.sequences[static_cast<std::size_t>(sample.sequence)].id;
+      const std::optional<std::int32_t>& poison = ledger_.at(id).kills_at;
+      if (poison && sample.num_generated >= *poison) return true;
+    }
+    const bool looks_guilty = batch.sequences.size() == 1 && losses_.contains(batch.sequences.front().id);
+    return !looks_guilty && random_.chance(2);
+  }
+
+  void die(const step_batch& batch) {
+    ++story_.failed_steps;
+    for (const sequence_rows& rows : batch.sequences) losses_.insert(rows.id);
+    has_died_ = true;
+    rows_ = nullptr;
+    results_.push_back([this] { lose_device(); });
   }
 
   void sample() {
@@ -266,17 +310,12 @@ class simulation {
     }
     auto result = std::make_shared<step_result>();
     result->step = batch->step;
-    if (!failed_) {
-      device_.sample(*rows_, masks.get(), *result);
-      if (masks) note_masks(*masks, *result);
-      feed_.remember(*result);
-    }
+    device_.sample(*rows_, masks.get(), *result);
+    if (masks) note_masks(*masks, *result);
+    feed_.remember(*result);
     rows_ = nullptr;
-    results_.push_back([this, result, failed = failed_] { commit(*result, failed); });
-    if (!masks) return;
-    to_grammars_.push_back([this, result, failed = failed_] {
-      failed ? sessions_.fail(result->step) : sessions_.advance(*result);
-    });
+    results_.push_back([this, result] { commit(*result); });
+    if (masks) to_grammars_.push_back([this, result] { sessions_.advance(*result); });
   }
 
   // ---- who fills masks ----
@@ -285,7 +324,7 @@ class simulation {
     if (sessions_.fill_one()) return true;
     step_masks_ptr masks = sessions_.take();
     if (!masks) return false;
-    masks_.push_back(std::move(masks));
+    if (masks->step > lost_up_to_) masks_.push_back(std::move(masks));
     return true;
   }
 
@@ -332,6 +371,10 @@ class simulation {
     while (drafts_ && random_.chance(50)) draft_one();
     if (random_.chance(10)) settle(scheduler_.expire(now_));
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
+    if (random_.chance(1) && random_.chance(50) && scheduler_.steps_in_flight() == 0) {
+      ++story_.lost_caches;
+      lose_storage(blame::nobody);
+    }
   }
 
   std::shared_ptr<const sampling_params> draw_sampling() {
@@ -408,6 +451,7 @@ class simulation {
       return;
     }
     ledger_.open(request);
+    if (random_.chance(3)) ledger_.poison(request.id, random_.pick(0, 10));
     if (request.sampling->grammar) open_grammar(request.id, request.sampling->grammar);
     std::vector<token_id> conversation = request.prompt;
     const std::vector<token_id>& answer = ledger_.at(request.id).expected;
@@ -488,7 +532,10 @@ class simulation {
   int rounds_ = 0;
   std::deque<step_batch_ptr> to_device_;
   const device_batch* rows_ = nullptr;  // of the step whose forward pass is over
-  bool failed_ = false;                 // that step
+  bool has_died_ = false;               // and no new one is there yet
+  bool awaits_device_ = false;          // the scheduler knows
+  std::uint64_t lost_up_to_ = 0;        // these steps
+  std::set<request_id> losses_;         // who was in a step that took the device along
   std::deque<message> to_grammars_;
   std::deque<step_masks_ptr> masks_;      // on their way to the device
   std::deque<message> results_;           // the device's answers, on their way

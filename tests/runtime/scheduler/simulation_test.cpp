@@ -26,6 +26,8 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.steps += story.steps;
     total.preemptions += story.preemptions;
     total.failed_steps += story.failed_steps;
+    total.lost_caches += story.lost_caches;
+    total.convicted += story.convicted;
     total.ended_in_flight += story.ended_in_flight;
     total.ended_in_planning += story.ended_in_planning;
     total.finished += story.finished;
@@ -46,7 +48,9 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
   EXPECT_GT(total.preemptions, seeds / 10);
-  EXPECT_GT(total.failed_steps, seeds / 10);
+  EXPECT_GT(total.failed_steps, seeds);
+  EXPECT_GT(total.lost_caches, seeds / 10);
+  EXPECT_GT(total.convicted, seeds / 10);
   EXPECT_GT(total.ended_in_flight, seeds / 10);
   EXPECT_GT(total.ended_in_planning, seeds / 10);
   EXPECT_GT(total.finished, seeds);

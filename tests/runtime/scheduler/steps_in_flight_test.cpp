@@ -102,21 +102,23 @@ TEST_F(steps_in_flight, rows_of_a_request_that_has_ended_are_dropped_and_its_blo
   EXPECT_EQ(tested->counts().generation_tokens, 2U);
 }
 
-TEST_F(steps_in_flight, a_failed_step_ends_its_requests_and_those_that_joined_later_go_on) {
+TEST_F(steps_in_flight, are_forgotten_with_a_lost_device_and_their_requests_computed_again) {
   submit(make_request(1, 2));
+  complete(*dispatch(), 9);
   const auto first = dispatch();
   submit(make_request(2, 2, {.max_tokens = 1}));
   const auto second = dispatch();
   ASSERT_EQ(shape(second), "1x1 2x2");
-  const auto failed = tested->fail_step(first->step, {error_code::internal, "lost"});
-  ASSERT_EQ(failed.events.size(), 1U);
-  EXPECT_EQ(failed.events[0].id, 1U);
-  cache->commit_step(first->step);
-  give_back(failed.releases);
-  const auto events = complete(*second);
-  ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].id, 2U);
+  lose_device(blame::oldest_step);
   EXPECT_EQ(cache->free_blocks(), 1000);
+  EXPECT_EQ(tested->steps_in_flight(), 0);
+  EXPECT_TRUE(complete(*first).empty()) << "it comes too late";
+  // The first step was request 1's alone: it is tried first, with nobody beside it.
+  const auto again = dispatch();
+  EXPECT_EQ(shape(again), "1x3") << "its prompt and the token that is known";
+  EXPECT_EQ(again->tokens[2], 9);
+  complete(*again, 10);
+  EXPECT_EQ(shape(dispatch()), "1x1 2x2");
 }
 
 TEST_F(steps_in_flight, a_preempted_request_keeps_the_token_in_flight_and_comes_back_after_it) {

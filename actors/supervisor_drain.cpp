@@ -1,0 +1,63 @@
+// The supervisor's part in the end: who is asked to finish, in which order, and how long they may take.
+#include <algorithm>
+#include <utility>
+
+#include "actors/supervisor.hpp"
+
+namespace troupe {
+
+caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
+  auto promise = self_->make_response_promise<msg::company_drained>();
+  if (!introduced_ || draining_ == drain_phase::done) {
+    promise.deliver(msg::company_drained{!cut_off_});
+    return promise;
+  }
+  drains_.push_back(promise);
+  flush_time_ = std::min(grace / 4, flush_time_);
+  self_->delayed_send(supervisor_actor(self_), grace - flush_time_, msg::abort_all{});
+  if (draining_ == drain_phase::none) drain_tokenizers();
+  return promise;
+}
+
+void supervisor_state::abort_all() {
+  if (!introduced_) return;
+  if (draining_ == drain_phase::tokenizers) cut_off_ = true;
+  self_->delayed_send(supervisor_actor(self_), flush_time_, msg::abandon_connections{});
+  for (const tokenizer_actor& tokenizer : roster_.tokenizers) self_->send(tokenizer, msg::abort_all{});
+}
+
+void supervisor_state::abandon_connections() {
+  if (draining_ == drain_phase::gateways) cut_off_ = true;
+  for (const gateway_actor& gateway : gateways()) self_->send(gateway, msg::abandon_connections{});
+}
+
+void supervisor_state::drain_tokenizers() {
+  draining_ = drain_phase::tokenizers;
+  parts_.board->draining();
+  undrained_ = roster_.tokenizers.size();
+  for (const tokenizer_actor& tokenizer : roster_.tokenizers) ask_to_drain(tokenizer);
+}
+
+// After the tokenizers: their last words are then already in the gateways' mailboxes.
+void supervisor_state::drain_gateways() {
+  draining_ = drain_phase::gateways;
+  const std::vector<gateway_actor> asked = gateways();
+  undrained_ = asked.size() + 1;  // one more, so that an empty list ends too
+  for (const gateway_actor& gateway : asked) ask_to_drain(gateway);
+  one_drained();
+}
+
+template <class Handle>
+void supervisor_state::ask_to_drain(const Handle& actor) {
+  self_->request(actor, caf::infinite, msg::drain{})
+      .then([this](const msg::drained&) { one_drained(); }, [this](const caf::error&) { one_drained(); });
+}
+
+void supervisor_state::one_drained() {
+  if (--undrained_ > 0) return;
+  if (draining_ == drain_phase::tokenizers) return drain_gateways();
+  draining_ = drain_phase::done;
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::company_drained{!cut_off_});
+}
+
+}  // namespace troupe

@@ -1,0 +1,147 @@
+// The company's roles: in which order they start, and how each is filled.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "actors/drafter.hpp"
+#include "actors/gateway.hpp"
+#include "actors/grammar_compiler.hpp"
+#include "actors/kv_cache.hpp"
+#include "actors/model_drafter.hpp"
+#include "actors/prompt_size.hpp"
+#include "actors/scheduler.hpp"
+#include "actors/structured_output.hpp"
+#include "actors/supervisor.hpp"
+
+namespace troupe {
+
+supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
+  using enum restart_strategy;
+  const auto group = [](std::string name, restart_strategy strategy, restart_intensity intensity,
+                        std::vector<supervised> members) {
+    return supervised{std::move(name), strategy, intensity, std::move(members)};
+  };
+  std::vector<supervised> keepers{supervised::role("kv_cache"), supervised::role("structured_output")};
+  if (has_drafter) keepers.push_back(supervised::role("drafter"));
+  std::vector<supervised> texts;
+  for (std::int32_t shard = 0; shard < tokenizers; ++shard)
+    texts.push_back(supervised::role(fmt::format("tokenizer {}", shard)));
+  texts.push_back(supervised::role("text worker"));
+  // Few in the inner groups: what they cannot help is for the outer ones.
+  constexpr restart_intensity often{5, std::chrono::minutes(1)};
+  constexpr restart_intensity seldom{2, std::chrono::minutes(1)};
+  return group(
+      "company", one_for_one, often,
+      {supervised::role("model_runner"), supervised::role("quick grammar_compiler"),
+       supervised::role("patient grammar_compiler"),
+       group("requests", rest_for_one, seldom,
+             {supervised::role("scheduler"), group("keepers", one_for_one, seldom, std::move(keepers))}),
+       group("texts", one_for_one, seldom, std::move(texts)),
+       group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
+}
+
+template <class Handle>
+void supervisor_state::add_role(const std::string& name, Handle& place, std::function<Handle()> spawn) {
+  roles_[name] = {.start =
+                      [this, name, &place, spawn = std::move(spawn)] {
+                        place = spawn();
+                        if (place) watch(place, name);
+                      },
+                  .vacate = [&place] { place = nullptr; }};
+}
+
+// The order is the tree's, not this one's.
+void supervisor_state::add_roles() {
+  const auto& metrics = parts_.tokenizer.metrics;
+  add_model_runner();
+  add_role<grammar_compiler_actor>("quick grammar_compiler", roster_.compilers.quick,
+                                   [this] { return spawn_compiler(grammar::quick_limits(parts_.grammars)); });
+  add_role<grammar_compiler_actor>("patient grammar_compiler", roster_.compilers.patient,
+                                   [this] { return spawn_compiler(parts_.grammars); });
+  add_role<scheduler_actor>("scheduler", roster_.scheduler, [this, metrics] {
+    return self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
+  });
+  add_role<kv_cache_actor>("kv_cache", roster_.kv_cache, [this, metrics] {
+    const kv_cache_options options{layout_.num_blocks, layout_.block_size,
+                                   parts_.limits.enable_prefix_caching};
+    return self_->spawn(kv_cache_behavior, options, metrics);
+  });
+  add_role<structured_output_actor>("structured_output", roster_.structured_output, [this, metrics] {
+    return self_->spawn(
+        structured_output_behavior,
+        structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
+                                parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, metrics});
+  });
+  add_role<drafter_actor>("drafter", roster_.drafter, [this, metrics] {
+    return parts_.drafts->config.method == speculative_method::draft_model
+               ? self_->spawn(model_drafter_behavior, metrics)
+               : self_->spawn(drafter_behavior, *parts_.drafts, metrics);
+  });
+  for (std::size_t shard = 0; shard < roster_.tokenizers.size(); ++shard)
+    add_role<tokenizer_actor>(fmt::format("tokenizer {}", shard), roster_.tokenizers[shard], [this, shard] {
+      return spawn_tokenizer(shard + 1 == roster_.tokenizers.size());
+    });
+  add_role<tokenizer_actor>("text worker", roster_.text_worker, [this] { return spawn_tokenizer(true); });
+  add_role<gateway_actor>("gateway", roster_.gateway, [this, metrics] {
+    return self_->spawn(gateway_behavior, roster_.tokenizers, metrics);
+  });
+}
+
+// Nobody hears of a runner before its device is open.
+void supervisor_state::add_model_runner() {
+  const auto spawn = [this](const model_runner_parts& parts) {
+    return parts_.detach ? self_->spawn<caf::detached>(model_runner_behavior, parts)
+                         : self_->spawn(model_runner_behavior, parts);
+  };
+  roles_["model_runner"] = {.start =
+                                [this, spawn] {
+                                  device_opener open = parts_.open_device;
+                                  if (runner_device first = std::exchange(parts_.device, {}); first.target)
+                                    open = [first]() -> result<runner_device> { return first; };
+                                  const model_runner_actor runner =
+                                      spawn({std::move(open), parts_.buckets, parts_.pad_to_buckets,
+                                             parts_.tokenizer.metrics, parts_.tuning_file, parts_.tuned_for});
+                                  watch(runner, "model_runner");
+                                  open_device(runner);
+                                },
+                            .vacate = [this] { roster_.model_runner = nullptr; }};
+}
+
+void supervisor_state::open_device(const model_runner_actor& runner) {
+  self_->request(runner, caf::infinite, msg::open_device{})
+      .then(
+          [this, runner](const msg::device_opened&) {
+            roster_.model_runner = runner;
+            introduce();
+            if (std::exchange(has_begun_, true)) {
+              spdlog::info("the model runner is back");
+              go_on_warming_up();
+            } else {
+              start_warm_up();
+            }
+          },
+          [](const caf::error&) {});  // it has ended
+}
+
+grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {
+  const grammar_compiler_parts compiler{vocabulary_, limits, parts_.detach, parts_.tokenizer.metrics};
+  return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)
+                       : self_->spawn(grammar_compiler_behavior, compiler);
+}
+
+tokenizer_actor supervisor_state::spawn_tokenizer(bool long_texts) {
+  tokenizer_parts parts = parts_.tokenizer;
+  parts.max_sequence_len = static_cast<std::int32_t>(
+      std::min<std::int64_t>(parts.max_model_len, std::int64_t{layout_.num_blocks} * layout_.block_size));
+  parts.max_prompt_bytes = largest_prompt(*parts.vocabulary, parts.max_model_len);
+  const tokenizer_actor tokenizer = parts_.detach && long_texts
+                                        ? self_->spawn<caf::detached>(tokenizer_behavior, parts)
+                                        : self_->spawn(tokenizer_behavior, parts);
+  if (draining_ != drain_phase::none) caf::anon_send(tokenizer, msg::drain{});
+  return tokenizer;
+}
+
+}  // namespace troupe

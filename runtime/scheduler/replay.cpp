@@ -1,0 +1,59 @@
+// What becomes of the requests when the device has lost what it stored: they are computed again, from their
+// prompts and the tokens that are known.
+#include <utility>
+
+#include "runtime/scheduler/scheduler_state.hpp"
+
+namespace troupe {
+
+scheduler_output scheduler::state::device_lost(blame whose) {
+  std::optional<request_id> convicted;
+  if (whose == blame::oldest_step) convicted = tried.accuse(in_oldest_step());
+  forget_steps();
+  for (sequence* who : running) send_back(*who);
+  running.clear();
+  // A preempted one may have been waiting for its last step, too.
+  for (const auto& [id, who] : requests) who->pending.clear();
+  forget_retired();
+  if (!convicted) return {};
+  return end(*convicted, finish_reason::error,
+             error{error_code::internal, "the model runner ends whenever it computes this request"});
+}
+
+std::vector<request_id> scheduler::state::in_oldest_step() const {
+  std::vector<request_id> ids;
+  if (flights.empty()) return ids;
+  for (const planned_rows& rows : flights[0].rows)
+    if (!rows.who->ended) ids.push_back(rows.who->id);
+  return ids;
+}
+
+// The answer to a plan that is open comes for nobody then.
+void scheduler::state::forget_steps() {
+  while (!flights.empty()) flights.pop();
+  committed = step;
+  is_planned = false;
+  planned.clear();
+  joining.clear();
+  owed_releases.clear();
+  refused = {};
+  room_came_back = true;
+}
+
+void scheduler::state::send_back(sequence& who) {
+  who.running = false;
+  who.num_computed = 0;
+  who.num_stored = 0;
+  who.table = nullptr;
+  who.table_length = 0;
+  ++who.num_preemptions;
+  waiting->add(who);
+}
+
+// Whoever has got over it, too, makes room: the next ones are tried alone.
+void scheduler::state::clear_stage_for_suspects() {
+  for (std::size_t i = running.size(); i > 0; --i)
+    if (!tried.may_run(running[i - 1]->id)) preempt(i - 1, owed_releases);
+}
+
+}  // namespace troupe
