@@ -78,8 +78,8 @@ void check_batch(const device_batch& batch, const model_config& config, const ex
 void check_result(const device_batch& batch, const step_result& result) {
   if (result.tokens.size() != batch.samples.size() ||
       result.prompt_logprobs.size() != batch.prompt_logprobs.size())
-    throw std::logic_error(fmt::format("the executor sampled {} of {} rows", result.tokens.size(),
-                                       batch.samples.size()));
+    throw std::logic_error(
+        fmt::format("the executor sampled {} of {} rows", result.tokens.size(), batch.samples.size()));
 }
 
 }  // namespace troupe

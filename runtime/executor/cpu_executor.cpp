@@ -38,8 +38,9 @@ void reserve(sampler_scratch& scratch, std::size_t vocab_size) {
 
 class cpu_executor final : public executor {
  public:
-  cpu_executor(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool scratch, const cpu_device& device,
-               const executor_limits& limits, const cpu_executor_options& options, std::int32_t threads)
+  cpu_executor(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool scratch,
+               const cpu_device& device, const executor_limits& limits, const cpu_executor_options& options,
+               std::int32_t threads)
       : config_(source->config),
         limits_(limits),
         device_(device),

@@ -41,8 +41,8 @@ std::string shape_of(const model_config& config, const packed_model& weights, co
 
 }  // namespace
 
-decoder::decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool, const kernels::kernel_table& kernels,
-                 thread_team& team, std::int32_t block_size)
+decoder::decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool,
+                 const kernels::kernel_table& kernels, thread_team& team, std::int32_t block_size)
     : source_(std::move(source)),
       config_(source_->config),
       weights_(std::move(weights)),

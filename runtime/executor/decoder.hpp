@@ -23,8 +23,8 @@ namespace troupe {
 class decoder {
  public:
   // Has no room for rows yet. `kernels` and `team` outlive it.
-  decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool, const kernels::kernel_table& kernels,
-          thread_team& team, std::int32_t block_size);
+  decoder(model_ptr source, std::shared_ptr<const packed_model> weights, kv_pool pool,
+          const kernels::kernel_table& kernels, thread_team& team, std::int32_t block_size);
 
   // Takes all memory that steps of so many rows and sequences need. Throws std::bad_alloc.
   void reserve(std::int32_t rows, std::int32_t sequences);

@@ -231,7 +231,8 @@ void grammar_sessions::forget_steps() {
   for (const auto* steps : {&begun_, &taken_})
     for (const masked_step& step : *steps)
       for (const masked_row& row : step.rows)
-        if (const auto found = sessions_.find(row.id); found != sessions_.end()) found->second.is_over = false;
+        if (const auto found = sessions_.find(row.id); found != sessions_.end())
+          found->second.is_over = false;
   begun_.clear();
   taken_.clear();
 }

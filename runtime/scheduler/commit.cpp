@@ -31,6 +31,7 @@ void scheduler::state::commit(const step_result& result, scheduler_output& outpu
   commit_rows(done, result, output);
   if (!output.releases.empty()) std::erase_if(running, [](const sequence* who) { return who->ended; });
   finish_step();
+  clear_stage_for_suspects(output.releases);
 }
 
 void scheduler::state::commit_rows(const step_in_flight& done, const step_result& result,

@@ -22,7 +22,8 @@ std::optional<request_state> scheduler::state::describe(request_id id) const {
 
 std::string scheduler::state::why_waiting(const sequence& who) const {
   if (who.waits_for_grammar) return "waiting: grammar";
-  if (!tried.may_run(who.id)) return "waiting: a step has ended the model runner, its requests are tried first";
+  if (!tried.may_run(who.id))
+    return "waiting: a step has ended the model runner, its requests are tried first";
   if (who.last_step > committed) return "waiting: preempted, its last step still runs";
   if (const std::size_t ahead = waiting->ahead_of(who); ahead > 0)
     return fmt::format("waiting: {} ahead", ahead);

@@ -11,7 +11,7 @@ block_release scheduler::state::retire(sequence& who) {
   const auto found = requests.find(who.id);
   who.ended = true;
   room_came_back = true;
-  some_ended = true;
+  some_left = true;
   if (who.deadline) deadlines.erase({*who.deadline, who.id});
   if (who.queue_deadline && !who.admitted_once) queue_deadlines.erase({*who.queue_deadline, who.id});
   if (who.running) {
@@ -74,6 +74,7 @@ scheduler_output scheduler::state::stopped(request_id id) {
   sequence& who = *found->second;
   output.releases.push_back(retire(who));
   if (who.running) std::erase(running, &who);
+  clear_stage_for_suspects(output.releases);
   forget_retired();
   return output;
 }

@@ -8,7 +8,6 @@ namespace troupe {
 
 step_demand_ptr scheduler::state::plan() {
   if (is_planned || flights.full() || is_verifying()) return nullptr;
-  if (!tried.empty()) clear_stage_for_suspects();
   make_place_for_first();
   planned.clear();
   joining.clear();
@@ -17,7 +16,7 @@ step_demand_ptr scheduler::state::plan() {
   ++step;
   is_planned = true;
   room_came_back = false;
-  some_ended = false;
+  some_left = false;
   return demand_planned();
 }
 

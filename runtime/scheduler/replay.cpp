@@ -8,7 +8,7 @@ namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
   std::optional<request_id> convicted;
-  if (whose == blame::oldest_step) convicted = tried.accuse(in_oldest_step());
+  if (whose == blame::oldest_step) convicted = accuse_oldest_step();
   forget_steps();
   for (sequence* who : running) send_back(*who);
   running.clear();
@@ -20,12 +20,15 @@ scheduler_output scheduler::state::device_lost(blame whose) {
              error{error_code::internal, "the model runner ends whenever it computes this request"});
 }
 
-std::vector<request_id> scheduler::state::in_oldest_step() const {
+// Those of its requests that have ended may have done it as well: who was beside them was not alone.
+std::optional<request_id> scheduler::state::accuse_oldest_step() {
+  if (flights.empty()) return std::nullopt;
   std::vector<request_id> ids;
-  if (flights.empty()) return ids;
-  for (const planned_rows& rows : flights[0].rows)
-    if (!rows.who->ended) ids.push_back(rows.who->id);
-  return ids;
+  for (const planned_rows& rows : flights.front().rows) ids.push_back(rows.who->id);
+  const std::optional<request_id> convicted = tried.accuse(ids);
+  for (const planned_rows& rows : flights.front().rows)
+    if (rows.who->ended) tried.forget(rows.who->id);
+  return convicted;
 }
 
 // The answer to a plan that is open comes for nobody then.
@@ -50,10 +53,12 @@ void scheduler::state::send_back(sequence& who) {
   waiting->add(who);
 }
 
-// Whoever has got over it, too, makes room: the next ones are tried alone.
-void scheduler::state::clear_stage_for_suspects() {
+// Whoever has got over it makes room, too: the next ones are tried alone.
+void scheduler::state::clear_stage_for_suspects(std::vector<block_release>& releases) {
+  if (tried.empty()) return;
   for (std::size_t i = running.size(); i > 0; --i)
-    if (!tried.may_run(running[i - 1]->id)) preempt(i - 1, owed_releases);
+    if (!tried.may_run(running[i - 1]->id)) preempt(i - 1, releases);
+  some_left = true;
 }
 
 }  // namespace troupe

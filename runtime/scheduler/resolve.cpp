@@ -55,8 +55,9 @@ bool scheduler::state::take_grants(const step_reservation& reservation) {
   for (schedule_batch* batch : {&planned, &joining}) {
     for (planned_rows& rows : *batch)
       if (rows.demand != not_demanded) take_grant(rows, grant_of(rows, reservation));
-    if (some_ended) batch->filter_unfinished();
+    if (some_left) batch->filter_unfinished();
   }
+  if (some_left) planned.filter([](const planned_rows& rows) { return rows.who->running; });
   return std::all_of(planned.begin(), planned.end(), [](const planned_rows& rows) { return rows.granted; });
 }
 

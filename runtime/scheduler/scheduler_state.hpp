@@ -105,11 +105,11 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  std::vector<request_id> in_oldest_step() const;
+  std::optional<request_id> accuse_oldest_step();
   void forget_steps();
   // To the waiting queue, with nothing computed.
   void send_back(sequence& who);
-  void clear_stage_for_suspects();
+  void clear_stage_for_suspects(std::vector<block_release>& releases);
 
   // ending.cpp
   static void add_end(const sequence& who, finish_reason reason, std::optional<error> failure,
@@ -173,7 +173,7 @@ struct scheduler::state {
   suspects tried;                            // after a step that took the device along
   std::vector<block_release> owed_releases;  // of a preemption during plan()
   bool room_came_back = false;               // since the open plan was made
-  bool some_ended = false;                   // since then, too
+  bool some_left = false;                    // since then, too
 
   struct {
     sequence* who = nullptr;

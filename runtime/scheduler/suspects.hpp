@@ -1,6 +1,6 @@
-// Who is to blame when a step takes the device along? All of its requests are suspects. They are tried again in
-// halves, each half with nobody beside it, until whoever did it is alone: that one is convicted, and nobody
-// else is the worse for it but for the time.
+// Who is to blame when a step takes the device along? All of its requests are suspects. They are tried again
+// in halves, each half with nobody beside it, until whoever did it is alone: that one is convicted, and
+// nobody else is the worse for it but for the time.
 #pragma once
 #include <cstdint>
 #include <deque>

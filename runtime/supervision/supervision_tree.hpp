@@ -48,8 +48,9 @@ class supervision_tree {
   std::vector<std::string> roles() const;
 
   struct verdict {
-    bool gives_up = false;              // nobody is left to help
-    std::vector<std::string> restarts;  // in this order; who of them still works is stopped before, in reverse
+    bool gives_up = false;  // nobody is left to help
+    std::vector<std::string>
+        restarts;  // in this order; who of them still works is stopped before, in reverse
   };
   // This role has ended. An end that is excused counts for no intensity. An unknown role restarts nobody.
   verdict ended(const std::string& role, steady_time now, bool is_excused = false);

@@ -132,7 +132,7 @@ TEST(engine, a_request_with_which_every_step_throws_ends_alone) {
   for (int steps = 0; steps < 40 && !engine.idle(); ++steps)
     for (const token_event& event : engine.step()) {
       tokens += event.tokens.size();
-      if (event.id == 2) end = event.end;
+      if (event.id == 2 && event.end) end = *event.end;
     }
   ASSERT_TRUE(end && end->failure);
   EXPECT_EQ(end->failure->code, error_code::internal);

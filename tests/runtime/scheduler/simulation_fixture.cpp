@@ -451,7 +451,7 @@ class simulation {
       return;
     }
     ledger_.open(request);
-    if (random_.chance(3)) ledger_.poison(request.id, random_.pick(0, 10));
+    if (random_.chance(6)) ledger_.poison(request.id, random_.pick(0, 10));
     if (request.sampling->grammar) open_grammar(request.id, request.sampling->grammar);
     std::vector<token_id> conversation = request.prompt;
     const std::vector<token_id>& answer = ledger_.at(request.id).expected;

@@ -48,9 +48,9 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
   EXPECT_GT(total.preemptions, seeds / 10);
-  EXPECT_GT(total.failed_steps, seeds);
+  EXPECT_GT(total.failed_steps, seeds / 2);
   EXPECT_GT(total.lost_caches, seeds / 10);
-  EXPECT_GT(total.convicted, seeds / 10);
+  EXPECT_GT(total.convicted, seeds / 20);
   EXPECT_GT(total.ended_in_flight, seeds / 10);
   EXPECT_GT(total.ended_in_planning, seeds / 10);
   EXPECT_GT(total.finished, seeds);

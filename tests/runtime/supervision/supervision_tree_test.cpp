@@ -18,14 +18,15 @@ supervised group(std::string name, restart_strategy strategy, restart_intensity 
   return {std::move(name), strategy, intensity, std::move(members)};
 }
 
-supervision_tree a_tree(restart_intensity inner = {3, seconds(10)}, restart_intensity outer = {2, seconds(60)}) {
-  return supervision_tree(group(
-      "all", restart_strategy::one_for_one, outer,
-      {supervised::role("a"),
-       group("inner", restart_strategy::rest_for_one, inner,
-             {supervised::role("b"), group("pair", restart_strategy::one_for_one, inner,
-                                           {supervised::role("c"), supervised::role("d")})}),
-       supervised::role("e")}));
+supervision_tree a_tree(restart_intensity inner = {3, seconds(10)},
+                        restart_intensity outer = {2, seconds(60)}) {
+  return supervision_tree(
+      group("all", restart_strategy::one_for_one, outer,
+            {supervised::role("a"),
+             group("inner", restart_strategy::rest_for_one, inner,
+                   {supervised::role("b"), group("pair", restart_strategy::one_for_one, inner,
+                                                 {supervised::role("c"), supervised::role("d")})}),
+             supervised::role("e")}));
 }
 
 TEST(supervision_tree, starts_its_roles_in_the_order_of_their_declaration) {
