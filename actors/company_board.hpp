@@ -1,6 +1,7 @@
 // Where the company stands, for those who must not wait for an actor's answer: health routes, the starting
 // program. Written by the supervisor and the scheduler, read by any thread.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -26,6 +27,7 @@ struct warm_up_progress {
 
 class company_board {
  public:
+  // `step_deadline`: for up to 512 rows, and once more for every 512 more.
   explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline) {}
 
   // Supervisor.
@@ -36,13 +38,15 @@ class company_board {
   void failed(const std::string& actor);
 
   // Scheduler: a step is with the runner; it has answered.
-  void step_started(steady_time now) { step_started_.store(now.time_since_epoch().count(), relaxed); }
-  void step_ended() { step_started_.store(none, relaxed); }
+  void step_started(steady_time now, std::int32_t rows) {
+    step_due_.store((now + deadline_of(rows)).time_since_epoch().count(), relaxed);
+  }
+  void step_ended() { step_due_.store(none, relaxed); }
   // Where the next scheduler goes on, should this one end.
   void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
   std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
-  // Live: no actor has failed and the step in flight, if any, is younger than the deadline.
+  // Live: no actor has failed for good, and the step in flight, if any, is younger than its deadline.
   net::engine_status status(steady_time now) const;
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.
@@ -63,9 +67,14 @@ class company_board {
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;
   static constexpr std::int64_t none = -1;
+  // A long prompt in one step is honest work.
+  std::chrono::nanoseconds deadline_of(std::int32_t rows) const {
+    constexpr std::int32_t usual = 512;
+    return step_deadline_ * (1 + std::max(rows - 1, 0) / usual);
+  }
 
   const std::chrono::nanoseconds step_deadline_;
-  std::atomic<std::int64_t> step_started_{none};
+  std::atomic<std::int64_t> step_due_{none};
   std::atomic<std::uint64_t> last_step_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;

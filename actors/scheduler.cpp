@@ -233,8 +233,8 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
 void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
   board_->step_sent(step);
-  running_.push_back({step, now(), first_scheduled(*batch)});
-  if (running_.size() == 1) board_->step_started(running_.front().began);
+  running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
+  if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
   metrics_->observe_step_tokens(batch->num_rows());
   if (!batch->masked_samples.empty()) self_->send(structured_output_, msg::fill_masks{step}, batch);
   self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
@@ -251,7 +251,7 @@ scheduler_state::running_step scheduler_state::take_oldest() {
     board_->step_ended();
   } else {
     running_.front().began = now();
-    board_->step_started(running_.front().began);
+    board_->step_started(running_.front().began, running_.front().rows);
   }
   return ended;
 }

@@ -46,6 +46,7 @@ class scheduler_state {
   // A step with the runner.
   struct running_step {
     std::uint64_t step = 0;
+    std::int32_t rows = 0;
     steady_time began{};
     std::vector<request_id> scheduled;  // whose first step it is
   };

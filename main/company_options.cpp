@@ -103,6 +103,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.cpu = cpu_name();
   out.max_logprobs = settings.max_logprobs;
   out.request_timeout = settings.request_timeout;
+  out.step_deadline = settings.step_deadline;
   out.queue_timeout = settings.queue_timeout;
   out.scheduling = to_scheduling(settings);
   out.allow_auto_truncate = settings.allow_auto_truncate;

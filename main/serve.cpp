@@ -1,4 +1,5 @@
 // troupe serve: the company behind an HTTP and a TCP port.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +25,7 @@
 #include "main/logging.hpp"
 #include "main/machine.hpp"
 #include "main/progress.hpp"
+#include "main/service_manager.hpp"
 #include "main/signals.hpp"
 #include "main/stop_request.hpp"
 
@@ -78,6 +80,7 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
   progress_bar bar(on_terminal());
   std::int64_t done = 0;
   options.on_phase = [&](const std::string& name) {
+    tell_status("loading: " + name);
     bar.update(done++, phases, name);
     shown.show(done, phases, name);
   };
@@ -86,14 +89,19 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
 
 // A bar on a terminal; elsewhere the log has a line per item.
 result<void> wait_ready(company& served) {
-  if (!on_terminal()) return served.wait_ready();
+  const auto tell = [](const warm_up_progress& item) {
+    tell_status(fmt::format("warming up [{}/{}] {}", item.done, item.total, item.what));
+  };
+  if (!on_terminal()) return served.wait_ready(tell);
   const auto level = spdlog::get_level();
   spdlog::set_level(std::max(level, spdlog::level::warn));
   result<void> ready;
   {
     progress_bar bar(true);
-    ready = served.wait_ready(
-        [&bar](const auto& item) { bar.update(item.done, item.total, "warm-up: " + item.what); });
+    ready = served.wait_ready([&](const auto& item) {
+      tell(item);
+      bar.update(item.done, item.total, "warm-up: " + item.what);
+    });
   }
   spdlog::set_level(level);
   return ready;
@@ -123,6 +131,7 @@ int finish(company& served, const std::optional<std::string>& failure, std::chro
     served.stop();
     return exit_internal;
   }
+  tell_stopping();
   spdlog::info("ending: running requests have {} to finish", config::duration_text(grace));
   const bool all = served.drain(grace);
   served.stop();
@@ -161,10 +170,12 @@ int serve(const config::setting_sources& sources) {
   served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
   const scoped_handler handler(
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
+  const liveness_watch watch([&served] { return served.status(); }, settings.step_deadline);
   loading.reset();  // the gateway takes its place
   if (const auto open = open_gateways(served, settings); !open) return open.error();
   const auto ready = wait_ready(served);
   if (ready) spdlog::info("ready after {:.2f} s", seconds_since(begin));
+  if (ready) tell_ready();
   if (!ready && !stop.told()) return report(ready.error());
   return finish(served, stop.wait(), settings.shutdown_grace);
 }

@@ -46,6 +46,7 @@ libexpected-dev         errors as values
 libpcre2-dev            pre-tokenizer expressions
 libutf8proc-dev         Unicode
 libssl-dev              SHA-256 of cached prefixes
+libsystemd-dev          tells systemd of readiness and progress
 python3-venv            fetches the model package (not used at run time)
 ca-certificates         secure downloads
 curl                    sends the requests that the README shows

@@ -109,7 +109,7 @@ stage::stage(company_setup setup)
   setup.adjust(parts);
   if (!parts.device.target) parts.device = *parts.open_device();
   parts.directory = directory_;
-  port_parts ports;
+  port_parts& ports = ports_;
   ports.board = board_;
   ports.metrics = parts.tokenizer.metrics;
   ports.vocabulary = parts.tokenizer.vocabulary;
@@ -119,7 +119,7 @@ stage::stage(company_setup setup)
   ports.system = &system_;
   ports.directory = directory_;
   ports.numbers = std::make_shared<request_numbers>(roster().tokenizers.size());
-  port_ = std::make_unique<actor_port>(gateway_actor(), std::move(ports));
+  port_ = std::make_unique<actor_port>(gateway_actor(), ports);
 }
 
 stage::~stage() {

@@ -98,6 +98,7 @@ class stage {
   void expect_idle();
 
   actor_port& port() { return *port_; }
+  const port_parts& ports() const { return ports_; }  // of gateways that a test adds
   // What an actor holds, between two messages.
   template <class State, class Handle>
   const State& state_of(const Handle& actor) const {
@@ -130,6 +131,7 @@ class stage {
   std::shared_ptr<company_board> board_;
   supervisor_actor supervisor_;
   std::shared_ptr<company_directory> directory_ = std::make_shared<company_directory>();
+  port_parts ports_;
   std::unique_ptr<actor_port> port_;
 };
 

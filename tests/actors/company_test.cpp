@@ -16,10 +16,12 @@
 #include <thread>
 #include <vector>
 
+#include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/options.hpp"
 #include "actors/socket_gateway.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
+#include "tests/actors/company_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -418,6 +420,34 @@ TEST(SocketGateway, TellsWhyItsServerCouldNotStart) {
   ASSERT_FALSE(port);
   EXPECT_NE(port.error().message.find("no threads"), std::string::npos);
   system.await_all_actors_done();  // hangs where the gateway has not quit
+}
+
+TEST(SocketGateway, IsMendedOnTheSamePort) {
+  stage stage;
+  const auto spawn = [&stage](std::uint16_t port, const gateway_started& started) -> gateway_actor {
+    net::http_options options;
+    options.listen.port = port;
+    return stage.system().spawn(http_gateway_behavior, stage.roster().tokenizers, stage.ports(), options,
+                                started);
+  };
+  const auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
+  auto listening = started->get_future();
+  const gateway_actor first = spawn(0, started);
+  stage.run();
+  const std::uint16_t port = listening.get().value();
+  const gateway_starter again = [spawn, port](const company_roster_ptr&) {
+    return spawn(port, std::make_shared<std::promise<result<std::uint16_t>>>());
+  };
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"http_gateway"}, first, again);
+  stage.run();
+  const std::string ask = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(talk(port, ask).starts_with("HTTP/1.1 200")) << i;
+    stage.kill(stage.roster().socket_gateways.front());
+    stage.run();
+    stage.advance(std::chrono::minutes(2));
+  }
+  EXPECT_TRUE(talk(port, ask).starts_with("HTTP/1.1 200"));
 }
 
 TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {

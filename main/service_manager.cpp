@@ -1,0 +1,74 @@
+#include "main/service_manager.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <systemd/sd-daemon.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "main/exit_code.hpp"
+
+namespace troupe::cli {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+void notify(const std::string& state) { sd_notify(0, state.c_str()); }
+
+// A third of what systemd waits for, and often enough to notice anything.
+std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
+  std::uint64_t microseconds = 0;
+  const bool is_fed = sd_watchdog_enabled(0, &microseconds) > 0;
+  const std::chrono::nanoseconds own = std::clamp<std::chrono::nanoseconds>(
+      patience / 4, std::chrono::milliseconds(10), std::chrono::seconds(1));
+  return is_fed ? std::min<std::chrono::nanoseconds>(own, std::chrono::microseconds(microseconds) / 3) : own;
+}
+
+}  // namespace
+
+void tell_status(const std::string& line) { notify("STATUS=" + line); }
+void tell_ready() { notify("READY=1\nSTATUS=serving"); }
+void tell_stopping() { notify("STOPPING=1\nSTATUS=ending: running requests finish"); }
+
+liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience)
+    : status_(std::move(status)), patience_(patience) {
+  thread_ = std::thread([this] { watch(interval_of(patience_)); });
+}
+
+liveness_watch::~liveness_watch() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void liveness_watch::watch(std::chrono::nanoseconds interval) {
+  std::optional<clock::time_point> stuck_since;
+  std::unique_lock lock(mutex_);
+  do {
+    const net::engine_status now = status_();
+    if (now.live) {
+      notify("WATCHDOG=1");
+      stuck_since.reset();
+      continue;
+    }
+    if (!stuck_since) {
+      stuck_since = clock::now();
+      spdlog::error("not live: {}", now.reason);
+      tell_status("not live: " + now.reason);
+    } else if (clock::now() - *stuck_since >= patience_) {
+      spdlog::critical("not live for {} s: the process ends",
+                       std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+      spdlog::default_logger()->flush();
+      std::_Exit(exit_internal);
+    }
+  } while (!changed_.wait_for(lock, interval, [this] { return is_over_; }));
+}
+
+}  // namespace troupe::cli

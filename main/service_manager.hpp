@@ -1,0 +1,45 @@
+// What systemd hears of the service: sd_notify(3), sd_watchdog_enabled(3). Without systemd nobody hears
+// anything.
+#pragma once
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "actors/net/engine_port.hpp"
+
+namespace troupe::cli {
+
+// What the service is doing, in one line: "STATUS=".
+void tell_status(const std::string& line);
+// The service answers requests from here on.
+void tell_ready();
+void tell_stopping();
+
+// Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
+// watchdog as long as the service is live, and ends the process where it has not been for too long, since
+// nothing in the process can end a step that hangs.
+class liveness_watch {
+ public:
+  using status_of = std::function<net::engine_status()>;
+
+  // `patience`: how long the service may be not live.
+  liveness_watch(status_of status, std::chrono::nanoseconds patience);
+  ~liveness_watch();
+  liveness_watch(const liveness_watch&) = delete;
+  liveness_watch& operator=(const liveness_watch&) = delete;
+
+ private:
+  void watch(std::chrono::nanoseconds interval);
+
+  status_of status_;
+  std::chrono::nanoseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::cli

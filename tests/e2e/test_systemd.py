@@ -1,0 +1,81 @@
+"""What systemd hears of a service, on a socket of the test's own."""
+import json
+import pathlib
+import signal
+import socket
+import time
+
+import pytest
+
+
+class Notifications:
+    """The messages that sd_notify sends, in order."""
+
+    def __init__(self, folder):
+        self.path = str(folder / "notify")
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(self.path)
+        self.seen = []
+
+    def read(self, patience):
+        self.socket.settimeout(patience)
+        try:
+            self.seen += self.socket.recv(65536).decode().splitlines()
+        except TimeoutError:
+            return False
+        return True
+
+    def wait_for(self, line, patience=60):
+        end = time.monotonic() + patience
+        while line not in self.seen and time.monotonic() < end:
+            self.read(1)
+        assert line in self.seen, self.seen
+
+
+@pytest.fixture
+def notified(monkeypatch, tmp_path):
+    heard = Notifications(tmp_path)
+    monkeypatch.setenv("NOTIFY_SOCKET", heard.path)
+    yield heard
+    heard.socket.close()
+
+
+def test_the_service_tells_how_far_it_is_that_it_is_ready_and_that_it_ends(start_service, notified):
+    with start_service() as service:
+        notified.wait_for("READY=1")
+        before = notified.seen[: notified.seen.index("READY=1")]
+        assert any(line.startswith("STATUS=loading: ") for line in before)
+        assert any(line.startswith("STATUS=warming up [") for line in before)
+        assert "STOPPING=1" not in notified.seen
+        service.process.send_signal(signal.SIGTERM)
+        notified.wait_for("STOPPING=1")
+        assert service.process.wait(20) == 0
+
+
+def test_the_watchdog_is_fed_while_steps_come_to_an_end(start_service, notified, monkeypatch):
+    monkeypatch.setenv("WATCHDOG_USEC", "300000")
+    with start_service():
+        notified.wait_for("READY=1")
+        while notified.read(0.01):
+            pass
+        notified.seen.clear()
+        notified.wait_for("WATCHDOG=1", 5)
+
+
+def test_a_service_whose_step_does_not_end_is_not_live_and_then_ends_itself(start_service, notified):
+    """A step of 6,000 tokens takes longer than twelve times this deadline."""
+    with start_service("--step-deadline", "0.1s", "--max-num-batched-tokens", "8192") as service:
+        notified.wait_for("READY=1")
+        client = socket.create_connection(("127.0.0.1", service.port))
+        body = json.dumps({"prompt": list(range(100, 6100)), "max_tokens": 1}).encode()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        notified.wait_for("STATUS=not live: a step does not end")
+        assert service.process.wait(20) == 70
+        assert "not live for" in service.log()
+        client.close()
+
+
+def test_the_unit_file_starts_what_there_is():
+    unit = (pathlib.Path(__file__).resolve().parents[2] / "packaging" / "troupe.service").read_text()
+    assert "Type=notify" in unit and "WatchdogSec=" in unit
