@@ -239,5 +239,90 @@ TEST_F(admission, a_cached_prefix_is_not_computed_again) {
   EXPECT_EQ(shape(dispatch_and_complete()), "2x1 3x11") << "all of its prompt is wanted";
 }
 
+TEST_F(admission, a_context_can_be_filled_to_its_last_token) {
+  set_up({.max_model_len = 10});
+  submit(make_request(1, 9, {.max_tokens = 1}));
+  submit(make_request(2, 4, {.max_tokens = 6}));
+  EXPECT_FALSE(tested->submit(make_request(3, 4, {.max_tokens = 7})));
+}
+
+TEST_F(admission, without_max_tokens_a_request_runs_to_the_end_of_a_pool_that_is_smaller) {
+  set_up({.block_size = 1, .num_blocks = 10});
+  submit(make_request(1, 4, {.max_tokens = std::nullopt}));
+  std::int32_t generated = 0;
+  while (generated < 20 && tested->counts().running + tested->counts().waiting > 0)
+    for (const token_event& event : step()) generated += static_cast<std::int32_t>(event.tokens.size());
+  EXPECT_EQ(generated, 7) << "the last one is never stored";
+}
+
+TEST_F(admission, a_request_without_parameters_is_refused) {
+  engine_request request = make_request(1, 2);
+  request.sampling = nullptr;
+  EXPECT_EQ(tested->submit(std::move(request)).error().code, error_code::internal);
+}
+
+TEST_F(admission, a_full_queue_names_how_long_its_first_has_waited) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  submit(make_request(1, 2));
+  engine_request late = make_request(2, 2);
+  late.arrival += seconds(7);
+  EXPECT_EQ(tested->submit(std::move(late)).error().retry_after, 7);
+}
+
+TEST_F(admission, only_the_refused_of_late_are_remembered) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  submit(make_request(1, 2));
+  for (request_id id = 2; id <= 1026; ++id) EXPECT_FALSE(tested->submit(make_request(id, 2)));
+  EXPECT_FALSE(tested->submit(make_request(2000, 2, {.fork_of = 3})));
+  EXPECT_TRUE(tested->submit(make_request(2001, 2, {.fork_of = 2}))) << "1,024 came after it";
+}
+
+TEST_F(admission, an_answer_that_wants_its_prompts_log_probabilities_waits_for_nobody) {
+  submit(make_request(1, 10));
+  submit(make_request(2, 10, {.prompt_logprobs = 1, .fork_of = 1}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x10 2x10");
+}
+
+TEST_F(admission, answers_that_wait_for_a_prompt_leave_the_places_to_others) {
+  set_up({.max_num_seqs = 2, .max_num_batched_tokens = 8});
+  submit(make_request(1, 12));
+  dispatch_and_complete();
+  submit(make_request(2, 12, {.fork_of = 1}));
+  submit(make_request(3, 2));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x4 3x2");
+}
+
+TEST_F(admission, an_answer_that_waits_for_a_prompt_hides_no_better_request_behind_it) {
+  set_up({.max_num_seqs = 2, .max_num_batched_tokens = 5, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.priority = 0}));
+  dispatch_and_complete();
+  submit(make_request(2, 20, {.priority = -5}));
+  submit(make_request(3, 20, {.priority = -5, .fork_of = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x4");
+  submit(make_request(4, 2, {.priority = -4}));
+  dispatch_and_complete();
+  EXPECT_EQ(tested->describe(1)->preemptions, 1);
+}
+
+TEST_F(admission, a_watermark_is_rounded_up) {
+  set_up({.block_size = 1, .num_blocks = 20, .watermark = 0.21});
+  submit(make_request(1, 13, {.max_tokens = 2}));
+  submit(make_request(2, 3, {.max_tokens = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x13") << "5 have to stay free, not 4";
+}
+
+TEST_F(admission, no_more_are_preempted_for_a_better_request_than_it_needs_beside_the_watermark) {
+  for (const double watermark : {0.0, 0.25}) {
+    set_up(
+        {.block_size = 1, .num_blocks = 12, .policy = scheduling_policy::priority, .watermark = watermark});
+    submit(make_request(1, 3, {.max_tokens = 3, .priority = 8}));
+    submit(make_request(2, 3, {.max_tokens = 3, .priority = 9}));
+    dispatch_and_complete();
+    submit(make_request(3, 8, {.max_tokens = 1, .priority = 1}));
+    dispatch_and_complete();
+    EXPECT_EQ(tested->counts().preemptions, watermark > 0.0 ? 2U : 1U);
+  }
+}
+
 }  // namespace
 }  // namespace troupe

@@ -137,6 +137,45 @@ TEST(waiting_queue, priority_lets_nobody_be_passed_for_ever) {
   }
 }
 
+TEST(waiting_queue, lpm_compares_more_than_it_is_asked_for) {
+  queue_driver driver(scheduling_policy::lpm);
+  for (const std::int32_t cached : {0, 0, 32}) driver.add(64, "", cached);
+  EXPECT_EQ(driver.queue->next(1).front()->id, 3U);
+}
+
+TEST(waiting_queue, lpm_finds_nobody_overdue_who_came_late) {
+  queue_driver driver(scheduling_policy::lpm);
+  for (std::uint64_t i = 0; i < lpm_queue::patience; ++i) {
+    driver.add(64);
+    driver.admit();
+  }
+  const sequence& plain = driver.add(64);
+  const sequence& cached = driver.add(64, "", 32);
+  EXPECT_EQ(driver.order(), (ids{cached.id, plain.id}));
+}
+
+TEST(waiting_queue, of_equal_priorities_nobody_takes_anothers_place) {
+  queue_driver driver(scheduling_policy::priority);
+  const sequence& one = driver.add(10, "", 0, 5);
+  const sequence& other = driver.add(10, "", 0, 5);
+  EXPECT_FALSE(driver.queue->preempts(other, one));
+  EXPECT_FALSE(driver.queue->yields_before(one, other));
+}
+
+TEST(waiting_queue, no_policy_names_more_than_it_is_asked_for) {
+  for (const scheduling_policy policy : {scheduling_policy::fcfs, scheduling_policy::priority,
+                                         scheduling_policy::lpm, scheduling_policy::drr}) {
+    queue_driver driver(policy);
+    for (int i = 0; i < 5; ++i) driver.add(10);
+    EXPECT_EQ(driver.queue->next(2).size(), 2U);
+    for (int i = 0; i < patience; ++i) {
+      driver.add(10, "", 64, -1);
+      driver.admit();
+    }
+    EXPECT_EQ(driver.queue->next(2).size(), 2U) << "also of those that are overdue";
+  }
+}
+
 TEST(waiting_queue, who_is_overdue_goes_first_and_keeps_its_place_for_the_rest_of_its_life) {
   queue_driver driver(scheduling_policy::priority);
   sequence& late = driver.add(10, "", 0, 9);
@@ -218,6 +257,53 @@ TEST(waiting_queue, drr_forgets_the_debt_of_a_tenant_that_has_nothing_left) {
   driver.add(100, "new");
   driver.add(100, "gone");
   EXPECT_EQ(driver.order(), (ids{2, 3, 4}));
+}
+
+TEST(waiting_queue, drr_keeps_the_debt_of_a_tenant_that_still_runs) {
+  queue_driver driver(scheduling_policy::drr);
+  driver.add(100, "owes");
+  driver.add(100, "owes");
+  sequence& first = driver.admit();
+  driver.admit();
+  driver.finish(first, 1000);
+  driver.add(100, "owes");
+  driver.add(100, "new");
+  EXPECT_EQ(driver.order(), (ids{4, 3}));
+}
+
+TEST(waiting_queue, drr_begins_anew_only_with_who_has_missed_a_round) {
+  queue_driver driver(scheduling_policy::drr);
+  driver.add(100, "behind");
+  driver.admit();
+  driver.add(50, "in time");
+  driver.admit();  // in the second round
+  driver.add(100, "behind");
+  driver.add(50, "in time");
+  driver.add(100, "new");
+  EXPECT_EQ(driver.order(), (ids{4, 3, 5})) << "the quantum of this round is not used up; no round is owed";
+}
+
+TEST(waiting_queue, drr_moves_nobody_back_who_waits_for_its_turn) {
+  queue_driver driver(scheduling_policy::drr);
+  const sequence& large = driver.add(1000, "large");
+  for (int i = 0; i < 12; ++i) driver.add(100, "busy");
+  for (int i = 0; i < 8; ++i) driver.admit();
+  driver.add(10, "large");
+  EXPECT_EQ(driver.order()[1], large.id) << "in the tenth round, as before";
+}
+
+TEST(waiting_queue, drr_charges_what_is_computed_alone) {
+  queue_driver driver(scheduling_policy::drr);
+  for (int i = 0; i < 3; ++i) driver.add(100, "cached").num_computed = 90;
+  driver.add(100, "new");
+  EXPECT_EQ(driver.order(), (ids{1, 2, 3, 4})) << "30 tokens in all are within a quantum";
+}
+
+TEST(waiting_queue, drr_goes_on_where_a_step_may_have_no_tokens) {
+  queue_driver driver(scheduling_policy::drr);
+  driver.queue = make_waiting_queue(scheduling_policy::drr, 0, patience);
+  driver.add(10, "a");
+  EXPECT_EQ(driver.order(), (ids{1}));
 }
 
 TEST(waiting_queue, drr_gives_tenants_that_always_wait_the_same_tokens) {
