@@ -11,6 +11,7 @@ void kv_cache_state::start(const kv_cache_options& options,
                            std::shared_ptr<metrics::engine_metrics> metrics) {
   manager_ = std::make_unique<kv_cache_manager>(options);
   metrics_ = std::move(metrics);
+  report();  // in place of what the one before this has left
 }
 
 void kv_cache_state::add_sequence(const engine_request& request) { manager_->add_request(request); }

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "actors/chaos.hpp"
 #include "actors/messages.hpp"
 #include "metrics/engine_metrics.hpp"
 
@@ -20,6 +21,7 @@ class handler_meter {
   metrics::histogram& durations_of() {
     return kind_.message(message_name<Message>());
   }
+  const char* role() const { return kind_.actor().c_str(); }
   // The messages that the actor has in hand, without a look at what came meanwhile.
   void message_begins() { mailbox_.set(self_.mailbox().queue().total_task_size()); }
   // Who is behind has its own handler next, or is an answer, which has none here.
@@ -45,6 +47,7 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
         durations_(&meter_->durations_of<std::decay_t<Message>>()) {}
 
   Answer operator()(Message message, Payload... payload) const {
+    chaos::meet_message(meter_->role());
     const measurement running(*meter_, *durations_);
     return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
   }

@@ -1,0 +1,64 @@
+#include "actors/chaos.hpp"
+
+#ifdef TROUPE_CHAOS
+
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <deque>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace troupe::chaos {
+namespace {
+
+struct planned_fault {
+  std::string role;
+  std::string fault;
+  std::uint64_t every = 0;
+  std::atomic<std::uint64_t> messages{0};
+};
+
+// A deque: atomics do not move.
+std::deque<planned_fault> read_plan() {
+  std::deque<planned_fault> plan;
+  const char* text = std::getenv("TROUPE_CHAOS");
+  std::istringstream entries(text == nullptr ? "" : text);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    std::istringstream fields(entry);
+    std::string every;
+    planned_fault& planned = plan.emplace_back();
+    std::getline(fields, planned.role, ':');
+    std::getline(fields, planned.fault, ':');
+    std::getline(fields, every);
+    planned.every = std::strtoull(every.c_str(), nullptr, 10);
+    spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);
+  }
+  return plan;
+}
+
+void commit_fault(const planned_fault& planned) {
+  if (planned.fault == "throw") throw std::runtime_error("chaos");
+  if (planned.fault == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  if (planned.fault == "segfault") std::raise(SIGSEGV);
+  while (planned.fault == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
+}  // namespace
+
+void meet_message(const char* role) {
+  static std::deque<planned_fault> plan = read_plan();
+  for (planned_fault& planned : plan)
+    if (planned.every > 0 && planned.role == role && ++planned.messages % planned.every == 0)
+      commit_fault(planned);
+}
+
+}  // namespace troupe::chaos
+
+#endif

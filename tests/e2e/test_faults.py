@@ -1,0 +1,72 @@
+"""Actors that end under a real load: who pays for it, and whether the service goes on. Needs a build with TROUPE_CHAOS."""
+import concurrent.futures
+import pathlib
+
+import pytest
+
+PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "Say hello in ten ways.",
+           "List the planets.", "Explain snow to a child.", "Name ten animals.", "What is a clock?"]
+
+
+def bodies():
+    for i, prompt in enumerate(PROMPTS * 2):
+        sampling = {"temperature": 0} if i % 2 == 0 else {"temperature": 0.9, "seed": i}
+        grammar = {"structured_outputs": {"regex": "[a-z ]{50}"}} if i % 8 == 7 else {}
+        yield {"messages": [{"role": "user", "content": prompt}], "max_tokens": 60, **sampling, **grammar}
+
+
+def ask_all(service):
+    """The answers, or None where a request ended with an error."""
+    def ask(body):
+        status, answer = service.post("/v1/chat/completions", body)
+        assert status in (200, 500, 503), answer
+        return answer["choices"][0]["message"]["content"] if status == 200 else None
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        return list(pool.map(ask, bodies()))
+
+
+@pytest.fixture(scope="module")
+def alone(service):
+    return ask_all(service)
+
+
+def skip_without_chaos(service):
+    if "chaos:" not in pathlib.Path(service.log_path).read_text():
+        pytest.skip("this build knows no chaos")
+
+
+def restarts(service, role):
+    lines = [line for line in service.get("/metrics").splitlines()
+             if line.startswith("troupe_actor_restarts_total") and f'actor="{role}"' in line]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+
+
+@pytest.mark.parametrize("role, every", [("model_runner", 60), ("kv_cache", 150)])
+def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role, every):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:throw:{every}")
+    with start_service() as service:
+        skip_without_chaos(service)
+        descriptors = service.open_descriptors()
+        answers = ask_all(service)
+        assert restarts(service, role) > 0, service.log()
+        assert answers == alone
+        assert service.status("/livez") == service.status("/readyz") == 200
+        service.wait_idle()
+        assert service.open_descriptors() <= descriptors + 1
+
+
+@pytest.mark.parametrize("role, every", [("scheduler", 16), ("tokenizer", 150), ("structured_output", 20), ("http_gateway", 150)])
+def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_service, monkeypatch, alone, role, every):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:throw:{every}")
+    with start_service() as service:
+        skip_without_chaos(service)
+        try:
+            answers = ask_all(service)
+        except OSError:  # its connection went with the gateway
+            answers = []
+        assert all(a is None or a == b for a, b in zip(answers, alone))
+        service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
+        assert restarts(service, role) > 0, service.log()
+        assert service.status("/livez") == service.status("/readyz") == 200
+        service.wait_idle()
