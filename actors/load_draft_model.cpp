@@ -47,6 +47,9 @@ result<std::shared_ptr<draft_model>> load(const engine_options& options, const l
   limits.vocab_size = engine.vocabulary->vocab_size();
   limits.num_tokens = options.draft->num_speculative_tokens;
   limits.adaptive = options.draft->adaptive;
+  // A token that the target does not have must not be drawn where it counts what a draft is drawn from.
+  const bool has_others = (*model)->config.vocab_size > limits.vocab_size;
+  limits.rejection = has_others ? rejection_method::strict : options.draft->rejection_sample_method;
   limits.now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   const kv_layout target = engine.device->layout();
   const result<std::size_t> bytes = kv_bytes(options, target, (*model)->config);
@@ -62,7 +65,13 @@ result<std::shared_ptr<draft_model>> load(const engine_options& options, const l
   spdlog::info("draft model {}: KV cache of {} tokens, {:.1f} MiB; prompts in chunks of {} tokens",
                options.draft->model, std::int64_t{target.num_blocks} * target.block_size, mebibytes(*bytes),
                limits.max_rows);
-  return std::make_shared<draft_model>(std::move(*device), std::move(limits));
+  draft_tuning tuning;
+  tuning.key = tuning_key_of(**device, options.threads);
+  tuning.file = tuning_path(tuning.key, options.tuning_file, options.tuning_folder);
+  if (!options.tuning_file.empty()) tuning.file += ".draft";  // the file is the model's own
+  tuning.wanted =
+      options.tune && (*device)->plans() != nullptr && !use_kept_tuning(**device, tuning.key, tuning.file);
+  return std::make_shared<draft_model>(std::move(*device), std::move(limits), std::move(tuning));
 }
 
 }  // namespace

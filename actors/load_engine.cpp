@@ -9,6 +9,7 @@
 
 #include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
+#include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/fit_buckets.hpp"
 #include "runtime/executor/usable_cores.hpp"
@@ -115,6 +116,7 @@ result<void> add_draft_model(const engine_options& options, loaded_engine& engin
   auto draft = load_draft_model(options, engine);
   if (!draft) return tl::unexpected<error>(draft.error());
   engine.draft = std::move(*draft);
+  engine.tune = engine.tune || engine.draft->wants_tuning();
   return {};
 }
 

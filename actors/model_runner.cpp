@@ -41,6 +41,7 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
+  tunes_device_ = device_->plans() != nullptr && device_->plans()->chosen().empty();
   return msg::device_opened{};
 }
 
@@ -88,33 +89,69 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   const auto begin = std::chrono::steady_clock::now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  warm_up_draft(task.item);
   return {request.item, took.count(), true};
 } catch (const std::exception& fault) {
   spdlog::error("warm-up: {}", fault.what());
   tuner_.reset();
+  is_tuned_ = false;
   verification_times_.clear();
   leave_out(task.item);
   if (task.item.phase == warm_up_phase::tuning && task.item.number == task.item.count) keep_tuning();
   return {request.item, 0, false};
 }
 
+// The model's plan for so many rows first, then the draft model's.
 msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_up_task& task) {
-  step_plans* plans = device_->plans();
-  if (plans == nullptr) return {request.item, 0, true, true};
-  const std::int32_t rows = task.batch.num_rows();
+  const auto begin = std::chrono::steady_clock::now();
+  bool is_over = false;
+  if (is_tuned_) {
+    is_over = !draft_ || tune_draft(task.item);
+  } else {
+    is_tuned_ = !tunes_device_ || tune_device(task);
+    is_over = is_tuned_ && !draft_;
+  }
+  if (is_over) is_tuned_ = false;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  return {request.item, took.count(), true, is_over};
+}
+
+bool model_runner_state::tune_device(const warm_up_task& task) {
+  step_plans& plans = *device_->plans();
   if (!tuner_) tuner_.emplace(step_plans::candidates());
-  const step_plan_trial trial(*plans, *tuner_->next());
+  const step_plan_trial trial(plans, *tuner_->next());
   const auto begin = std::chrono::steady_clock::now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   tuner_->took(took.count());
-  if (!tuner_->finished()) return {request.item, took.count(), true, false};
-  plans->use(rows, tuner_->best());
-  spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", rows, to_string(tuner_->best()),
-               tuner_->gain());
+  if (!tuner_->finished()) return false;
+  plans.use(task.batch.num_rows(), tuner_->best());
+  spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", task.batch.num_rows(),
+               to_string(tuner_->best()), tuner_->gain());
   tuner_.reset();
   if (task.item.number == task.item.count) keep_tuning();
-  return {request.item, took.count(), true, true};
+  return true;
+}
+
+bool model_runner_state::tune_draft(const warm_up_item& item) try {
+  result<void> kept;
+  const bool is_over = draft_->tune(item, kept);
+  if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
+  return is_over;
+} catch (const std::exception& fault) {
+  give_up_draft(fault);
+  return true;
+}
+
+void model_runner_state::warm_up_draft(const warm_up_item& item) try {
+  if (draft_) draft_->warm_up(item);
+} catch (const std::exception& fault) {
+  give_up_draft(fault);
+}
+
+void model_runner_state::give_up_draft(const std::exception& fault) {
+  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
+  draft_.reset();
 }
 
 // One step a message, so that a request never waits for more than that; the first one only warms the caches.
@@ -123,6 +160,7 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   const auto begin = std::chrono::steady_clock::now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  warm_up_draft(task.item);
   verification_times_.push_back(took.count());
   if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};
   std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
@@ -172,7 +210,12 @@ void model_runner_state::abandon_masks() {
 void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer) {
   const auto began = std::chrono::steady_clock::now();
   held_ = held_step{batch, number, nullptr, {}, std::move(answer)};
-  held_->rows = &in_buckets(feed_.resolve(*batch));
+  device_batch& known = feed_.resolve(*batch);
+  if (draft_) {
+    draft_->begin_verification(*batch, verified_);
+    known.verified = verified_.of_samples;
+  }
+  held_->rows = &in_buckets(known);
   device_->forward(*held_->rows);
   held_->took = std::chrono::steady_clock::now() - began;
 }
@@ -240,8 +283,7 @@ drafts_ptr model_runner_state::propose(const draft_work& work) try {
   if (draft_->is_resting()) return nullptr;
   return drafts;
 } catch (const std::exception& fault) {
-  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
-  draft_.reset();
+  give_up_draft(fault);
   return std::make_shared<const std::vector<draft>>();
 }
 

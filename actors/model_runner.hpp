@@ -14,6 +14,7 @@
 #include "actors/load_engine.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
+#include "runtime/drafting/kept_draft.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/plan_tuner.hpp"
 #include "runtime/executor/token_feed.hpp"
@@ -81,6 +82,12 @@ class model_runner_state {
   // One step by the plan whose turn it is; with the last one the choice is made and, after the last number of
   // rows, kept.
   msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);
+  // True with the choice.
+  bool tune_device(const warm_up_task& task);
+  // The same for the draft model. Whatever becomes of it, the model is served.
+  bool tune_draft(const warm_up_item& item);
+  void warm_up_draft(const warm_up_item& item);
+  void give_up_draft(const std::exception& fault);
   // One step of several rounds; with the last one the median is told.
   msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
   void keep_tuning() const;
@@ -99,7 +106,10 @@ class model_runner_state {
   std::int32_t block_size_ = 1;
   device_batch padded_;
   token_feed feed_;
-  std::optional<plan_tuner> tuner_;               // of the item that is being tuned
+  verified_drafts verified_;                      // of the held step
+  bool tunes_device_ = false;                     // its plans have not been chosen by an earlier start
+  bool is_tuned_ = false;                         // the device, for the item that is being tuned
+  std::optional<plan_tuner> tuner_;               // of that item
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed
 };
 

@@ -342,6 +342,8 @@ void scheduler_state::report_drafts(const draft_counts& now) {
   if (now.drafts == before.drafts) return;
   metrics_->add_drafts(now.drafts - before.drafts, now.tokens - before.tokens,
                        now.accepted - before.accepted);
+  metrics_->add_rejection_sampled(now.numbered.tokens - before.numbered.tokens,
+                                  now.numbered.accepted - before.numbered.accepted);
   const accepted_places& accepted = scheduler_->accepted_drafts();
   for (std::size_t i = 0; i < accepted.size(); ++i)
     metrics_->add_accepted_drafts(i, accepted[i] - reported_accepted_[i]);

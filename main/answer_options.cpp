@@ -29,6 +29,7 @@ sampling_params to_sampling(const answer_options& options) {
   out.top_k = options.top_k;
   out.min_p = options.min_p;
   out.repetition_penalty = options.repetition_penalty;
+  out.is_seeded = options.seed.has_value();
   if (options.seed) {
     out.seed = *options.seed;
   } else {

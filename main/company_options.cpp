@@ -48,10 +48,6 @@ result<std::optional<drafter_options>> to_drafts(const config::settings& setting
   if (text.empty() || text == "off") return std::nullopt;
   auto parsed = parse_speculative_config(text);
   if (!parsed) return tl::unexpected(std::move(parsed.error()));
-  if (parsed->rejection_sample_method != rejection_method::strict)
-    return fail(error_code::invalid_argument,
-                "speculative_config: rejection_sample_method probabilistic is not served; strict is",
-                "speculative_config");
   drafter_options out;
   out.config = std::move(*parsed);
   out.hash_seed = std::random_device{}();

@@ -68,6 +68,8 @@ enum class metric : std::uint8_t {
   draft_tokens,
   accepted_draft_tokens,
   accepted_draft_tokens_by_position,
+  rejection_sampled_tokens,
+  rejection_sampled_accepted,
   warmup_progress,
   live,
   ready,

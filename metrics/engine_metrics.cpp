@@ -113,6 +113,11 @@ void engine_metrics::add_drafts(std::uint64_t drafts, std::uint64_t tokens, std:
   state_->increment(metric::accepted_draft_tokens, accepted);
 }
 
+void engine_metrics::add_rejection_sampled(std::uint64_t tokens, std::uint64_t accepted) {
+  state_->increment(metric::rejection_sampled_tokens, tokens);
+  state_->increment(metric::rejection_sampled_accepted, accepted);
+}
+
 void engine_metrics::add_accepted_drafts(std::size_t position, std::uint64_t count) {
   if (position < state_->accepted_at.size())
     state_->accepted_at[position]->Increment(static_cast<double>(count));

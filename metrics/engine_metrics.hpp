@@ -96,6 +96,8 @@ class engine_metrics {
   void add_grammars_refused(std::uint64_t count);
   void add_grammar_forced_tokens(std::uint64_t count);
   void add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted);
+  // Those of drafts that are accepted or rejected by chance: they are among the former.
+  void add_rejection_sampled(std::uint64_t tokens, std::uint64_t accepted);
   // Of the accepted tokens, those at this place of their drafts.
   void add_accepted_drafts(std::size_t position, std::uint64_t count);
   void observe_step_tokens(std::int64_t count);

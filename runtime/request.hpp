@@ -33,6 +33,7 @@ struct sampling_params {
   float frequency_penalty = 0.0F;
   float repetition_penalty = 1.0F;
   std::uint64_t seed = 0;  // the gateway draws one where the client gave none
+  bool is_seeded = true;   // the client gave it: its tokens are those that this seed draws
   std::vector<std::string> stop = {};
   std::vector<token_id> stop_token_ids = {};
   bool include_stop_str_in_output = false;

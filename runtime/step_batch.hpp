@@ -56,6 +56,7 @@ struct prompt_logprob_row {
 struct draft_samples {
   std::int32_t first = 0;
   std::int32_t count = 0;
+  std::uint64_t draft = 0;  // draft::number
 };
 
 // What step_batch and device_batch have in common.

@@ -14,6 +14,10 @@ struct draft {
   std::int32_t after = 0;  // tokens of the sequence, prompt and output, that it continues
   std::vector<token_id> tokens = {};
   std::vector<float> probabilities = {};  // that each is right, given that those before it are
+  // Of a draft that is accepted or rejected by chance (verify_draft.hpp). Whether one of its tokens is
+  // verified must not depend on that token or on what follows it: a step takes all of them, or as many as it
+  // has room for. 0: a draft is right where the request draws its tokens anyway.
+  std::uint64_t number = 0;
 };
 
 // What has come of running requests since the last news.

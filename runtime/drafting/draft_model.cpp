@@ -8,22 +8,39 @@
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe {
+namespace {
 
-draft_model::draft_model(std::shared_ptr<executor> device, draft_model_options options)
-    : device_(std::move(device)), options_(std::move(options)) {
+// Whoever gave a seed gets its tokens; without chance both ways are the same.
+bool leaves_verification_open(const sampling_params& sampling) {
+  return !sampling.is_seeded && !is_greedy(sampling);
+}
+
+}  // namespace
+
+draft_model::draft_model(std::shared_ptr<executor> device, draft_model_options options, draft_tuning tuning)
+    : device_(std::move(device)),
+      options_(std::move(options)),
+      choice_(options_.rejection),
+      tuning_(std::move(tuning)) {
   free_blocks_.resize(static_cast<std::size_t>(device_->layout().num_blocks));
   std::iota(free_blocks_.rbegin(), free_blocks_.rend(), 0);
 }
 
 void draft_model::open(request_id id, std::span<const token_id> prompt, const sampling_params& sampling) {
   close(id);
-  sequences_.emplace(id, draft_sequence(prompt, sampling, experience_of(sampling).hit_rate));
+  const draft_verification how = choose_verification(sampling);
+  sequences_.emplace(id, draft_sequence(prompt, sampling, how, experience_of(sampling, how).hit_rate));
 }
 
 void draft_model::append(request_id id, std::span<const token_id> tokens) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;
-  found->second.append(tokens, experience_of(found->second.sampling()));
+  draft_sequence& sequence = found->second;
+  const draft_verification how = sequence.verification();
+  const bool is_open = leaves_verification_open(sequence.sampling());
+  sequence.append(tokens, experience_of(sequence.sampling(), how), [&](bool is_right) {
+    if (is_open) choice_.observe(how, is_right);
+  });
 }
 
 void draft_model::close(request_id id) {
@@ -99,7 +116,7 @@ void draft_model::choose(std::span<const request_id> ids) {
     if (options_.adaptive && sequence.is_resting()) continue;
     const std::int32_t wanted = sequence.most_drafts(options_.num_tokens);
     if (wanted == 0 || sequence.num_known() == 0 || sequence.num_known() > options_.max_model_len) continue;
-    sequence.begin_draft();
+    sequence.begin_draft(++num_drafts_);
     sequence.last_use = calls_;
     drafting_.push_back({id, &sequence, wanted});
   }
@@ -113,6 +130,7 @@ void draft_model::begin_step() {
   batch_.slots.clear();
   batch_.sequences.clear();
   batch_.samples.clear();
+  batch_.kept.clear();
   batch_.block_tables.clear();
 }
 
@@ -140,6 +158,7 @@ bool draft_model::add_rows(draft_sequence& sequence, std::int32_t count) {
   sample.sequence = index;
   sample.row = batch_.num_rows() - 1;
   sequence.fill(sample);
+  batch_.kept.push_back(sequence.next_kept());
   return true;
 }
 
@@ -154,7 +173,8 @@ void draft_model::run_step() {
     if (sampled.token >= options_.vocab_size) drafting_[i].wanted = 0;
     if (drafting_[i].wanted == 0) continue;
     const float logprob = sampled.logprobs ? sampled.logprobs->logprob : 0.0F;
-    sequence.push_draft(sampled.token, std::exp(logprob), experience_of(sequence.sampling()).estimates);
+    sequence.push_draft(sampled.token, std::exp(logprob),
+                        experience_of(sequence.sampling(), sequence.verification()).estimates);
   }
 }
 
@@ -195,8 +215,33 @@ void draft_model::release(draft_sequence& sequence) {
   sequence.forget_stored();
 }
 
-draft_experience& draft_model::experience_of(const sampling_params& sampling) {
-  return experiences_[is_greedy(sampling) ? 0 : 1];
+void draft_model::begin_verification(const step_batch& batch, verified_drafts& out) {
+  out.clear();
+  for (const draft_samples& drafts : batch.drafts) {
+    const sample_row& first = batch.samples[static_cast<std::size_t>(drafts.first)];
+    const auto found = sequences_.find(batch.sequences[static_cast<std::size_t>(first.sequence)].id);
+    if (found == sequences_.end()) continue;
+    const auto kept = found->second.begin_verification(drafts.draft, first.position, drafts.count);
+    if (!kept) continue;
+    out.tokens.resize(batch.samples.size());
+    out.of_samples.resize(batch.samples.size(), nullptr);
+    for (std::int32_t i = 0; i < drafts.count; ++i) {
+      const auto place = static_cast<std::size_t>(first.position - kept->after + i);
+      if (kept->distributions[place].ids.empty()) break;
+      const auto sample = static_cast<std::size_t>(drafts.first + i);
+      out.tokens[sample] = {kept->tokens[place], kept->distributions[place].view()};
+      out.of_samples[sample] = &out.tokens[sample];
+    }
+    out.keeps.push_back(kept);
+  }
+}
+
+draft_verification draft_model::choose_verification(const sampling_params& sampling) {
+  return leaves_verification_open(sampling) ? choice_.next() : draft_verification::same_draw;
+}
+
+draft_experience& draft_model::experience_of(const sampling_params& sampling, draft_verification how) {
+  return experiences_[is_greedy(sampling) ? 0 : how == draft_verification::same_draw ? 1 : 2];
 }
 
 }  // namespace troupe

@@ -2,13 +2,16 @@
 // each token as its request will draw it from the target: with the request's parameters and the same
 // u(seed, position). So where the two models agree, the draft is right, seeded and at any temperature.
 // (Leviathan, Kalman, Matias, "Fast inference from transformers via speculative decoding", ICML 2023, with
-// common random numbers in place of rejection.)
+// common random numbers in place of rejection.) For requests whose tokens need not be those of a seed there
+// is rejection too: what their drafts were drawn from is kept.
 #pragma once
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -16,6 +19,9 @@
 #include "runtime/drafting/draft_sequence.hpp"
 #include "runtime/drafting/draft_worth.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/plan_tuner.hpp"
+#include "runtime/executor/tuning_file.hpp"
+#include "runtime/executor/warm_up.hpp"
 
 namespace troupe {
 
@@ -29,13 +35,30 @@ struct draft_model_options {
   bool adaptive = false;
   std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::nanoseconds(0); };
   std::vector<token_id> end_tokens = {};  // behind which nothing is drafted, unless ignore_eos
+  // How drafts of requests are verified that are neither greedy nor seeded. Other than strict only where the
+  // model has no token beyond vocab_size.
+  rejection_method rejection = rejection_method::strict;
+};
+
+// Whether and where plans of the draft model's steps are chosen and kept, as those of the model's.
+struct draft_tuning {
+  bool wanted = false;
+  tuning_key key = {};
+  std::filesystem::path file = {};  // empty: they are not kept
 };
 
 // Calls about ids that are not open are ignored. One thread at a time.
 class draft_model {
  public:
   // `device`: with its start done, for steps of so many rows and sequences.
-  draft_model(std::shared_ptr<executor> device, draft_model_options options);
+  draft_model(std::shared_ptr<executor> device, draft_model_options options, draft_tuning tuning = {});
+
+  // The model's warm-up, done to this one too: its scratch steps, as far as they are within the limits, and
+  // what a draft costs side by side for so many requests where the model's verification is timed.
+  void warm_up(const warm_up_item& item);
+  // One timed step by the plan whose turn it is, for the item's number of rows; true when that is chosen, or
+  // there is nothing to choose. Errors of writing the file go to `kept`.
+  bool tune(const warm_up_item& item, result<void>& kept);
 
   // A request with its prompt; one that is preempted stays open. An id that is open begins anew.
   void open(request_id id, std::span<const token_id> prompt, const sampling_params& sampling);
@@ -54,8 +77,16 @@ class draft_model {
   // more.
   std::vector<draft> propose(std::span<const request_id> ids);
 
+  // The drafts of `batch` that it is to accept or reject: for steps of the target that verify drafts of this
+  // model. Where what a draft was drawn from is gone the request draws the token itself.
+  void begin_verification(const step_batch& batch, verified_drafts& out);
+  // The share of drafted tokens that were right lately, by how they were verified: of requests that leave it
+  // open.
+  double acceptance(draft_verification how) const { return choice_.rate(how); }
+
   // Whether nothing was computed in the last propose(), because nothing pays.
   bool is_resting() const { return is_resting_; }
+  bool wants_tuning() const { return tuning_.wanted; }
   std::size_t num_requests() const { return sequences_.size(); }
   std::int32_t num_free_blocks() const { return static_cast<std::int32_t>(free_blocks_.size()); }
   kv_layout layout() const { return device_->layout(); }
@@ -67,6 +98,9 @@ class draft_model {
     std::int32_t wanted = 0;
   };
 
+  executor_limits step_limits() const;
+  warm_up_task scratch_task(const warm_up_item& item) const;
+  std::chrono::nanoseconds run_scratch(const warm_up_task& task);
   void choose(std::span<const request_id> ids);
   // Leaves those out whose next token is not worth its time.
   void choose_worthy(std::int32_t requests);
@@ -81,16 +115,22 @@ class draft_model {
   bool reserve(draft_sequence& sequence, std::int32_t num_tokens);
   bool take_back_blocks();
   void release(draft_sequence& sequence);
-  draft_experience& experience_of(const sampling_params& sampling);
+  draft_verification choose_verification(const sampling_params& sampling);
+  draft_experience& experience_of(const sampling_params& sampling, draft_verification how);
 
   std::shared_ptr<executor> device_;
   draft_model_options options_;
   std::unordered_map<request_id, draft_sequence> sequences_;
   std::vector<std::int32_t> free_blocks_;
-  std::array<draft_experience, 2> experiences_;  // of greedy requests, of others
+  std::array<draft_experience, 3> experiences_;  // of greedy requests, of others by how they are verified
+  verification_choice choice_;
+  std::uint64_t num_drafts_ = 0;
   draft_worth worth_;
   std::uint64_t num_untried_ = 0;  // that did not pay by what is known of others
   bool is_resting_ = false;
+  draft_tuning tuning_;
+  std::optional<plan_tuner> tuner_;  // of the item that is being tuned
+  std::int32_t timed_rows_ = 0;      // of the last timed scratch step
   std::uint64_t calls_ = 0;
   std::vector<drafting> drafting_;  // of this call
   device_batch batch_;

@@ -19,42 +19,62 @@ std::shared_ptr<const sampling_params> for_drafts(const sampling_params& samplin
 }  // namespace
 
 draft_sequence::draft_sequence(std::span<const token_id> prompt, const sampling_params& sampling,
-                               float hit_rate)
+                               draft_verification how, float hit_rate)
     : tokens_(prompt.begin(), prompt.end()),
       prompt_length_(static_cast<std::int32_t>(prompt.size())),
       num_known_(prompt_length_),
       sampling_(for_drafts(sampling)),
+      how_(how),
       drafted_after_(num_known_),
       hit_rate_(hit_rate) {}
 
-void draft_sequence::append(std::span<const token_id> tokens, draft_experience& experience) {
-  for (const token_id token : tokens) {
-    if (num_known_ < num_tokens()) {
-      const bool is_right = tokens_[static_cast<std::size_t>(num_known_)] == token;
-      const auto place = static_cast<std::size_t>(num_known_ - drafted_after_);
-      experience.estimates.observe(evidence_[place], is_right);
-      follow(experience.hit_rate, is_right, 0.02F);
-      follow(hit_rate_, is_right, 0.1F);
-      has_been_scored_ = true;
-      bias_.observe(estimates_[place], is_right);
-      if (!is_right) {
-        tokens_.resize(static_cast<std::size_t>(num_known_));
-        num_stored_ = std::min(num_stored_, num_known_);
-      }
-    }
-    if (num_known_ == num_tokens()) tokens_.push_back(token);
-    ++num_known_;
-  }
+// A token that nobody has accepted or rejected is equal to the one that came by chance alone.
+bool draft_sequence::is_scored(std::int32_t position) const {
+  return how_ == draft_verification::same_draw || position < verified_until_;
 }
 
-void draft_sequence::begin_draft() {
+void draft_sequence::score(bool is_right, draft_experience& experience) {
+  const auto place = static_cast<std::size_t>(num_known_ - drafted_after_);
+  experience.estimates.observe(evidence_[place], is_right);
+  follow(experience.hit_rate, is_right, 0.02F);
+  follow(hit_rate_, is_right, 0.1F);
+  has_been_scored_ = true;
+  bias_.observe(estimates_[place], is_right);
+}
+
+void draft_sequence::begin_draft(std::uint64_t number) {
   tokens_.resize(static_cast<std::size_t>(num_known_));
   num_stored_ = std::min(num_stored_, std::max(num_known_ - 1, 0));
   drafted_after_ = num_known_;
+  verified_until_ = 0;
   worth_ = 1.0;
   evidence_.clear();
   estimates_.clear();
   probabilities_.clear();
+  if (how_ != draft_verification::rejection) return;
+  // A step may still read the last one's.
+  if (kept_.use_count() != 1) kept_ = std::make_shared<kept_draft>();
+  kept_->number = number;
+  kept_->after = num_known_;
+  kept_->tokens.clear();
+}
+
+kept_distribution* draft_sequence::next_kept() {
+  if (how_ != draft_verification::rejection) return nullptr;
+  const auto place = static_cast<std::size_t>(num_drafted());
+  if (kept_->distributions.size() <= place) kept_->distributions.resize(place + 1);
+  kept_->distributions[place].ids.clear();
+  return &kept_->distributions[place];
+}
+
+std::shared_ptr<const kept_draft> draft_sequence::begin_verification(std::uint64_t number,
+                                                                     std::int32_t position,
+                                                                     std::int32_t count) {
+  if (!kept_ || number == 0 || kept_->number != number) return nullptr;
+  const auto end = kept_->after + static_cast<std::int32_t>(kept_->tokens.size());
+  if (position < kept_->after || position + count > end) return nullptr;
+  verified_until_ = std::max(verified_until_, position + count);
+  return kept_;
 }
 
 void draft_sequence::push_draft(token_id token, float model_probability,
@@ -64,6 +84,7 @@ void draft_sequence::push_draft(token_id token, float model_probability,
   probabilities_.push_back(bias_.adjust(estimates_.back()));
   worth_ *= static_cast<double>(probabilities_.back());
   tokens_.push_back(token);
+  if (how_ == draft_verification::rejection) kept_->tokens.push_back(token);
 }
 
 void draft_sequence::rest() {
@@ -74,7 +95,8 @@ void draft_sequence::rest() {
 }
 
 draft draft_sequence::take_draft(request_id id) const {
-  return {id, num_known_, {tokens_.begin() + num_known_, tokens_.end()}, probabilities_};
+  const std::uint64_t number = how_ == draft_verification::rejection ? kept_->number : 0;
+  return {id, num_known_, {tokens_.begin() + num_known_, tokens_.end()}, probabilities_, number};
 }
 
 // The last token of all is never verified: a step gives it anyway.

@@ -9,12 +9,14 @@
 
 #include "runtime/drafting/acceptance.hpp"
 #include "runtime/drafting/draft.hpp"
+#include "runtime/drafting/kept_draft.hpp"
+#include "runtime/drafting/verification_choice.hpp"
 #include "runtime/request.hpp"
 #include "runtime/step_batch.hpp"
 
 namespace troupe {
 
-// What is known of all requests that sample alike: greedily, or not.
+// What is known of all requests that sample alike, greedily or not, and are verified alike.
 struct draft_experience {
   acceptance_estimates estimates = {};
   float hit_rate = 0.8F;  // of drafted tokens behind right ones, the newest counting most
@@ -22,16 +24,28 @@ struct draft_experience {
 
 class draft_sequence {
  public:
-  draft_sequence(std::span<const token_id> prompt, const sampling_params& sampling, float hit_rate);
+  draft_sequence(std::span<const token_id> prompt, const sampling_params& sampling, draft_verification how,
+                 float hit_rate);
 
   // Tokens that it has generated. What is stored of drafts that were right stays good; the rest is dropped.
-  void append(std::span<const token_id> tokens, draft_experience& experience);
+  // Calls scored(is_right) for each draft of which it is known now.
+  template <class Scored>
+  void append(std::span<const token_id> tokens, draft_experience& experience, Scored scored);
 
   // Forgets earlier drafts. The last known token is computed (again), since what follows it is to be drawn.
-  void begin_draft();
+  // `number` is the new one's; no other draft has it.
+  void begin_draft(std::uint64_t number);
   void push_draft(token_id token, float model_probability, const acceptance_estimates& estimates);
   // How probable it is that the next token to be drafted, and all drafted before it, are right.
   double next_worth() const { return worth_ * static_cast<double>(hit_rate_); }
+  draft_verification verification() const { return how_; }
+  // Where what the next token to be drafted is drawn from is kept; null: it is not needed.
+  kept_distribution* next_kept();
+  // The distributions of draft `number`, of which a step accepts or rejects `count` tokens from this position
+  // on; null where they are gone. Tokens that no step accepts or rejects say nothing about how often they are
+  // right.
+  std::shared_ptr<const kept_draft> begin_verification(std::uint64_t number, std::int32_t position,
+                                                       std::int32_t count);
   // What has been drafted since begin_draft().
   draft take_draft(request_id id) const;
 
@@ -63,11 +77,18 @@ class draft_sequence {
   std::uint64_t last_use = 0;
 
  private:
+  bool is_scored(std::int32_t position) const;
+  // One draft more was right or wrong, the one at num_known_.
+  void score(bool is_right, draft_experience& experience);
+
   std::vector<token_id> tokens_;
   std::int32_t prompt_length_ = 0;
   std::int32_t num_known_ = 0;
   std::int32_t num_stored_ = 0;
   std::shared_ptr<const sampling_params> sampling_;  // the request's, with log-probabilities
+  draft_verification how_;
+  std::shared_ptr<kept_draft> kept_;  // null unless drafts are accepted or rejected by chance
+  std::int32_t verified_until_ = 0;   // positions of drafts that a step accepts or rejects
   // Of the drafts since begin_draft().
   std::int32_t drafted_after_ = 0;
   std::vector<token_evidence> evidence_;
@@ -80,5 +101,24 @@ class draft_sequence {
   std::int32_t rest_until_ = 0;
   std::int32_t num_rests_ = 0;
 };
+
+template <class Scored>
+void draft_sequence::append(std::span<const token_id> tokens, draft_experience& experience, Scored scored) {
+  for (const token_id token : tokens) {
+    if (num_known_ < num_tokens()) {
+      const bool is_right = tokens_[static_cast<std::size_t>(num_known_)] == token;
+      if (is_scored(num_known_)) {
+        score(is_right, experience);
+        scored(is_right);
+      }
+      if (!is_right) {
+        tokens_.resize(static_cast<std::size_t>(num_known_));
+        num_stored_ = std::min(num_stored_, num_known_);
+      }
+    }
+    if (num_known_ == num_tokens()) tokens_.push_back(token);
+    ++num_known_;
+  }
+}
 
 }  // namespace troupe

@@ -133,9 +133,12 @@ void read_rejection(field_reader& fields, speculative_config& out) {
   const std::string name = fields.read_text("rejection_sample_method");
   if (name == "probabilistic" || name == "standard")
     out.rejection_sample_method = rejection_method::probabilistic;
-  else if (!name.empty() && name != "strict")
-    fields.note("rejection_sample_method",
-                fmt::format("{} is not supported; supported are strict, probabilistic", shown(json(name))));
+  else if (name == "strict")
+    out.rejection_sample_method = rejection_method::strict;
+  else if (!name.empty() && name != "auto")
+    fields.note(
+        "rejection_sample_method",
+        fmt::format("{} is not supported; supported are auto, strict, probabilistic", shown(json(name))));
 }
 
 void read_disable(field_reader& fields, speculative_config& out) {
@@ -170,7 +173,15 @@ const char* to_string(speculative_method method) {
 }
 
 const char* to_string(rejection_method method) {
-  return method == rejection_method::strict ? "strict" : "probabilistic";
+  switch (method) {
+    case rejection_method::automatic:
+      return "auto";
+    case rejection_method::strict:
+      return "strict";
+    case rejection_method::probabilistic:
+      return "probabilistic";
+  }
+  return "";
 }
 
 result<speculative_config> parse_speculative_config(std::string_view text) {

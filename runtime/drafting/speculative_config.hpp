@@ -16,11 +16,12 @@ enum class speculative_method {
 };
 
 enum class rejection_method {
+  automatic,      // probabilistic or strict, whichever has more drafts accepted
   strict,         // a drafted token is accepted where it is the one that the request draws from the target
   probabilistic,  // accepted with probability min(1, target / draft), else drawn from what is left
 };
 
-// "ngram", ...; "strict", ...
+// "ngram", ...; "auto", ...
 const char* to_string(speculative_method method);
 const char* to_string(rejection_method method);
 
@@ -40,7 +41,9 @@ struct speculative_config {
   // Not vLLM's: how many of the proposed tokens are verified follows what they cost and how often they come
   // true; false: all.
   bool adaptive = true;
-  rejection_method rejection_sample_method = rejection_method::strict;
+  // Only drafts of a draft model can be accepted otherwise than strictly, and only those for requests that
+  // are neither greedy nor seeded. (vLLM has no auto.)
+  rejection_method rejection_sample_method = rejection_method::automatic;
 
   friend bool operator==(const speculative_config&, const speculative_config&) = default;
 };

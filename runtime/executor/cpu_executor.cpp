@@ -115,11 +115,14 @@ class cpu_executor final : public executor {
     const sample_row& sample = batch.samples[i];
     const std::span<const std::uint32_t> mask =
         masks == nullptr ? std::span<const std::uint32_t>() : masks->mask_of(i);
-    if (mask.empty() && is_plain_greedy(sample)) {
+    sampler_scratch& scratch = scratch_[static_cast<std::size_t>(member)];
+    if (!batch.kept.empty() && batch.kept[i] != nullptr) {
+      result.tokens[i] = sample_draft(row, sample, options_.end_tokens, scratch, *batch.kept[i]);
+    } else if (mask.empty() && is_plain_greedy(sample)) {
       result.tokens[i].token = kernels_.arg_max(logits, config_.vocab_size);
     } else {
-      result.tokens[i] =
-          sample_token(row, sample, options_.end_tokens, scratch_[static_cast<std::size_t>(member)], mask);
+      const drafted_token* draft = batch.verified.empty() ? nullptr : batch.verified[i];
+      result.tokens[i] = sample_token(row, sample, options_.end_tokens, scratch, mask, draft);
     }
     result.tokens[i].id = batch.sequences[static_cast<std::size_t>(sample.sequence)].id;
   }

@@ -1,5 +1,6 @@
 // What the device reads: a step's rows with every token known. Of the three shapes of a batch the last one.
 #pragma once
+#include "runtime/sampling/verify_draft.hpp"
 #include "runtime/step_batch.hpp"
 
 namespace troupe {
@@ -9,6 +10,9 @@ inline constexpr std::int32_t no_block = -1;
 
 struct device_batch : batch_rows {
   std::vector<std::int32_t> block_tables;  // of all sequences, one behind another
+  // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
+  std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none
+  std::vector<kept_distribution*> kept;        // of samples that are such drafts; null: an ordinary one
 };
 
 }  // namespace troupe

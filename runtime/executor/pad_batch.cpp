@@ -88,6 +88,8 @@ void pad_batch(const device_batch& in, const step_placement& placement, std::int
   out.copies = in.copies;
   out.samples = in.samples;
   out.drafts = in.drafts;
+  out.verified = in.verified;
+  out.kept = in.kept;
   out.prompt_logprobs = in.prompt_logprobs;
   const step_shape shape = shape_of(in, block_size);
   const group prompts = group_of(placement.prompt, shape.prompt.batch, block_size);

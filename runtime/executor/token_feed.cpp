@@ -31,7 +31,7 @@ void assign(std::vector<sample_row>& to, const std::vector<sample_row>& from) {
 
 }  // namespace
 
-const device_batch& token_feed::resolve(const step_batch& batch) {
+device_batch& token_feed::resolve(const step_batch& batch) {
   batch_.step = batch.step;
   assign(batch_.tokens, batch.tokens);
   assign(batch_.positions, batch.positions);
@@ -42,6 +42,7 @@ const device_batch& token_feed::resolve(const step_batch& batch) {
   assign(batch_.drafts, batch.drafts);
   assign(batch_.prompt_logprobs, batch.prompt_logprobs);
   assign(batch_.copies, batch.copies);
+  batch_.verified.clear();
   for (const fed_row& fed : batch.fed_rows) batch_.tokens[static_cast<std::size_t>(fed.row)] = find(fed.from);
   for (const fed_history& fed : batch.fed_histories) {
     sample_row& sample = batch_.samples[static_cast<std::size_t>(fed.sample)];

@@ -14,8 +14,8 @@ class token_feed {
  public:
   // The batch with the tokens of the remembered steps filled in. A token of a step that failed is 0: its
   // sequence has ended, nobody reads what comes of it. Valid until the next call; allocates nothing once it
-  // has grown to the largest batch.
-  const device_batch& resolve(const step_batch& batch);
+  // has grown to the largest batch. What the device is to verify is the caller's to say.
+  device_batch& resolve(const step_batch& batch);
   // Takes note of what a step has sampled, for the steps planned while it ran.
   void remember(const step_result& result);
 

@@ -82,7 +82,8 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
   fields.read("frequency_penalty", sampling.frequency_penalty);
   fields.read("repetition_penalty", sampling.repetition_penalty);
   sampling.seed = context.default_seed;
-  if (fields.has("seed")) {
+  sampling.is_seeded = fields.has("seed");
+  if (sampling.is_seeded) {
     std::int64_t seed = 0;
     fields.read("seed", seed);
     sampling.seed = static_cast<std::uint64_t>(seed);

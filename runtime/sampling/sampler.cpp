@@ -76,4 +76,16 @@ sampled_token sample_token(std::span<const float> logits, const sample_row& row,
   return sampled;
 }
 
+sampled_token sample_draft(std::span<const float> logits, const sample_row& row,
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                           kept_distribution& kept) {
+  const token_distribution drawn_from = compute_distribution(logits, row, end_tokens, scratch);
+  kept.assign(drawn_from);
+  sampled_token sampled;
+  sampled.token = draw_sample(drawn_from, row);
+  if (row.sampling->logprobs)
+    sampled.logprobs = log_probabilities(logits, sampled.token, *row.sampling->logprobs);
+  return sampled;
+}
+
 }  // namespace troupe

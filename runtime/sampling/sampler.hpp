@@ -41,6 +41,11 @@ sampled_token sample_token(std::span<const float> logits, const sample_row& row,
                            std::span<const token_id> end_tokens, sampler_scratch& scratch,
                            std::span<const std::uint32_t> mask = {}, const drafted_token* draft = nullptr);
 
+// The same for a token that is to be such a draft: what it was drawn from is left in `kept`.
+sampled_token sample_draft(std::span<const float> logits, const sample_row& row,
+                           std::span<const token_id> end_tokens, sampler_scratch& scratch,
+                           kept_distribution& kept);
+
 // What sample_token() draws from: one token of weight 1 where nothing is left to chance. Lies in `scratch`,
 // until its next use. A draft model's distribution is made by this too, from its own logits.
 token_distribution compute_distribution(std::span<const float> logits, const sample_row& row,

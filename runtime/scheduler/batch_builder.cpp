@@ -22,6 +22,7 @@ class batch_builder {
     num_blocks_ += who.table_length;
     add_tokens(who, rows, planned.num_certain());
     add_places(who, rows);
+    planned.has_numbered_draft = planned.num_drafts > 0 && who.guess.number != 0;
     if (planned.num_drafts > 0) who.last_slot = no_slot;  // of a row that may be for nothing
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
     planned.sampled = planned.num_certain() == who.num_missing();
@@ -66,7 +67,7 @@ class batch_builder {
 
   void add_samples(sequence& who, const planned_rows& planned) {
     const auto first = static_cast<std::int32_t>(num_samples_);
-    if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts});
+    if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts, who.guess.number});
     if (who.has_grammar) batch_.masked_samples.push_back(first);
     for (std::int32_t i = 0; i <= planned.num_drafts; ++i) add_sample(who, planned, i);
     token_source& source = who.pending.emplace_back();  // in place: a copy would wait for its halves

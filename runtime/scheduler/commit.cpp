@@ -89,7 +89,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
     if (!is_draft_right) break;
     ++accepted;
   }
-  count_drafts(rows.num_drafts, accepted);
+  count_drafts(rows, accepted);
   if (keeps_blocks) {
     who.num_computed += accepted;
     who.num_stored += accepted;

@@ -41,7 +41,7 @@ bool scheduler::state::wants_drafts() const {
 void scheduler::state::plan_drafts(std::int32_t budget) {
   has_planned_drafts = false;
   if (!some_have_drafts || budget == 0 || !wants_drafts()) return;
-  add_candidates();
+  add_candidates(budget);
   if (candidates.rows.empty()) return;
   step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
   for (const schedule_batch* batch : {&planned, &joining})
@@ -64,8 +64,10 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
   }
 }
 
-// A draft behind pending tokens is right only where what it says of these is, too.
-void scheduler::state::add_candidates() {
+// A draft behind pending tokens is right only where what it says of these is, too. Of a draft with a number
+// nothing is chosen here: its length must not depend on its tokens, and who made it has weighed what it
+// costs.
+void scheduler::state::add_candidates(std::int32_t& budget) {
   candidates.rows.clear();
   candidates.probabilities.clear();
   candidates.of_rows.clear();
@@ -82,6 +84,13 @@ void scheduler::state::add_candidates() {
     const std::size_t count =
         who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens})).size();
     if (count == 0) continue;
+    if (who.guess.number != 0) {
+      rows.num_drafts = std::min(static_cast<std::int32_t>(count), budget);
+      rows.num_rows += rows.num_drafts;
+      has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
+      budget -= rows.num_drafts;
+      continue;
+    }
     float before = 1.0F;
     for (std::int32_t i = *next - who.num_pending(); i < *next; ++i)
       before *= who.guess.probabilities[static_cast<std::size_t>(i)];
@@ -112,11 +121,16 @@ void scheduler::state::drop_vain_drafts() {
   }
 }
 
-void scheduler::state::count_drafts(std::int32_t verified, std::int32_t right) {
-  if (verified == 0) return;
+void scheduler::state::count_drafts(const planned_rows& rows, std::int32_t right) {
+  if (rows.num_drafts == 0) return;
+  const auto verified = static_cast<std::uint64_t>(rows.num_drafts);
   ++totals.drafts.drafts;
-  totals.drafts.tokens += static_cast<std::uint64_t>(verified);
+  totals.drafts.tokens += verified;
   totals.drafts.accepted += static_cast<std::uint64_t>(right);
+  if (rows.has_numbered_draft) {
+    totals.drafts.numbered.tokens += verified;
+    totals.drafts.numbered.accepted += static_cast<std::uint64_t>(right);
+  }
   for (std::int32_t i = 0; i < right; ++i) ++accepted[static_cast<std::size_t>(i)];
 }
 

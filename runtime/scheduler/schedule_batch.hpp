@@ -24,6 +24,7 @@ struct planned_rows {
   std::int32_t position = 0;
   bool sampled = false;
   bool granted = false;
+  bool has_numbered_draft = false;  // draft::number
 
   std::int32_t num_certain() const { return num_rows - num_drafts; }
   void keep_drafts(std::int32_t most) {

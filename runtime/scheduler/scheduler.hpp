@@ -91,6 +91,10 @@ struct draft_counts {
   std::uint64_t drafts = 0;    // of a sequence in a step, whatever their lengths
   std::uint64_t tokens = 0;    // of all these
   std::uint64_t accepted = 0;  // tokens that were right
+  struct {
+    std::uint64_t tokens = 0;
+    std::uint64_t accepted = 0;
+  } numbered = {};  // those of drafts that are accepted or rejected by chance
 };
 // Those by their places in their drafts.
 using accepted_places = std::array<std::uint64_t, most_draft_tokens>;

@@ -58,10 +58,10 @@ struct scheduler::state {
   bool wants_drafts() const;
   // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.
   void plan_drafts(std::int32_t budget);
-  void add_candidates();
+  void add_candidates(std::int32_t& budget);
   // Drops those that make no sense any more, or that found no room.
   void drop_vain_drafts();
-  void count_drafts(std::int32_t verified, std::int32_t right);
+  void count_drafts(const planned_rows& rows, std::int32_t right);
   // Gives back the blocks that rejected drafts have taken.
   void trim(sequence& who, scheduler_output& output) const;
 

@@ -1,6 +1,7 @@
 // A draft model in the company: the same tokens with it as without, whatever it guesses.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ struct draft_setup {
   std::int32_t num_blocks = 200;  // of the target
   std::int32_t draft_blocks = 200;
   int steps = 1 << 30;  // that the draft model runs before it fails
+  rejection_method method = rejection_method::automatic;
+  warm_up_mode warm_up = warm_up_mode::lazy;
 };
 
 struct played {
@@ -65,6 +68,7 @@ played play(const std::optional<draft_setup>& with) {
   company_setup setup;
   setup.max_num_batched_tokens = 64;
   setup.max_model_len = 256;
+  if (with) setup.warm_up = with->warm_up;
   setup.adjust = [&](supervisor_parts& parts) {
     parts.device.target = device_of(target, with ? with->num_blocks : 200);
     parts.tokenizer.limits.vocab_size = target->config.vocab_size;
@@ -78,6 +82,7 @@ played play(const std::optional<draft_setup>& with) {
     options.max_sequences = 8;
     options.max_model_len = 256;
     options.vocab_size = target->config.vocab_size;
+    options.rejection = with->method;
     parts.device.draft = std::make_shared<draft_model>(
         std::make_shared<failing_executor>(
             device_of(with->seed == 1 ? target : tiny(with->seed), with->draft_blocks), with->steps),
@@ -124,6 +129,12 @@ TEST(DraftModelActors, AnotherModelChangesNoToken) {
   EXPECT_GT(drafted.counts.draft_tokens, drafted.counts.accepted_tokens);
 }
 
+TEST(DraftModelActors, SeededAndGreedyRequestsHaveTheSameTokensWhateverIsChosenForOthers) {
+  const played drafted = play(draft_setup{.seed = 2, .method = rejection_method::probabilistic});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_GT(drafted.counts.draft_tokens, drafted.counts.accepted_tokens);
+}
+
 TEST(DraftModelActors, PreemptionAndADraftModelWithLittleRoomChangeNoToken) {
   const played drafted = play(draft_setup{.num_blocks = 32, .draft_blocks = 12});
   EXPECT_EQ(drafted.answers, play({}).answers);
@@ -132,9 +143,54 @@ TEST(DraftModelActors, PreemptionAndADraftModelWithLittleRoomChangeNoToken) {
 }
 
 TEST(DraftModelActors, ADraftModelThatFailsEndsItsDraftsAndNoRequest) {
-  const played drafted = play(draft_setup{.steps = 10});
+  const played drafted = play(draft_setup{.steps = 10, .warm_up = warm_up_mode::skip});
   EXPECT_EQ(drafted.answers, play({}).answers);
   EXPECT_GT(drafted.counts.accepted_tokens, 0U);
+}
+
+TEST(DraftModelActors, ADraftModelThatFailsInTheWarmUpDraftsNothing) {
+  const played drafted = play(draft_setup{.steps = 0, .warm_up = warm_up_mode::full});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_EQ(drafted.counts.draft_tokens, 0U);
+}
+
+TEST(DraftModelActors, BothModelsAreTunedAtTheStartAndWhatIsChosenIsKept) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "both-models-tuning";
+  std::filesystem::remove_all(folder);
+  for (const bool is_kept : {false, true}) {
+    company_setup setup;
+    setup.max_num_batched_tokens = 64;
+    setup.max_model_len = 256;
+    setup.warm_up = warm_up_mode::full;
+    std::shared_ptr<draft_model> draft;
+    setup.adjust = [&](supervisor_parts& parts) {
+      parts.device.target = device_of(tiny(1), 200);
+      parts.tuned_for = tuning_key_of(*parts.device.target, 1);
+      parts.tuning_file = folder / "model.json";
+      const bool has_plans = use_kept_tuning(*parts.device.target, parts.tuned_for, parts.tuning_file);
+      EXPECT_EQ(has_plans, is_kept);
+      parts.tune = true;
+      parts.drafts.emplace();
+      parts.drafts->config.method = speculative_method::draft_model;
+      draft_model_options options;
+      options.max_rows = 64;
+      options.max_sequences = 8;
+      options.max_model_len = 256;
+      options.vocab_size = 300;
+      const std::shared_ptr<executor> device = device_of(tiny(2), 200);
+      draft = std::make_shared<draft_model>(
+          device, options, draft_tuning{true, tuning_key_of(*device, 1), folder / "draft.json"});
+      parts.device.draft = draft;
+    };
+    stage stage(setup);
+    EXPECT_TRUE(stage.status().ready);
+    EXPECT_TRUE(std::filesystem::exists(folder / "model.json"));
+    EXPECT_TRUE(std::filesystem::exists(folder / "draft.json"));
+    const auto answer = stage.ask("somebody", 5);
+    stage.run();
+    EXPECT_EQ(answer->ends.size(), 1U);
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(DraftModelActors, AFileIsLoadedWithRoomForAsManyTokensAsTheModelHas) {

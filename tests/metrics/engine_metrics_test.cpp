@@ -112,6 +112,8 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:spec_decode_num_draft_tokens_total", "counter"},
       {"vllm:spec_decode_num_accepted_tokens_total", "counter"},
       {"vllm:spec_decode_num_accepted_tokens_per_pos_total", "counter"},
+      {"troupe_rejection_sampled_draft_tokens_total", "counter"},
+      {"troupe_rejection_sampled_accepted_tokens_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
@@ -333,6 +335,7 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   };
   EXPECT_EQ(accepted_at("2"), 0) << "there from the start";
   metrics.add_drafts(2, 6, 3);
+  metrics.add_rejection_sampled(4, 2);
   metrics.add_accepted_drafts(0, 2);
   metrics.add_accepted_drafts(1, 1);
   metrics.add_accepted_drafts(3, 1);  // beyond what the settings allow
@@ -340,6 +343,8 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_drafts_total")), 2);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_draft_tokens_total")), 6);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_accepted_tokens_total")), 3);
+  EXPECT_EQ(text.at(sample("troupe_rejection_sampled_draft_tokens_total")), 4);
+  EXPECT_EQ(text.at(sample("troupe_rejection_sampled_accepted_tokens_total")), 2);
   EXPECT_EQ(accepted_at("0"), 2);
   EXPECT_EQ(accepted_at("1"), 1);
 }

@@ -115,7 +115,7 @@ TEST(speculative_config, is_written_as_it_is_read) {
   }
   EXPECT_EQ(to_json(read(R"({"method": "ngram"})")),
             R"({"method":"ngram","num_speculative_tokens":16,"prompt_lookup_min":5,"prompt_lookup_max":5,)"
-            R"("rejection_sample_method":"strict"})");
+            R"("rejection_sample_method":"auto"})");
 }
 
 TEST(speculative_config, damaged_text_is_refused_or_read) {

@@ -251,6 +251,12 @@ TEST(parse_chat, any_64_bit_seed_is_kept) {
   }
 }
 
+TEST(parse_chat, tells_a_seed_of_the_clients_from_one_that_was_drawn_for_it) {
+  EXPECT_TRUE(parse_chat(chat_body(R"({"seed":0})"), context())->generation.sampling.is_seeded);
+  for (const char* none : {"{}", R"({"seed":null})"})
+    EXPECT_FALSE(parse_chat(chat_body(none), context())->generation.sampling.is_seeded);
+}
+
 TEST(parse_completion, takes_text_and_token_ids) {
   const auto prompt = [](const char* members) {
     return parse_completion(completion_body(members), context())->generation.prompt;

@@ -209,6 +209,30 @@ TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
   EXPECT_EQ(rows_for(0.1F), 1);
 }
 
+// Were its length chosen by its tokens, those that look likely would come too often.
+TEST_F(drafts_test, with_a_number_are_as_long_as_they_are_whatever_their_tokens_promise) {
+  set_up({.max_num_batched_tokens = 8});
+  for (const std::int32_t rows : {1, 8}) tested->measured_step(rows, std::chrono::microseconds(1000 * rows));
+  for (const std::uint64_t number : {0U, 7U}) {
+    const request_id id = number + 1;
+    submit(make_request(id, 4));
+    step();
+    tested->propose({.id = id,
+                     .after = 5,
+                     .tokens = {20, 21, 22},
+                     .probabilities = {0.01F, 0.9F, 0.01F},
+                     .number = number});
+    const auto batch = dispatch();
+    EXPECT_EQ(shape(batch), number == 0 ? "1x1" : "8x4");
+    if (number != 0) {
+      ASSERT_EQ(batch->drafts.size(), 1U);
+      EXPECT_EQ(batch->drafts[0].draft, number);
+    }
+    lose_device(blame::nobody);
+    give_back(tested->end(id, finish_reason::abort).releases);
+  }
+}
+
 TEST_F(drafts_test, stop_beside_so_many_requests_as_the_setting_says) {
   begin({.disable_drafts_by_batch_size = 1});
   EXPECT_TRUE(tested->wants_drafts());

@@ -1,0 +1,145 @@
+// Drafts of a draft model that are accepted or rejected by chance leave the target's distribution as it is:
+// whole texts, drawn by the steps of the service, against the probabilities of all texts.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/runtime/drafting/drafted_texts_fixture.hpp"
+#include "tests/runtime/sampling/goodness_of_fit_fixture.hpp"
+#include "tests/support/paths.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t draws = 100'000;
+
+// At most 20 cases of three comparisons: 60 in all. A normal number passes 5 with probability 3e-7, so any
+// of them does with less than 2e-5 (Bonferroni).
+constexpr double highest_score = 5.0;
+constexpr double chance_of_passing = 3e-7;
+
+std::vector<drafted_setting> settings() {
+  return {
+      {.name = "temperature", .sampling = {.temperature = 0.8F}},
+      {.name = "penalties, a step ahead",
+       .sampling = {.presence_penalty = 0.5F, .frequency_penalty = 0.7F, .repetition_penalty = 1.4F},
+       .steps_in_flight = 2},
+      {.name = "grammar", .sampling = {.temperature = 1.2F}, .has_grammar = true},
+      {.name = "what pays", .sampling = {.temperature = 0.9F}, .adaptive = true},
+      {.name = "everything",
+       .sampling = {.temperature = 0.9F,
+                    .top_p = 0.95F,
+                    .top_k = 12,
+                    .min_p = 0.01F,
+                    .presence_penalty = 0.3F,
+                    .logit_bias = {{2, 1.5F}, {20, -1.0F}}},
+       .has_grammar = true,
+       .vocab = 32,
+       .length = 3,
+       .joint = 2},
+      {.name = "little room, some drafts forgotten",
+       .sampling = {.top_k = 5},
+       .steps_in_flight = 2,
+       .num_blocks = 30,
+       .forget_every = 3},
+      {.name = "by either way", .sampling = {.top_p = 0.8F}, .method = rejection_method::automatic},
+  };
+}
+
+std::size_t index_of(const std::vector<token_id>& text, std::int32_t vocab) {
+  std::size_t index = 0;
+  for (const token_id token : text)
+    index = index * static_cast<std::size_t>(vocab) + static_cast<std::size_t>(token);
+  return index;
+}
+
+// What the texts' first `joint` tokens weigh.
+template <class Number>
+std::vector<Number> first_of(const std::vector<Number>& texts, const drafted_setting& setting) {
+  std::size_t same = 1;
+  for (std::int32_t i = setting.joint; i < setting.length; ++i)
+    same *= static_cast<std::size_t>(setting.vocab);
+  std::vector<Number> sums(texts.size() / same);
+  for (std::size_t i = 0; i < texts.size(); ++i) sums[i / same] += texts[i];
+  return sums;
+}
+
+// What their last two do.
+template <class Number>
+std::vector<Number> last_of(const std::vector<Number>& texts, const drafted_setting& setting) {
+  std::vector<Number> sums(static_cast<std::size_t>(setting.vocab) * static_cast<std::size_t>(setting.vocab));
+  for (std::size_t i = 0; i < texts.size(); ++i) sums[i % sums.size()] += texts[i];
+  return sums;
+}
+
+void expect_distributed(const std::vector<std::uint64_t>& counts, const std::vector<double>& probabilities) {
+  EXPECT_LT(chi_square_score(counts, probabilities, draws), highest_score);
+  EXPECT_LT(total_variation(counts, probabilities, draws),
+            total_variation_bound(probabilities, draws, chance_of_passing));
+}
+
+TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
+  for (const drafted_setting& setting : settings()) {
+    SCOPED_TRACE(setting.name);
+    drafted_texts texts(setting);
+    const std::vector<double> probabilities = texts.enumerate();
+    std::vector<std::uint64_t> counts(probabilities.size());
+    for (const auto& text : texts.draw(0, draws)) {
+      ASSERT_EQ(text.size(), static_cast<std::size_t>(setting.length));
+      ++counts[index_of(text, setting.vocab)];
+    }
+    expect_distributed(first_of(counts, setting), first_of(probabilities, setting));
+    expect_distributed(last_of(counts, setting), last_of(probabilities, setting));
+    const draft_counts drafts = texts.counts().drafts;
+    EXPECT_GT(drafts.numbered.accepted, draws / 10);
+    EXPECT_GT(drafts.numbered.tokens - drafts.numbered.accepted, draws / 10)
+        << "the residual is hardly drawn from";
+    if (setting.num_blocks < 100) {
+      EXPECT_GT(texts.counts().preemptions, 100U);
+    }
+  }
+}
+
+TEST(rejection, accepts_every_draft_of_an_equal_model) {
+  drafted_texts texts({.name = "equal", .sampling = {.top_p = 0.9F}, .draft_language = 1});
+  texts.draw(0, 1000);
+  const draft_counts drafts = texts.counts().drafts;
+  EXPECT_GT(drafts.numbered.tokens, 1000U);
+  EXPECT_EQ(drafts.numbered.accepted, drafts.numbered.tokens);
+  EXPECT_EQ(drafts.numbered.tokens, drafts.tokens);
+}
+
+TEST(rejection, is_never_of_seeded_or_greedy_requests) {
+  const drafted_setting seeded{.name = "seeded", .sampling = {.temperature = 0.9F}, .is_seeded = true};
+  const drafted_setting greedy{.name = "greedy",
+                               .sampling = {.temperature = 0.0F, .frequency_penalty = 0.8F}};
+  for (drafted_setting setting : {seeded, greedy}) {
+    SCOPED_TRACE(setting.name);
+    drafted_texts drafted(setting);
+    setting.has_draft_model = false;
+    drafted_texts plain(setting);
+    EXPECT_EQ(drafted.draw(7, 500), plain.draw(7, 500));
+    EXPECT_GT(drafted.counts().drafts.tokens, 500U);
+    EXPECT_EQ(drafted.counts().drafts.numbered.tokens, 0U);
+  }
+}
+
+TEST(rejection, is_chosen_where_it_has_more_drafts_accepted) {
+  drafted_texts texts(
+      {.name = "auto", .sampling = {.temperature = 1.0F}, .method = rejection_method::automatic});
+  texts.draw(0, 2000);
+  const double by_rejection = texts.drafts().acceptance(draft_verification::rejection);
+  const double by_same_draw = texts.drafts().acceptance(draft_verification::same_draw);
+  EXPECT_GT(by_rejection, by_same_draw + 0.05)
+      << "the smaller of two probabilities is no less than their overlap";
+  const draft_counts before = texts.counts().drafts;
+  texts.draw(2000, 2000);
+  const draft_counts after = texts.counts().drafts;
+  const auto all = static_cast<double>(after.tokens - before.tokens);
+  const double share = static_cast<double>(after.numbered.tokens - before.numbered.tokens) / all;
+  EXPECT_GT(share, 0.85);
+  EXPECT_LT(share, 0.99) << "the other way is tried now and then";
+}
+
+}  // namespace
+}  // namespace troupe
