@@ -262,11 +262,11 @@ TEST_F(CompanyOnThreads, ServesHttpAndTcpAndLeavesNoThreadAndNoDescriptor) {
     company->stop();
     company->stop();
   }
-  // The last thread of CAF's may still be on its way out.
+  // The last thread of CAF's may still be on its way out; so may one of the test before have been.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (threads() != threads_before && std::chrono::steady_clock::now() < deadline)
+  while (threads() > threads_before && std::chrono::steady_clock::now() < deadline)
     std::this_thread::yield();
-  EXPECT_EQ(threads(), threads_before);
+  EXPECT_LE(threads(), threads_before);
   EXPECT_EQ(descriptors(), descriptors_before);
 }
 
