@@ -5,22 +5,26 @@
 
 tasks: one request at a time: rewriting code with one change, summarising with quotes, free chat; tokens a second with drafts
 and without, and how many of the drafts were right.
-crowd: 1, 2, 4, 8, 16, 32 and 64 (CROWDS) free chats side by side.
+crowd: 1, 2, 4, 8, 16, 32 and 64 (CROWDS) free chats side by side, in SLICES (40) slices of about a second.
 
-Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, RUNS (5)
+Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, tasks RUNS (5)
 times each, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
 prefix, such as "nice -n -18 tests/bench/drafts.py".
 """
 import asyncio
+import json
+import math
 import os
+import pathlib
 import statistics
 import sys
 import time
 import urllib.request
 
-from serving import cpu, generate, served
+from serving import MODEL, cpu, generate, served
 
 RUNS = int(os.environ.get("RUNS", "5"))
+SLICES = int(os.environ.get("SLICES", "40"))
 CONFIG = os.environ.get("TROUPE_SPECULATIVE_CONFIG", '{"method": "suffix"}')
 
 CODE = '''import os
@@ -120,24 +124,72 @@ TOPICS = ("trains bread rivers chess winter music gardens ships tea mountains le
           "lamps songs horses islands stars books salt wool markets").split()
 
 
-async def crowd_time(service, count, run):
-    """A salt of its own for each answer: nobody's text tells anything of another's."""
+# How many tokens each of so many chats gets in one slice: about a second together.
+SLICE = {1: 160, 2: 128, 4: 96, 8: 80, 16: 56, 32: 32, 64: 20}
+LOADS = {"greedy": {"temperature": 0}, "temperature 1": {"temperature": 1}}
+
+
+async def ask(port, body):
+    """The text of one answer that comes in one piece: so the client takes as little of the machine as can be."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**22)
+    payload = json.dumps({"model": MODEL, "ignore_eos": True, **body}).encode()
+    writer.write(f"POST /v1/chat/completions HTTP/1.1\r\nHost: bench\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                 f"Content-Length: {len(payload)}\r\n\r\n".encode() + payload)
+    try:
+        answer = await reader.read()
+    finally:
+        writer.close()
+    return json.loads(answer.split(b"\r\n\r\n", 1)[1])["choices"][0]["message"]["content"]
+
+
+async def slice_of(service, count, load, number):
+    """Seconds that so many chats take side by side, and their texts. The prompts are those of every slice, so that they are
+    computed once; the tenants are new in each, so that nobody's text tells anything of another's."""
+    bodies = [{"messages": [{"role": "user", "content": f"Tell me about {TOPICS[i % len(TOPICS)]}, part {i}."}], "max_tokens": SLICE[count],
+               "user": f"{load} {number} {i}", "seed": 1000 * number + i, **LOADS[load]} for i in range(count)]
     begin = time.perf_counter()
-    await asyncio.gather(*(generate(service.port, [{"role": "user", "content": f"Tell me about {TOPICS[i % len(TOPICS)]}, part {i}."}],
-                                    128, cache_salt=f"{count} {run} {i}") for i in range(count)))
-    return time.perf_counter() - begin
+    texts = await asyncio.gather(*(ask(service.port, body) for body in bodies))
+    return time.perf_counter() - begin, texts
+
+
+def cpu_seconds(service):
+    """That its threads have run: what other programs take of the machine hardly shows in it."""
+    threads = pathlib.Path(f"/proc/{service.process.pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
+
+
+def median_between(values):
+    """The median, and where it lies with 95 % confidence: between two order statistics (binomial)."""
+    ordered = sorted(values)
+    off = 0.98 * len(ordered) ** 0.5
+    low, high = int(len(ordered) / 2 - off), math.ceil(len(ordered) / 2 + off) - 1
+    return statistics.median(ordered), ordered[max(low, 0)], ordered[min(high, len(ordered) - 1)]
 
 
 def crowd(plain, drafting):
-    print("| free chats side by side | tok/s without | with drafts | ratio |\n|---|---|---|---|")
+    """Short slices of both services in turns, in the order a b b a, so that what else the machine does falls on both."""
+    print(f"| chats side by side, {CONFIG} | load | tok/s without | with drafts | ratio | 95 % between | of CPU time | 95 % between "
+          "| drafted for a token |\n|---|---|---|---|---|---|---|---|---|")
     for count in map(int, os.environ.get("CROWDS", "1 2 4 8 16 32 64").split()):
-        times = {plain: [], drafting: []}
-        for run in range(RUNS):
-            for service in (plain, drafting):
-                times[service].append(asyncio.run(crowd_time(service, count, run)))
-        ratios = [a / b for a, b in zip(times[plain], times[drafting])]
-        without, with_drafts = (count * 128 / statistics.median(times[service]) for service in (plain, drafting))
-        print(f"| {count} | {without:.0f} | {with_drafts:.0f} | {statistics.median(ratios):.3f} |", flush=True)
+        for load in LOADS:
+            times = {plain: [], drafting: []}
+            used = {plain: [], drafting: []}
+            before = counters(drafting)
+            for number in range(-2, SLICES):
+                texts = {}
+                for service in (plain, drafting) if number % 2 == 0 else (drafting, plain):
+                    began = cpu_seconds(service)
+                    seconds, texts[service] = asyncio.run(slice_of(service, count, load, number + 2))
+                    times[service].append(seconds)
+                    used[service].append(cpu_seconds(service) - began)
+                if texts[plain] != texts[drafting]:
+                    raise SystemExit(f"{count} {load}: other text with drafts than without")
+            drafted = counters(drafting)["draft_tokens_total"] - before["draft_tokens_total"]
+            rates = {service: [count * SLICE[count] / seconds for seconds in times[service][2:]] for service in times}
+            ratio, low, high = median_between([b / a for a, b in zip(rates[plain], rates[drafting])])
+            work, least, most = median_between([a / b for a, b in list(zip(used[plain], used[drafting]))[2:]])
+            print(f"| {count} | {load} | {statistics.median(rates[plain]):.0f} | {statistics.median(rates[drafting]):.0f} | {ratio:.3f} "
+                  f"| {low:.3f} and {high:.3f} | {work:.3f} | {least:.3f} and {most:.3f} | {drafted / (count * SLICE[count] * (SLICES + 2)):.2f} |", flush=True)
     print()
 
 
