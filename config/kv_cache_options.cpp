@@ -15,7 +15,7 @@ std::vector<option> kv_cache_options() {
           "Keep the KV cache of prompts and answers, and take it up again where another request begins "
           "the same"),
       size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
-                  "Memory for the KV cache"),
+                  "Memory for the KV cache; a draft model's, for as many tokens, comes beside it"),
       text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
                   "How keys and values are stored; int8 takes half the memory; auto: f16 on the CPU",
                   {"auto", "f16", "int8"}),

@@ -44,9 +44,11 @@ std::vector<option> scheduler_options() {
       switch_option("new_token_ratio", group::engine, &settings::new_token_ratio,
                     "Also keep room for a share of what running requests may still generate: fewer "
                     "preemptions, fewer requests at once"),
-      text_option("speculative_config", group::engine, &settings::speculative_config,
-                  "How the next tokens are guessed, to verify several in one step; a JSON object as vLLM's, "
-                  "such as {\"method\": \"suffix\"}, or off; the same tokens either way"),
+      text_option(
+          "speculative_config", group::engine, &settings::speculative_config,
+          "How the next tokens are guessed, to verify several in one step; a JSON object as vLLM's, "
+          "such as {\"method\": \"suffix\"}, or off; the same tokens either way, with a draft model and "
+          "without a seed the same distribution"),
   };
 }
 
