@@ -106,7 +106,7 @@ def test_a_request_may_do_without(sides):
     ('{"method": "ngram", "prompt_lookup_minimum": 3}', "prompt_lookup_minimum"),
     ('{"method": "suffix", "num_speculative_tokens": 0}', "num_speculative_tokens"),
     ('{"method": "draft_model"}', "model"),
-    ('{"method": "draft_model", "model": "other.gguf", "rejection_sample_method": "probabilistic"}', "probabilistic"),
+    ('{"method": "draft_model", "model": "other.gguf", "rejection_sample_method": "block"}', "block"),
 ])
 def test_a_configuration_that_is_wrong_is_refused_by_name(config, named):
     run = subprocess.run([BINARY, "serve", "--model", str(MODEL), "--speculative-config", config], capture_output=True, text=True, timeout=60)
@@ -116,11 +116,15 @@ def test_a_configuration_that_is_wrong_is_refused_by_name(config, named):
 
 def test_a_draft_model_that_is_the_model_itself_is_always_right(sides, tmp_path):
     plain, _ = sides
-    config = {"method": "draft_model", "model": str(MODEL), "num_speculative_tokens": 4, "adaptive": False}
+    config = {"method": "draft_model", "model": str(MODEL), "num_speculative_tokens": 4, "adaptive": False, "rejection_sample_method": "probabilistic"}
     asked = [body for fields in ({"temperature": 0}, {"temperature": 0.9, "top_p": 0.95, "seed": 5}, {"temperature": 0.7, "seed": 6, "frequency_penalty": 0.5})
              for body in bodies(PROMPTS[3:60:13], ignore_eos=True, **fields)]
     with Service(tmp_path / "model.log", "--speculative-config", json.dumps(config)) as drafting:
         assert answers(drafting, asked) == answers(plain, asked)
+        assert drafting.metric("troupe_rejection_sampled_draft_tokens_total") == 0, "whoever gives a seed gets its tokens"
+        answers(drafting, bodies(PROMPTS[3:60:13], ignore_eos=True, temperature=0.9, top_p=0.95))
+        by_chance = drafting.metric("troupe_rejection_sampled_draft_tokens_total")
+        assert drafting.metric("troupe_rejection_sampled_accepted_tokens_total") == by_chance > 50
         found = counts(drafting)
     assert found["accepted_tokens"] == found["draft_tokens"] > 10 * len(asked)
 
