@@ -9,6 +9,12 @@
 #include "actors/measured.hpp"
 
 namespace troupe {
+namespace {
+
+constexpr std::uint64_t steps_to_wait_for_drafts = 16;  // that have none
+
+}  // namespace
+
 // Steps are numbered on from those of the scheduler before this one: the runner may still know of them.
 void scheduler_state::start(scheduler_parts parts) {
   scheduler_ = std::make_unique<scheduler>(std::move(parts.limits), parts.board->last_step());
@@ -137,8 +143,9 @@ void scheduler_state::open_drafts(const engine_request_ptr& request) {
     self_->send(drafter_, msg::open_drafts{request->id}, request);
 }
 
-// Its answer is waited for only where the next step could use it: while another one runs that costs nothing,
-// else some 30 us.
+// Its answer is waited for only where the next step could use it, and no longer where none has come of it
+// lately: two messages more on the way to the next step cost one of several sequences more than a tenth where
+// every core computes. What comes later is used by a later step, and then the answers are waited for again.
 void scheduler_state::tell_drafter(const token_batch& events) {
   if (!drafter_ || events.empty()) return;
   auto news = std::make_shared<draft_news>();
@@ -150,7 +157,7 @@ void scheduler_state::tell_drafter(const token_batch& events) {
   }
   if (phase_ != phase::idle || news->outputs.empty() || !scheduler_->wants_drafts())
     return self_->send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
-  phase_ = phase::drafting;
+  if (steps_without_drafts_ < steps_to_wait_for_drafts) phase_ = phase::drafting;
   self_->request(drafter_, caf::infinite, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
       .then([this](const drafts_ptr& drafts) { on_drafts(*drafts); },
             [this](const caf::error&) { on_drafts({}); });
@@ -233,6 +240,7 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
 void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
   board_->step_sent(step);
+  steps_without_drafts_ = batch->drafts.empty() ? steps_without_drafts_ + 1 : 0;
   running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
   metrics_->observe_step_tokens(batch->num_rows());

@@ -104,6 +104,7 @@ class scheduler_state {
   std::unordered_set<request_id> with_grammar_;
   std::unordered_map<request_id, grammar_spec_ptr> without_grammar_;  // of these, who still waits for it
   std::deque<running_step> running_;                                  // oldest first
+  std::uint64_t steps_without_drafts_ = 0;                            // lately
   scheduler_output output_;
   steady_time planned_at_{};
   scheduler_counts reported_;

@@ -55,5 +55,30 @@ TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
   stage.expect_idle();
 }
 
+TEST(DrafterActor, IsNotWaitedForWhereNothingHasComeOfItLately) {
+  company_setup setup;
+  setup.max_model_len = 256;
+  setup.num_blocks = 100;
+  setup.script = [](const sample_row& row) { return row.position % 200; };  // nothing is said twice
+  setup.adjust = [](supervisor_parts& parts) {
+    parts.drafts.emplace();
+    parts.drafts->config.method = speculative_method::ngram;
+    parts.drafts->config.adaptive = false;
+  };
+  stage stage(setup);
+  const auto who = stage.ask("somebody", 150);
+  const auto* drafter = caf::actor_cast<caf::abstract_actor*>(stage.roster().drafter);
+  const auto run_without_the_drafter = [&] {
+    while (stage.run_any(0, drafter)) {
+    }
+  };
+  run_without_the_drafter();
+  EXPECT_LT(who->tokens.size(), 10U) << "it may know something";
+  while (who->tokens.size() < 40) stage.run(1);
+  run_without_the_drafter();
+  EXPECT_EQ(who->tokens.size(), 150U);
+  stage.expect_idle();
+}
+
 }  // namespace
 }  // namespace troupe::test
