@@ -28,7 +28,7 @@ TEST_F(grammar_admission, who_waits_for_a_grammar_keeps_nobody_waiting_and_is_co
   EXPECT_EQ(tested->counts().waiting_for_grammar, 0);
   EXPECT_EQ(shape(dispatch_and_complete()), "2x1 1x2");
   tested->grammar_ready(1);
-  EXPECT_EQ(tested->counts().waiting, 0) << "it runs already";
+  EXPECT_EQ(tested->counts().waiting_for_grammar, 0) << "it runs already";
 }
 
 TEST_F(grammar_admission, who_waits_for_a_grammar_takes_room_in_the_queue_until_it_ends) {
