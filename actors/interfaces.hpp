@@ -60,8 +60,8 @@ using scheduler_actor = caf::typed_actor<
     // requests of a tokenizer that is gone, and those with a grammar where structured_output is; has all
     // computed again where kv_cache is.
     caf::reacts_to<msg::meet, company_roster_ptr>,
-    // Takes back all steps, so that their requests are computed again by the next runner; answers whether one
-    // was running.
+    // Takes back all steps, so that their requests are computed again by the next runner; answers whether a
+    // step may be to blame. A question, since the answer decides whether the end counts.
     caf::replies_to<msg::runner_lost>::with<msg::runner_missed>,
     // Puts a request into the waiting queue; a refusal comes back as the request's end.
     caf::reacts_to<msg::submit, engine_request_ptr>,

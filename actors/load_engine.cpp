@@ -163,7 +163,10 @@ result<started_device> start_device(const model_ptr& model, const engine_options
 // The way to the next device, should the first one be lost. `engine`: complete but for its devices.
 device_opener opener_of(const model_ptr& model, const started_device& first, const loaded_engine& engine,
                         const engine_options& options) {
-  return [model, cpu = first.options, padded = first.padded, engine, options]() -> result<runner_device> {
+  engine_options quiet = options;
+  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
+  return [model, cpu = first.options, padded = first.padded, engine,
+          options = quiet]() -> result<runner_device> {
     auto device = load_cpu_executor(model, cpu);
     if (!device) return tl::unexpected<error>(device.error());
     if (const auto room = (*device)->reserve_steps(padded.rows, padded.sequences); !room)

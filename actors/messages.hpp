@@ -191,9 +191,9 @@ struct expire {};
 struct meet {};
 // The model runner is gone, and all that it had stored.
 struct runner_lost {};
-// Whether a step was running.
+// Whether a step may be to blame.
 struct runner_missed {
-  bool was_running = false;
+  bool is_excused = false;
 };
 // Make the device ready to run.
 struct open_device {};
@@ -392,7 +392,7 @@ auto inspect(Inspector& f, runner_lost&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.was_running);
+  return f(caf::meta::type_name("runner_missed"), x.is_excused);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device&) {

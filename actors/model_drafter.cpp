@@ -21,6 +21,7 @@ void model_drafter_state::open(engine_request_ptr request) {
 }
 
 void model_drafter_state::observe(const draft_news& news) {
+  if (!runner_) return;
   self_->send(runner_, msg::observe_tokens{}, work_of(news));
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> names_of(const bucket_plan& plan) {
 }  // namespace
 
 caf::result<msg::device_opened> model_runner_state::open_device() {
-  result<runner_device> opened = parts_.open();
+  result<runner_device> opened = std::exchange(parts_.open, {})();
   if (!opened) {
     spdlog::error("the device cannot be opened: {}", opened.error().message);
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
@@ -38,6 +38,8 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   }
   device_ = std::move(opened->target);
   draft_ = std::move(opened->draft);
+  for (const auto& [rows, took] : parts_.step_costs)
+    if (draft_) draft_->target_step(rows, took);
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
@@ -220,7 +222,9 @@ void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number
   held_->took = std::chrono::steady_clock::now() - began;
 }
 
-bool model_runner_state::has_masks() const {
+// Masks of steps that were sampled without them come late.
+bool model_runner_state::has_masks() {
+  while (!masks_.empty() && masks_.front().masks->step < held_->batch->step) masks_.pop_front();
   if (held_->batch->masked_samples.empty() || held_->number <= num_abandoned_) return true;
   return !masks_.empty() && masks_.front().masks->step == held_->batch->step;
 }
@@ -239,8 +243,7 @@ void model_runner_state::go_on() try {
     }
   }
 } catch (const std::exception& fault) {
-  const step_batch& batch = *held_->batch;
-  spdlog::error("step {} of {} rows failed: {}", batch.step, batch.num_rows(), fault.what());
+  spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
   has_failed_ = true;
   self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -25,6 +26,7 @@ namespace troupe {
 
 struct model_runner_parts {
   device_opener open;
+  std::map<std::int32_t, std::chrono::nanoseconds> step_costs;  // by rows, as the warm-up has measured them
   bucket_plan buckets;
   bool pad_to_buckets = false;
   std::shared_ptr<metrics::engine_metrics> metrics;
@@ -74,7 +76,7 @@ class model_runner_state {
   void finish();
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
-  bool has_masks() const;
+  bool has_masks();
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
   const device_batch& in_buckets(const device_batch& rows);
   void count(const step_placement& placement);

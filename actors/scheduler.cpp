@@ -12,6 +12,8 @@ namespace troupe {
 namespace {
 
 constexpr std::uint64_t steps_to_wait_for_drafts = 16;  // that have none
+// To find who is to blame among the most that may run takes fewer; more are the device's own fault.
+constexpr int most_lost_in_a_row = 16;
 
 }  // namespace
 
@@ -24,6 +26,8 @@ void scheduler_state::start(scheduler_parts parts) {
 }
 
 void scheduler_state::meet(const company_roster& roster) {
+  // An answer that is awaited from one that is gone never comes.
+  if (drafter_ != roster.drafter && phase_ == phase::drafting) phase_ = phase::idle;
   drafter_ = roster.drafter;
   meet_tokenizers(roster.tokenizers);
   if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);
@@ -59,7 +63,7 @@ void scheduler_state::meet_structured_output(const structured_output_actor& stru
 
 // The steps in flight still write and read what the one that is gone has given them.
 void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
-  is_storage_lost_ = kv_cache_ != nullptr;
+  is_storage_lost_ = is_storage_lost_ || kv_cache_ != nullptr;
   kv_cache_ = kv_cache;
   ++num_kv_caches_;
   if (phase_ == phase::reserving) phase_ = phase::idle;
@@ -69,10 +73,11 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
 msg::runner_missed scheduler_state::runner_lost() {
   model_runner_ = nullptr;
   const bool was_running = !running_.empty();
+  if (was_running) ++lost_in_a_row_;
   running_.clear();
   board_->step_ended();
   lose_storage(was_running ? blame::oldest_step : blame::nobody);
-  return {was_running};
+  return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
 }
 
 void scheduler_state::lose_storage(blame whose) {
@@ -267,6 +272,7 @@ scheduler_state::running_step scheduler_state::take_oldest() {
 void scheduler_state::on_step_done(const msg::step_done& done, const step_result& result) {
   if (running_.empty() || running_.front().step != done.step) return;
   const steady_time began = now();
+  lost_in_a_row_ = 0;
   const running_step ended = take_oldest();
   scheduler_->commit(result, output_);
   settle_step(ended);

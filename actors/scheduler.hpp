@@ -97,6 +97,7 @@ class scheduler_state {
 
   phase phase_ = phase::idle;
   bool is_storage_lost_ = false;     // since the kv_cache that knew of it is gone
+  int lost_in_a_row_ = 0;            // runners, with a step each and none that came to its end in between
   std::uint64_t num_kv_caches_ = 0;  // that there have been: an answer may be of one that is gone
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
   std::optional<steady_time> timer_;  // the earliest one armed

@@ -36,6 +36,9 @@ void supervisor_state::prepare(supervisor_parts parts) {
   roster_.tokenizers.resize(static_cast<std::size_t>(tokenizers));
   tree_ = supervision_tree(supervision_of(tokenizers, parts_.drafts.has_value()));
   add_roles();
+  self_->attach_functor([watched = watched_] {
+    for (const caf::actor_addr& each : *watched) caf::anon_send_exit(each, caf::exit_reason::user_shutdown);
+  });
   self_->set_down_handler([this](caf::down_msg& message) { on_down(message.source, message.reason); });
 }
 
@@ -85,6 +88,8 @@ void supervisor_state::add_gateway(const gateway_actor& gateway, const std::stri
 }
 
 void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
+  watched_->erase(source);
+  if (stopping_.erase(source) != 0) return start_stopped();
   const auto found = members_.find(source);
   if (found == members_.end()) return;
   const std::string role = found->second;
@@ -98,10 +103,14 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
 
 void supervisor_state::on_runner_down() {
   if (!parts_.open_device) return fail("model_runner");
-  if (std::exchange(is_warming_up_, false)) ++lost_items_;
+  const bool was_warming_up = std::exchange(is_warming_up_, false);
   self_->request(roster_.scheduler, caf::infinite, msg::runner_lost{})
-      .then([this](const msg::runner_missed& missed) { restart("model_runner", missed.was_running); },
-            [this](const caf::error&) { restart("model_runner", false); });
+      .then(
+          [this, was_warming_up](const msg::runner_missed& missed) {
+            if (was_warming_up && !missed.is_excused) ++lost_items_;
+            restart("model_runner", missed.is_excused);
+          },
+          [this](const caf::error&) { restart("model_runner", false); });
 }
 
 void supervisor_state::restart(const std::string& role, bool is_excused) {
@@ -109,7 +118,14 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
   const supervision_tree::verdict verdict = tree_.ended(role, self_->clock().now(), is_excused);
   if (verdict.gives_up) return fail(role);
   for (auto each = verdict.restarts.rbegin(); each != verdict.restarts.rend(); ++each) stop(*each);
-  for (const std::string& each : verdict.restarts) {
+  to_start_.insert(verdict.restarts.begin(), verdict.restarts.end());
+  start_stopped();
+}
+
+void supervisor_state::start_stopped() {
+  if (!stopping_.empty() || to_start_.empty() || failed_) return;
+  for (const std::string& each : tree_.roles()) {
+    if (to_start_.erase(each) == 0) continue;
     spdlog::warn("actor {} is started again", each);
     parts_.tokenizer.metrics->actor(kind_of(each)).add_restart();
     roles_.at(each).start();
@@ -120,11 +136,10 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
 void supervisor_state::stop(const std::string& role) {
   const auto found = std::ranges::find(members_, role, [](const auto& member) { return member.second; });
   if (found == members_.end()) return;
-  const auto actor = caf::actor_cast<caf::strong_actor_ptr>(found->first);
-  self_->demonitor(found->first);
+  stopping_.insert(found->first);
+  caf::anon_send_exit(found->first, caf::exit_reason::user_shutdown);
   members_.erase(found);
   roles_.at(role).vacate();
-  if (actor) caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
 void supervisor_state::fail(const std::string& role) {

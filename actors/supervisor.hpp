@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,9 +92,8 @@ class supervisor_state {
   template <class Handle>
   void watch(const Handle& actor, const std::string& role) {
     self_->monitor(actor);
-    const caf::actor_addr address = actor.address();
-    self_->attach_functor([address] { caf::anon_send_exit(address, caf::exit_reason::user_shutdown); });
-    members_[address] = role;
+    watched_->insert(actor.address());
+    members_[actor.address()] = role;
   }
   // Tells everybody who fills which role now; those who keep what others ask for first.
   void introduce();
@@ -103,12 +103,15 @@ class supervisor_state {
   void on_runner_down();
   void restart(const std::string& role, bool is_excused);
   void stop(const std::string& role);
+  // Starts whoever is to be started, once everybody who was stopped has ended.
+  void start_stopped();
   void fail(const std::string& role);
 
   // supervisor_warm_up.cpp
   void start_warm_up();
   // Before readiness item after item; then one whenever nothing runs, until all are done.
   void go_on_warming_up();
+  void leave_out(const warm_up_item& item);
   void leave_out_what_kills();
   void warm_up_when_idle();
   void warm_up_item_now();
@@ -120,6 +123,7 @@ class supervisor_state {
   void drain_gateways();
   // One of those asked has answered, or will never.
   void one_drained();
+  void end_drain();
   template <class Handle>
   void ask_to_drain(const Handle& actor);
 
@@ -130,7 +134,11 @@ class supervisor_state {
   std::shared_ptr<grammar::lazy_token_trie> vocabulary_;
   supervision_tree tree_{supervised{}};
   std::map<std::string, role> roles_;
-  std::map<caf::actor_addr, std::string> members_;  // who is watched, by its role
+  std::map<caf::actor_addr, std::string> members_;  // who fills a role, or did when it was heard of last
+  std::shared_ptr<std::set<caf::actor_addr>> watched_ = std::make_shared<std::set<caf::actor_addr>>();
+  std::set<caf::actor_addr> stopping_;                           // asked to end, and not gone yet
+  std::set<std::string> to_start_;                               // roles that wait for that
+  std::map<std::int32_t, std::chrono::nanoseconds> step_costs_;  // by rows, for whoever is started anew
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 

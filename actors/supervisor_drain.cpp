@@ -27,8 +27,11 @@ void supervisor_state::abort_all() {
 }
 
 void supervisor_state::abandon_connections() {
-  if (draining_ == drain_phase::gateways) cut_off_ = true;
   for (const gateway_actor& gateway : gateways()) self_->send(gateway, msg::abandon_connections{});
+  if (draining_ == drain_phase::none || draining_ == drain_phase::done) return;
+  // Whoever was asked and has not answered may have ended meanwhile.
+  cut_off_ = true;
+  end_drain();
 }
 
 void supervisor_state::drain_tokenizers() {
@@ -54,8 +57,12 @@ void supervisor_state::ask_to_drain(const Handle& actor) {
 }
 
 void supervisor_state::one_drained() {
-  if (--undrained_ > 0) return;
+  if (draining_ == drain_phase::done || --undrained_ > 0) return;
   if (draining_ == drain_phase::tokenizers) return drain_gateways();
+  end_drain();
+}
+
+void supervisor_state::end_drain() {
   draining_ = drain_phase::done;
   for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::company_drained{!cut_off_});
 }

@@ -62,7 +62,10 @@ void supervisor_state::add_roles() {
   add_role<grammar_compiler_actor>("patient grammar_compiler", roster_.compilers.patient,
                                    [this] { return spawn_compiler(parts_.grammars); });
   add_role<scheduler_actor>("scheduler", roster_.scheduler, [this, metrics] {
-    return self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
+    const scheduler_actor scheduler =
+        self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
+    for (const auto& [rows, took] : step_costs_) self_->send(scheduler, msg::step_cost{rows, took.count()});
+    return scheduler;
   });
   add_role<kv_cache_actor>("kv_cache", roster_.kv_cache, [this, metrics] {
     const kv_cache_options options{layout_.num_blocks, layout_.block_size,
@@ -101,9 +104,9 @@ void supervisor_state::add_model_runner() {
                                   device_opener open = parts_.open_device;
                                   if (runner_device first = std::exchange(parts_.device, {}); first.target)
                                     open = [first]() -> result<runner_device> { return first; };
-                                  const model_runner_actor runner =
-                                      spawn({std::move(open), parts_.buckets, parts_.pad_to_buckets,
-                                             parts_.tokenizer.metrics, parts_.tuning_file, parts_.tuned_for});
+                                  const model_runner_actor runner = spawn(
+                                      {std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets,
+                                       parts_.tokenizer.metrics, parts_.tuning_file, parts_.tuned_for});
                                   watch(runner, "model_runner");
                                   open_device(runner);
                                 },

@@ -44,10 +44,18 @@ void supervisor_state::go_on_warming_up() {
   if (draining_ == drain_phase::none) warm_up_when_idle();
 }
 
+// Of the buckets of the runners to come; this one has seen to its own.
+void supervisor_state::leave_out(const warm_up_item& item) {
+  if (item.phase == warm_up_phase::prompt) std::erase(parts_.buckets.prompt, item.shape);
+  if (item.phase == warm_up_phase::decode) std::erase(parts_.buckets.decode, item.shape);
+  if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
+}
+
 // What has taken the runner along twice is not asked for again.
 void supervisor_state::leave_out_what_kills() {
   if (lost_items_ < 2 || course_.finished()) return;
   spdlog::warn("{} ends the model runner and is left out", describe(*course_.next()));
+  leave_out(*course_.next());
   lost_items_ = 0;
   course_.advance();
 }
@@ -88,6 +96,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
   const std::string line = describe(item, available_memory().value_or(0));
   if (!done.succeeded) {
     spdlog::warn("{} failed and is left out", line);
+    leave_out(item);
   } else if (item.phase == warm_up_phase::sampler) {
     log_sampler(item, true);
   } else {
@@ -97,6 +106,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
     spdlog::info(
         "a step of {} sampled rows takes {:.2f} ms", item.shape.query,
         std::chrono::duration<double, std::milli>(std::chrono::nanoseconds(done.nanoseconds)).count());
+    step_costs_[item.shape.query] = std::chrono::nanoseconds(done.nanoseconds);
     self_->send(roster_.scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
   }
   if (!ready_)

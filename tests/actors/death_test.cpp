@@ -165,6 +165,24 @@ TEST(Death, OfTheRunnerByOneRequestIsThatRequestsEndAlone) {
   stage.expect_idle();
 }
 
+TEST(Death, OfTheRunnerInEveryStepIsThatOfTheCompany) {
+  stage stage({.max_num_queued_requests = 1000, .before_step = [](const device_batch& batch) {
+                 if (batch.step > 0) throw std::runtime_error("broken");
+               }});
+  std::string reported;
+  stage.board().on_failure([&](const std::string& actor) { reported = actor; });
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 40 && reported.empty(); ++i) {
+    clients.push_back(stage.ask("hello", 5));
+    stage.run();
+  }
+  EXPECT_EQ(reported, "model_runner");
+  for (const auto& who : clients) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].reason, finish_reason::error);
+  }
+}
+
 TEST(Death, OfTheRunnerIsThatOfTheCompanyWhereThereIsNoOtherDevice) {
   company_setup setup;
   setup.adjust = [](supervisor_parts& parts) {
@@ -275,6 +293,28 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
   EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
   EXPECT_GT(open->tokens.size(), 0U);
   stage.expect_idle();
+}
+
+TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
+  for (const bool gateway : {false, true}) {
+    stage stage;
+    const auto open = stage.ask("hello", 100);
+    stage.run(20);
+    caf::scoped_actor self{stage.system()};
+    auto answer =
+        self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+    stage.run(4);
+    if (gateway) stage.kill(stage.roster().gateway);
+    for (const tokenizer_actor& tokenizer : stage.roster().tokenizers)
+      if (!gateway) stage.kill(tokenizer);
+    stage.run();
+    stage.advance(std::chrono::seconds(11));
+    stage.run();
+    stage.advance(std::chrono::seconds(2));
+    stage.run();
+    answer.receive([](const msg::company_drained&) {}, [](const caf::error&) { FAIL(); });
+    EXPECT_EQ(open->ends.size(), 1U);
+  }
 }
 
 TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {

@@ -55,6 +55,7 @@ struct draft_setup {
   int steps = 1 << 30;  // that the draft model runs before it fails
   rejection_method method = rejection_method::automatic;
   warm_up_mode warm_up = warm_up_mode::lazy;
+  std::size_t dies_after = 0;  // messages, the drafter; 0: never
 };
 
 struct played {
@@ -101,6 +102,10 @@ played play(const std::optional<draft_setup>& with) {
     clients.push_back(
         stage.ask(std::string(static_cast<std::size_t>(10 + 30 * i), static_cast<char>('c' + i)), sampling));
   }
+  if (with && with->dies_after > 0) {
+    stage.run(with->dies_after);
+    stage.kill(stage.roster().drafter);
+  }
   const auto leaves = stage.ask("somebody who does not stay", 200);
   stage.run(400);
   stage.abort(*leaves);
@@ -113,6 +118,12 @@ played play(const std::optional<draft_setup>& with) {
   out.counts = *stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
   stage.expect_idle();
   return out;
+}
+
+TEST(DraftModelActors, TheDeathOfTheDrafterAtAnyMomentCostsNobodyAnything) {
+  const played plain = play({});
+  for (std::size_t after = 60; after < 120; after += 3)
+    EXPECT_EQ(play(draft_setup{.dies_after = after}).answers, plain.answers) << after;
 }
 
 TEST(DraftModelActors, AnEqualModelIsAlwaysRight) {
