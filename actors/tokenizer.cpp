@@ -108,10 +108,9 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
 
 void tokenizer_state::meet(const company_roster& roster) {
   if (roster.scheduler != scheduler_) {
-    const bool had_another = scheduler_ != nullptr;
     scheduler_ = roster.scheduler;
-    if (had_another)
-      deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
+    // Of the one before, or asked for while there was none.
+    deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
   }
   const auto is_gone = [&roster](const gateway_actor& gateway) {
     return gateway != roster.gateway && std::ranges::count(roster.socket_gateways, gateway) == 0;

@@ -132,7 +132,8 @@ void scheduler::state::commit_end(sequence& who, const sample_end& end, schedule
 }
 
 // The first token at once: it proves the whole prompt stored, for those that share it. The others as they
-// fill a block. Of a running one no more than prove stored what is: forced tokens are not computed yet.
+// prove another block stored, which is one token behind its end. Of a running one no more than prove stored
+// what is: forced tokens are not computed yet.
 void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) const {
   const std::int32_t known = who.running ? std::min(who.num_tokens(), who.num_stored + 1) : who.num_tokens();
   if (known < who.index_at) return;
@@ -142,7 +143,7 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
     output.appended.insert(output.appended.end(), tokens.begin() + who.num_indexed, tokens.begin() + known);
   }
   who.num_indexed = known;
-  who.index_at = (known / limits.block_size + 1) * limits.block_size;
+  who.index_at = ((known - 1) / limits.block_size + 1) * limits.block_size + 1;
 }
 
 void scheduler::state::finish_step() {

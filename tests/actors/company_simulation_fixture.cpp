@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -92,7 +93,9 @@ simulated_setup draw_setup(dice& random) {
 // A company's log: thousands of warm-ups and failed steps.
 class quiet_log {
  public:
-  quiet_log() { spdlog::set_level(spdlog::level::off); }
+  quiet_log() {
+    if (std::getenv("TROUPE_SIMULATION_LOG") == nullptr) spdlog::set_level(spdlog::level::off);
+  }
   ~quiet_log() { spdlog::set_level(before_); }
   quiet_log(const quiet_log&) = delete;
   quiet_log& operator=(const quiet_log&) = delete;
@@ -172,7 +175,21 @@ class simulation {
 
   void nobody_has_anything_to_do() {
     if (ledger_.num_open() == 0 && sent_ < num_requests_) return send();
-    require(ledger_.num_open() == 0, "a request is open, and nobody has anything to do");
+    require(ledger_.num_open() == 0,
+            "a request is open, and nobody has anything to do: " + where_they_stand());
+  }
+
+  std::string where_they_stand() {
+    std::string all;
+    for (const request_id id : ledger_.open_requests()) {
+      describe_call asked(
+          [&](const std::optional<request_state>& state) {
+            all += fmt::format(" {}: {};", id, state ? state->reason : "not with the scheduler");
+          },
+          std::nullopt);
+      stage_.state_of<scheduler_state>(stage_.roster().scheduler).describe(id, asked);
+    }
+    return all;
   }
 
   // Anything that may happen between two messages.
@@ -195,7 +212,11 @@ class simulation {
     const auto kill = [this](const auto& actor) {
       if (stage_.lives(actor)) stage_.kill(actor);
     };
-    switch (random_.pick(0, 6)) {
+    const std::int32_t drawn = random_.pick(0, 6);
+    // A third of them would take its neighbours along.
+    const bool is_keeper = drawn == 2 || drawn == 4 || drawn == 5;
+    if (is_keeper && ++dead_keepers_ > 2) return;
+    switch (drawn) {
       case 0:
       case 1:
         // Twice would make it look as if a request were to blame.
@@ -472,6 +493,7 @@ class simulation {
   company_story story_;
   std::int32_t deaths_left_;
   bool runner_was_lost_ = false;
+  int dead_keepers_ = 0;
   structured_output_actor dying_matchers_;
   grammar_compiler_actor dying_compiler_;
   std::set<request_id> may_fail_;  // whose actor was killed

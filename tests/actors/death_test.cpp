@@ -77,6 +77,33 @@ TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndTheCompanyGoesOn) {
   }
 }
 
+TEST(Death, OfAnyTwoActorsTogetherLeavesNoStreamOpen) {
+  for (const victim& first : victims()) {
+    for (const victim& second : victims()) {
+      for (const std::size_t between : {0U, 1U, 2U, 3U, 4U, 6U, 9U}) {
+        SCOPED_TRACE(first.name + ", " + second.name + " after " + std::to_string(between));
+        stage stage(with_drafts());
+        std::vector<std::shared_ptr<client>> clients;
+        for (int i = 0; i < 3; ++i) clients.push_back(stage.ask("hello", 5));
+        stage.run(23);
+        first.kill(stage);
+        for (std::size_t i = 0; i <= between; ++i) {
+          clients.push_back(stage.ask("hello", 5));
+          stage.run(1);
+        }
+        second.kill(stage);
+        clients.push_back(stage.ask("hello", 5));
+        stage.run();
+        for (const auto& who : clients) ASSERT_EQ(who->ends.size(), 1U);
+        const auto next = stage.ask("hello", 5);
+        stage.run();
+        EXPECT_EQ(next->text, "fghij");
+        stage.expect_idle();
+      }
+    }
+  }
+}
+
 TEST(Death, OfOneActorAgainAndAgainIsTheEndOfTheCompany) {
   for (const victim& victim : victims()) {
     SCOPED_TRACE(victim.name);

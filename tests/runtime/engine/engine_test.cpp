@@ -57,6 +57,26 @@ TEST(engine, runs_requests_of_mixed_length_to_their_max_tokens) {
   EXPECT_TRUE(engine.kv_cache().consistent());
 }
 
+TEST(engine, a_second_turn_finds_every_full_block_of_the_first) {
+  for (std::int32_t answer = 1; answer <= 20; ++answer) {
+    for (const std::int32_t in_flight : {1, 2}) {
+      scheduler_limits limits = small_limits();
+      limits.enable_prefix_caching = true;
+      limits.max_steps_in_flight = in_flight;
+      engine engine(counting_executor(64), limits);
+      ASSERT_TRUE(engine.submit(request(1, 10, answer)));
+      const std::vector<token_id> answered = run_to_the_end(engine).at(1);
+      engine_request again = request(2, 10, 1);
+      again.prompt.insert(again.prompt.end(), answered.begin(), answered.end());
+      again.prompt.insert(again.prompt.end(), {1, 2, 3});
+      ASSERT_TRUE(engine.submit(again));
+      run_to_the_end(engine);
+      // The last token of the answer was never computed.
+      EXPECT_EQ(engine.scheduler().counts().cached_tokens, (10 + answer - 1) / 4 * 4) << answer;
+    }
+  }
+}
+
 TEST(engine, deadlines_end_requests_when_the_caller_tells_the_time) {
   engine engine(counting_executor(32), small_limits());
   engine_request hasty = request(1, 3, 40);
