@@ -80,7 +80,9 @@ TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndTheCompanyGoesOn) {
 TEST(Death, OfAnyTwoActorsTogetherLeavesNoStreamOpen) {
   for (const victim& first : victims()) {
     for (const victim& second : victims()) {
-      for (const std::size_t between : {0U, 1U, 2U, 3U, 4U, 6U, 9U}) {
+      // The way of a new runner is the longest.
+      const std::size_t most = first.name == "model_runner" ? 40 : 8;
+      for (std::size_t between = 0; between <= most; ++between) {
         SCOPED_TRACE(first.name + ", " + second.name + " after " + std::to_string(between));
         stage stage(with_drafts());
         std::vector<std::shared_ptr<client>> clients;
