@@ -2,19 +2,15 @@
 
 #include <utility>
 
+#include "actors/lost_part.hpp"
+
 namespace troupe {
-namespace {
-
-error lost_tokenizer() { return {error_code::internal, "a part of the service has ended"}; }
-
-}  // namespace
-
 void gateway_state::open(const msg::open_stream& message, client_stream_ptr stream,
                          const generation_request_ptr& request) {
   const request_id id = message.id;
   const std::uint64_t shard = shard_of(id);
   if (!tokenizers_[shard]) {
-    stream->fail(lost_tokenizer());
+    stream->fail(lost_part());
     return;
   }
   streams_.emplace(id, std::move(stream));
@@ -47,7 +43,7 @@ void gateway_state::meet(const tokenizer_pool& tokenizers) {
 void gateway_state::end_streams_of(std::uint64_t shard) {
   for (auto each = streams_.begin(); each != streams_.end();) {
     if (shard_of(each->first) == shard) {
-      each->second->fail(lost_tokenizer());
+      each->second->fail(lost_part());
       each = streams_.erase(each);
     } else {
       ++each;

@@ -222,16 +222,20 @@ void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number
   held_->took = std::chrono::steady_clock::now() - began;
 }
 
+bool model_runner_state::awaits_masks() const {
+  return !held_->batch->masked_samples.empty() && held_->number > num_abandoned_;
+}
+
 // Masks of steps that were sampled without them come late.
 bool model_runner_state::has_masks() {
   while (!masks_.empty() && masks_.front().masks->step < held_->batch->step) masks_.pop_front();
-  if (held_->batch->masked_samples.empty() || held_->number <= num_abandoned_) return true;
+  if (!awaits_masks()) return true;
   return !masks_.empty() && masks_.front().masks->step == held_->batch->step;
 }
 
 // What an exception leaves of the device is in doubt, and so is what it stores.
 void model_runner_state::go_on() try {
-  while (!has_failed_) {
+  while (true) {
     if (held_ && has_masks()) {
       finish();
     } else if (!held_ && !later_.empty()) {
@@ -244,14 +248,13 @@ void model_runner_state::go_on() try {
   }
 } catch (const std::exception& fault) {
   spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
-  has_failed_ = true;
   self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
 }
 
 void model_runner_state::finish() {
   const auto began = std::chrono::steady_clock::now();
   std::optional<known_masks> known;
-  if (!held_->batch->masked_samples.empty() && held_->number > num_abandoned_) {
+  if (awaits_masks()) {
     known = std::move(masks_.front());
     masks_.pop_front();
   }

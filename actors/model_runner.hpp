@@ -77,6 +77,8 @@ class model_runner_state {
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
   bool has_masks();
+  // Whether the held step is sampled with masks.
+  bool awaits_masks() const;
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
   const device_batch& in_buckets(const device_batch& rows);
   void count(const step_placement& placement);
@@ -98,7 +100,6 @@ class model_runner_state {
   model_runner_parts parts_;
   std::uint64_t num_asked_ = 0;      // steps, so far; and ...
   std::uint64_t num_abandoned_ = 0;  // ... the first of them, which get no masks
-  bool has_failed_ = false;          // the end is near
   std::optional<held_step> held_;
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held

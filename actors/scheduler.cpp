@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
 
 namespace troupe {
@@ -55,7 +56,7 @@ void scheduler_state::meet_structured_output(const structured_output_actor& stru
   std::vector<request_id> lost;
   for (const request_id id : with_grammar_)
     if (!without_grammar_.contains(id)) lost.push_back(id);
-  end_all(lost, finish_reason::error, error{error_code::internal, "a part of the service has ended"});
+  end_all(lost, finish_reason::error, lost_part());
   if (structured_output_) self_->send(model_runner_, msg::abandon_masks{});
   structured_output_ = structured_output;
   for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
@@ -62,7 +63,7 @@ void structured_output_state::compile_next(grammar::compile_lane lane, grammar_c
                          const compile_outcome_ptr& outcome) { on_compiled(lane, took, *outcome); },
             [this, lane, asked = compiler, &compiler](const caf::error&) {
               if (compiler == asked) compiler = nullptr;
-              on_compiled(lane, {}, fail(error_code::internal, "a part of the service has ended"));
+              on_compiled(lane, {}, tl::unexpected(lost_part()));
             });
 }
 

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
@@ -110,7 +111,7 @@ void tokenizer_state::meet(const company_roster& roster) {
   if (roster.scheduler != scheduler_) {
     scheduler_ = roster.scheduler;
     // Of the one before, or asked for while there was none.
-    deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
+    deliver(0, processor_->end_all(lost_part()));
   }
   const auto is_gone = [&roster](const gateway_actor& gateway) {
     return gateway != roster.gateway && std::ranges::count(roster.socket_gateways, gateway) == 0;
@@ -255,9 +256,9 @@ result<std::string> tokenizer_state::detokenize(const std::vector<token_id>& tok
 }
 
 void tokenizer_state::company_failed() {
-  closed_ = error{error_code::unavailable, "a part of the service has ended"};
+  closed_ = lost_part(error_code::unavailable);
   abort_all();
-  deliver(0, processor_->end_all({error_code::internal, "a part of the service has ended"}));
+  deliver(0, processor_->end_all(lost_part()));
 }
 
 void tokenizer_state::abort_all() {

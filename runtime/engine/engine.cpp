@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/engine/dispatch_step.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
@@ -73,18 +74,11 @@ const token_batch& engine::step() {
 }
 
 bool engine::dispatch() {
-  step_demand_ptr demand = scheduler_.plan();
-  while (demand) {
-    kv_cache_.reserve_step(*demand, reservation_);
-    resolved_step resolved = scheduler_.resolve(reservation_);
-    give_back(resolved.releases);
-    if (resolved.batch) {
-      dispatched_.push_back(std::move(resolved.batch));
-      return true;
-    }
-    demand = std::move(resolved.demand);
-  }
-  return false;
+  step_batch_ptr batch = dispatch_step(scheduler_, kv_cache_, reservation_,
+                                       [this](const auto& releases) { give_back(releases); });
+  if (!batch) return false;
+  dispatched_.push_back(std::move(batch));
+  return true;
 }
 
 bool engine::execute() {

@@ -5,18 +5,16 @@
 namespace troupe {
 
 std::optional<request_id> suspects::accuse(std::span<const request_id> in_step) {
-  bool was_suspect = false;
-  for (const request_id id : in_step) {
-    was_suspect = remove(id);
-    ++losses_[id];
-  }
+  for (const request_id id : in_step) ++losses_[id];
   if (in_step.empty()) return std::nullopt;
   if (in_step.size() == 1) {
     const request_id id = in_step.front();
+    const bool was_suspect = remove(id);
     if (was_suspect || losses_[id] >= most_losses) return id;
     groups_.push_front({id});
     return std::nullopt;
   }
+  for (const request_id id : in_step) remove(id);
   const std::size_t half = in_step.size() / 2;
   groups_.emplace_front(in_step.begin() + static_cast<std::ptrdiff_t>(half), in_step.end());
   groups_.emplace_front(in_step.begin(), in_step.begin() + static_cast<std::ptrdiff_t>(half));

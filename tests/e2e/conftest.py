@@ -28,6 +28,15 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def end(process):
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Service:
     """`troupe serve` as a child process. Use as a context manager; leaves nothing behind."""
 

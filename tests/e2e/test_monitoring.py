@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from conftest import ROOT, Service, free_port
+from conftest import ROOT, Service, end, free_port
 
 MONITORING = ROOT / "monitoring"
 DASHBOARD = json.loads((MONITORING / "grafana" / "troupe.json").read_text())
@@ -56,12 +56,7 @@ class Prometheus:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end(self.process)
 
     def api(self, path, **parameters):
         try:

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "runtime/engine/dispatch_step.hpp"
+
 namespace troupe {
 namespace {
 
@@ -88,18 +90,11 @@ void drafted_texts::submit(request_id id, std::uint64_t seed) {
 }
 
 bool drafted_texts::dispatch() {
-  step_demand_ptr demand = scheduler_.plan();
-  while (demand) {
-    kv_cache_.reserve_step(*demand, reservation_);
-    resolved_step resolved = scheduler_.resolve(reservation_);
-    give_back(resolved.releases);
-    if (resolved.batch) {
-      dispatched_.push_back(std::move(resolved.batch));
-      return true;
-    }
-    demand = std::move(resolved.demand);
-  }
-  return false;
+  step_batch_ptr batch = dispatch_step(scheduler_, kv_cache_, reservation_,
+                                       [this](const auto& releases) { give_back(releases); });
+  if (!batch) return false;
+  dispatched_.push_back(std::move(batch));
+  return true;
 }
 
 // As model_runner does it.
