@@ -65,16 +65,13 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
         std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt");
   result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
   if (!tokens) return tl::unexpected<error>(tokens.error());
-  encoded_prompt prompt{std::move(*tokens), {}};
+  encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
   if (!parts_.allow_auto_truncate) return prompt;
   const std::size_t size = prompt.tokens.size();
-  const std::int32_t dropped = truncate_prompt(prompt.tokens, parts_.max_sequence_len,
-                                               request.sampling.max_tokens, parts_.vocabulary->bos());
-  if (dropped > 0)
-    prompt.warning = fmt::format(
-        "the prompt was cut: of its {} tokens the first {} were left out, so that prompt and answer fit into "
-        "{}",
-        size, dropped, parts_.max_sequence_len);
+  const truncation done =
+      truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens, parts_.vocabulary->bos());
+  if (done.max_tokens) prompt.max_tokens = done.max_tokens;
+  prompt.warning = describe(done, size, parts_.max_sequence_len);
   return prompt;
 }
 
@@ -85,6 +82,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   submission->prompt = std::move(prompt.tokens);
   auto sampling = std::make_shared<sampling_params>(request.sampling);
   sampling->seed += static_cast<std::uint64_t>(message.index);
+  sampling->max_tokens = prompt.max_tokens;
   submission->sampling = std::move(sampling);
   submission->arrival = message.arrival;
   submission->priority = request.priority;
@@ -99,7 +97,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   stream entry;
   entry.gateway = gateway;
   entry.arrival = message.arrival;
-  entry.max_tokens = request.sampling.max_tokens;
+  entry.max_tokens = prompt.max_tokens;
   entry.warning = std::move(prompt.warning);
   entry.first = message.first;
   entry.n = request.n;

@@ -71,7 +71,8 @@ class tokenizer_state {
   };
   struct encoded_prompt {
     std::vector<token_id> tokens;
-    std::string warning;
+    std::optional<std::int32_t> max_tokens;  // of the answer
+    std::string warning = {};
   };
   // The prompt of the answers that are being opened.
   struct shared_prompt {

@@ -197,10 +197,18 @@ TEST(Company, CutsAPromptThatIsTooLongWhereThatIsAllowedAndSaysSo) {
     EXPECT_NE(who->warning.find(std::to_string(size - 120)), std::string::npos) << who->warning;
   }
   const auto fits = stage.ask("hello", 8);
-  const auto never = stage.ask("hello", 128);
+  const auto one_fits = stage.ask("hello", 127);
+  const auto none_fits = stage.ask("hello", 128);
   stage.run();
   EXPECT_EQ(fits->warning, "");
-  expect_one_end(*never, finish_reason::error);
+  expect_one_end(*one_fits, finish_reason::length);
+  EXPECT_EQ(one_fits->ends[0].tokens.prompt_tokens, 1);
+  EXPECT_EQ(one_fits->ends[0].tokens.completion_tokens, 127);
+  EXPECT_NE(one_fits->warning.find("the first 4 were left out"), std::string::npos) << one_fits->warning;
+  expect_one_end(*none_fits, finish_reason::length);
+  EXPECT_EQ(none_fits->ends[0].tokens.prompt_tokens, 5);
+  EXPECT_EQ(none_fits->ends[0].tokens.completion_tokens, 123);
+  EXPECT_EQ(none_fits->warning.find("max_tokens was lowered to 123"), 0U) << none_fits->warning;
   stage.expect_idle();
 }
 

@@ -131,6 +131,10 @@ def test_a_prompt_that_is_too_long_is_cut_where_that_is_allowed(start_service):
                                    "prompt_tokens_details": {"cached_tokens": 0}}
         assert "were left out" in answer["warnings"][0]
         assert "warnings" not in complete(service, prompt="short", max_tokens=4)
+        for max_tokens, tokens in ((127, 1), (128, 96)):
+            answer = complete(service, prompt=prompt, max_tokens=max_tokens)
+            assert answer["usage"]["prompt_tokens"] == tokens
+            assert ("max_tokens was lowered to 32" in answer["warnings"][0]) == (max_tokens == 128)
     with start_service("--max-model-len", "128") as service:
         status, refusal = service.post("/v1/completions", {"prompt": prompt, "max_tokens": 28})
         assert status == 400 and refusal["error"]["param"] == "prompt"
