@@ -9,7 +9,7 @@
 namespace troupe::test {
 namespace {
 
-constexpr std::int32_t block_size = 4;
+constexpr std::int32_t tokens_per_block = 4;
 
 // Prompts of 8, 16 and 32 tokens, decodes of 1, 2, 4 and 8 sequences; 8 or 32 blocks of context.
 bucket_plan small_plan() {
@@ -17,7 +17,7 @@ bucket_plan small_plan() {
   options.prompt.query = {.min = 8, .step = 8, .max = 32, .limit = 3};
   options.prompt.blocks = {.max = 0};
   options.decode.blocks = {.min = 8, .step = 8, .max = 32, .limit = 2};
-  const auto plan = make_buckets(options, {8, 32, block_size, 128, 64});
+  const auto plan = make_buckets(options, {8, 32, tokens_per_block, 128, 64});
   EXPECT_TRUE(plan.has_value()) << plan.error().message;
   return plan.value_or(bucket_plan{});
 }

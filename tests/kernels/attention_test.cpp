@@ -69,10 +69,6 @@ answer attend(const kernels::kernel_table& table, const tiles& context, const st
   return result;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 class stored : public testing::TestWithParam<kv_dtype> {};
 
 INSTANTIATE_TEST_SUITE_P(attention, stored, testing::Values(kv_dtype::f16, kv_dtype::int8),
@@ -127,7 +123,8 @@ TEST_P(stored, every_path_gives_the_bits_of_the_reference_with_any_queries_besid
           const std::vector<float> output(
               mine.outputs.begin() + static_cast<std::ptrdiff_t>(q * width),
               mine.outputs.begin() + static_cast<std::ptrdiff_t>((q + 1) * width));
-          EXPECT_TRUE(same_bits(output, alone.outputs)) << table->name << " dim " << dim << " of " << count;
+          EXPECT_TRUE(test::same_bits(output, alone.outputs))
+              << table->name << " dim " << dim << " of " << count;
           EXPECT_EQ(mine.maxima[q], alone.maxima[0]);
           EXPECT_EQ(mine.sums[q], alone.sums[0]);
         }
@@ -150,12 +147,12 @@ TEST(attention, merging_stretches_has_the_references_bits) {
     }
     EXPECT_EQ(a.maximum, b.maximum);
     EXPECT_EQ(a.sum, b.sum);
-    EXPECT_TRUE(same_bits(mine, reference)) << table->name;
+    EXPECT_TRUE(test::same_bits(mine, reference)) << table->name;
     std::vector<float> out(64);
     std::vector<float> reference_out(64);
     table->finish(a, 64, out.data());
     kernels::reference_kernels.finish(b, 64, reference_out.data());
-    EXPECT_TRUE(same_bits(out, reference_out)) << table->name;
+    EXPECT_TRUE(test::same_bits(out, reference_out)) << table->name;
   }
 }
 

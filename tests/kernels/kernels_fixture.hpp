@@ -1,6 +1,7 @@
 // Random weights and activations for kernel tests, and the tables that this CPU can run.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -35,6 +36,11 @@ struct random_rows {
 };
 random_rows make_rows(const kernels::kernel_table& table, std::int32_t rows, std::int32_t inputs,
                       values kind_of_values, std::mt19937& random);
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
 
 std::vector<float> random_floats(std::size_t count, float magnitude, std::mt19937& random);
 

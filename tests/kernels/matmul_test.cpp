@@ -27,10 +27,6 @@ std::vector<float> product(const kernels::kernel_table& table, const kernels::pa
   return out;
 }
 
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
 TEST(matmul, reference_is_the_dot_product_of_dequantised_weights_and_activations) {
   std::mt19937 random(1);
   for (const weight_kind kind : all_kinds) {
@@ -69,7 +65,7 @@ TEST(matmul, every_path_gives_the_bits_of_the_reference) {
         const auto rows =
             test::make_rows(kernels::reference_kernels, rows_count, inputs, kind_of_values, random);
         for (const bool accumulate : {false, true}) {
-          EXPECT_TRUE(same_bits(
+          EXPECT_TRUE(test::same_bits(
               product(*table, matrix.packed, rows.view, rows_count, 0.5F, accumulate),
               product(kernels::reference_kernels, matrix.packed, rows.view, rows_count, 0.5F, accumulate)))
               << table->name << " kind " << static_cast<int>(kind) << " values "

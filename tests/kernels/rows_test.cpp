@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "kernels/half.hpp"
 #include "kernels/reference/exponential.hpp"
@@ -10,11 +9,6 @@
 
 namespace troupe {
 namespace {
-
-template <class T>
-bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
-}
 
 TEST(rows, exponential_is_within_two_parts_in_ten_million_of_exp) {
   for (double x = -86.9; x < 88; x += 0.0137) {
@@ -37,7 +31,7 @@ TEST(rows, norm_has_the_references_bits_for_any_width) {
       std::vector<float> reference(static_cast<std::size_t>(count));
       table->rms_norm(input.data(), weight.data(), count, 1e-5F, mine.data());
       kernels::reference_kernels.rms_norm(input.data(), weight.data(), count, 1e-5F, reference.data());
-      EXPECT_TRUE(same_bits(mine, reference)) << table->name << " " << count;
+      EXPECT_TRUE(test::same_bits(mine, reference)) << table->name << " " << count;
       double squares = 0;
       for (const float x : input) squares += static_cast<double>(x) * x;
       const double factor = 1 / std::sqrt(squares / count + 1e-5);
@@ -57,7 +51,7 @@ TEST(rows, gated_activation_has_the_references_bits_for_any_width) {
       std::vector<float> reference(static_cast<std::size_t>(count));
       table->silu_multiply(gate.data(), up.data(), count, mine.data());
       kernels::reference_kernels.silu_multiply(gate.data(), up.data(), count, reference.data());
-      EXPECT_TRUE(same_bits(mine, reference)) << table->name << " " << count;
+      EXPECT_TRUE(test::same_bits(mine, reference)) << table->name << " " << count;
       const auto last = static_cast<std::size_t>(count) - 1;
       const double expected = gate[last] / (1 + std::exp(-static_cast<double>(gate[last]))) * up[last];
       EXPECT_NEAR(reference[last], expected, 1e-5 * (1 + std::abs(expected)));
@@ -81,7 +75,7 @@ TEST(rows, rotation_has_the_references_bits_and_keeps_lengths) {
         auto reference = head;
         table->rotate(mine.data(), cosines.data(), sines.data(), pairs, layout);
         kernels::reference_kernels.rotate(reference.data(), cosines.data(), sines.data(), pairs, layout);
-        EXPECT_TRUE(same_bits(mine, reference)) << table->name << " " << pairs;
+        EXPECT_TRUE(test::same_bits(mine, reference)) << table->name << " " << pairs;
         const std::size_t partner = layout == kernels::rotation::halves ? static_cast<std::size_t>(pairs) : 1;
         EXPECT_NEAR(std::hypot(reference[0], reference[partner]), std::hypot(head[0], head[partner]), 1e-5);
         for (std::size_t i = 2 * static_cast<std::size_t>(pairs); i < 64; ++i)

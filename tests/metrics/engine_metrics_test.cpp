@@ -17,7 +17,7 @@ namespace troupe::metrics {
 namespace {
 
 // The text format, read back: types and help by family, values by "name{labels}".
-struct exposition {
+struct parsed_text {
   std::map<std::string, std::string> types;
   std::map<std::string, std::string> help;
   std::map<std::string, double> samples;
@@ -28,8 +28,8 @@ struct exposition {
   }
 };
 
-exposition parse(const std::string& text) {
-  exposition out;
+parsed_text parse(const std::string& text) {
+  parsed_text out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
@@ -55,7 +55,7 @@ std::string sample(const std::string& name, const std::string& more = "") {
 const metrics_options options{
     .model_name = "m", .engine = "0", .max_model_len = 2048, .num_speculative_tokens = 3};
 
-exposition read(const engine_metrics& metrics) { return parse(metrics.text()); }
+parsed_text read(const engine_metrics& metrics) { return parse(metrics.text()); }
 
 TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
   engine_metrics metrics(options);
@@ -132,7 +132,7 @@ TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
   metrics.set_info({});
   metrics.count_bucket_execution("(1, 1, 16)");
   metrics.actor("scheduler").message("submit");
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.help.size(), catalogue().size());
   for (const metric_description& what : catalogue()) {
     EXPECT_EQ(text.help.at(std::string(what.name)), what.help);
@@ -178,7 +178,7 @@ TEST(EngineMetrics, ActorsOfOneKindAddUpAndAreThereAtZero) {
   const std::string submit = "actor=\"tokenizer\",message=\"submit\"";
   actor_meter& meter = metrics.actor("tokenizer");
   histogram& durations = meter.message("submit");
-  const exposition before = read(metrics);
+  const parsed_text before = read(metrics);
   EXPECT_EQ(before.at(sample("troupe_actor_mailbox_size", tokenizer)), 0);
   EXPECT_EQ(before.at(sample("troupe_actor_restarts_total", tokenizer)), 0);
   EXPECT_EQ(before.at(sample("troupe_actor_message_seconds_count", submit)), 0);
@@ -195,7 +195,7 @@ TEST(EngineMetrics, ActorsOfOneKindAddUpAndAreThereAtZero) {
   meter.add_restart();
   durations.observe(0.5);
   metrics.actor("scheduler");
-  const exposition after = read(metrics);
+  const parsed_text after = read(metrics);
   EXPECT_EQ(after.at(sample("troupe_actor_mailbox_size", tokenizer)), 3) << "an actor's share ends with it";
   EXPECT_EQ(after.at(sample("troupe_actor_restarts_total", tokenizer)), 1);
   EXPECT_EQ(after.at(sample("troupe_actor_restarts_total", "actor=\"scheduler\"")), 0);
@@ -237,7 +237,7 @@ TEST(EngineMetrics, HealthIsWhatTheRoutesSay) {
 TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {
   engine_metrics metrics(options);
   for (const int status : {400, 400, 503, 500, 418}) metrics.add_request_error(status);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   const std::map<std::string, double> expected{{"400", 2}, {"404", 0}, {"413", 0},
                                                {"429", 0}, {"500", 2}, {"503", 1}};
   for (const auto& [status, count] : expected)
@@ -248,7 +248,7 @@ TEST(EngineMetrics, ARequestWithSeveralAnswersIsOne) {
   engine_metrics metrics(options);
   metrics.observe_choices({.count = 3, .most_generation_tokens = 40});
   metrics.observe_choices({});
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:request_params_n_sum")), 4);
   EXPECT_EQ(text.at(sample("vllm:request_params_n_count")), 2);
   EXPECT_EQ(text.at(sample("vllm:request_max_num_generation_tokens_sum")), 40);
@@ -256,7 +256,7 @@ TEST(EngineMetrics, ARequestWithSeveralAnswersIsOne) {
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {
   const engine_metrics metrics(options);
-  const exposition before = read(metrics);
+  const parsed_text before = read(metrics);
   EXPECT_GT(before.at("process_resident_memory_bytes"), 1 << 20);
   EXPECT_GE(before.at("process_virtual_memory_bytes"), before.at("process_resident_memory_bytes"));
   EXPECT_GT(before.at("process_max_fds"), before.at("process_open_fds"));
@@ -278,7 +278,7 @@ TEST(EngineMetrics, TellWhatTheProcessUses) {
 }
 
 TEST(EngineMetrics, AreAllThereFromTheStart) {
-  const exposition text = read(engine_metrics(options));
+  const parsed_text text = read(engine_metrics(options));
   EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 0);
   EXPECT_EQ(text.at(sample("vllm:prompt_tokens_total")), 0);
   for (const char* reason : {"stop", "length", "abort", "timeout", "error"}) {
@@ -297,7 +297,7 @@ TEST(EngineMetrics, GaugesShowTheLastValue) {
   metrics.set_kv_cache_usage(0.25);
   metrics.set_warmup_progress(0.5);
   metrics.set_actors(9);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 2);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting")), 0);
   EXPECT_EQ(text.at(sample("vllm:kv_cache_usage_perc")), 0.25);
@@ -315,7 +315,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   metrics.set_grammar_cache_bytes(4096);
   metrics.add_grammars_refused(2);
   metrics.add_grammar_forced_tokens(7);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"capacity\"")), 3);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"deferred\"")), 2);
   EXPECT_EQ(text.at(sample("troupe_grammar_compile_seconds_count")), 1);
@@ -339,7 +339,7 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   metrics.add_accepted_drafts(0, 2);
   metrics.add_accepted_drafts(1, 1);
   metrics.add_accepted_drafts(3, 1);  // beyond what the settings allow
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_drafts_total")), 2);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_draft_tokens_total")), 6);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_accepted_tokens_total")), 3);
@@ -359,7 +359,7 @@ TEST(EngineMetrics, CountersAddUp) {
   metrics.add_prefix_cache(20, 0);
   metrics.add_prefix_cache(12, 8);
   metrics.add_prompt_tokens_cached(9);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:prompt_tokens_total")), 17);
   EXPECT_EQ(text.at(sample("vllm:generation_tokens_total")), 3);
   EXPECT_EQ(text.at(sample("vllm:num_preemptions_total")), 1);
@@ -373,7 +373,7 @@ TEST(EngineMetrics, InformationIsOneSampleOfOneThatALaterCallReplaces) {
   metrics.set_cache_config({.block_size = 16, .num_blocks = 1, .dtype = "bf16"});
   metrics.set_cache_config({.block_size = 32, .num_blocks = 9, .dtype = "bf16"});
   metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   std::vector<std::string> found;
   for (const auto& [name, value] : text.samples) {
     if (name.starts_with("vllm:cache_config_info") || name.starts_with("troupe_info")) {
@@ -402,7 +402,7 @@ TEST(EngineMetrics, ARequestIsCountedUnderItsReasonAndItsTimesAreSplit) {
                            .first_token = 1.5,
                            .last_token = 3.5,
                            .ended = 3.75});
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"length\"")), 1);
   EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"stop\"")), 0);
   const std::map<std::string, double> sums{
@@ -428,7 +428,7 @@ TEST(EngineMetrics, ARequestThatNeverRanHasNoTimesInside) {
                            .first_token = {},
                            .last_token = {},
                            .ended = 0.1});
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:request_success_total", "finished_reason=\"error\"")), 1);
   EXPECT_EQ(text.at(sample("vllm:e2e_request_latency_seconds_count")), 1);
   for (const char* name : {"vllm:request_queue_time_seconds", "vllm:request_decode_time_seconds",
@@ -442,7 +442,7 @@ TEST(EngineMetrics, StepsAreObservedByPhase) {
   metrics.observe_step(step_phase::execute, 0.25);
   metrics.observe_step(step_phase::plan, 0.5);
   metrics.observe_step_tokens(33);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("troupe_step_seconds_sum", "phase=\"execute\"")), 0.25);
   EXPECT_EQ(text.at(sample("troupe_step_seconds_sum", "phase=\"plan\"")), 0.5);
   EXPECT_EQ(text.at(sample("troupe_step_seconds_count", "phase=\"commit\"")), 0);
@@ -452,7 +452,7 @@ TEST(EngineMetrics, StepsAreObservedByPhase) {
 TEST(EngineMetrics, BucketsAreCumulativeAndEndWithInfinity) {
   engine_metrics metrics(options);
   for (const double seconds : {0.0005, 0.03, 0.03, 5000.0}) metrics.observe_first_token(seconds);
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   const auto bucket = [&](const std::string& bound) {
     return text.at(sample("vllm:time_to_first_token_seconds_bucket", "le=\"" + bound + "\""));
   };
@@ -493,7 +493,7 @@ TEST(EngineMetrics, ConcurrentUpdatesLoseNothingAndCountersOnlyGrow) {
     last = now;
   }
   for (std::thread& writer : writers) writer.join();
-  const exposition text = read(metrics);
+  const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:generation_tokens_total")), threads * rounds);
   EXPECT_EQ(text.at(sample("vllm:inter_token_latency_seconds_count")), threads * rounds);
   EXPECT_EQ(text.at(sample("vllm:inter_token_latency_seconds_sum")), threads * rounds * 0.125);

@@ -5,11 +5,11 @@
 namespace troupe::metrics {
 namespace {
 
-const metrics_options options{
+const metrics_options options_of_service{
     .model_name = "m", .engine = "0", .max_model_len = 100, .num_speculative_tokens = 2};
 
 TEST(ServiceFigures, CountersBecomeRatesAndGaugesStay) {
-  engine_metrics metrics(options);
+  engine_metrics metrics(options_of_service);
   metrics.add_generation_tokens(1000);
   const exposition before(metrics.text());
   metrics.set_health(true, true);
@@ -42,7 +42,7 @@ TEST(ServiceFigures, CountersBecomeRatesAndGaugesStay) {
 }
 
 TEST(ServiceFigures, QuantilesAreOfTheIntervalAlone) {
-  engine_metrics metrics(options);
+  engine_metrics metrics(options_of_service);
   for (int i = 0; i < 100; ++i) metrics.observe_first_token(100);
   const exposition before(metrics.text());
   for (int i = 0; i < 4; ++i) metrics.observe_first_token(0.3);  // between 0.25 and 0.5
@@ -57,7 +57,7 @@ TEST(ServiceFigures, QuantilesAreOfTheIntervalAlone) {
 }
 
 TEST(ServiceFigures, BeyondTheLastBoundAQuantileIsThatBound) {
-  engine_metrics metrics(options);
+  engine_metrics metrics(options_of_service);
   const exposition before(metrics.text());
   metrics.observe_first_token(1e6);
   const exposition after(metrics.text());
@@ -65,15 +65,15 @@ TEST(ServiceFigures, BeyondTheLastBoundAQuantileIsThatBound) {
 }
 
 TEST(ServiceFigures, ACounterThatShrankBeganAnew) {
-  engine_metrics old(options);
+  engine_metrics old(options_of_service);
   old.add_generation_tokens(1000);
-  engine_metrics fresh(options);
+  engine_metrics fresh(options_of_service);
   fresh.add_generation_tokens(30);
   EXPECT_EQ(figures_of(exposition(old.text()), exposition(fresh.text()), 3).generated_per_second, 10);
 }
 
 TEST(ServiceFigures, ActorsAreListedByName) {
-  engine_metrics metrics(options);
+  engine_metrics metrics(options_of_service);
   actor_meter& scheduler = metrics.actor("scheduler");
   histogram& submit = scheduler.message("submit");
   histogram& abort = scheduler.message("abort");

@@ -21,7 +21,7 @@ using pace = scripted_engine::pace;
 
 const std::string prompt = R"({"prompt":"hi","max_tokens":3})";
 
-tcp_options options_of_test() {
+tcp_options tcp_options_of_test() {
   tcp_options options;
   options.version = "1.2.3";
   options.max_frame_bytes = 1U << 20U;
@@ -31,13 +31,13 @@ tcp_options options_of_test() {
 
 struct tcp_server_test : ::testing::Test {
   scripted_engine engine;
-  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
   frame_client client{server.port()};
 };
 
 struct tcp_server_by_hand : ::testing::Test {
   scripted_engine engine{pace::by_hand};
-  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
   frame_client client{server.port()};
 };
 
@@ -307,7 +307,7 @@ TEST_F(tcp_server_by_hand, a_client_that_leaves_is_aborted_whole) {
 
 TEST(tcp_server, a_slow_reader_loses_its_connection_and_nobody_else_notices) {
   scripted_engine engine(pace::by_hand);
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.listen.send_buffer_bytes = 16384;
   options.max_stream_buffer_bytes = 65536;
   tcp_server server = *tcp_server::start(options, engine);
@@ -329,7 +329,7 @@ TEST(tcp_server, a_slow_reader_loses_its_connection_and_nobody_else_notices) {
 
 TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
   scripted_engine engine;
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.listen.send_buffer_bytes = 16384;
   options.max_stream_buffer_bytes = 65536;
   tcp_server server = *tcp_server::start(options, engine);
@@ -344,7 +344,7 @@ TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
 
 TEST(tcp_server, silence_has_its_limits) {
   scripted_engine engine(pace::by_hand);
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.hello_timeout = options.frame_timeout = options.idle_timeout = std::chrono::milliseconds(50);
   tcp_server server = *tcp_server::start(options, engine);
   frame_client mute(server.port());
@@ -364,7 +364,7 @@ TEST(tcp_server, silence_has_its_limits) {
 
 TEST(tcp_server, a_silent_client_stays_while_the_engine_works_for_it) {
   scripted_engine engine(pace::by_hand);
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.idle_timeout = std::chrono::milliseconds(20);
   tcp_server server = *tcp_server::start(options, engine);
   frame_client client(server.port());
@@ -378,7 +378,7 @@ TEST(tcp_server, a_silent_client_stays_while_the_engine_works_for_it) {
 
 TEST(tcp_server, closing_ends_live_streams) {
   scripted_engine engine(pace::by_hand);
-  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
   frame_client client(server.port());
   client.greet();
   client.send(frame_type::generate, 1, prompt);
@@ -392,7 +392,7 @@ TEST(tcp_server, closing_ends_live_streams) {
 
 TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
   scripted_engine engine(pace::by_hand);
-  tcp_server server = *tcp_server::start(options_of_test(), engine);
+  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
   frame_client idle(server.port());
   idle.greet();
   frame_client busy(server.port());
@@ -430,7 +430,7 @@ TEST_F(tcp_server_test, gives_one_answer_per_number) {
 
 TEST(tcp_server, large_frames_share_one_bound_of_what_has_arrived) {
   scripted_engine engine;
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.max_buffered_bytes = 300'000;
   tcp_server server = *tcp_server::start(options, engine);
   const auto announce = [&](std::size_t sent) {
@@ -461,7 +461,7 @@ TEST(tcp_server, large_frames_share_one_bound_of_what_has_arrived) {
 
 TEST(tcp_server, connections_beyond_the_limit_are_told_so) {
   scripted_engine engine;
-  tcp_options options = options_of_test();
+  tcp_options options = tcp_options_of_test();
   options.listen.max_connections = 1;
   tcp_server server = *tcp_server::start(options, engine);
   frame_client first(server.port());

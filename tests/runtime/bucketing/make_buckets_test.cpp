@@ -14,20 +14,21 @@ namespace {
 
 using buckets = std::vector<bucket>;
 
-// The engine of the documented logs.
-const engine_sizes documented{.max_num_seqs = 4,
-                              .max_num_batched_tokens = 1024,
-                              .block_size = 128,
-                              .max_model_len = 1024,
-                              .num_blocks = 5781};
+// The engine of the documented_engine logs.
+const engine_sizes documented_engine{.max_num_seqs = 4,
+                                     .max_num_batched_tokens = 1024,
+                                     .block_size = 128,
+                                     .max_model_len = 1024,
+                                     .num_blocks = 5781};
 
-bucket_plan make(const bucketing_options& options, const engine_sizes& sizes = documented) {
+bucket_plan make(const bucketing_options& options, const engine_sizes& sizes = documented_engine) {
   auto made = make_buckets(options, sizes);
   EXPECT_TRUE(made.has_value()) << made.error().message;
   return made.value_or(bucket_plan{});
 }
 
-std::string fault(const bucketing_options& options, const engine_sizes& sizes = documented) {
+std::string fault_of_options(const bucketing_options& options,
+                             const engine_sizes& sizes = documented_engine) {
   const auto made = make_buckets(options, sizes);
   if (made) return "none";
   EXPECT_EQ(made.error().code, error_code::invalid_argument);
@@ -94,7 +95,7 @@ TEST(MakeBuckets, TellsTheDocumentedLogLines) {
 }
 
 TEST(MakeBuckets, TellsUnifiedAndLinearBucketsLikewise) {
-  engine_sizes sizes = documented;
+  engine_sizes sizes = documented_engine;
   sizes.max_num_seqs = 32;
   sizes.max_num_batched_tokens = 2048;
   const auto unified = describe(make({.strategy = bucketing_strategy::unified}, sizes));
@@ -132,14 +133,14 @@ TEST(MakeBuckets, KeepsPromptsWithinTheContext) {
 }
 
 TEST(MakeBuckets, ReachesANumberOfSequencesThatIsNoPowerOf2WithLinearBatches) {
-  engine_sizes sizes = documented;
+  engine_sizes sizes = documented_engine;
   sizes.max_num_seqs = 12;
   const auto plan = make({.strategy = bucketing_strategy::linear}, sizes);
   EXPECT_EQ(batches(plan.decode), (std::set<std::int32_t>{1, 2, 4, 8, 12}));
 }
 
 TEST(MakeBuckets, LetsALongStepWaitForNoLongerPromptThanTheContext) {
-  engine_sizes sizes = documented;
+  engine_sizes sizes = documented_engine;
   sizes.max_num_batched_tokens = 8192;
   EXPECT_EQ(make({}, sizes).prompt, make({}).prompt);
 }
@@ -171,7 +172,7 @@ TEST(MakeBuckets, DropsWhereAskedTo) {
 TEST(MakeBuckets, ReplacesTheDecodeBatchesByThoseCountedDown) {
   bucketing_options options;
   options.decode_batch = decode_batch_options{decode_batch_options::strategy::exponential, 2, 2, 4};
-  engine_sizes sizes = documented;
+  engine_sizes sizes = documented_engine;
   sizes.max_num_seqs = 32;
   const auto plan = make(options, sizes);
   EXPECT_EQ(batches(plan.decode), (std::set<std::int32_t>{4, 8, 16, 32}));
@@ -190,18 +191,18 @@ TEST(MakeBuckets, ReadsAFileAndSortsDecodesFromPrompts) {
 }
 
 TEST(MakeBuckets, RefusesAFileTogetherWithUnifiedOrNone) {
-  EXPECT_EQ(fault({.strategy = bucketing_strategy::unified, .from_file = "b.txt"}),
+  EXPECT_EQ(fault_of_options({.strategy = bucketing_strategy::unified, .from_file = "b.txt"}),
             "bucketing_from_file cannot go with bucketing_strategy unified, got 'b.txt'");
-  EXPECT_EQ(fault({.strategy = bucketing_strategy::none, .from_file = "b.txt"}),
+  EXPECT_EQ(fault_of_options({.strategy = bucketing_strategy::none, .from_file = "b.txt"}),
             "bucketing_from_file cannot go with bucketing_strategy none, got 'b.txt'");
 }
 
 TEST(MakeBuckets, NamesAFileThatCannotBeUsed) {
-  EXPECT_EQ(fault({.from_file = "/no/such/file"}),
+  EXPECT_EQ(fault_of_options({.from_file = "/no/such/file"}),
             "bucketing_from_file cannot be used: /no/such/file: no such file");
-  EXPECT_EQ(fault({.from_file = "/"}), "bucketing_from_file cannot be used: /: is a directory");
+  EXPECT_EQ(fault_of_options({.from_file = "/"}), "bucketing_from_file cannot be used: /: is a directory");
   const bucket_file file("(1, 2, 3)\n(1, 2)\n");
-  const auto made = make_buckets({.from_file = file.path()}, documented);
+  const auto made = make_buckets({.from_file = file.path()}, documented_engine);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message, file.path() + ":2: expected ',', found ')'");
 }
@@ -215,7 +216,7 @@ TEST(MakeBuckets, RefusesARangeThatIsNoneAndNamesOptionAndValue) {
   const auto with = [](auto change) {
     bucketing_options options;
     change(options);
-    return fault(options);
+    return fault_of_options(options);
   };
   EXPECT_EQ(with([](auto& o) { o.prompt.query.min = 2048; }),
             "prompt_query_bucket_min must be at most prompt_query_bucket_max (1024), got 2048");
@@ -251,13 +252,14 @@ TEST(MakeBuckets, RefusesMoreBucketsThanCanBeUseful) {
   options.strategy = bucketing_strategy::linear;
   options.decode.batch = {.min = 1, .step = 1, .max = 4096};
   options.decode.blocks = {.min = 1, .step = 1, .max = 4096};
-  EXPECT_EQ(fault(options), "bucketing_strategy: 4096 x 1 x 4096 decode buckets are more than 262144");
+  EXPECT_EQ(fault_of_options(options),
+            "bucketing_strategy: 4096 x 1 x 4096 decode buckets are more than 262144");
 }
 
 TEST(MakeBuckets, RefusesAnEngineWithoutSize) {
-  EXPECT_EQ(fault({}, {0, 1, 1, 1, 1}), "max_num_seqs must be at least 1, got 0");
-  EXPECT_EQ(fault({}, {1, 1, 0, 1, 1}), "block_size must be at least 1, got 0");
-  EXPECT_EQ(fault({}, {1, 1, 1, 1, -4}), "num_blocks must be at least 1, got -4");
+  EXPECT_EQ(fault_of_options({}, {0, 1, 1, 1, 1}), "max_num_seqs must be at least 1, got 0");
+  EXPECT_EQ(fault_of_options({}, {1, 1, 0, 1, 1}), "block_size must be at least 1, got 0");
+  EXPECT_EQ(fault_of_options({}, {1, 1, 1, 1, -4}), "num_blocks must be at least 1, got -4");
 }
 
 TEST(MakeBuckets, WorksForEverySizeOfEngine) {

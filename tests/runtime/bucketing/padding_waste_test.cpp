@@ -13,28 +13,30 @@ namespace {
 
 using lengths = std::vector<std::int32_t>;
 
-lengths parse(std::string_view text) {
+lengths parse_lengths(std::string_view text) {
   const auto parsed = parse_trace(text, "t.txt");
   EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
   return parsed.value_or(lengths{});
 }
 
-std::string fault(std::string_view text) {
+std::string fault_of_trace(std::string_view text) {
   const auto parsed = parse_trace(text, "t.txt");
   return parsed ? "none" : parsed.error().message;
 }
 
 TEST(Trace, HoldsLengthsInAnyLayout) {
-  EXPECT_EQ(parse("412\n100, 7\n\n# a comment\n 3 4\t5 # more\r\n6,"), (lengths{412, 100, 7, 3, 4, 5, 6}));
+  EXPECT_EQ(parse_lengths("412\n100, 7\n\n# a comment\n 3 4\t5 # more\r\n6,"),
+            (lengths{412, 100, 7, 3, 4, 5, 6}));
 }
 
 TEST(Trace, NamesABadLineWithItsNumber) {
-  EXPECT_EQ(fault("1\n2\nx\n"), "t.txt:3: expected a length of 1 to 16777216 tokens, found 'x'");
-  EXPECT_EQ(fault("1\n-2"), "t.txt:2: expected a length of 1 to 16777216 tokens, found '-2'");
-  EXPECT_EQ(fault("0"), "t.txt:1: expected a length of 1 to 16777216 tokens, found 0");
-  EXPECT_EQ(fault("1.5"), "t.txt:1: expected a length of 1 to 16777216 tokens, found '.5'");
-  EXPECT_EQ(fault("99999999999"), "t.txt:1: expected a length of 1 to 16777216 tokens, found '99999999999'");
-  EXPECT_EQ(fault("# none"), "t.txt: holds no length");
+  EXPECT_EQ(fault_of_trace("1\n2\nx\n"), "t.txt:3: expected a length of 1 to 16777216 tokens, found 'x'");
+  EXPECT_EQ(fault_of_trace("1\n-2"), "t.txt:2: expected a length of 1 to 16777216 tokens, found '-2'");
+  EXPECT_EQ(fault_of_trace("0"), "t.txt:1: expected a length of 1 to 16777216 tokens, found 0");
+  EXPECT_EQ(fault_of_trace("1.5"), "t.txt:1: expected a length of 1 to 16777216 tokens, found '.5'");
+  EXPECT_EQ(fault_of_trace("99999999999"),
+            "t.txt:1: expected a length of 1 to 16777216 tokens, found '99999999999'");
+  EXPECT_EQ(fault_of_trace("# none"), "t.txt: holds no length");
 }
 
 TEST(PaddingWaste, CountsWhatTheBucketsAdd) {

@@ -35,7 +35,7 @@ device_batch batch_of(const std::vector<part>& parts, std::int32_t block_size) {
 }
 
 // 128 to 1024 tokens by 128, batches 1, 2 and 4, one token a block.
-step_buckets documented() {
+step_buckets documented_steps() {
   bucketing_options options;
   options.prompt.batch = {.min = 1, .step = 1, .max = 4};
   options.prompt.query = {.min = 128, .step = 128};
@@ -61,7 +61,7 @@ TEST(StepShape, CountsTheContextBeforeAPromptAndUpToADecodesOwnToken) {
 }
 
 TEST(StepBuckets, RunTheDocumentedRequestsInTheirBuckets) {
-  step_buckets buckets = documented();
+  step_buckets buckets = documented_steps();
   const auto prompt = buckets.place(batch_of({{412, 412}, {412, 412}, {412, 412}}, 1));
   EXPECT_EQ(prompt.prompt, (bucket{4, 512, 0}));
   EXPECT_EQ(prompt.decode, std::nullopt);
@@ -73,7 +73,7 @@ TEST(StepBuckets, RunTheDocumentedRequestsInTheirBuckets) {
 }
 
 TEST(StepBuckets, TellWhatIsBeyondEveryBucketAndWarnOfAShapeOnce) {
-  step_buckets buckets = documented();
+  step_buckets buckets = documented_steps();
   const auto mixed = buckets.place(batch_of({{9, 1}, {9, 1}, {9, 1}, {9, 1}, {9, 1}, {1100, 1100}}, 1));
   EXPECT_EQ(mixed.prompt_beyond, (bucket{1, 1100, 0}));
   EXPECT_EQ(mixed.decode_beyond, (bucket{5, 1, 9}));
@@ -86,7 +86,7 @@ TEST(StepBuckets, TellWhatIsBeyondEveryBucketAndWarnOfAShapeOnce) {
 }
 
 TEST(StepBuckets, TakeTheNextLargerWhereOneIsLeftOut) {
-  step_buckets buckets = documented();
+  step_buckets buckets = documented_steps();
   buckets.remove_decode({4, 1, 512});
   buckets.remove_prompt({4, 512, 0});
   EXPECT_EQ(buckets.place(batch_of({{413, 1}, {413, 1}, {413, 1}}, 1)).decode, (bucket{4, 1, 640}));

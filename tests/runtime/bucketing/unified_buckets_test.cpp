@@ -9,11 +9,11 @@ namespace {
 
 using values = std::vector<std::int32_t>;
 
-const engine_sizes documented{.max_num_seqs = 32,
-                              .max_num_batched_tokens = 2048,
-                              .block_size = 128,
-                              .max_model_len = 1024,
-                              .num_blocks = 5781};
+const engine_sizes larger_engine{.max_num_seqs = 32,
+                                 .max_num_batched_tokens = 2048,
+                                 .block_size = 128,
+                                 .max_model_len = 1024,
+                                 .num_blocks = 5781};
 
 TEST(UnifiedPoints, AreAQuarterAHalfAndTheWholeOfBothValues) {
   EXPECT_EQ(unified_points(64, 4096), (values{16, 32, 64, 1024, 2048, 4096}));
@@ -22,7 +22,7 @@ TEST(UnifiedPoints, AreAQuarterAHalfAndTheWholeOfBothValues) {
 }
 
 TEST(UnifiedBuckets, AreThe375OfTheDocumentedEngine) {
-  const auto buckets = unified_buckets(documented);
+  const auto buckets = unified_buckets(larger_engine);
   ASSERT_EQ(buckets.size(), 375U);
   EXPECT_EQ(buckets[0], (unified_bucket{8, 0, 0, true}));
   EXPECT_EQ(buckets[1], (unified_bucket{8, 0, 8, false}));
@@ -35,7 +35,7 @@ TEST(UnifiedBuckets, AreThe375OfTheDocumentedEngine) {
 }
 
 TEST(UnifiedBuckets, HoldOnlyWhatAStepCanBe) {
-  for (const unified_bucket& b : unified_buckets(documented)) {
+  for (const unified_bucket& b : unified_buckets(larger_engine)) {
     const std::int64_t shared = std::int64_t{b.shared_blocks} * 128;
     if (b.causal) {
       EXPECT_LE(shared / std::min(32, b.query), 1024);

@@ -2,6 +2,7 @@
 // whole texts, drawn by the steps of the service, against the probabilities of all texts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/runtime/drafting/drafted_texts_fixture.hpp"
@@ -11,7 +12,8 @@
 namespace troupe {
 namespace {
 
-constexpr std::size_t draws = 100'000;
+// A fifth under a sanitizer; never more, which would take a quarter of an hour without optimisation.
+const std::size_t draws = std::min<std::size_t>(test::repeated(100'000), 100'000);
 
 // At most 20 cases of three comparisons: 60 in all. A normal number passes 5 with probability 3e-7, so any
 // of them does with less than 2e-5 (Bonferroni).
@@ -73,9 +75,10 @@ std::vector<Number> last_of(const std::vector<Number>& texts, const drafted_sett
 }
 
 void expect_distributed(const std::vector<std::uint64_t>& counts, const std::vector<double>& probabilities) {
-  EXPECT_LT(chi_square_score(counts, probabilities, draws), highest_score);
-  EXPECT_LT(total_variation(counts, probabilities, draws),
-            total_variation_bound(probabilities, draws, chance_of_passing));
+  const auto drawn = static_cast<double>(draws);
+  EXPECT_LT(chi_square_score(counts, probabilities, drawn), highest_score);
+  EXPECT_LT(total_variation(counts, probabilities, drawn),
+            total_variation_bound(probabilities, drawn, chance_of_passing));
 }
 
 TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
@@ -95,7 +98,7 @@ TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
     EXPECT_GT(drafts.numbered.tokens - drafts.numbered.accepted, draws / 10)
         << "the residual is hardly drawn from";
     if (setting.num_blocks < 100) {
-      EXPECT_GT(texts.counts().preemptions, 100U);
+      EXPECT_GT(texts.counts().preemptions, draws / 1000);
     }
   }
 }

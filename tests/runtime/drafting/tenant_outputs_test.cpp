@@ -9,7 +9,7 @@ namespace {
 
 using tokens = std::vector<token_id>;
 
-tokens draw(dice& random, std::size_t count, std::int32_t vocabulary) {
+tokens random_tokens(dice& random, std::size_t count, std::int32_t vocabulary) {
   tokens out(count);
   for (token_id& token : out) token = random.pick(0, vocabulary - 1);
   return out;
@@ -46,7 +46,7 @@ TEST(tenant_outputs, never_take_more_bytes_than_allowed) {
     tenant_outputs outputs(limits);
     for (int i = 0; i < 200; ++i) {
       const std::size_t length = random.chance(5) ? 5000 : static_cast<std::size_t>(random.pick(0, 300));
-      outputs.add(draw(random, length, vocabulary));
+      outputs.add(random_tokens(random, length, vocabulary));
       while (outputs.work(100)) ASSERT_LE(outputs.bytes(), limits.max_bytes);
       ASSERT_LE(outputs.bytes(), limits.max_bytes);
     }
@@ -59,7 +59,7 @@ TEST(tenant_outputs, never_take_more_bytes_than_allowed) {
 TEST(tenant_outputs, answers_that_come_faster_than_the_work_are_forgotten_the_oldest_first) {
   tenant_outputs outputs({.max_depth = 8, .max_bytes = 100000});
   dice random(1);
-  for (int i = 0; i < 1000; ++i) outputs.add(draw(random, 100, 1000));
+  for (int i = 0; i < 1000; ++i) outputs.add(random_tokens(random, 100, 1000));
   outputs.add({1, 2, 3});
   EXPECT_LE(outputs.bytes(), 100000U);
   while (outputs.work(64)) {

@@ -35,7 +35,7 @@ engine_request request(request_id id, std::size_t prompt_length, std::int32_t ma
           .sampling = std::make_shared<const sampling_params>(params)};
 }
 
-std::map<request_id, std::vector<token_id>> run_to_the_end(engine& engine) {
+std::map<request_id, std::vector<token_id>> answers_of(engine& engine) {
   std::map<request_id, std::vector<token_id>> tokens;
   while (!engine.idle()) {
     for (const token_event& event : engine.step()) {
@@ -50,7 +50,7 @@ TEST(engine, runs_requests_of_mixed_length_to_their_max_tokens) {
   engine engine(counting_executor(32), small_limits());
   ASSERT_TRUE(engine.submit(request(1, 3, 4)));
   ASSERT_TRUE(engine.submit(request(2, 40, 2)));
-  const auto tokens = run_to_the_end(engine);
+  const auto tokens = answers_of(engine);
   EXPECT_EQ(tokens.at(1), (std::vector<token_id>{3, 4, 5, 6}));
   EXPECT_EQ(tokens.at(2), (std::vector<token_id>{40, 41}));
   EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
@@ -65,12 +65,12 @@ TEST(engine, a_second_turn_finds_every_full_block_of_the_first) {
       limits.max_steps_in_flight = in_flight;
       engine engine(counting_executor(64), limits);
       ASSERT_TRUE(engine.submit(request(1, 10, answer)));
-      const std::vector<token_id> answered = run_to_the_end(engine).at(1);
+      const std::vector<token_id> answered = answers_of(engine).at(1);
       engine_request again = request(2, 10, 1);
       again.prompt.insert(again.prompt.end(), answered.begin(), answered.end());
       again.prompt.insert(again.prompt.end(), {1, 2, 3});
       ASSERT_TRUE(engine.submit(again));
-      run_to_the_end(engine);
+      answers_of(engine);
       // The last token of the answer was never computed.
       EXPECT_EQ(engine.scheduler().counts().cached_tokens, (10 + answer - 1) / 4 * 4) << answer;
     }
@@ -88,7 +88,7 @@ TEST(engine, deadlines_end_requests_when_the_caller_tells_the_time) {
   const token_batch ended = engine.expire(steady_time{} + std::chrono::seconds(6));
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].id, 1U);
-  EXPECT_EQ(run_to_the_end(engine).count(2), 1U);
+  EXPECT_EQ(answers_of(engine).count(2), 1U);
   EXPECT_EQ(engine.kv_cache().free_blocks(), 32);
 }
 
@@ -111,7 +111,7 @@ TEST(engine, a_preempted_request_computes_nothing_again_that_is_still_cached) {
   engine_request other = request(2, 8, 3);
   other.prompt.assign(8, 5);
   ASSERT_TRUE(engine.submit(std::move(other)));
-  run_to_the_end(engine);
+  answers_of(engine);
   EXPECT_EQ(engine.scheduler().counts().preemptions, 1U);
   EXPECT_EQ(rows, 2 * (8 + 2));
 }
@@ -136,7 +136,7 @@ TEST(engine, a_step_that_throws_is_computed_again) {
   };
   engine engine(make_null_executor({.block_size = 4, .num_blocks = 8}, fails_once), small_limits());
   ASSERT_TRUE(engine.submit(request(1, 3, 3)));
-  EXPECT_EQ(run_to_the_end(engine).at(1), (std::vector<token_id>{3, 4, 5}));
+  EXPECT_EQ(answers_of(engine).at(1), (std::vector<token_id>{3, 4, 5}));
   EXPECT_EQ(engine.kv_cache().free_blocks(), 8);
 }
 

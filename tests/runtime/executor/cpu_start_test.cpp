@@ -13,15 +13,15 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t mib = 1U << 20U;
+constexpr std::uint64_t mebibyte = 1U << 20U;
 
 struct CpuStart : testing::Test {
   model_ptr model = test::load_from_memory(test::tiny_model({.weights = gguf::tensor_type::q4_1}));
-  std::uint64_t available = 512 * mib;
+  std::uint64_t available = 512 * mebibyte;
 
   cpu_executor_options options() {
     cpu_executor_options made;
-    made.limits = {.max_rows = 64, .max_sequences = 8, .kv_cache_bytes = 4 * mib};
+    made.limits = {.max_rows = 64, .max_sequences = 8, .kv_cache_bytes = 4 * mebibyte};
     made.threads = 2;
     made.available = [this]() -> result<std::uint64_t> { return available; };
     return made;
@@ -62,7 +62,7 @@ TEST_F(CpuStart, LeavesTheKvCacheItsMemory) {
   const auto device = load();
   const auto enough = device->reserve_steps(4096, 16);
   EXPECT_TRUE(enough) << enough.error().message;
-  available = 6 * mib;
+  available = 6 * mebibyte;
   EXPECT_FALSE(device->reserve_steps(16'384, 16)) << "4 of 6 MiB are the KV cache's";
 }
 
@@ -95,12 +95,12 @@ TEST_F(CpuStart, SharesOutWhatIsLeftAfterTheLargestStep) {
   auto made = load_cpu_executor(model, with);
   ASSERT_TRUE(made);
   ASSERT_TRUE((*made)->profile());
-  available = 64 * mib;
+  available = 64 * mebibyte;
   ASSERT_TRUE((*made)->take_kv_cache());
   const kv_layout layout = (*made)->layout();
   const auto bytes = static_cast<std::uint64_t>(layout.num_blocks) * layout.bytes_per_block;
-  EXPECT_LE(bytes, 32 * mib);
-  EXPECT_GT(bytes + layout.bytes_per_block, 32 * mib);
+  EXPECT_LE(bytes, 32 * mebibyte);
+  EXPECT_GT(bytes + layout.bytes_per_block, 32 * mebibyte);
 }
 
 TEST_F(CpuStart, EveryPlanGivesTheSameBits) {

@@ -11,7 +11,7 @@ namespace {
 using test::accepts;
 using test::compiled;
 
-error problem_of(std::string_view text, const grammar_limits& limits = {}) {
+error problem_of_ebnf(std::string_view text, const grammar_limits& limits = {}) {
   auto builder = ebnf_grammar(text, limits);
   if (!builder) return builder.error();
   auto grammar = compile(std::move(*builder), byte_token_trie());
@@ -113,7 +113,7 @@ WORDS: ("é" | "z"+)
 
 TEST(ebnf, faults_name_their_line) {
   const auto expect = [](std::string_view text, error_code code, std::string_view part) {
-    const error e = problem_of(text);
+    const error e = problem_of_ebnf(text);
     EXPECT_EQ(e.code, code) << text << ": " << e.message;
     EXPECT_NE(e.message.find(part), std::string::npos) << text << ": " << e.message;
   };
@@ -139,16 +139,16 @@ TEST(ebnf, faults_name_their_line) {
 
 TEST(ebnf, a_grammar_past_a_limit_is_refused) {
   const std::string deep = "root ::= " + std::string(60'000, '(') + "\"a\"" + std::string(60'000, ')');
-  EXPECT_EQ(problem_of(deep).code, error_code::too_large);
-  EXPECT_EQ(problem_of("start: " + std::string(60'000, '[')).code, error_code::too_large);
-  EXPECT_EQ(problem_of("root ::= \"" + std::string(1 << 20, 'a') + "\"").code, error_code::too_large);
-  EXPECT_EQ(problem_of("root ::= \"a\"" + std::string(10'000, '*')).code, error_code::invalid_argument);
-  EXPECT_EQ(problem_of("root ::= \"a\"{99999999999}").code, error_code::too_large);
+  EXPECT_EQ(problem_of_ebnf(deep).code, error_code::too_large);
+  EXPECT_EQ(problem_of_ebnf("start: " + std::string(60'000, '[')).code, error_code::too_large);
+  EXPECT_EQ(problem_of_ebnf("root ::= \"" + std::string(1 << 20, 'a') + "\"").code, error_code::too_large);
+  EXPECT_EQ(problem_of_ebnf("root ::= \"a\"" + std::string(10'000, '*')).code, error_code::invalid_argument);
+  EXPECT_EQ(problem_of_ebnf("root ::= \"a\"{99999999999}").code, error_code::too_large);
   // A long chain of rules is no depth.
   std::string chain = "root ::= r0\n";
   for (int i = 0; i < 20'000; ++i)
     chain += "r" + std::to_string(i) + " ::= \"a\" | r" + std::to_string(i + 1) + "\n";
-  EXPECT_EQ(problem_of(chain + "r20000 ::= \"b\"").code, error_code::internal);  // that is, no problem
+  EXPECT_EQ(problem_of_ebnf(chain + "r20000 ::= \"b\"").code, error_code::internal);  // that is, no problem
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-grammar_spec regex(const std::string& text) { return {.kind = grammar_kind::regex, .text = text}; }
+grammar_spec spec_of(const std::string& text) { return {.kind = grammar_kind::regex, .text = text}; }
 
 grammar_cache::compiled compile_regex(const grammar_spec& spec) {
   return compile(spec, byte_token_trie(), grammar_limits{});
@@ -33,12 +33,12 @@ TEST(grammar_cache, equal_specifications_are_one_grammar_and_others_are_not) {
     return compile_regex(spec);
   };
   const auto words = byte_token_trie();
-  const auto first = cache.get(regex("a+"), words, {}, compile_counted);
-  const auto again = cache.get(regex("a+"), words, {}, compile_counted);
+  const auto first = cache.get(spec_of("a+"), words, {}, compile_counted);
+  const auto again = cache.get(spec_of("a+"), words, {}, compile_counted);
   ASSERT_TRUE(first && again);
   EXPECT_EQ(*first, *again);
-  EXPECT_NE(*first, *cache.get(regex("b+"), words, {}, compile_counted));
-  EXPECT_NE(*first, *cache.get(regex("a+"), std::make_shared<int>(0), {}, compile_counted));
+  EXPECT_NE(*first, *cache.get(spec_of("b+"), words, {}, compile_counted));
+  EXPECT_NE(*first, *cache.get(spec_of("a+"), std::make_shared<int>(0), {}, compile_counted));
   EXPECT_EQ(compiles, 3);
   EXPECT_EQ(cache.count().hits, 1U);
   EXPECT_EQ(cache.count().queries, 4U);
@@ -56,7 +56,7 @@ TEST(grammar_cache, what_is_asked_for_at_the_same_moment_is_compiled_once) {
     threads.emplace_back([&, i] {
       all_here.arrive_and_wait();
       got[static_cast<std::size_t>(i)] =
-          *cache.get(regex("x{3}"), nullptr, {}, [&](const grammar_spec& spec) {
+          *cache.get(spec_of("x{3}"), nullptr, {}, [&](const grammar_spec& spec) {
             ++compiles;
             return compile_regex(spec);
           });
@@ -75,7 +75,7 @@ TEST(grammar_cache, a_refusal_is_remembered_for_its_time) {
   };
   const steady_time start{};
   for (const auto later : {0s, 9s, 10s, 19s}) {
-    const auto refused = cache.get(regex("("), nullptr, start + later, refuse);
+    const auto refused = cache.get(spec_of("("), nullptr, start + later, refuse);
     ASSERT_FALSE(refused.has_value());
     EXPECT_EQ(refused.error().message, "no");
   }
@@ -85,20 +85,20 @@ TEST(grammar_cache, a_refusal_is_remembered_for_its_time) {
 
 TEST(grammar_cache, a_compile_that_throws_leaves_it_to_the_next) {
   grammar_cache cache;
-  EXPECT_THROW((void)cache.get(regex("a"), nullptr, {},
+  EXPECT_THROW((void)cache.get(spec_of("a"), nullptr, {},
                                [](const grammar_spec&) -> grammar_cache::compiled {
                                  throw std::runtime_error("out of memory");
                                }),
                std::runtime_error);
-  EXPECT_TRUE(cache.get(regex("a"), nullptr, {}, compile_regex).has_value());
+  EXPECT_TRUE(cache.get(spec_of("a"), nullptr, {}, compile_regex).has_value());
   EXPECT_EQ(cache.count().grammars, 1U);
 }
 
 TEST(grammar_cache, the_least_recently_asked_for_go_and_the_bytes_stay_bounded) {
-  const std::size_t one = (*compile_regex(regex("a0")))->memory_bytes() + 512;
+  const std::size_t one = (*compile_regex(spec_of("a0")))->memory_bytes() + 512;
   grammar_cache cache({.max_bytes = 3 * one});
   const auto ask = [&](int i) {
-    return cache.get(regex("a" + std::to_string(i)), nullptr, {}, compile_regex);
+    return cache.get(spec_of("a" + std::to_string(i)), nullptr, {}, compile_regex);
   };
   const auto held = *ask(0);
   for (int i = 1; i < 50; ++i) {
@@ -110,7 +110,7 @@ TEST(grammar_cache, the_least_recently_asked_for_go_and_the_bytes_stay_bounded) 
   EXPECT_GE(cache.count().evicted, 46U);
   // Refusals count too.
   for (int i = 0; i < 50; ++i)
-    (void)cache.get(regex("(" + std::string(one, 'x') + std::to_string(i)), nullptr, {}, compile_regex);
+    (void)cache.get(spec_of("(" + std::string(one, 'x') + std::to_string(i)), nullptr, {}, compile_regex);
   EXPECT_LE(cache.count().bytes, 3 * one);
 }
 
@@ -127,7 +127,7 @@ void grow(matcher& place, std::mt19937& random, int tokens) {
 
 TEST(grammar_cache, what_a_grammar_in_use_has_grown_to_counts_and_comes_back_when_it_ends) {
   grammar_cache cache;
-  auto grammar = *cache.get(regex(growing), nullptr, {}, compile_regex);
+  auto grammar = *cache.get(spec_of(growing), nullptr, {}, compile_regex);
   const std::size_t before = cache.count().bytes;
   std::mt19937 random(1);
   matcher place(grammar);
@@ -143,7 +143,7 @@ TEST(grammar_cache, running_matchers_stay_right_while_their_grammars_stay_within
   grammar_cache cache({.max_bytes = most});
   std::vector<matcher> places, free_places;
   for (int i = 0; i < 6; ++i) {
-    const auto spec = regex(growing + std::to_string(i));
+    const auto spec = spec_of(growing + std::to_string(i));
     places.emplace_back(*cache.get(spec, nullptr, {}, compile_regex));
     free_places.emplace_back(*compile_regex(spec));
   }
@@ -167,7 +167,7 @@ TEST(grammar_cache, running_matchers_stay_right_while_their_grammars_stay_within
 
 TEST(grammar_cache, what_is_needed_by_itself_is_told_when_it_passes_the_bound) {
   grammar_cache cache({.max_bytes = 1000});
-  auto grammar = cache.get(regex("a+"), nullptr, {}, compile_regex);
+  auto grammar = cache.get(spec_of("a+"), nullptr, {}, compile_regex);
   EXPECT_FALSE(cache.trim());
   grammar = fail(error_code::not_found, "ended");
   EXPECT_TRUE(cache.trim());

@@ -166,7 +166,7 @@ TEST(grammar_sessions, a_mask_waits_for_the_tokens_before_it_and_others_do_not_w
 
 // Bytes spelled one by one: "abc" is three tokens.
 TEST(grammar_sessions, tokens_without_a_choice_follow_the_sample_except_where_log_probabilities_are_wanted) {
-  grammar_sessions sessions(test::byte_tokenizer());
+  grammar_sessions sessions(troupe::test::byte_tokenizer());
   for (const request_id id : {1, 2, 3}) sessions.open(id, grammar_of(regex("abc[xy]z")));
   auto masks = masks_of(sessions, step_of(1, {{1}, {2, 0, true, true}, {3}}));
   ASSERT_EQ(masks->forced.size(), 2U);

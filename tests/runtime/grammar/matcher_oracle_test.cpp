@@ -33,7 +33,7 @@ struct small_vocabulary {
 };
 
 TEST(matcher_oracle, every_bit_of_every_mask_is_whether_some_completion_exists) {
-  const auto wanted = static_cast<int>(test::repeated(2000));
+  const auto wanted = static_cast<int>(troupe::test::repeated(2000));
   int grammars = 0, bits = 0, set = 0;
   for (unsigned seed = 0; grammars < wanted; ++seed) {
     std::mt19937 random(seed);

@@ -33,7 +33,7 @@ bool is_match(std::string_view pattern, std::string_view text, const regex_optio
 std::string problem_of(std::string_view pattern) { return match(pattern, "").problem; }
 
 TEST(regex_syntax, patterns_match_what_python_matches) {
-  std::ifstream file(test::source_path("tests/data/regex_matches.json"));
+  std::ifstream file(troupe::test::source_path("tests/data/regex_matches.json"));
   const auto entries = nlohmann::json::parse(file);
   ASSERT_GT(entries.size(), 1000U);
   int refused = 0, compared = 0;

@@ -20,7 +20,7 @@ struct model_vocabulary {
   token_trie_ptr trie;
 };
 
-const model_vocabulary& vocabulary() {
+const model_vocabulary& smollm2_vocabulary() {
   static const model_vocabulary loaded = [] {
     const auto file = gguf::file::open(troupe::test::default_model_path());
     EXPECT_TRUE(file.has_value()) << file.error().message;
@@ -44,7 +44,7 @@ WS: /[ \n]{1,4}/
 
 // Walks along the texts; at each place, some tokens are tried byte by byte.
 void check_masks(const std::string& grammar_text, const std::vector<std::string>& texts) {
-  const auto& [tokenizer, trie] = vocabulary();
+  const auto& [tokenizer, trie] = smollm2_vocabulary();
   auto builder = ebnf_grammar(grammar_text, {});
   ASSERT_TRUE(builder.has_value()) << builder.error().message;
   const auto grammar = compile(grammar_builder(*builder), trie);
@@ -100,7 +100,7 @@ TEST(smollm2_mask, masks_where_a_few_letters_lead_elsewhere_hold_for_each_token)
 }
 
 TEST(smollm2_mask, forced_tokens_are_the_tokenizers_own_and_end_before_what_is_open) {
-  const auto& [tokenizer, trie] = vocabulary();
+  const auto& [tokenizer, trie] = smollm2_vocabulary();
   const auto tokens_of = [&](const char* text) {
     auto builder = ebnf_grammar(text, {});
     EXPECT_TRUE(builder.has_value());

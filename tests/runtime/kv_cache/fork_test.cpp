@@ -2,17 +2,12 @@
 
 #include <numeric>
 
-#include "runtime/kv_cache/kv_cache_manager.hpp"
+#include "tests/runtime/kv_cache/reserved_table_fixture.hpp"
 
 namespace troupe {
 namespace {
 
 using tokens = std::vector<token_id>;
-
-std::vector<std::int32_t> table_of(const step_reservation& reservation, std::size_t i) {
-  const std::span<const std::int32_t> table = reservation.sequences[i].table;
-  return {table.begin(), table.end()};
-}
 
 // Request 1 has computed a prompt and sampled its first token; 2 and 3 are its forks.
 struct fork : testing::TestWithParam<bool> {

@@ -7,13 +7,10 @@
 #include <random>
 #include <set>
 
+#include "tests/runtime/kv_cache/reserved_table_fixture.hpp"
+
 namespace troupe {
 namespace {
-
-std::vector<std::int32_t> table_of(const step_reservation& reservation, std::size_t i) {
-  const std::span<const std::int32_t> table = reservation.sequences[i].table;
-  return {table.begin(), table.end()};
-}
 
 TEST(kv_cache_manager, grants_the_blocks_that_the_tokens_need_and_no_more) {
   kv_cache_manager cache({10, 4});

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-using numbers = std::vector<std::int32_t>;
+using numbers_of_batch = std::vector<std::int32_t>;
 
 // Keeps what it was sent; samples 14, 15, 16, ...
 class recording_executor final : public executor {
@@ -35,15 +35,15 @@ class recording_executor final : public executor {
   std::vector<device_batch>& batches_;
 };
 
-numbers query_start_loc(const device_batch& batch) {
-  numbers starts;
+numbers_of_batch query_start_loc(const device_batch& batch) {
+  numbers_of_batch starts;
   for (const sequence_rows& rows : batch.sequences) starts.push_back(rows.first_row);
   starts.push_back(batch.num_rows());
   return starts;
 }
 
-numbers seq_lens(const device_batch& batch) {
-  numbers lengths;
+numbers_of_batch seq_lens(const device_batch& batch) {
+  numbers_of_batch lengths;
   for (const sequence_rows& rows : batch.sequences)
     lengths.push_back(batch.positions[static_cast<std::size_t>(rows.first_row + rows.num_rows) - 1] + 1);
   return lengths;
@@ -87,18 +87,18 @@ TEST(document_004, three_prompts_prefill_and_decode_in_the_slots_of_the_example)
   ASSERT_EQ(batches.size(), 2U);
 
   const device_batch& prefill = batches[0];
-  EXPECT_EQ(prefill.tokens, (numbers{1, 2, 3, 4, 5, 1, 6, 5, 7, 8, 9, 10, 1, 12, 13}));
-  EXPECT_EQ(prefill.positions, (numbers{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2}));
-  EXPECT_EQ(prefill.slots, (numbers{4, 5, 6, 7, 8, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22}));
-  EXPECT_EQ(query_start_loc(prefill), (numbers{0, 5, 12, 15}));
-  EXPECT_EQ(seq_lens(prefill), (numbers{5, 7, 3}));
+  EXPECT_EQ(prefill.tokens, (numbers_of_batch{1, 2, 3, 4, 5, 1, 6, 5, 7, 8, 9, 10, 1, 12, 13}));
+  EXPECT_EQ(prefill.positions, (numbers_of_batch{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5, 6, 0, 1, 2}));
+  EXPECT_EQ(prefill.slots, (numbers_of_batch{4, 5, 6, 7, 8, 12, 13, 14, 15, 16, 17, 18, 20, 21, 22}));
+  EXPECT_EQ(query_start_loc(prefill), (numbers_of_batch{0, 5, 12, 15}));
+  EXPECT_EQ(seq_lens(prefill), (numbers_of_batch{5, 7, 3}));
 
   const device_batch& decode = batches[1];
-  EXPECT_EQ(decode.tokens, (numbers{14, 15, 16}));
-  EXPECT_EQ(decode.positions, (numbers{5, 7, 3}));
-  EXPECT_EQ(decode.slots, (numbers{9, 19, 23}));
-  EXPECT_EQ(query_start_loc(decode), (numbers{0, 1, 2, 3}));
-  EXPECT_EQ(seq_lens(decode), (numbers{6, 8, 4}));
+  EXPECT_EQ(decode.tokens, (numbers_of_batch{14, 15, 16}));
+  EXPECT_EQ(decode.positions, (numbers_of_batch{5, 7, 3}));
+  EXPECT_EQ(decode.slots, (numbers_of_batch{9, 19, 23}));
+  EXPECT_EQ(query_start_loc(decode), (numbers_of_batch{0, 1, 2, 3}));
+  EXPECT_EQ(seq_lens(decode), (numbers_of_batch{6, 8, 4}));
 }
 
 TEST(document_004, the_second_request_behind_a_shared_prompt_computes_its_own_block_only) {
@@ -115,7 +115,8 @@ TEST(document_004, the_second_request_behind_a_shared_prompt_computes_its_own_bl
   ASSERT_TRUE(engine.submit(request(2, second, 3)));
   engine.step();
   ASSERT_EQ(batches.size(), 2U);
-  EXPECT_EQ(batches[1].positions, (numbers{16, 12, 13, 14, 15})) << "a decode, and one block of four";
+  EXPECT_EQ(batches[1].positions, (numbers_of_batch{16, 12, 13, 14, 15}))
+      << "a decode, and one block of four";
   const sequence_rows& reused = batches[1].sequences[1];
   for (std::int32_t i = 0; i < 3; ++i) {
     const std::int32_t block = batches[1].block_tables[static_cast<std::size_t>(reused.table_offset + i)];

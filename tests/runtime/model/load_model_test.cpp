@@ -20,7 +20,7 @@ using test::tiny_model;
 using test::tiny_model_options;
 using edit = std::function<void(gguf_writer&)>;
 
-result<model_ptr> load(const tiny_model_options& options) {
+result<model_ptr> try_load(const tiny_model_options& options) {
   const temporary_file file(tiny_model(options));
   auto loaded = load_model(file.path());
   if (!loaded) {
@@ -31,7 +31,7 @@ result<model_ptr> load(const tiny_model_options& options) {
 
 void expect_refused(const edit& change, const std::string& field, error_code code = error_code::corrupt_file,
                     tiny_kind kind = tiny_kind::llama) {
-  const auto loaded = load({.kind = kind, .edit = change});
+  const auto loaded = try_load({.kind = kind, .edit = change});
   ASSERT_FALSE(loaded) << field;
   EXPECT_NE(loaded.error().message.find(field), std::string::npos) << loaded.error().message;
   EXPECT_EQ(loaded.error().code, code) << loaded.error().message;
@@ -46,7 +46,7 @@ TEST(load_model, reads_every_served_kind_in_every_served_type) {
   using enum gguf::tensor_type;
   for (const auto kind : test::all_tiny_kinds) {
     for (const auto type : {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k}) {
-      const auto loaded = load({.kind = kind, .weights = type, .embedding = type});
+      const auto loaded = try_load({.kind = kind, .weights = type, .embedding = type});
       ASSERT_TRUE(loaded) << test::to_string(kind) << " " << to_string(type) << ": "
                           << loaded.error().message;
       EXPECT_EQ((*loaded)->layers.size(), 2U);
@@ -74,7 +74,7 @@ TEST(load_model, reads_the_sizes_of_the_real_model) {
 
 TEST(load_model, takes_the_optional_parts_that_each_kind_has) {
   for (const auto kind : test::all_tiny_kinds) {
-    const auto loaded = load({.kind = kind});
+    const auto loaded = try_load({.kind = kind});
     ASSERT_TRUE(loaded);
     const auto& found = **loaded;
     const auto& layer = found.layers[0];
@@ -89,7 +89,7 @@ TEST(load_model, takes_the_optional_parts_that_each_kind_has) {
 }
 
 TEST(load_model, derives_the_head_size_where_the_file_does_not_say) {
-  const auto loaded = load({.edit = [](gguf_writer& writer) {
+  const auto loaded = try_load({.edit = [](gguf_writer& writer) {
     writer.drop("llama.attention.key_length").drop("llama.attention.value_length");
     writer.drop("llama.rope.dimension_count");
   }});
@@ -100,9 +100,9 @@ TEST(load_model, derives_the_head_size_where_the_file_does_not_say) {
 
 TEST(load_model, caps_the_context_at_a_sliding_window) {
   for (const std::uint32_t window : {0U, 100U, 512U, 4096U}) {
-    const auto loaded = load({.kind = tiny_kind::mistral,
-                              .context_length = 512,
-                              .edit = set("llama.attention.sliding_window", window)});
+    const auto loaded = try_load({.kind = tiny_kind::mistral,
+                                  .context_length = 512,
+                                  .edit = set("llama.attention.sliding_window", window)});
     ASSERT_TRUE(loaded) << loaded.error().message;
     EXPECT_EQ((*loaded)->config.context_length, window == 100 ? 100 : 512);
   }
@@ -202,9 +202,9 @@ TEST(load_model, refuses_a_weight_of_a_type_that_is_not_served) {
 }
 
 TEST(load_model, refuses_odd_heads_and_widths_that_are_no_whole_blocks) {
-  EXPECT_FALSE(load({.head_dim = 15}));
-  EXPECT_FALSE(load({.head_dim = 16, .hidden = 72}));
-  EXPECT_FALSE(load({.intermediate = 100}));
+  EXPECT_FALSE(try_load({.head_dim = 15}));
+  EXPECT_FALSE(try_load({.head_dim = 16, .hidden = 72}));
+  EXPECT_FALSE(try_load({.intermediate = 100}));
 }
 
 }  // namespace

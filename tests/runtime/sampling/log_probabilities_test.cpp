@@ -1,14 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <limits>
-
 #include "tests/runtime/sampling/logits_fixture.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(log_probabilities, agree_with_a_full_sort_in_double_precision) {
   for (const std::size_t size : {1U, 5U, 64U, 65U, 3000U}) {

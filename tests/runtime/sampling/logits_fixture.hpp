@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -10,6 +11,9 @@
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe {
+
+inline constexpr float infinity = std::numeric_limits<float>::infinity();
+inline constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 // Normal numbers times `scale`. `grid` > 0 rounds to multiples of it, so that many are equal.
 inline std::vector<float> random_logits(std::uint64_t seed, std::size_t size, float scale,

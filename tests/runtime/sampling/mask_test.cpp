@@ -11,16 +11,14 @@
 namespace troupe {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-
 std::vector<std::uint32_t> mask_with(const std::set<token_id>& tokens, std::size_t size) {
   std::vector<std::uint32_t> mask((size + 31) / 32);
   for (const token_id token : tokens) add_token(mask, token);
   return mask;
 }
 
-sampled_token sample(const std::vector<float>& logits, const sample_row& row,
-                     const std::set<token_id>& allowed, std::vector<token_id> end_tokens = {}) {
+sampled_token sample_masked(const std::vector<float>& logits, const sample_row& row,
+                            const std::set<token_id>& allowed, std::vector<token_id> end_tokens = {}) {
   sampler_scratch scratch;
   return sample_token(logits, row, end_tokens, scratch, mask_with(allowed, logits.size()));
 }
@@ -69,7 +67,7 @@ TEST(masked_sampling, draws_what_the_allowed_tokens_alone_would_give) {
       sample_row row = row_for(seeded);
       row.history = {1, 8, 50};
       sampler_scratch scratch;
-      const token_id token = sample(logits, row, allowed).token;
+      const token_id token = sample_masked(logits, row, allowed).token;
       EXPECT_TRUE(allowed.contains(token));
       EXPECT_EQ(token, sample_token(without, row, {}, scratch).token);
     }
@@ -79,26 +77,29 @@ TEST(masked_sampling, draws_what_the_allowed_tokens_alone_would_give) {
 TEST(masked_sampling, wins_over_bias_and_minimum_length) {
   std::vector<float> logits(40, 0.0F);
   logits[7] = 50.0F;
-  EXPECT_EQ(sample(logits, row_for({.temperature = 0.0F, .logit_bias = {{9, 100.0F}}}), {3, 4}).token, 3);
-  EXPECT_EQ(sample(logits, row_for({.temperature = 0.0F, .logit_bias = {{3, -100.0F}}}), {3}).token, 3);
+  EXPECT_EQ(sample_masked(logits, row_for({.temperature = 0.0F, .logit_bias = {{9, 100.0F}}}), {3, 4}).token,
+            3);
+  EXPECT_EQ(sample_masked(logits, row_for({.temperature = 0.0F, .logit_bias = {{3, -100.0F}}}), {3}).token,
+            3);
   sample_row young = row_for({.min_tokens = 5, .temperature = 0.0F});
   young.num_generated = 1;
   logits[2] = 10.0F;
-  EXPECT_EQ(sample(logits, young, {2, 3}, {2}).token, 3) << "the end waits while the text may go on";
-  EXPECT_EQ(sample(logits, young, {2}, {2}).token, 2) << "and is taken where nothing else is left";
+  EXPECT_EQ(sample_masked(logits, young, {2, 3}, {2}).token, 3) << "the end waits while the text may go on";
+  EXPECT_EQ(sample_masked(logits, young, {2}, {2}).token, 2) << "and is taken where nothing else is left";
 }
 
 TEST(masked_sampling, gives_an_allowed_token_also_where_no_logit_is_a_number) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const float value : {nan, -infinity})
     for (const float temperature : {0.0F, 1.0F})
-      EXPECT_EQ(sample(std::vector<float>(70, value), row_for({.temperature = temperature}), {66, 68}).token,
-                66);
+      EXPECT_EQ(
+          sample_masked(std::vector<float>(70, value), row_for({.temperature = temperature}), {66, 68}).token,
+          66);
 }
 
 TEST(masked_sampling, log_probabilities_are_those_of_the_allowed_tokens) {
   const std::vector<float> logits{5.0F, 1.0F, 1.0F, 9.0F};
-  const auto sampled = sample(logits, row_for({.temperature = 0.0F, .logprobs = 3}), {1, 2});
+  const auto sampled = sample_masked(logits, row_for({.temperature = 0.0F, .logprobs = 3}), {1, 2});
   EXPECT_EQ(sampled.token, 1);
   EXPECT_NEAR(sampled.logprobs->logprob, std::log(0.5), 1e-6);
   EXPECT_EQ(sampled.logprobs->rank, 1);

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
 #include <random>
 
 #include "tests/runtime/sampling/logits_fixture.hpp"
@@ -11,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 // Lengths around the edges of the vector code.
 constexpr std::size_t lengths[] = {1, 2, 15, 16, 17, 255, 256, 257, 1000};
 

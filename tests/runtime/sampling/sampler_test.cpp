@@ -10,9 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-
 token_id sample(const std::vector<float>& logits, const sample_row& row,
                 std::vector<token_id> end_tokens = {}) {
   sampler_scratch scratch;

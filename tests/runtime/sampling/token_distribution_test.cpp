@@ -24,7 +24,7 @@ sample_row row_with(const sampling_params& params) {
   return row;
 }
 
-std::vector<sampling_params> mixes() {
+std::vector<sampling_params> processed_mixes() {
   return {{.temperature = 0.7F},
           {.top_k = 7},
           {.top_p = 0.8F},
@@ -80,7 +80,7 @@ TEST(compute_distribution, gives_the_probabilities_that_the_parameters_ask_for) 
     const std::vector<std::uint32_t> mask{0xf0f1f2f3U * static_cast<std::uint32_t>(seed + 1) | 1U, 0xaaU};
     std::vector<float> masked(size);
     mask_row(logits, mask, masked.data());
-    for (const sampling_params& mix : mixes()) {
+    for (const sampling_params& mix : processed_mixes()) {
       const auto row = row_with(mix);
       const auto free = compute_distribution(logits, row, end_tokens, scratch);
       const auto expected = oracle_distribution(process(logits, row), mix);
@@ -98,7 +98,7 @@ TEST(compute_distribution, has_ascending_ids_and_weights_whose_sums_are_exact) {
   sampler_scratch scratch;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const auto logits = random_logits(seed, 3000, 3.0F);
-    for (const sampling_params& mix : mixes()) {
+    for (const sampling_params& mix : processed_mixes()) {
       const auto found = compute_distribution(logits, row_with(mix), end_tokens, scratch);
       ASSERT_EQ(found.weights.size(), found.ids.empty() ? logits.size() : found.ids.size());
       ASSERT_TRUE(std::is_sorted(found.ids.begin(), found.ids.end()));
@@ -115,7 +115,7 @@ TEST(compute_distribution, is_what_tokens_are_drawn_from) {
   sampler_scratch scratch;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     const auto logits = random_logits(seed, 500, 2.0F);
-    for (sampling_params mix : mixes()) {
+    for (sampling_params mix : processed_mixes()) {
       mix.seed = seed;
       const auto row = row_with(mix);
       kept_distribution kept;

@@ -3,13 +3,11 @@
 #include <functional>
 #include <limits>
 
-#include "runtime/sampling/sampler.hpp"
+#include "tests/runtime/sampling/logits_fixture.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 constexpr auto least = std::numeric_limits<std::int32_t>::min();
 constexpr auto greatest = std::numeric_limits<std::int32_t>::max();
 constexpr sampling_limits limits{.vocab_size = 100, .max_logprobs = 20, .max_stop_strings = 16};
