@@ -55,6 +55,8 @@ test_packages='
 libgtest-dev            unit tests
 libbenchmark-dev        benchmarks
 chromium                looks at the status page
+clang-14                builds the fuzz targets
+libclang-rt-14-dev      their sanitizers
 '
 
 # install_packages LIST: installs what is missing, after saying what and why.

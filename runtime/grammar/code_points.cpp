@@ -106,10 +106,11 @@ code_point_set cases_of(std::uint32_t letter) {
   std::vector<code_point_range> cases{{letter, letter}};
   const auto& letters = keys_of_letters();
   const auto found = std::ranges::lower_bound(letters, letter, {}, &case_pair::first);
-  if (found != letters.end() && found->first == letter)
-    for (const auto& [key, other] :
-         std::ranges::equal_range(case_pairs(), found->second, {}, &case_pair::first))
-      cases.push_back({other, other});
+  if (found == letters.end() || found->first != letter) return normalized(std::move(cases));
+  const auto& pairs = case_pairs();
+  for (auto pair = std::ranges::lower_bound(pairs, found->second, {}, &case_pair::first);
+       pair != pairs.end() && pair->first == found->second; ++pair)
+    cases.push_back({pair->second, pair->second});
   return normalized(std::move(cases));
 }
 
