@@ -125,7 +125,7 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
     if (!listening) co_return false;
     for (tagged_event& entry : events->take()) {
       log.add(entry.stream, entry.event);
-      if (entry.event.end) listed.ended(entry.stream);
+      if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
       answer.add(entry.stream, std::move(entry.event));
     }
   }
@@ -156,7 +156,7 @@ asio::awaitable<bool> http_connection::answer_stream(const generation_request_pt
     const std::vector<tagged_event> arrived = events->take();
     for (const tagged_event& entry : arrived) {
       log.add(entry.stream, entry.event);
-      if (entry.event.end) listed.ended(entry.stream);
+      if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
     }
     const std::string text = stream.encode(arrived);
     if (stream.complete()) live.ended();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/request.hpp"
+#include "runtime/stream.hpp"
 
 namespace troupe::net {
 
@@ -17,7 +18,7 @@ class request_directory {
  public:
   struct choice {
     request_id id = 0;
-    bool ended = false;
+    std::optional<usage> ended = {};
   };
   using entry = std::vector<choice>;  // by index
 
@@ -27,13 +28,15 @@ class request_directory {
     listing(request_directory& directory, std::string name, const std::vector<request_id>& ids)
         : directory_(directory), name_(std::move(name)) {
       entry choices;
-      for (const request_id id : ids) choices.push_back({id, false});
+      for (const request_id id : ids) choices.push_back({id});
       directory_.entries_.insert_or_assign(name_, std::move(choices));
     }
     ~listing() { directory_.entries_.erase(name_); }
     listing(const listing&) = delete;
     listing& operator=(const listing&) = delete;
-    void ended(std::size_t index) { directory_.entries_.at(name_)[index].ended = true; }
+    void ended(std::size_t index, const usage& tokens) {
+      directory_.entries_.at(name_)[index].ended = tokens;
+    }
 
    private:
     request_directory& directory_;

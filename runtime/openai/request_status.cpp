@@ -32,6 +32,17 @@ std::string reason_of(const choice_status& choice) {
   return choice.ended ? "finished" : "waiting: on its way to the scheduler";
 }
 
+request_state numbers_of(const choice_status& choice) {
+  if (choice.known) return *choice.known;
+  request_state numbers;
+  if (choice.ended) {
+    numbers.prompt_tokens = choice.ended->prompt_tokens;
+    numbers.cached_tokens = choice.ended->cached_tokens;
+    numbers.generated_tokens = choice.ended->completion_tokens;
+  }
+  return numbers;
+}
+
 void write_stage(json_writer& out, const choice_status& choice) {
   out.key("state").string(word(stage_of(choice))).key("reason").string(reason_of(choice));
 }
@@ -51,13 +62,12 @@ std::string request_status_answer(std::string_view id, std::string_view model,
     const choice_status& choice = choices[index];
     out.begin_object().key("index").integer(static_cast<std::int64_t>(index));
     write_stage(out, choice);
-    if (choice.known) {
-      out.key("prompt_tokens").integer(choice.known->prompt_tokens);
-      out.key("cached_tokens").integer(choice.known->cached_tokens);
-      out.key("computed_tokens").integer(choice.known->computed_tokens);
-      out.key("completion_tokens").integer(choice.known->generated_tokens);
-      out.key("preemptions").integer(choice.known->preemptions);
-    }
+    const request_state numbers = numbers_of(choice);
+    out.key("prompt_tokens").integer(numbers.prompt_tokens);
+    out.key("cached_tokens").integer(numbers.cached_tokens);
+    out.key("computed_tokens").integer(numbers.computed_tokens);
+    out.key("completion_tokens").integer(numbers.generated_tokens);
+    out.key("preemptions").integer(numbers.preemptions);
     out.end_object();
   }
   out.end_array().end_object();

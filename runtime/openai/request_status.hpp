@@ -6,18 +6,20 @@
 #include <vector>
 
 #include "runtime/request_state.hpp"
+#include "runtime/stream.hpp"
 
 namespace troupe::openai {
 
 // One of the answers to a request. Neither known nor ended: on its way to the scheduler.
 struct choice_status {
-  std::optional<request_state> known;
-  bool ended = false;
+  std::optional<request_state> known = {};  // what the scheduler says
+  std::optional<usage> ended = {};          // what its end said
 };
 
 // {"id", "object": "request", "model", "state", "reason", "choices": [{"index", "state", "reason",
 // "prompt_tokens", "cached_tokens", "computed_tokens", "completion_tokens", "preemptions"}]}
 // "state" is "waiting", "running" or "finished"; that of the whole is the first of these that a choice has.
+// Each choice has every number: what nothing is known of, or is no longer, is 0.
 std::string request_status_answer(std::string_view id, std::string_view model,
                                   const std::vector<choice_status>& choices);
 

@@ -454,6 +454,8 @@ TEST_F(http_server_by_hand, a_streams_name_is_the_one_in_its_chunks) {
     state = json::parse(asker.get("/v1/requests/" + name).body);
   EXPECT_EQ(state["state"], "running");
   EXPECT_EQ(state["choices"].size(), 2U);
+  EXPECT_EQ(state["choices"][1]["prompt_tokens"], last_piece().end->tokens.prompt_tokens);
+  EXPECT_GT(state["choices"][1]["prompt_tokens"], 0);
 }
 
 TEST_F(http_server_by_hand, one_answer_that_is_refused_refuses_the_request_and_aborts_the_others) {

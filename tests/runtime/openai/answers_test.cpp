@@ -289,7 +289,7 @@ TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
   request_state waiting;
   waiting.reason = "waiting: no blocks (needs 12, free 3)";
   const auto body = nlohmann::json::parse(
-      request_status_answer("id-1", "m", {{running, false}, {waiting, false}, {{}, true}, {{}, false}}));
+      request_status_answer("id-1", "m", {{running, {}}, {waiting, {}}, {{}, usage{9, 7, 5}}, {{}, {}}}));
   EXPECT_EQ(body["id"], "id-1");
   EXPECT_EQ(body["state"], "waiting");
   EXPECT_EQ(body["reason"], "waiting: no blocks (needs 12, free 3)");
@@ -297,6 +297,14 @@ TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
   EXPECT_EQ(body["choices"][0]["prompt_tokens"], 30);
   EXPECT_EQ(body["choices"][2]["state"], "finished");
   EXPECT_EQ(body["choices"][3]["state"], "waiting");
+  EXPECT_EQ(body["choices"][3]["reason"], "waiting: on its way to the scheduler");
+  for (const auto& choice : body["choices"])
+    for (const char* number :
+         {"prompt_tokens", "cached_tokens", "computed_tokens", "completion_tokens", "preemptions"})
+      EXPECT_TRUE(choice.contains(number) && choice[number].is_number_integer()) << choice << number;
+  EXPECT_EQ(body["choices"][2]["prompt_tokens"], 9);
+  EXPECT_EQ(body["choices"][2]["completion_tokens"], 7);
+  EXPECT_EQ(body["choices"][2]["cached_tokens"], 5);
 }
 
 TEST(chunk_stream, a_failure_on_the_way_is_an_error_event_then_done) {
