@@ -69,6 +69,9 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
   };
   co_await on_body(parse);
   // A proxy in front knows its tenants better than they themselves.
+  if (parsed && request_.tenant.size() > openai::max_user_bytes)
+    parsed = fail(error_code::invalid_argument,
+                  fmt::format("X-Tenant is longer than {} bytes", openai::max_user_bytes), "X-Tenant");
   if (parsed && !request_.tenant.empty()) parsed->generation.user = request_.tenant;
   if (parsed) shorten_timeout(parsed->generation, std::chrono::steady_clock::now() - body_came_);
   co_return parsed;

@@ -15,7 +15,6 @@
 namespace troupe::openai {
 namespace {
 
-constexpr std::size_t max_user_bytes = 1024;
 constexpr std::size_t max_salt_bytes = 1024;
 constexpr std::size_t max_name_bytes = 128;
 constexpr float max_timeout_seconds = 604'800.0F;       // a week, as --request-timeout

@@ -264,6 +264,13 @@ TEST_F(http_server_test, the_tenant_is_the_proxys_or_else_the_users) {
   EXPECT_EQ(engine.request_of(1)->priority, 5);
   EXPECT_EQ(engine.request_of(1)->cache_salt, "s");
   EXPECT_EQ(engine.request_of(2)->user, "acme");
+  EXPECT_EQ(client.post("/v1/chat/completions", body, "X-Tenant: " + std::string(1024, 't') + "\r\n").status,
+            200);
+  const auto refused =
+      client.post("/v1/chat/completions", body, "X-Tenant: " + std::string(1025, 't') + "\r\n");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["param"], "X-Tenant");
+  EXPECT_EQ(json::parse(refused.body)["error"]["message"], "X-Tenant is longer than 1024 bytes");
 }
 
 TEST_F(http_server_test, http_1_0_gets_a_plain_stream_and_a_close) {
