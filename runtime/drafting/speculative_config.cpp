@@ -6,6 +6,9 @@
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -147,6 +150,28 @@ void read_disable(field_reader& fields, speculative_config& out) {
   fields.read("disable_by_batch_size", 2, 1 << 20, *out.disable_by_batch_size);
 }
 
+// The document, or why it is none. A name that comes twice is refused: of two values one is a mistake, and
+// nobody can tell which.
+result<json> read_object(std::string_view text) {
+  constexpr const char* option = "speculative_config";
+  std::set<std::string> names;
+  std::optional<std::string> twice;
+  const auto watch = [&](int depth, json::parse_event_t event, json& value) {
+    if (event != json::parse_event_t::key || depth != 1) return true;
+    const auto& name = value.get_ref<const std::string&>();
+    if (!names.insert(name).second && !twice) twice = name;
+    return true;
+  };
+  json root = json::parse(text, watch, false);
+  if (!root.is_object())
+    return fail(error_code::invalid_argument, fmt::format("{} must be a JSON object", option), option);
+  if (twice)
+    return fail(error_code::invalid_argument,
+                fmt::format("{}: the field {} is there twice", option, shown(json(*twice))),
+                twice->substr(0, 64));
+  return root;
+}
+
 result<void> check_names(const json& root) {
   for (const auto& [name, value] : root.items()) {
     if (std::find(supported_fields.begin(), supported_fields.end(), name) != supported_fields.end()) continue;
@@ -189,9 +214,9 @@ result<speculative_config> parse_speculative_config(std::string_view text) {
   if (text.size() > most_bytes)
     return fail(error_code::invalid_argument, fmt::format("{}: more than {} bytes", option, most_bytes),
                 option);
-  const json root = json::parse(text, nullptr, false);
-  if (!root.is_object())
-    return fail(error_code::invalid_argument, fmt::format("{} must be a JSON object", option), option);
+  const result<json> read = read_object(text);
+  if (!read) return tl::unexpected(read.error());
+  const json& root = *read;
   if (auto known = check_names(root); !known) return tl::unexpected(std::move(known.error()));
 
   speculative_config out;

@@ -52,6 +52,14 @@ TEST(speculative_config, reads_what_vllm_documents) {
   EXPECT_EQ(model.rejection_sample_method, rejection_method::probabilistic);
 }
 
+TEST(speculative_config, refuses_a_field_that_is_there_twice_by_its_name) {
+  EXPECT_EQ(wrong_field(R"({"num_speculative_tokens": 3, "method": "ngram", "num_speculative_tokens": 3})"),
+            "num_speculative_tokens");
+  EXPECT_EQ(wrong_field(R"({"method": "ngram", "method": "suffix"})"), "method");
+  EXPECT_EQ(parse_speculative_config(R"({"adaptive": true, "adaptive": false})").error().message,
+            "speculative_config: the field \"adaptive\" is there twice");
+}
+
 TEST(speculative_config, derives_the_method_as_vllm_does) {
   EXPECT_EQ(read(R"({"model": "ngram"})").method, speculative_method::ngram);
   EXPECT_EQ(read(R"({"method": "[ngram]"})").method, speculative_method::ngram);
