@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "runtime/drafting/draft_model.hpp"
@@ -12,7 +13,9 @@ executor_limits draft_model::step_limits() const {
 }
 
 warm_up_task draft_model::scratch_task(const warm_up_item& item) const {
-  return {item, scratch_batch(item, device_->layout(), step_limits(), options_.vocab_size)};
+  warm_up_task task{item, scratch_batch(item, device_->layout(), step_limits(), options_.vocab_size)};
+  task.item.sampler_rows = std::min(item.sampler_rows, options_.max_rows);
+  return task;
 }
 
 std::chrono::nanoseconds draft_model::run_scratch(const warm_up_task& task) {

@@ -3,15 +3,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 
+#include "runtime/sampling/verify_draft.hpp"
+
 namespace troupe {
 namespace {
 
-constexpr std::array<sampler_setting, 9> settings{{
+constexpr std::array<sampler_setting, 11> settings{{
     {0.0F, 1.0F, 0},    // greedy
     {1.0F, 1.0F, 0},    // typical random sampling
     {0.7F, 0.9F, 50},   // creative
@@ -21,6 +25,8 @@ constexpr std::array<sampler_setting, 9> settings{{
     {1.0F, 1.0F, 0, 0.1F},
     {0.7F, 1.0F, 0, 0.0F, 0.5F},
     {0.7F, 1.0F, 0, 0.0F, 0.0F, true},
+    {0.0F, 1.0F, 0, 0.0F, 0.0F, false, 4},
+    {0.7F, 1.0F, 0, 0.0F, 0.0F, false, 4, true},
 }};
 
 // "1.0", "0.95"
@@ -35,6 +41,8 @@ std::string describe(const sampler_setting& setting) {
   if (setting.min_p > 0.0F) text += ", min_p=" + decimal(setting.min_p);
   if (setting.penalty > 0.0F) text += ", penalty=" + decimal(setting.penalty);
   if (setting.masked) text += ", masked";
+  if (setting.drafts > 0)
+    text += fmt::format(", drafts={}{}", setting.drafts, setting.by_chance ? ", by chance" : "");
   return text;
 }
 
@@ -47,11 +55,14 @@ struct dummy_request {
 
 class sampler_course {
  public:
-  sampler_course(executor& device, std::int32_t batch_size)
-      : device_(device), requests_(static_cast<std::size_t>(batch_size)), masks_(make_masks()) {}
+  sampler_course(executor& device, std::int32_t batch_size, std::int32_t most_rows)
+      : device_(device),
+        requests_(static_cast<std::size_t>(batch_size)),
+        most_rows_(most_rows),
+        masks_(make_masks()) {}
 
   void run() {
-    device_.load_dummy_hidden_states(static_cast<std::int32_t>(requests_.size()));
+    device_.load_dummy_hidden_states(most_samples());
     for (const bool batch_changed : {true, false}) {
       for (const sampler_setting& setting : settings) run(setting, batch_changed);
     }
@@ -59,6 +70,9 @@ class sampler_course {
   }
 
  private:
+  // Batches of different shapes: what verifies drafts has more samples, or samples of another kind.
+  using shape = std::pair<std::int32_t, bool>;
+
   void run(const sampler_setting& setting, bool batch_changed) {
     for (dummy_request& request : requests_) {
       request.sampling->temperature = setting.temperature;
@@ -68,9 +82,17 @@ class sampler_course {
       request.sampling->frequency_penalty = setting.penalty;
       request.sampling->presence_penalty = setting.penalty;
     }
-    if (batch_changed) batch_ = make_batch();
-    device_.sample(batch_, setting.masked ? &masks_ : nullptr, result_);
+    device_batch& batch = batches_[shape(setting.drafts, setting.by_chance)];
+    if (batch_changed) batch = make_batch(setting);
+    device_.sample(batch, setting.masked ? &masks_ : nullptr, result_);
     result_ = {};
+  }
+
+  std::int32_t most_samples() const {
+    std::int64_t most = 0;
+    for (const sampler_setting& setting : settings) most = std::max<std::int64_t>(most, 1 + setting.drafts);
+    return static_cast<std::int32_t>(
+        std::min<std::int64_t>(most * static_cast<std::int64_t>(requests_.size()), most_rows_));
   }
 
   // Which tokens are allowed does not matter: the first few.
@@ -82,33 +104,50 @@ class sampler_course {
     return masks;
   }
 
-  device_batch make_batch() const {
-    const std::int32_t block = scratch_block(device_.layout());
+  device_batch make_batch(const sampler_setting& setting) const {
     device_batch batch;
     for (const dummy_request& request : requests_) {
-      const auto index = static_cast<std::int32_t>(batch.sequences.size());
-      batch.tokens.push_back(request.prompt);
-      batch.positions.push_back(0);
-      batch.slots.push_back(no_slot);
-      batch.sequences.push_back(
-          {.first_row = index, .num_rows = 1, .table_offset = index, .table_length = 1});
-      batch.block_tables.push_back(block);
-      sample_row sample;
-      sample.sequence = index;
-      sample.row = index;
-      sample.position = 1;
-      sample.sampling = request.sampling;
-      sample.prompt_length = 1;
-      sample.history = {request.prompt, request.output};
-      batch.samples.push_back(std::move(sample));
+      const std::int32_t rows = std::min(1 + setting.drafts, most_rows_ - batch.num_rows());
+      if (rows < 1) break;
+      add_sequence(batch, request, rows, setting.by_chance);
     }
     return batch;
   }
 
+  // Every row is sampled: the last certain one and those of the drafts.
+  void add_sequence(device_batch& batch, const dummy_request& request, std::int32_t rows,
+                    bool by_chance) const {
+    const auto index = static_cast<std::int32_t>(batch.sequences.size());
+    const std::int32_t first = batch.num_rows();
+    batch.sequences.push_back(
+        {.first_row = first, .num_rows = rows, .table_offset = index, .table_length = 1});
+    batch.block_tables.push_back(scratch_block(device_.layout()));
+    if (rows > 1) batch.drafts.push_back({first, rows - 1});
+    for (std::int32_t i = 0; i < rows; ++i) {
+      batch.tokens.push_back(request.prompt);
+      batch.positions.push_back(i);
+      batch.slots.push_back(no_slot);
+      sample_row sample;
+      sample.sequence = index;
+      sample.row = first + i;
+      sample.position = 1 + i;
+      sample.sampling = request.sampling;
+      sample.prompt_length = 1;
+      sample.history.assign(static_cast<std::size_t>(2 + i), request.output);
+      sample.history.front() = request.prompt;
+      batch.samples.push_back(std::move(sample));
+      if (by_chance) batch.verified.push_back(i + 1 < rows ? &guess_ : nullptr);
+    }
+  }
+
   executor& device_;
   std::vector<dummy_request> requests_;
+  std::int32_t most_rows_;
+  std::array<token_id, 2> guessed_{0, 1};
+  std::array<float, 2> chances_{0.5F, 0.5F};
+  drafted_token guess_{0, {guessed_, chances_}};
   step_masks masks_;
-  device_batch batch_;
+  std::map<shape, device_batch> batches_;
   step_result result_;
 };
 
@@ -135,8 +174,8 @@ std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> 
   return lines;
 }
 
-void warm_up_sampler(executor& device, std::int32_t batch_size) {
-  sampler_course(device, batch_size).run();
+void warm_up_sampler(executor& device, std::int32_t batch_size, std::int32_t most_rows) {
+  sampler_course(device, batch_size, most_rows).run();
   device.synchronize();
 }
 

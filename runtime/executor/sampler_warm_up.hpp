@@ -11,8 +11,8 @@
 
 namespace troupe {
 
-// One way of sampling; all of them stand in a table of sampler_warm_up.cpp. Rows that verify drafts are
-// sampled as all others are; what a step of them takes is measured by a phase of its own (warm_up.hpp).
+// One way of sampling; all of them stand in a table of sampler_warm_up.cpp. What a whole step of rows that
+// verify drafts takes is measured by a phase of its own (warm_up.hpp).
 struct sampler_setting {
   float temperature = 0.0F;
   float top_p = 1.0F;
@@ -20,6 +20,9 @@ struct sampler_setting {
   float min_p = 0.0F;
   float penalty = 0.0F;  // for frequency and presence
   bool masked = false;   // as by a grammar
+  // Verified a sequence: so many samples more, each behind a draft.
+  std::int32_t drafts = 0;
+  bool by_chance = false;  // the drafts are accepted or rejected by what they were drawn from
 };
 std::span<const sampler_setting> sampler_settings();
 
@@ -28,12 +31,13 @@ std::span<const sampler_setting> sampler_settings();
 std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan, std::int32_t most);
 
 // "Warming up sampler with batch sizes: [0, 1, 138] and following configs:", then a line per setting,
-// "temp=0.7, top_p=0.9, top_k=50, batch_changed=True", with "min_p=0.1", "penalty=0.5" or "masked" before the
-// last where a setting has it, then "Starting sampler warmup...".
+// "temp=0.7, top_p=0.9, top_k=50, batch_changed=True", with "min_p=0.1", "penalty=0.5", "masked", "drafts=4"
+// or "drafts=4, by chance" before the last where a setting has it, then "Starting sampler warmup...".
 std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> sizes);
 
 // One batch size: dummy hidden states and requests, all settings with the batch changed, then all as it was.
-// Throws what the executor throws.
-void warm_up_sampler(executor& device, std::int32_t batch_size);
+// A batch whose samples are more than `most_rows`, the rows of a step, is cut to them. Throws what the
+// executor throws.
+void warm_up_sampler(executor& device, std::int32_t batch_size, std::int32_t most_rows);
 
 }  // namespace troupe

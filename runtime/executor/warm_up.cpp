@@ -157,12 +157,14 @@ void add_verification_phase(std::vector<warm_up_item>& items, const executor_lim
   number(items, begin);
 }
 
-void add_sampler_phase(std::vector<warm_up_item>& items, const std::vector<std::int32_t>& sizes) {
+void add_sampler_phase(std::vector<warm_up_item>& items, const bucket_plan& plan,
+                       const executor_limits& limits) {
   const std::size_t begin = items.size();
-  for (const std::int32_t size : sizes) {
+  for (const std::int32_t size : sampler_batch_sizes(plan, limits.max_rows)) {
     warm_up_item& item = items.emplace_back();
     item.phase = warm_up_phase::sampler;
     item.sampler_batch = size;
+    item.sampler_rows = limits.max_rows;
   }
   number(items, begin);
 }
@@ -222,7 +224,7 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
   }
   if (measured.tune) add_tuning_phase(items, limits);
   if (measured.verification) add_verification_phase(items, limits);
-  add_sampler_phase(items, sampler_batch_sizes(plan, limits.max_rows));
+  add_sampler_phase(items, plan, limits);
   return items;
 }
 
@@ -274,7 +276,8 @@ std::string describe(const warm_up_item& item) {
 }
 
 void run_warm_up(executor& device, const warm_up_task& task) {
-  if (task.item.phase == warm_up_phase::sampler) return warm_up_sampler(device, task.item.sampler_batch);
+  if (task.item.phase == warm_up_phase::sampler)
+    return warm_up_sampler(device, task.item.sampler_batch, task.item.sampler_rows);
   step_result scratch;
   device.forward(task.batch);
   device.sample(task.batch, nullptr, scratch);

@@ -22,7 +22,8 @@ struct warm_up_item {
   warm_up_phase phase = warm_up_phase::prompt;
   bucket shape = {};               // prompt, decode; tuning, verification: the step that is timed
   unified_bucket unified = {};     // unified
-  std::int32_t sampler_batch = 0;  // sampler
+  std::int32_t sampler_batch = 0;  // sampler: requests ...
+  std::int32_t sampler_rows = 0;   // ... and samples at most
   std::int32_t number = 1;         // of its phase, from 1 ...
   std::int32_t count = 1;          // ... to this
   // Whether lazy warm-up does it before the first request: one prefill, one decode.

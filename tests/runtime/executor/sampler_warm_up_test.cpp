@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "runtime/executor/cpu_executor.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -14,6 +16,9 @@ struct call {
   std::size_t rows = 0;
   sampling_params setting = {};
   bool masked = false;
+  std::size_t sequences = 0;
+  std::size_t drafts = 0;         // sequences with drafts, and ...
+  std::size_t verified = 0;       // ... samples whose draft is accepted or rejected by chance
   const void* rows_at = nullptr;  // tells a rebuilt batch from the same one
 };
 
@@ -33,9 +38,17 @@ class recorder final : public executor {
       one.setting = *batch.samples.front().sampling;
       one.rows_at = batch.samples.data();
     }
-    EXPECT_EQ(batch.sequences.size(), batch.samples.size());
+    one.sequences = batch.sequences.size();
+    one.drafts = batch.drafts.size();
+    one.verified = static_cast<std::size_t>(
+        std::ranges::count_if(batch.verified, [](const drafted_token* draft) { return draft != nullptr; }));
+    EXPECT_EQ(batch.num_rows(), static_cast<std::int32_t>(batch.samples.size()));
+    EXPECT_LE(batch.num_rows(), hidden.back());
     for (const sequence_rows& each : batch.sequences) EXPECT_EQ(each.table_length, 1);
-    for (const sample_row& each : batch.samples) EXPECT_EQ(each.history.size(), 2U);
+    for (const sample_row& each : batch.samples) {
+      const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(each.sequence)];
+      EXPECT_EQ(each.history.size(), 2U + static_cast<std::size_t>(each.row - rows.first_row));
+    }
     calls.push_back(one);
     result.tokens.resize(batch.samples.size());
   }
@@ -61,6 +74,8 @@ TEST(SamplerWarmUp, TellsSizesAndSettingsAsDocumented) {
                                 "temp=1.0, top_p=1.0, top_k=0, min_p=0.1, batch_changed=True",
                                 "temp=0.7, top_p=1.0, top_k=0, penalty=0.5, batch_changed=True",
                                 "temp=0.7, top_p=1.0, top_k=0, masked, batch_changed=True",
+                                "temp=0.0, top_p=1.0, top_k=0, drafts=4, batch_changed=True",
+                                "temp=0.7, top_p=1.0, top_k=0, drafts=4, by chance, batch_changed=True",
                                 "temp=0.0, top_p=1.0, top_k=0, batch_changed=False",
                                 "temp=1.0, top_p=1.0, top_k=0, batch_changed=False",
                                 "temp=0.7, top_p=0.9, top_k=50, batch_changed=False",
@@ -70,6 +85,8 @@ TEST(SamplerWarmUp, TellsSizesAndSettingsAsDocumented) {
                                 "temp=1.0, top_p=1.0, top_k=0, min_p=0.1, batch_changed=False",
                                 "temp=0.7, top_p=1.0, top_k=0, penalty=0.5, batch_changed=False",
                                 "temp=0.7, top_p=1.0, top_k=0, masked, batch_changed=False",
+                                "temp=0.0, top_p=1.0, top_k=0, drafts=4, batch_changed=False",
+                                "temp=0.7, top_p=1.0, top_k=0, drafts=4, by chance, batch_changed=False",
                                 "Starting sampler warmup..."}));
 }
 
@@ -86,29 +103,41 @@ TEST(SamplerWarmUp, HasTheBatchSizesOfTheDecodeBuckets) {
 
 TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
   recorder device;
-  warm_up_sampler(device, 3);
-  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{3}));
-  ASSERT_EQ(device.calls.size(), 18U);
+  warm_up_sampler(device, 3, 512);
+  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{15}));
+  ASSERT_EQ(device.calls.size(), 22U);
   EXPECT_EQ(device.synchronized, 1);
-  for (std::size_t i = 0; i < 18; ++i) {
-    const sampler_setting& expected = sampler_settings()[i % 9];
-    EXPECT_EQ(device.calls[i].rows, 3U);
+  for (std::size_t i = 0; i < 22; ++i) {
+    const sampler_setting& expected = sampler_settings()[i % 11];
+    EXPECT_EQ(device.calls[i].sequences, 3U);
+    EXPECT_EQ(device.calls[i].rows, expected.drafts > 0 ? 15U : 3U) << i;
+    EXPECT_EQ(device.calls[i].drafts, expected.drafts > 0 ? 3U : 0U) << i;
+    EXPECT_EQ(device.calls[i].verified, expected.by_chance ? 12U : 0U) << i;
     EXPECT_EQ(device.calls[i].setting.temperature, expected.temperature) << i;
     EXPECT_EQ(device.calls[i].setting.top_p, expected.top_p) << i;
     EXPECT_EQ(device.calls[i].setting.top_k, expected.top_k) << i;
     EXPECT_EQ(device.calls[i].setting.min_p, expected.min_p) << i;
     EXPECT_EQ(device.calls[i].setting.frequency_penalty, expected.penalty) << i;
     EXPECT_EQ(device.calls[i].masked, expected.masked) << i;
-    if (i >= 9) {
-      EXPECT_EQ(device.calls[i].rows_at, device.calls[8].rows_at) << i;
+    if (i >= 11) {
+      EXPECT_EQ(device.calls[i].rows_at, device.calls[expected.drafts > 0 ? i - 11 : 8].rows_at) << i;
     }
   }
 }
 
+TEST(SamplerWarmUp, VerifiesAsManyDraftsAsAStepHasRows) {
+  recorder device;
+  warm_up_sampler(device, 4, 12);
+  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{12}));
+  EXPECT_EQ(device.calls[0].sequences, 4U);
+  EXPECT_EQ(device.calls[9].sequences, 2U + 1U);
+  EXPECT_EQ(device.calls[9].rows, 12U);
+}
+
 TEST(SamplerWarmUp, TakesABatchOfNobody) {
   recorder device;
-  warm_up_sampler(device, 0);
-  EXPECT_EQ(device.calls.size(), 18U);
+  warm_up_sampler(device, 0, 512);
+  EXPECT_EQ(device.calls.size(), 22U);
 }
 
 TEST(SamplerWarmUp, GoesThroughTheExecutorsOwnSamplingAndChangesNothing) {
@@ -126,7 +155,7 @@ TEST(SamplerWarmUp, GoesThroughTheExecutorsOwnSamplingAndChangesNothing) {
     for (int i = 0; i < 6; ++i) {
       driver.step({{one, i == 0 ? 3 : 1}});
       if (warm)
-        for (const std::int32_t size : {0, 1, 8}) warm_up_sampler(**device, size);
+        for (const std::int32_t size : {0, 1, 8, 32}) warm_up_sampler(**device, size, 32);
     }
     return driver.output(one);
   };
