@@ -6,15 +6,12 @@
 #include <chrono>
 #include <utility>
 
-#include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::uint64_t steps_to_wait_for_drafts = 16;  // that have none
-// To find who is to blame among the most that may run takes fewer; more are the device's own fault.
-constexpr int most_lost_in_a_row = 16;
 
 }  // namespace
 
@@ -24,73 +21,6 @@ void scheduler_state::start(scheduler_parts parts) {
   board_ = std::move(parts.board);
   metrics_ = std::move(parts.metrics);
   board_->step_ended();
-}
-
-void scheduler_state::meet(const company_roster& roster) {
-  // An answer that is awaited from one that is gone never comes.
-  if (drafter_ != roster.drafter && phase_ == phase::drafting) phase_ = phase::idle;
-  drafter_ = roster.drafter;
-  meet_tokenizers(roster.tokenizers);
-  if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);
-  if (roster.model_runner != model_runner_) {
-    model_runner_ = roster.model_runner;
-    self_->send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
-  }
-  if (roster.kv_cache != kv_cache_) meet_kv_cache(roster.kv_cache);
-  changed_ = true;
-  plan();
-  report();
-}
-
-// The streams of a tokenizer that is gone have ended with it.
-void scheduler_state::meet_tokenizers(const tokenizer_pool& tokenizers) {
-  std::vector<request_id> lost;
-  for (const request_id id : scheduler_->open_requests())
-    if (tokenizers_[id % tokenizers_.size()] != tokenizers[id % tokenizers.size()]) lost.push_back(id);
-  end_all(lost, finish_reason::abort, std::nullopt);
-  tokenizers_ = tokenizers;
-}
-
-// Where a request stands in its grammar is lost, but whoever waits for one can ask again.
-void scheduler_state::meet_structured_output(const structured_output_actor& structured_output) {
-  std::vector<request_id> lost;
-  for (const request_id id : with_grammar_)
-    if (!without_grammar_.contains(id)) lost.push_back(id);
-  end_all(lost, finish_reason::error, lost_part());
-  if (structured_output_) self_->send(model_runner_, msg::abandon_masks{});
-  structured_output_ = structured_output;
-  for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);
-}
-
-// The steps in flight still write and read what the one that is gone has given them.
-void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
-  is_storage_lost_ = is_storage_lost_ || kv_cache_ != nullptr;
-  kv_cache_ = kv_cache;
-  ++num_kv_caches_;
-  if (phase_ == phase::reserving) phase_ = phase::idle;
-  if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
-}
-
-msg::runner_missed scheduler_state::runner_lost() {
-  model_runner_ = nullptr;
-  const bool was_running = !running_.empty();
-  if (was_running) ++lost_in_a_row_;
-  running_.clear();
-  board_->step_ended();
-  lose_storage(was_running ? blame::oldest_step : blame::nobody);
-  return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
-}
-
-void scheduler_state::lose_storage(blame whose) {
-  is_storage_lost_ = false;
-  scheduler_output output = scheduler_->device_lost(whose);
-  self_->send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
-  settle(std::move(output));
-}
-
-void scheduler_state::end_all(const std::vector<request_id>& ids, finish_reason reason,
-                              const std::optional<error>& failure) {
-  for (const request_id id : ids) settle(scheduler_->end(id, reason, failure));
 }
 
 void scheduler_state::submit(const engine_request_ptr& request) {

@@ -51,6 +51,7 @@ class scheduler_state {
     std::vector<request_id> scheduled;  // whose first step it is
   };
 
+  // scheduler_recovery.cpp
   void meet_tokenizers(const tokenizer_pool& tokenizers);
   void meet_structured_output(const structured_output_actor& structured_output);
   void meet_kv_cache(const kv_cache_actor& kv_cache);
@@ -58,6 +59,7 @@ class scheduler_state {
   void lose_storage(blame whose);
   void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
 
+  // scheduler.cpp
   void open_grammar(const engine_request& request);
   void ask_for_grammar(request_id id, const grammar_spec_ptr& grammar);
   void on_grammar_opened(request_id id, const error* refusal);
