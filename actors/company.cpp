@@ -143,7 +143,8 @@ result<std::uint16_t> company::state::serve(Behavior behavior, const Options& op
     return system->spawn(behavior, now->tokenizers, ports, same_port,
                          std::make_shared<std::promise<result<std::uint16_t>>>());
   };
-  caf::anon_send(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number)}, gateway, start);
+  caf::anon_send(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number), name}, gateway,
+                 start);
   return port_number;
 }
 

@@ -215,7 +215,8 @@ struct start_company {};
 // To the supervisor: watch this gateway too, and start it again where it ends. Beside it: gateway_actor,
 // gateway_starter.
 struct add_gateway {
-  std::string name;
+  std::string name;  // of its role: one that no other has
+  std::string kind;  // by which the metrics know it
 };
 // The company cannot go on: end every stream with an error, take no more.
 struct company_failed {};
@@ -428,7 +429,7 @@ auto inspect(Inspector& f, start_company&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, add_gateway& x) {
-  return f(caf::meta::type_name("add_gateway"), x.name);
+  return f(caf::meta::type_name("add_gateway"), x.name, x.kind);
 }
 template <class Inspector>
 auto inspect(Inspector& f, company_failed&) {

@@ -9,16 +9,6 @@
 #include "actors/measured.hpp"
 
 namespace troupe {
-namespace {
-
-// By which the metrics know the actor of a role.
-std::string kind_of(const std::string& role) {
-  for (const char* kind : {"grammar_compiler", "tokenizer", "http_gateway", "tcp_gateway"})
-    if (role.find(kind) != std::string::npos) return kind;
-  return role == "text worker" ? "tokenizer" : role;
-}
-
-}  // namespace
 
 void supervisor_state::prepare(supervisor_parts parts) {
   parts_ = std::move(parts);
@@ -71,11 +61,13 @@ std::vector<gateway_actor> supervisor_state::gateways() const {
   return all;
 }
 
-void supervisor_state::add_gateway(const gateway_actor& gateway, const std::string& role,
+void supervisor_state::add_gateway(const msg::add_gateway& named, const gateway_actor& gateway,
                                    const gateway_starter& start) {
+  const std::string& role = named.name;
   const std::size_t place = roster_.socket_gateways.size();
   roster_.socket_gateways.push_back(gateway);
-  roles_[role] = {.start =
+  roles_[role] = {.kind = named.kind,
+                  .start =
                       [this, place, role, start] {
                         gateway_actor& now = roster_.socket_gateways[place];
                         now = start(introduced_);
@@ -127,7 +119,7 @@ void supervisor_state::start_stopped() {
   for (const std::string& each : tree_.roles()) {
     if (to_start_.erase(each) == 0) continue;
     spdlog::warn("actor {} is started again", each);
-    parts_.tokenizer.metrics->actor(kind_of(each)).add_restart();
+    parts_.tokenizer.metrics->actor(roles_.at(each).kind).add_restart();
     roles_.at(each).start();
   }
   introduce();
@@ -159,7 +151,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
       self, metrics, [self](const msg::start_company&) { return self->state.start(); },
       [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
       [self](const msg::add_gateway& message, const gateway_actor& gateway, const gateway_starter& start) {
-        self->state.add_gateway(gateway, message.name, start);
+        self->state.add_gateway(message, gateway, start);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
       [self](const msg::abort_all&) { self->state.abort_all(); },

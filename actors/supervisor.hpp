@@ -65,8 +65,7 @@ class supervisor_state {
 
   void prepare(supervisor_parts parts);
   company_roster_ptr start();
-  // `role`: a name that no other has.
-  void add_gateway(const gateway_actor& gateway, const std::string& role, const gateway_starter& start);
+  void add_gateway(const msg::add_gateway& named, const gateway_actor& gateway, const gateway_starter& start);
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void abort_all();
   void abandon_connections();
@@ -75,11 +74,12 @@ class supervisor_state {
  private:
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
+    std::string kind;              // by which the metrics know its actor
     std::function<void()> start;   // fills it in the roster, now or when it is ready
     std::function<void()> vacate;  // nobody fills it
   };
   template <class Handle>
-  void add_role(const std::string& name, Handle& place, std::function<Handle()> spawn);
+  void add_role(const std::string& name, const char* kind, Handle& place, std::function<Handle()> spawn);
   void add_roles();
   void add_model_runner();
   void open_device(const model_runner_actor& runner);

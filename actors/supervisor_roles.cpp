@@ -44,8 +44,10 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
 }
 
 template <class Handle>
-void supervisor_state::add_role(const std::string& name, Handle& place, std::function<Handle()> spawn) {
-  roles_[name] = {.start =
+void supervisor_state::add_role(const std::string& name, const char* kind, Handle& place,
+                                std::function<Handle()> spawn) {
+  roles_[name] = {.kind = kind,
+                  .start =
                       [this, name, &place, spawn = std::move(spawn)] {
                         place = spawn();
                         if (place) watch(place, name);
@@ -57,38 +59,42 @@ void supervisor_state::add_role(const std::string& name, Handle& place, std::fun
 void supervisor_state::add_roles() {
   const auto& metrics = parts_.tokenizer.metrics;
   add_model_runner();
-  add_role<grammar_compiler_actor>("quick grammar_compiler", roster_.compilers.quick,
+  add_role<grammar_compiler_actor>("quick grammar_compiler", grammar_compiler_state::name,
+                                   roster_.compilers.quick,
                                    [this] { return spawn_compiler(grammar::quick_limits(parts_.grammars)); });
-  add_role<grammar_compiler_actor>("patient grammar_compiler", roster_.compilers.patient,
+  add_role<grammar_compiler_actor>("patient grammar_compiler", grammar_compiler_state::name,
+                                   roster_.compilers.patient,
                                    [this] { return spawn_compiler(parts_.grammars); });
-  add_role<scheduler_actor>("scheduler", roster_.scheduler, [this, metrics] {
+  add_role<scheduler_actor>("scheduler", scheduler_state::name, roster_.scheduler, [this, metrics] {
     const scheduler_actor scheduler =
         self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
     for (const auto& [rows, took] : step_costs_) self_->send(scheduler, msg::step_cost{rows, took.count()});
     return scheduler;
   });
-  add_role<kv_cache_actor>("kv_cache", roster_.kv_cache, [this, metrics] {
+  add_role<kv_cache_actor>("kv_cache", kv_cache_state::name, roster_.kv_cache, [this, metrics] {
     const kv_cache_options options{layout_.num_blocks, layout_.block_size,
                                    parts_.limits.enable_prefix_caching};
     return self_->spawn(kv_cache_behavior, options, metrics);
   });
-  add_role<structured_output_actor>("structured_output", roster_.structured_output, [this, metrics] {
-    return self_->spawn(
-        structured_output_behavior,
-        structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
-                                parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, metrics});
-  });
-  add_role<drafter_actor>("drafter", roster_.drafter, [this, metrics] {
+  add_role<structured_output_actor>(
+      "structured_output", structured_output_state::name, roster_.structured_output, [this, metrics] {
+        return self_->spawn(
+            structured_output_behavior,
+            structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
+                                    parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, metrics});
+      });
+  add_role<drafter_actor>("drafter", drafter_state::name, roster_.drafter, [this, metrics] {
     return parts_.drafts->config.method == speculative_method::draft_model
                ? self_->spawn(model_drafter_behavior, metrics)
                : self_->spawn(drafter_behavior, *parts_.drafts, metrics);
   });
   for (std::size_t shard = 0; shard < roster_.tokenizers.size(); ++shard)
-    add_role<tokenizer_actor>(fmt::format("tokenizer {}", shard), roster_.tokenizers[shard], [this, shard] {
-      return spawn_tokenizer(shard + 1 == roster_.tokenizers.size());
-    });
-  add_role<tokenizer_actor>("text worker", roster_.text_worker, [this] { return spawn_tokenizer(true); });
-  add_role<gateway_actor>("gateway", roster_.gateway, [this, metrics] {
+    add_role<tokenizer_actor>(
+        fmt::format("tokenizer {}", shard), tokenizer_state::name, roster_.tokenizers[shard],
+        [this, shard] { return spawn_tokenizer(shard + 1 == roster_.tokenizers.size()); });
+  add_role<tokenizer_actor>("text worker", tokenizer_state::name, roster_.text_worker,
+                            [this] { return spawn_tokenizer(true); });
+  add_role<gateway_actor>("gateway", gateway_state::name, roster_.gateway, [this, metrics] {
     return self_->spawn(gateway_behavior, roster_.tokenizers, metrics);
   });
 }
@@ -99,7 +105,8 @@ void supervisor_state::add_model_runner() {
     return parts_.detach ? self_->spawn<caf::detached>(model_runner_behavior, parts)
                          : self_->spawn(model_runner_behavior, parts);
   };
-  roles_["model_runner"] = {.start =
+  roles_["model_runner"] = {.kind = model_runner_state::name,
+                            .start =
                                 [this, spawn] {
                                   device_opener open = parts_.open_device;
                                   if (runner_device first = std::exchange(parts_.device, {}); first.target)

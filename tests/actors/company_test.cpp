@@ -264,8 +264,7 @@ TEST_F(CompanyOnThreads, ServesHttpAndTcpAndLeavesNoThreadAndNoDescriptor) {
   }
   // The last thread of CAF's may still be on its way out; so may one of the test before have been.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (threads() > threads_before && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::yield();
+  while (threads() > threads_before && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
   EXPECT_LE(threads(), threads_before);
   EXPECT_EQ(descriptors(), descriptors_before);
 }
@@ -438,7 +437,7 @@ TEST(SocketGateway, IsMendedOnTheSamePort) {
   const gateway_starter again = [spawn, port](const company_roster_ptr&) {
     return spawn(port, std::make_shared<std::promise<result<std::uint16_t>>>());
   };
-  caf::anon_send(stage.supervisor(), msg::add_gateway{"http_gateway"}, first, again);
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"http_gateway", "http_gateway"}, first, again);
   stage.run();
   const std::string ask = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
   for (int i = 0; i < 4; ++i) {

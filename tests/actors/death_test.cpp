@@ -379,7 +379,7 @@ TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
   stage stage;
   const gateway_actor gateway =
       stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
-  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging"}, gateway,
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
                  gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
   caf::scoped_actor self{stage.system()};
   auto answer =
