@@ -22,6 +22,9 @@ BINARY = os.environ.get("TROUPE_BINARY", str(ROOT / "build" / "troupe"))
 MODEL = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+KV_BYTES_PER_TOKEN = 30 * 3 * 64 * 2 * 2  # of that model in f16: layers, KV heads, head size, K and V, bytes
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -40,15 +43,17 @@ def end(process):
 class Service:
     """`troupe serve` as a child process. Use as a context manager; leaves nothing behind."""
 
-    def __init__(self, log_path, *flags):
+    def __init__(self, log_path, *flags, prefix=(), output=None):
+        """`prefix`: a command that executes the rest of its arguments. `output`: where the log goes, if not to log_path."""
         self.port, self.tcp_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = log_path
         command = [BINARY, "serve", "--model", str(MODEL), "--port", str(self.port), "--tcp-port", str(self.tcp_port)]
-        with open(log_path, "wb") as log:
+        pathlib.Path(log_path).touch()
+        with open(output or log_path, "wb") as log:
             # Tests that tune say so.
             environment = {"TROUPE_TUNING_FILE": "off", **os.environ}
-            self.process = subprocess.Popen(command + list(flags), stdout=log, stderr=log, env=environment)
+            self.process = subprocess.Popen([*prefix, *command, *flags], stdout=log, stderr=log, env=environment)
 
     def __enter__(self):
         self.wait_until(lambda: self.status("/readyz") == 200, 120, "ready")
@@ -99,6 +104,32 @@ class Service:
     def open_descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def resources(self):
+        """What every fault must leave as it was, of a service that has nothing to do: blocks in use, actors, descriptors and
+        the MiB of memory in use."""
+        self.wait_idle()
+        resident = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return {"blocks": self.metric("vllm:kv_cache_usage_perc"), "actors": self.metric("troupe_actors"),
+                "descriptors": self.open_descriptors(), "memory": resident >> 20}
+
+    def wait_as_before(self, before, mebibytes=32):
+        """Until resources() are those again, memory within so many MiB: what an allocator keeps for the next time. What KV
+        memory was written to for the first time stays too."""
+        now = {}
+        tokens = self.metric("vllm:prompt_tokens_total") + self.metric("vllm:generation_tokens_total")
+        mebibytes += int(tokens * KV_BYTES_PER_TOKEN) >> 20
+
+        def is_back():
+            nonlocal now
+            now = self.resources()
+            return now["memory"] <= before["memory"] + mebibytes and all(
+                now[name] <= before[name] for name in ("blocks", "actors", "descriptors"))
+
+        end = time.monotonic() + 30
+        while not is_back():
+            assert time.monotonic() < end, f"{now} is not {before} again"
+            time.sleep(0.1)
+
     def wait_until(self, condition, seconds, what):
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -129,9 +160,9 @@ def start_service(tmp_path):
     """Starts further services with flags of the test's choice."""
     count = 0
 
-    def start(*flags):
+    def start(*flags, **how):
         nonlocal count
         count += 1
-        return Service(tmp_path / f"log{count}", *flags)
+        return Service(tmp_path / f"log{count}", *flags, **how)
 
     return start

@@ -59,6 +59,14 @@ def test_runtime_reads_no_clock_and_no_randomness():
     assert not bad, f"clocks and randomness are handed in: {bad}"
 
 
+def test_the_time_of_day_is_told_and_decides_nothing():
+    """A clock may be set back while the service runs. These three tell dates: a header, `created`, the start of the process."""
+    tellers = {"actors/net/http_message.cpp", "actors/net/http_answers.cpp", "actors/company.cpp"}
+    wall = re.compile(r"system_clock|high_resolution_clock|utc_clock|gettimeofday|CLOCK_REALTIME|\btime\((?:NULL|nullptr|0|&)")
+    found = {str(p.relative_to(ROOT)) for p in sources() if not str(p.relative_to(ROOT)).startswith("tests/") and wall.search(p.read_text())}
+    assert found == tellers
+
+
 def test_unfinished_work_is_not_committed():
     words = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     bad = [str(p.relative_to(ROOT)) for p in sources() if words.search(p.read_text())]

@@ -1,0 +1,152 @@
+"""What the system refuses or changes while a service runs: space on a disk, descriptors, the time of day."""
+import http.client
+import json
+import os
+import pathlib
+import resource
+import socket
+import subprocess
+import time
+
+import pytest
+
+YEAR = 365 * 86400
+
+
+def complete(service, **body):
+    status, answer = service.post("/v1/completions", {"prompt": "Once upon a time", "max_tokens": 8, "ignore_eos": True, **body})
+    assert status == 200, answer
+    return answer
+
+
+def begin_stream(service, **body):
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=120)
+    text = json.dumps({"prompt": "Once upon a time", "max_tokens": 200, "ignore_eos": True, "stream": True, **body})
+    connection.request("POST", "/v1/completions", text, {"Content-Type": "application/json"})
+    answer = connection.getresponse()
+    assert answer.status == 200
+    answer.readline()
+    return connection, answer
+
+
+def ends_whole(connection, answer):
+    rest = answer.read().decode()
+    connection.close()
+    return '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
+
+
+def test_a_log_on_a_full_disk_costs_nobody_anything(start_service):
+    with start_service(output="/dev/full") as service:
+        complete(service)
+        before = service.resources()
+        for _ in range(20):
+            complete(service)
+            assert service.post("/v1/completions", {"prompt": 7})[0] == 400
+        service.wait_as_before(before)
+        assert service.status("/livez") == service.status("/readyz") == 200
+
+
+def on_a_full_disk(folder):
+    """A command that executes its arguments where `folder` is a disk without a free byte, for them alone; and what the system
+    says of it. Where nothing may be mounted: one that executes them where no file can grow, the log neither."""
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    mount = 'mount -t tmpfs -o size=64k none "$0" && { head -c 1M /dev/zero > "$0/fill" || :; } 2>/dev/null && exec "$@"'
+    command = ["unshare", "--mount", *user, "sh", "-c", mount, str(folder)]
+    if subprocess.run([*command, "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        return command, "No space left on device"
+    return ["sh", "-c", 'trap "" XFSZ; ulimit -f 0; exec "$@"', "sh"], ""
+
+
+def test_a_tuning_file_on_a_full_disk_is_a_warning(start_service, tmp_path):
+    folder = tmp_path / "full"
+    folder.mkdir()
+    command, reason = on_a_full_disk(folder)
+    small = ["--max-model-len", "256", "--max-num-seqs", "2", "--max-num-batched-tokens", "16", "--kv-cache-memory", "64MiB"]
+    with start_service(*small, "--warmup", "full", "--tuning-file", str(folder / "tuning.json"), prefix=command) as service:
+        complete(service)
+        before = service.resources()
+        complete(service)
+        service.wait_as_before(before)
+        said = pathlib.Path(service.log_path).read_text()
+        assert not reason or ("the tuning is not kept" in said and reason in said), said
+        assert not [f for f in folder.iterdir() if f.stat().st_size > 0]
+
+
+def test_when_descriptors_run_out_serving_goes_on_and_new_clients_wait_for_them(start_service):
+    with start_service() as service:
+        complete(service)
+        before = service.resources()
+        limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
+        stream = begin_stream(service)
+        resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (service.open_descriptors() + 4, limits[1]))
+        crowd = [socket.create_connection(("127.0.0.1", service.port), timeout=60) for _ in range(40)]
+        for client in crowd:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert crowd[0].recv(100).startswith(b"HTTP/1.1 200")
+        assert ends_whole(*stream), "who is served already does not notice"
+        crowd[-1].settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            crowd[-1].recv(100)
+        for client in crowd[:-1]:
+            client.close()
+        crowd[-1].settimeout(60)
+        assert crowd[-1].recv(100).startswith(b"HTTP/1.1 200"), "who has waited is served when descriptors are free"
+        crowd[-1].close()
+        service.wait_until(lambda: service.status("/readyz") == 200, 30, "accepting again")
+        complete(service)
+        resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, limits)
+        service.wait_as_before(before)
+
+
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static time_t back(void) { return access(getenv("TROUPE_TEST_CLOCK"), F_OK) == 0 ? %d : 0; }
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  int failed = (int)syscall(SYS_clock_gettime, clock, now);
+  if (!failed && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec -= back();
+  return failed;
+}
+int gettimeofday(struct timeval* restrict now, void* restrict zone) {
+  int failed = (int)syscall(SYS_gettimeofday, now, zone);
+  if (!failed) now->tv_sec -= back();
+  return failed;
+}
+time_t time(time_t* out) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (out) *out = now.tv_sec;
+  return now.tv_sec;
+}
+""" % YEAR
+
+
+@pytest.fixture
+def set_the_clock_back(tmp_path, monkeypatch):
+    """Sets the time of day of services that are started later a year back, when called."""
+    source, library, moment = tmp_path / "clock.c", tmp_path / "clock.so", tmp_path / "now"
+    source.write_text(CLOCK)
+    subprocess.run(["c++", "-x", "c", "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    monkeypatch.setenv("LD_PRELOAD", str(library))
+    monkeypatch.setenv("TROUPE_TEST_CLOCK", str(moment))
+    return moment.touch
+
+
+def test_a_clock_that_is_set_back_changes_the_dates_that_are_told_and_nothing_else(start_service, set_the_clock_back):
+    with start_service("--step-deadline", "20") as service:
+        asked = {"temperature": 0, "max_tokens": 200}
+        text = complete(service, **asked)["choices"][0]["text"]
+        before = service.resources()
+        stream = begin_stream(service, timeout=100)
+        set_the_clock_back()
+        told = complete(service, **asked)
+        assert abs(told["created"] - (time.time() - YEAR)) < 1000, "the service does not know of the change"
+        assert told["choices"][0]["text"] == text
+        assert ends_whole(*stream), "no deadline is a time of day"
+        assert complete(service, max_tokens=8000, timeout=0.5)["choices"][0]["finish_reason"] == "timeout"
+        assert service.status("/livez") == service.status("/readyz") == 200
+        service.wait_as_before(before)

@@ -1,0 +1,110 @@
+"""What engines of this kind have been attacked by: one test for each class in docs/reliability.md that needs a whole service."""
+import json
+import pathlib
+import re
+import time
+
+import pytest
+
+CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+HELLO = [{"role": "user", "content": "Hello"}]
+# Text, as JSON has no way to write most of them.
+ODD = ["NaN", "-NaN", "Infinity", "-Infinity", "1e999", "-1e999", "3.5e38", "-1", "-0.0", "0.5", "9223372036854775807",
+       "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "18446744073709551616", "1e400000", '"1"', "[]", "true"]
+NUMBERS = ["temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty", "seed", "n",
+           "best_of", "max_tokens", "min_tokens", "logprobs", "top_logprobs", "prompt_logprobs", "priority", "timeout",
+           "max_completion_tokens", "truncate_prompt_tokens"]
+PLACES = [f'"{name}": %s' for name in NUMBERS] + ['"logit_bias": {"5": %s}', '"logit_bias": {"%s": 1}', '"stop_token_ids": [%s]']
+
+
+def still_serves(service):
+    status, answer = service.post(TEXT, {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 0})
+    return status == 200 and answer["choices"][0]["text"] == " Paris"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_unbounded_or_odd_numbers_in_any_field_are_refused_or_harmless(service, place):
+    for number in ODD:
+        member = place % number.strip('"') if '"%s"' in place else place % number
+        short = "" if "max_" in place else '"max_tokens": 2, '
+        for path, prompt in ((CHAT, '"messages": [{"role": "user", "content": "Hi"}]'), (TEXT, '"prompt": [504]')):
+            status, answer = service.post(path, "{%s%s, %s}" % (short, prompt, member))
+            assert status in (200, 400), (member, answer)
+            if status == 400:
+                assert set(answer["error"]) >= {"message", "type", "param", "code"}
+    assert still_serves(service)
+
+
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}|\b[0-9a-fA-F]{12,16}\b")
+PATH = re.compile(r"/(?:root|home|usr|tmp|var|etc|proc|lib|opt|work)\b|\.[ch]pp\b|terminate called|std::|nlohmann|boost")
+FAULTY = [
+    (CHAT, b"{"), (CHAT, b""), (CHAT, b"\xff\xfe"), (CHAT, b"[" * 100_000), (CHAT, b'{"messages": [{"role": "user"}]}'),
+    (CHAT, {"messages": HELLO, "model": "/etc/passwd"}), (CHAT, {"messages": HELLO, "model": "../../x"}),
+    (CHAT, {"messages": HELLO, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"$ref": "file:///x"}}}}),
+    (CHAT, {"messages": HELLO, "structured_outputs": {"regex": "(" * 60_000}}),
+    (CHAT, {"messages": HELLO, "structured_outputs": {"grammar": "root ::= root"}}),
+    (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "file:///x"}}]}]}),
+    (TEXT, {"prompt": [2**62]}), (TEXT, {"prompt": "x", "logit_bias": {"9" * 400: 1}}),
+    ("/tokenize", {"prompt": 7}), ("/detokenize", {"tokens": [-1]}), ("/detokenize", {"tokens": "x"}), ("/nowhere", {}),
+    ("/%2e%2e/%2e%2e/", {}),
+]
+
+
+@pytest.mark.parametrize("path, body", FAULTY, ids=[f"{p}-{str(b)[:40]}" for p, b in FAULTY])
+def test_no_error_tells_an_address_or_a_path_of_this_machine(service, path, body):
+    status, answer = service.post(path, body)
+    assert 400 <= status < 500, answer
+    message = answer["error"]["message"]
+    sent = (body if isinstance(body, bytes) else json.dumps(body).encode()).decode(errors="replace") + path
+    told = message
+    for word in re.findall(r"[\w./:-]{3,}", sent):  # what the client sent may be said again
+        told = told.replace(word, "")
+    assert not ADDRESS.search(told) and not PATH.search(told), message
+
+
+def test_a_poisoned_request_in_a_crowd_fails_alone(service):
+    """In one connection's time: what is refused, between requests that are served."""
+    expected = service.post(TEXT, {"prompt": "One, two,", "max_tokens": 8, "temperature": 0})[1]["choices"][0]["text"]
+    for _, body in FAULTY[:12]:
+        service.post(CHAT, body)
+        assert service.post(TEXT, {"prompt": "One, two,", "max_tokens": 8, "temperature": 0})[1]["choices"][0]["text"] == expected
+
+
+def listening(pid):
+    """The addresses that the process listens on, as /proc has them."""
+    sockets = set()
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            sockets.add(entry.readlink().name)
+        except OSError:
+            continue
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+                found.append(fields[1].split(":")[0])
+    return found
+
+
+def test_nothing_is_listened_on_but_the_two_ports_of_loopback(service):
+    assert listening(service.process.pid) == ["0100007F"] * 2
+
+
+def test_what_one_tenant_has_cached_is_neither_told_nor_quicker_for_another(service):
+    prompt = f"Only here and at {time.time()} stands this. " + "A long text of one tenant, in many words. " * 20
+
+    def cached(**body):
+        answer = service.post(TEXT, {"prompt": prompt, "max_tokens": 1, **body})[1]
+        return answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    assert cached(cache_salt="mine") == 0
+    assert cached(cache_salt="mine") > 0
+    # What is not found is computed again: the time it takes tells nothing either.
+    assert cached(cache_salt="yours") == cached() == 0
+
+
+def test_a_template_of_a_client_is_refused(service):
+    for name in ("chat_template", "chat_template_kwargs"):
+        status, answer = service.post(CHAT, {"messages": HELLO, "max_tokens": 1, name: "{{ 7 * 7 }}"})
+        assert status == 400 and answer["error"]["param"] == name, answer
