@@ -38,9 +38,8 @@ void company_board::failed(const std::string& actor) {
 net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
   if (failure_) return {false, false, *failure_ + " has ended"};
-  const std::int64_t due = step_due_.load(relaxed);
-  const bool stuck = due != none && now.time_since_epoch().count() > due;
-  if (stuck) return {false, ready_ && !draining_, "a step does not end"};
+  if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
+  if (is_late(queue_due_, now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (draining_) return {true, false, "draining: the service is shutting down"};
   if (ready_) return {true, true, ""};
   if (progress_.empty()) return {true, false, "starting"};

@@ -42,12 +42,23 @@ class company_board {
     step_due_.store((now + deadline_of(rows)).time_since_epoch().count(), relaxed);
   }
   void step_ended() { step_due_.store(none, relaxed); }
+  // Scheduler: requests could run, but no step is with the runner; that is not so.
+  void queue_waits(steady_time now) {
+    if (queue_due_.load(relaxed) == none)
+      queue_due_.store((now + step_deadline_).time_since_epoch().count(), relaxed);
+  }
+  void queue_moves() { queue_due_.store(none, relaxed); }
   // Where the next scheduler goes on, should this one end.
   void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
   std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
-  // Live: no actor has failed for good, and the step in flight, if any, is younger than its deadline.
+  // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, and
+  // requests that could run do not wait for longer than that.
   net::engine_status status(steady_time now) const;
+  // Whether the step in flight, or the queue, is late by as much again as it may take.
+  bool hangs(steady_time now) const {
+    return is_late(step_due_, now - step_deadline_) || is_late(queue_due_, now - step_deadline_);
+  }
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.
   void on_failure(std::function<void(const std::string& actor)> callback);
@@ -73,8 +84,14 @@ class company_board {
     return step_deadline_ * (1 + std::max(rows - 1, 0) / usual);
   }
 
+  static bool is_late(const std::atomic<std::int64_t>& due, steady_time now) {
+    const std::int64_t at = due.load(relaxed);
+    return at != none && now.time_since_epoch().count() > at;
+  }
+
   const std::chrono::nanoseconds step_deadline_;
   std::atomic<std::int64_t> step_due_{none};
+  std::atomic<std::int64_t> queue_due_{none};
   std::atomic<std::uint64_t> last_step_{0};
   mutable std::mutex mutex_;
   std::condition_variable changed_;

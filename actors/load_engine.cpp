@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "actors/executor_place.hpp"
 #include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/drafting/draft_model.hpp"
@@ -111,9 +112,10 @@ result<padded_limits> reserve_buckets(const engine_options& options, std::int32_
   return holds;
 }
 
-result<void> add_draft_model(const engine_options& options, loaded_engine& engine) {
-  if (!options.draft) return {};
-  auto draft = load_draft_model(options, engine);
+result<void> add_draft_model(executor_place& place, const std::optional<draft_file>& file,
+                             const engine_options& options, loaded_engine& engine) {
+  if (!file) return {};
+  auto draft = load_draft_model(place, *file, options, engine);
   if (!draft) return tl::unexpected<error>(draft.error());
   engine.draft = std::move(*draft);
   engine.tune = engine.tune || engine.draft->wants_tuning();
@@ -123,19 +125,17 @@ result<void> add_draft_model(const engine_options& options, loaded_engine& engin
 // The device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
   std::shared_ptr<executor> device;
-  cpu_executor_options options;  // of another device that is the same, and shares the weights
+  cpu_executor_options options;  // of another device that is the same
   padded_limits padded;
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
 
-result<started_device> start_device(const model_ptr& model, const engine_options& options,
+result<started_device> start_device(executor_place& place, const engine_options& options,
                                     const tokenizer& vocabulary, std::int32_t max_model_len) {
-  cpu_executor_options cpu = executor_options_of(options, vocabulary);
+  cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
   cpu.limits.max_model_len = max_model_len;
-  auto weights = pack_model(*model);
-  if (!weights) return tl::unexpected<error>(weights.error());
-  cpu.weights = std::make_shared<const packed_model>(std::move(*weights));
-  auto device = load_cpu_executor(model, cpu);
+  if (const auto begun = place.begin(); !begun) return tl::unexpected<error>(begun.error());
+  auto device = place.load(target_model, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights packed for {}", (*device)->kernel_path());
 
@@ -161,13 +161,15 @@ result<started_device> start_device(const model_ptr& model, const engine_options
 }
 
 // The way to the next device, should the first one be lost. `engine`: complete but for its devices.
-device_opener opener_of(const model_ptr& model, const started_device& first, const loaded_engine& engine,
+device_opener opener_of(const std::shared_ptr<executor_place>& place, const std::optional<draft_file>& draft,
+                        const started_device& first, const loaded_engine& engine,
                         const engine_options& options) {
   engine_options quiet = options;
   quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
-  return [model, cpu = first.options, padded = first.padded, engine,
+  return [place, draft, cpu = first.options, padded = first.padded, engine,
           options = quiet]() -> result<runner_device> {
-    auto device = load_cpu_executor(model, cpu);
+    if (const auto begun = place->begin(); !begun) return tl::unexpected<error>(begun.error());
+    auto device = place->load(target_model, cpu);
     if (!device) return tl::unexpected<error>(device.error());
     if (const auto room = (*device)->reserve_steps(padded.rows, padded.sequences); !room)
       return tl::unexpected<error>(room.error());
@@ -175,15 +177,23 @@ device_opener opener_of(const model_ptr& model, const started_device& first, con
     use_kept_tuning(**device, engine.tuned_for, engine.tuning_file);
     loaded_engine reopened = engine;
     reopened.device = std::move(*device);
-    if (auto drafting = add_draft_model(options, reopened); !drafting)
+    if (auto drafting = add_draft_model(*place, draft, options, reopened); !drafting)
       return tl::unexpected<error>(drafting.error());
     return runner_device{std::move(reopened.device), std::move(reopened.draft)};
   };
 }
 
+result<std::optional<draft_file>> read_draft_file(executor_place& place, const engine_options& options,
+                                                  const tokenizer& vocabulary) {
+  if (!options.draft) return std::nullopt;
+  auto file = read_draft_model(place, options, vocabulary);
+  if (!file) return tl::unexpected<error>(file.error());
+  return std::move(*file);
+}
+
 }  // namespace
 
-cpu_executor_options executor_options_of(const engine_options& options, const tokenizer& vocabulary) {
+cpu_executor_options executor_options_of(const engine_options& options, std::vector<token_id> end_tokens) {
   cpu_executor_options out;
   out.limits = {.max_rows = options.max_num_batched_tokens,
                 .max_sequences = options.max_num_seqs,
@@ -194,7 +204,7 @@ cpu_executor_options executor_options_of(const engine_options& options, const to
   out.kernel_path = options.kernel_path;
   out.dtype = options.dtype;
   out.kv_cache_dtype = options.kv_cache_dtype;
-  out.end_tokens = end_tokens(vocabulary);
+  out.end_tokens = std::move(end_tokens);
   return out;
 }
 
@@ -241,7 +251,8 @@ result<loaded_engine> load_engine(const engine_options& options) {
 
   options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);
-  const result<model_ptr> model = load_model(options.model_path);
+  const auto place = std::make_shared<executor_place>(options.isolation);
+  const result<model_ptr> model = place->add_model(options.model_path);
   if (!model) return tl::unexpected<error>(model.error());
   result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
@@ -249,7 +260,9 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!chat) return tl::unexpected<error>(chat.error());
   const result<std::int32_t> length = context_length(options.max_model_len, (*model)->config.context_length);
   if (!length) return tl::unexpected<error>(length.error());
-  result<started_device> started = start_device(*model, options, **vocabulary, *length);
+  const auto draft = read_draft_file(*place, options, **vocabulary);
+  if (!draft) return tl::unexpected<error>(draft.error());
+  result<started_device> started = start_device(*place, options, **vocabulary, *length);
   if (!started) return tl::unexpected<error>(started.error());
   const kv_layout layout = started->device->layout();
   const result<std::int32_t> max_model_len = context_in_cache(options, *length, layout);
@@ -273,8 +286,9 @@ result<loaded_engine> load_engine(const engine_options& options) {
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
   loaded_engine deviceless = engine;
   deviceless.device.reset();
-  engine.open_device = opener_of(*model, *started, deviceless, options);
-  if (auto drafting = add_draft_model(options, engine); !drafting)
+  engine.open_device = opener_of(place, *draft, *started, deviceless, options);
+  if (place->is_isolated()) engine.kill_device = [place] { place->kill(); };
+  if (auto drafting = add_draft_model(*place, *draft, options, engine); !drafting)
     return tl::unexpected<error>(drafting.error());
   return engine;
 }

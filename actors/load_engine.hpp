@@ -16,6 +16,7 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/tuning_file.hpp"
+#include "runtime/isolation/runner_process.hpp"
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
@@ -43,6 +44,9 @@ struct engine_options {
   std::filesystem::path tuning_folder;
   std::optional<speculative_config> draft;  // of a draft model, where there is one
   std::optional<bool> pad_to_buckets;       // unset: where the device runs fixed shapes
+  // The program of a process that the device runs in, so that what kills it kills nothing else; unset: this
+  // one.
+  std::optional<runner_program> isolation;
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
@@ -59,6 +63,8 @@ struct loaded_engine {
   std::shared_ptr<executor> device;
   // Another such device (and draft model), once the first is gone; unset: there is none.
   device_opener open_device;
+  // Ends a device that hangs; any thread. Unset: nothing can, since it runs in this process.
+  std::function<void()> kill_device;
   std::shared_ptr<draft_model> draft;  // null: there is none
   tokenizer_ptr vocabulary;
   std::shared_ptr<const chat_template> chat;
@@ -90,8 +96,8 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 // model of another vocabulary.
 result<loaded_engine> load_engine(const engine_options& options);
 
-// What the options say of an executor for a model of this vocabulary, of whatever context.
-cpu_executor_options executor_options_of(const engine_options& options, const tokenizer& vocabulary);
+// What the options say of an executor for a model that ends with these tokens, of whatever context.
+cpu_executor_options executor_options_of(const engine_options& options, std::vector<token_id> end_tokens);
 
 // The tokens that end a generation, ascending.
 std::vector<token_id> end_tokens(const tokenizer& vocabulary);

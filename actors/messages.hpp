@@ -210,6 +210,8 @@ struct warmed_up {
 };
 // The supervisor's reminder to itself: look whether nothing runs and go on warming up.
 struct continue_warm_up {};
+// Supervisor to itself, once in a while: does the device hang?
+struct look_after_device {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
 struct start_company {};
 // To the supervisor: watch this gateway too, and start it again where it ends. Beside it: gateway_actor,
@@ -424,6 +426,10 @@ auto inspect(Inspector& f, continue_warm_up&) {
   return f(caf::meta::type_name("continue_warm_up"));
 }
 template <class Inspector>
+auto inspect(Inspector& f, look_after_device&) {
+  return f(caf::meta::type_name("look_after_device"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, start_company&) {
   return f(caf::meta::type_name("start_company"));
 }
@@ -532,6 +538,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_masks))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::continue_warm_up))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::look_after_device))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))

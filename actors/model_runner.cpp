@@ -93,6 +93,8 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
   warm_up_draft(task.item);
   return {request.item, took.count(), true};
+} catch (const device_lost&) {
+  throw;
 } catch (const std::exception& fault) {
   spdlog::error("warm-up: {}", fault.what());
   tuner_.reset();
@@ -140,6 +142,8 @@ bool model_runner_state::tune_draft(const warm_up_item& item) try {
   const bool is_over = draft_->tune(item, kept);
   if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
   return is_over;
+} catch (const device_lost&) {
+  throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
   return true;
@@ -147,6 +151,8 @@ bool model_runner_state::tune_draft(const warm_up_item& item) try {
 
 void model_runner_state::warm_up_draft(const warm_up_item& item) try {
   if (draft_) draft_->warm_up(item);
+} catch (const device_lost&) {
+  throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
 }
@@ -288,6 +294,8 @@ drafts_ptr model_runner_state::propose(const draft_work& work) try {
   *drafts = draft_->propose(ids);
   if (draft_->is_resting()) return nullptr;
   return drafts;
+} catch (const device_lost&) {
+  throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
   return std::make_shared<const std::vector<draft>>();

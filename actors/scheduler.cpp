@@ -176,6 +176,7 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
 void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
   board_->step_sent(step);
+  board_->queue_moves();
   steps_without_drafts_ = batch->drafts.empty() ? steps_without_drafts_ + 1 : 0;
   running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
@@ -280,6 +281,11 @@ void scheduler_state::report() {
   metrics_->add_grammar_forced_tokens(counts.forced_tokens - reported_.forced_tokens);
   report_drafts(counts.drafts);
   reported_ = counts;
+  if (running_.empty() && counts.running + counts.waiting > counts.waiting_for_grammar) {
+    board_->queue_waits(now());
+  } else {
+    board_->queue_moves();
+  }
 }
 
 void scheduler_state::report_drafts(const draft_counts& now) {

@@ -9,6 +9,12 @@
 #include "actors/measured.hpp"
 
 namespace troupe {
+namespace {
+
+// How often it is asked whether the device hangs.
+constexpr std::chrono::milliseconds device_check{100};
+
+}  // namespace
 
 void supervisor_state::prepare(supervisor_parts parts) {
   parts_ = std::move(parts);
@@ -36,7 +42,17 @@ company_roster_ptr supervisor_state::start() {
   if (introduced_) return introduced_;
   for (const std::string& role : tree_.roles()) roles_.at(role).start();
   introduce();
+  if (parts_.kill_device) look_after_device();
   return introduced_;
+}
+
+// A step that hangs ends with its process alone. What becomes of the runner then is as for any other end.
+void supervisor_state::look_after_device() {
+  if (parts_.board->hangs(self_->clock().now())) {
+    spdlog::error("{}: its process is killed", parts_.board->status(self_->clock().now()).reason);
+    parts_.kill_device();
+  }
+  self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
 }
 
 void supervisor_state::introduce() {
@@ -150,6 +166,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
   return measured(
       self, metrics, [self](const msg::start_company&) { return self->state.start(); },
       [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
+      [self](const msg::look_after_device&) { self->state.look_after_device(); },
       [self](const msg::add_gateway& message, const gateway_actor& gateway, const gateway_starter& start) {
         self->state.add_gateway(message, gateway, start);
       },

@@ -32,7 +32,8 @@ struct supervisor_parts {
   runner_device device;  // of the first runner
   device_opener
       open_device;  // of the next ones; unset: there is none, and the end of the runner is that of all
-  scheduler_limits limits;  // num_blocks and block_size are the device's
+  std::function<void()> kill_device;  // one that hangs; unset: nothing can
+  scheduler_limits limits;            // num_blocks and block_size are the device's
   tokenizer_parts tokenizer;
   std::int32_t tokenizer_workers = 2;
   grammar::grammar_limits grammars;  // of one grammar
@@ -70,6 +71,7 @@ class supervisor_state {
   void abort_all();
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
+  void look_after_device();
 
  private:
   // supervisor_roles.cpp: how a role is filled and vacated.

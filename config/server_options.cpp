@@ -13,8 +13,13 @@ std::vector<option> server_options() {
                     "Port of the framed TCP protocol; 0: any free one, -1: not served"),
       duration_option("shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
                       "How long running requests may go on after SIGTERM or Ctrl-C"),
-      duration_option("step_deadline", group::server, &settings::step_deadline, 100, day,
-                      "A step that takes longer: the service is not live; as long again: the process ends"),
+      duration_option(
+          "step_deadline", group::server, &settings::step_deadline, 100, day,
+          "A step that takes longer: the service is not live; as long again: the runner is started anew"),
+      text_option(
+          "runner_isolation", group::server, &settings::runner_isolation,
+          "Where the model runs: in a process of its own, so that nothing that kills it ends the service",
+          {"process", "none"}),
       number_option("max_connections", group::server, &settings::max_connections, 1, 1'000'000,
                     "Open connections of each gateway"),
       size_option("max_header_bytes", group::server, &settings::max_header_bytes, kib, 16 * mib,

@@ -59,6 +59,7 @@ struct settings : bucketing_settings {
   std::int32_t tcp_port = 7777;  // 0: any free one, -1: no TCP gateway
   std::chrono::milliseconds shutdown_grace{15'000};
   std::chrono::milliseconds step_deadline{120'000};
+  std::string runner_isolation = "process";
   std::int32_t max_connections = 1024;  // of each gateway
   std::uint64_t max_header_bytes = 16ULL << 10U;
   std::uint64_t max_body_bytes = 32ULL << 20U;

@@ -155,6 +155,8 @@ int serve(const config::setting_sources& sources) {
   auto wanted = to_company_options(settings, *path);
   if (!wanted) return report(wanted.error());
   company_options options = std::move(*wanted);
+  const bool is_isolated = settings.runner_isolation == "process";
+  if (is_isolated) options.engine.isolation = runner_program{};
   auto early = open_early(settings, options.served_model_name);
   if (!early) return early.error();
   std::optional<net::loading_server> loading(std::move(*early));
@@ -170,7 +172,9 @@ int serve(const config::setting_sources& sources) {
   served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
   const scoped_handler handler(
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
-  const liveness_watch watch([&served] { return served.status(); }, settings.step_deadline);
+  // A process of its own is killed, and the runner started anew, when the deadline is over once more.
+  const liveness_watch watch([&served] { return served.status(); },
+                             settings.step_deadline * (is_isolated ? 3 : 1));
   loading.reset();  // the gateway takes its place
   if (const auto open = open_gateways(served, settings); !open) return open.error();
   const auto ready = wait_ready(served);

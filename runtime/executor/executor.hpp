@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 
 #include "runtime/executor/device_batch.hpp"
@@ -40,6 +41,12 @@ struct memory_profile {
   std::uint64_t available = 0;  // bytes that are left
 };
 
+// Thrown by any call of an executor whose device is gone: nothing can be asked of it any more.
+class device_lost : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // One thread at a time. A step is forward() then sample(). Throws std::exception only for faults of its own:
 // a batch that the scheduler made is always within the limits.
 class executor {
@@ -60,12 +67,14 @@ class executor {
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
   // states of the rows to sample.
   virtual void forward(const device_batch& batch) = 0;
-  // Draws one token per sample row of the step that forward() ran last, out of those that `masks` allow;
-  // null: every token is allowed. `result` is reused: cleared, not freed; its ends are left alone.
+  // Draws one token per sample row of the step that forward() ran last (of `batch`, unchanged since), out of
+  // those that `masks` allow; null: every token is allowed. `result` is reused: cleared, not freed; its ends
+  // are left alone.
   virtual void sample(const device_batch& batch, const step_masks* masks, step_result& result) = 0;
   // Whether a step runs best in the exact shape of a bucket that has been warmed up (compiled graphs).
   virtual bool fixed_shapes() const { return false; }
-  // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows).
+  // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows), which any
+  // batch may be sampled from.
   virtual void load_dummy_hidden_states(std::int32_t) {}
   // How its steps are cut into work, to be chosen by measuring; nullptr where there is nothing to choose.
   virtual step_plans* plans() { return nullptr; }

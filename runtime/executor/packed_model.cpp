@@ -21,10 +21,11 @@ std::size_t packed_bytes(const packed_matrix& matrix) {
   return static_cast<std::size_t>(matrix.panels) * matrix.panel_bytes;
 }
 
-// Lays out and fills all matrices of a model: one pass that measures, one that packs.
+// Lays out and fills all matrices of a model: one pass that measures, one that packs, or finds what is
+// packed.
 class packer {
  public:
-  explicit packer(std::byte* memory) : memory_(memory) {}
+  explicit packer(std::byte* memory, bool is_filled = false) : memory_(memory), is_filled_(is_filled) {}
 
   fused_linear fuse(std::initializer_list<const gguf::tensor*> tensors) {
     fused_linear linear;
@@ -37,7 +38,7 @@ class packer {
       packed_matrix matrix = kernels::describe_packed(*kind, static_cast<std::int32_t>(tensor->shape[1]),
                                                       static_cast<std::int32_t>(tensor->shape[0]));
       if (memory_ != nullptr) {
-        pack(*tensor, matrix, memory_ + bytes_);
+        if (!is_filled_) pack(*tensor, matrix, memory_ + bytes_);
         matrix.data = memory_ + bytes_;
       }
       bytes_ += packed_bytes(matrix);
@@ -78,6 +79,7 @@ class packer {
   }
 
   std::byte* memory_;
+  bool is_filled_;
   std::size_t bytes_ = 0;
   const gguf::tensor* unsupported_ = nullptr;
 };
@@ -121,23 +123,45 @@ void copy_vectors(const model& source, packed_model& packed) {
   packed.output_norm = floats(source.output_norm);
 }
 
-}  // namespace
-
-result<packed_model> pack_model(const model& source) {
+// The bytes of all matrices. Errors: unsupported.
+result<std::size_t> measure(const model& source) {
   packed_model packed;
-  packer measure(nullptr);
-  pack_matrices(source, measure, packed);
-  if (const gguf::tensor* tensor = measure.unsupported()) {
+  packer to(nullptr);
+  pack_matrices(source, to, packed);
+  if (const gguf::tensor* tensor = to.unsupported()) {
     return fail(error_code::unsupported,
                 std::string(tensor->name) + ": no kernel for " + to_string(tensor->type));
   }
-  auto memory = page_memory::allocate(measure.bytes(), true);
-  if (!memory) return tl::unexpected(memory.error());
-  packer fill(memory->data());
-  packed.memory = std::move(*memory);
+  return to.bytes();
+}
+
+packed_model lay_out(const model& source, page_memory memory, bool is_filled) {
+  packed_model packed;
+  packer fill(memory.data(), is_filled);
+  packed.memory = std::move(memory);
   pack_matrices(source, fill, packed);
   copy_vectors(source, packed);
   return packed;
+}
+
+}  // namespace
+
+result<packed_model> pack_model(const model& source, packed_for readers) {
+  const result<std::size_t> bytes = measure(source);
+  if (!bytes) return tl::unexpected(bytes.error());
+  auto memory = readers == packed_for::all_processes
+                    ? page_memory::allocate_shared(*bytes, true, "troupe weights")
+                    : page_memory::allocate(*bytes, true);
+  if (!memory) return tl::unexpected(memory.error());
+  return lay_out(source, std::move(*memory), false);
+}
+
+result<packed_model> map_packed_model(const model& source, page_memory matrices) {
+  const result<std::size_t> bytes = measure(source);
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (matrices.size() < *bytes)
+    return fail(error_code::io_error, "the packed weights are not those of this file");
+  return lay_out(source, std::move(matrices), true);
 }
 
 }  // namespace troupe

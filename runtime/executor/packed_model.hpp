@@ -42,8 +42,15 @@ struct packed_model {
   page_memory memory;              // every packed matrix
 };
 
+// Whether other processes are to read the matrices too: map_packed_model().
+enum class packed_for { this_process, all_processes };
+
 // Packs tensor by tensor and lets go of each tensor's file pages, so that the peak is one copy and one
 // tensor. Errors: unsupported (a tensor type), resource_exhausted.
-result<packed_model> pack_model(const model& source);
+result<packed_model> pack_model(const model& source, packed_for readers = packed_for::this_process);
+
+// What another process has packed of the same file into `matrices`. Errors: unsupported, io_error (memory of
+// another size).
+result<packed_model> map_packed_model(const model& source, page_memory matrices);
 
 }  // namespace troupe

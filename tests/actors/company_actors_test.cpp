@@ -340,5 +340,42 @@ TEST(Company, AStepThatDoesNotEndIsNotLive) {
   expect_one_end(*who, finish_reason::length);
 }
 
+// Between any two messages more time passes than a step, or a queue, may take.
+TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
+  stage stage({.step_deadline = std::chrono::seconds(10)});
+  const auto who = stage.ask("hello", 5);
+  std::set<std::string> reasons;
+  for (int i = 0; i < 200; ++i) {
+    stage.run(1);
+    stage.advance(std::chrono::seconds(11));
+    reasons.insert(stage.status().reason);
+  }
+  EXPECT_EQ(reasons, (std::set<std::string>{"", "a step does not end", "the queue does not move"}));
+  EXPECT_TRUE(stage.status().live);
+  expect_one_end(*who, finish_reason::length);
+}
+
+TEST(Company, ADeviceThatHangsIsKilledWhenItsDeadlineIsOverTwice) {
+  int kills = 0;
+  company_setup setup{.step_deadline = std::chrono::seconds(10)};
+  setup.adjust = [&kills](supervisor_parts& parts) { parts.kill_device = [&kills] { ++kills; }; };
+  stage stage(setup);
+  stage.run();
+  const auto who = stage.ask("hello", 50);
+  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
+  const auto run_without_runner = [&] {
+    while (stage.run_any(0, runner)) {
+    }
+  };
+  run_without_runner();
+  stage.advance(std::chrono::seconds(11));
+  run_without_runner();
+  EXPECT_FALSE(stage.status().live);
+  EXPECT_EQ(kills, 0);
+  stage.advance(std::chrono::seconds(10));
+  run_without_runner();
+  EXPECT_GT(kills, 0);
+}
+
 }  // namespace
 }  // namespace troupe::test

@@ -42,14 +42,17 @@ def restarts(service, role):
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
 
 
-@pytest.mark.parametrize("role, every", [("model_runner", 60), ("kv_cache", 150)])
-def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role, every):
-    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:throw:{every}")
-    with start_service() as service:
+@pytest.mark.parametrize("role, fault, every, isolation", [
+    ("model_runner", "throw", 60, "process"), ("model_runner", "throw", 60, "none"), ("kv_cache", "throw", 150, "process"),
+    ("runner_process", "throw", 60, "process"), ("runner_process", "segfault", 60, "process"), ("runner_process", "hang", 60, "process")])
+def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role, fault, every, isolation):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
+    patience = ["--step-deadline", "1s"] if fault == "hang" else []
+    with start_service("--runner-isolation", isolation, *patience) as service:
         skip_without_chaos(service)
         descriptors = service.open_descriptors()
         answers = ask_all(service)
-        assert restarts(service, role) > 0, service.log()
+        assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_idle()

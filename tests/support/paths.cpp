@@ -17,6 +17,8 @@ std::string source_path(std::string_view relative) {
 
 std::string default_model_path() { return source_path("models/SmolLM2-135M-Instruct.Q4_1.gguf"); }
 
+std::string runner_program_path() { return TROUPE_TEST_RUNNER; }
+
 unsigned long long repeated(unsigned long long times) {
   const unsigned long long wanted = std::getenv("TROUPE_TEST_LONG") != nullptr ? 10 * times : times;
   return is_sanitized ? std::max(wanted / 5, 1ULL) : wanted;

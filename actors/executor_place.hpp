@@ -1,0 +1,57 @@
+// Where the executors of a model and of its draft model run: in this process, or in a process of their own.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/packed_model.hpp"
+#include "runtime/isolation/runner_process.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+class executor_place {
+ public:
+  // `isolation`: the program of the processes; nothing: this process.
+  explicit executor_place(std::optional<runner_program> isolation) : isolation_(std::move(isolation)) {}
+
+  // Reads a model's file and packs its weights, once for all executors; the first model is number 0. All of
+  // them before the first executor. Errors: those of load_model and pack_model; io_error.
+  result<model_ptr> add_model(const std::string& path);
+
+  // Executors from here on have nothing in common with those before but the weights: a new process, once the
+  // last one is gone. Errors: those of runner_process::start().
+  result<void> begin();
+  // An executor of model `number`, its start still to come. Errors: those of load_cpu_executor and begin().
+  result<std::unique_ptr<executor>> load(std::size_t number, const cpu_executor_options& options);
+
+  bool is_isolated() const { return isolation_.has_value(); }
+  // Ends the process, if there is one: whoever waits for its executors hears of it. Any thread.
+  void kill();
+
+ private:
+  // Of a model's file, for processes.
+  class open_file;
+  struct packed_file {
+    model_ptr model;
+    std::shared_ptr<const packed_model> weights;  // in this process
+    std::shared_ptr<open_file> file;              // for another, with ...
+    std::shared_ptr<page_memory> matrices;        // ... the weights, which it maps
+  };
+  std::vector<int> descriptors() const;
+  std::shared_ptr<runner_process> current();
+  result<std::unique_ptr<executor>> load_there(std::size_t number, const cpu_executor_options& options);
+
+  std::optional<runner_program> isolation_;
+  std::vector<packed_file> files_;
+  std::mutex mutex_;
+  std::weak_ptr<runner_process> process_;  // of the executors opened last, its owners
+  std::shared_ptr<runner_process> begun_;  // nothing is open in it yet
+};
+
+}  // namespace troupe

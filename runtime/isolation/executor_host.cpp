@@ -1,0 +1,190 @@
+#include "runtime/isolation/executor_host.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <deque>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "runtime/executor/packed_model.hpp"
+#include "runtime/executor/step_plan.hpp"
+#include "runtime/isolation/call_memory.hpp"
+#include "runtime/isolation/child_process.hpp"
+#include "runtime/isolation/step_messages.hpp"
+
+namespace troupe {
+namespace {
+
+// One executor, and what its steps are read into.
+struct hosted_executor {
+  std::unique_ptr<executor> device;
+  received_batch received;
+  step_masks masks;
+  step_result sampled;
+  step_plan plan;
+};
+
+class executor_host {
+ public:
+  executor_host(call_memory calls, std::vector<int> files, const executor_opener& open)
+      : calls_(std::move(calls)), files_(std::move(files)), open_(open) {}
+
+  [[noreturn]] void run() {
+    while (true) answer(calls_.wait_for_call());
+  }
+
+ private:
+  void answer(const call_header& asked) try {
+    const result<flat_writer> answered = asked.call == executor_call::open ? open() : call(asked);
+    if (answered) return calls_.answer(call_outcome::value, *answered);
+    flat_writer to = calls_.writer();
+    write(to, answered.error());
+    calls_.answer(call_outcome::failure, to);
+  } catch (const std::exception& fault) {
+    flat_writer to = calls_.writer();
+    to.text(fault.what());
+    calls_.answer(call_outcome::fault, to);
+  }
+
+  result<flat_writer> open() {
+    executor_setup setup;
+    flat_reader from = calls_.reader();
+    read(from, setup);
+    result<std::unique_ptr<executor>> opened = open_(setup, files_);
+    if (!opened) return tl::unexpected(opened.error());
+    hosted_executor& added = hosted_.emplace_back();
+    added.device = std::move(*opened);
+    opened_executor told;
+    told.layout = added.device->layout();
+    told.kernel_path = added.device->kernel_path();
+    told.fixed_shapes = added.device->fixed_shapes();
+    if (const step_plans* plans = added.device->plans()) {
+      told.has_plans = true;
+      told.plan_shape = plans->shape();
+    }
+    flat_writer to = calls_.writer();
+    write(to, told);
+    return to;
+  }
+
+  result<flat_writer> call(const call_header& asked) {
+    hosted_executor& of = hosted_.at(asked.device);
+    flat_reader from = calls_.reader();
+    switch (asked.call) {
+      case executor_call::open:
+        break;
+      case executor_call::reserve_steps:
+        return reserve_steps(*of.device, from);
+      case executor_call::profile:
+        return profile(*of.device);
+      case executor_call::take_kv_cache:
+        return take_kv_cache(*of.device);
+      case executor_call::forward:
+        use_plan(of, from);
+        read(from, of.received);
+        of.device->forward(of.received.batch);
+        return calls_.writer();
+      case executor_call::sample:
+        return sample(of, from);
+      case executor_call::load_dummy_hidden_states:
+        of.device->load_dummy_hidden_states(from.value<std::int32_t>());
+        return calls_.writer();
+      case executor_call::synchronize:
+        of.device->synchronize();
+        return calls_.writer();
+    }
+    throw std::invalid_argument("a call that nobody knows");
+  }
+
+  result<flat_writer> reserve_steps(executor& device, flat_reader from) {
+    const auto rows = from.value<std::int32_t>();
+    const auto sequences = from.value<std::int32_t>();
+    if (const result<void> reserved = device.reserve_steps(rows, sequences); !reserved)
+      return tl::unexpected(reserved.error());
+    return calls_.writer();
+  }
+
+  result<flat_writer> profile(executor& device) {
+    const result<memory_profile> measured = device.profile();
+    if (!measured) return tl::unexpected(measured.error());
+    flat_writer to = calls_.writer();
+    to.value(*measured);
+    return to;
+  }
+
+  result<flat_writer> take_kv_cache(executor& device) {
+    if (const result<void> taken = device.take_kv_cache(); !taken) return tl::unexpected(taken.error());
+    flat_writer to = calls_.writer();
+    write(to, device.layout());
+    return to;
+  }
+
+  // The service chooses plans: it sends the one of each step along.
+  void use_plan(hosted_executor& of, flat_reader& from) {
+    of.plan = from.value<step_plan>();
+    if (step_plans* plans = of.device->plans()) plans->try_out(&of.plan);
+  }
+
+  result<flat_writer> sample(hosted_executor& of, flat_reader from) {
+    use_plan(of, from);
+    const bool has_batch = from.value<std::uint8_t>() != 0;
+    if (has_batch) read(from, of.received);
+    const bool has_masks = from.value<std::uint8_t>() != 0;
+    if (has_masks) read(from, of.masks);
+    of.device->sample(of.received.batch, has_masks ? &of.masks : nullptr, of.sampled);
+    flat_writer to = calls_.writer();
+    write(to, of.sampled, of.received.batch);
+    return to;
+  }
+
+  call_memory calls_;
+  std::vector<int> files_;
+  const executor_opener& open_;
+  std::deque<hosted_executor> hosted_;  // plans in use are pointed to
+};
+
+// Those that the service has left open: one behind another.
+std::vector<int> inherited_descriptors() {
+  std::vector<int> found;
+  while (::access(fmt::format("/proc/self/fd/{}", child_process::first_descriptor + found.size()).c_str(),
+                  F_OK) == 0)
+    found.push_back(child_process::first_descriptor + static_cast<int>(found.size()));
+  return found;
+}
+
+}  // namespace
+
+result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files) {
+  const auto file_at = [&](std::int32_t place) { return files[static_cast<std::size_t>(place)]; };
+  const auto count = static_cast<std::int32_t>(files.size());
+  if (setup.model_file < 0 || setup.model_file >= count || setup.packed_weights < 0 ||
+      setup.packed_weights >= count)
+    return fail(error_code::invalid_argument, "a runner process without its model");
+  const result<model_ptr> model = load_model(fmt::format("/proc/self/fd/{}", file_at(setup.model_file)));
+  if (!model) return tl::unexpected(model.error());
+  result<page_memory> matrices = page_memory::map_shared(file_at(setup.packed_weights), false);
+  if (!matrices) return tl::unexpected(matrices.error());
+  result<packed_model> weights = map_packed_model(**model, std::move(*matrices));
+  if (!weights) return tl::unexpected(weights.error());
+  cpu_executor_options options = setup.options;
+  options.weights = std::make_shared<const packed_model>(std::move(*weights));
+  return load_cpu_executor(*model, options);
+}
+
+result<void> host_executors(pid_t parent, const executor_opener& open) {
+  if (!end_with_parent(parent))
+    return fail(error_code::unavailable, "the service that started this runner process is gone");
+  std::vector<int> descriptors = inherited_descriptors();
+  if (descriptors.size() < call_memory::num_descriptors)
+    return fail(error_code::invalid_argument, "a runner process is started by its service alone");
+  const auto files = descriptors.begin() + call_memory::num_descriptors;
+  result<call_memory> calls =
+      call_memory::inherit(std::span(descriptors).first(call_memory::num_descriptors));
+  if (!calls) return tl::unexpected(calls.error());
+  executor_host(std::move(*calls), {files, descriptors.end()}, open).run();
+}
+
+}  // namespace troupe

@@ -1,0 +1,26 @@
+// What a runner process does: opens executors and runs their steps as its service says, until that is gone.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "runtime/executor/executor.hpp"
+#include "runtime/isolation/executor_setup.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+// `files`: the descriptors behind those of the call_memory.
+using executor_opener =
+    std::function<result<std::unique_ptr<executor>>(const executor_setup& setup, std::span<const int> files)>;
+
+// The CPU's: reads the model's file and maps the weights that the service has packed. Errors: those of
+// load_model, map_packed_model and load_cpu_executor.
+result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files);
+
+// The whole life of the process that `parent` has started: answers calls for ever. Returns (with an error)
+// only where it cannot begin. What executors throw is told to the service, which decides whether that is the
+// end.
+result<void> host_executors(pid_t parent, const executor_opener& open);
+
+}  // namespace troupe

@@ -1,0 +1,49 @@
+#include "runtime/isolation/executor_setup.hpp"
+
+#include "runtime/isolation/step_messages.hpp"
+
+namespace troupe {
+
+void write(flat_writer& to, const executor_setup& setup) {
+  const cpu_executor_options& options = setup.options;
+  to.value(setup.model_file);
+  to.value(setup.packed_weights);
+  to.value(options.limits);
+  to.value(options.memory_utilization);
+  to.value(options.threads);
+  to.text(options.kernel_path);
+  to.text(options.dtype);
+  to.text(options.kv_cache_dtype);
+  to.array(options.end_tokens);
+}
+
+void read(flat_reader& from, executor_setup& into) {
+  into.model_file = from.value<std::int32_t>();
+  into.packed_weights = from.value<std::int32_t>();
+  cpu_executor_options& options = into.options;
+  options.limits = from.value<executor_limits>();
+  options.memory_utilization = from.value<double>();
+  options.threads = from.value<std::int32_t>();
+  options.kernel_path = from.text();
+  options.dtype = from.text();
+  options.kv_cache_dtype = from.text();
+  from.array(options.end_tokens);
+}
+
+void write(flat_writer& to, const opened_executor& opened) {
+  write(to, opened.layout);
+  to.text(opened.kernel_path);
+  to.value(static_cast<std::uint8_t>(opened.fixed_shapes ? 1 : 0));
+  to.value(static_cast<std::uint8_t>(opened.has_plans ? 1 : 0));
+  to.text(opened.plan_shape);
+}
+
+void read(flat_reader& from, opened_executor& into) {
+  read(from, into.layout);
+  into.kernel_path = from.text();
+  into.fixed_shapes = from.value<std::uint8_t>() != 0;
+  into.has_plans = from.value<std::uint8_t>() != 0;
+  into.plan_shape = from.text();
+}
+
+}  // namespace troupe

@@ -1,0 +1,35 @@
+// What a runner process needs to know to open an executor.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/isolation/flat_message.hpp"
+
+namespace troupe {
+
+struct executor_setup {
+  // Places among the descriptors that the process has inherited, behind those of its call_memory: the model's
+  // file, and its packed weights (shared memory).
+  std::int32_t model_file = 0;
+  std::int32_t packed_weights = 0;
+  cpu_executor_options options;  // neither weights nor available(): those are the process's own
+};
+
+void write(flat_writer& to, const executor_setup& setup);
+void read(flat_reader& from, executor_setup& into);
+
+// What the service is told of an executor that has been opened.
+struct opened_executor {
+  kv_layout layout;
+  std::string kernel_path;
+  bool fixed_shapes = false;
+  bool has_plans = false;
+  std::string plan_shape;  // step_plans::shape()
+};
+
+void write(flat_writer& to, const opened_executor& opened);
+void read(flat_reader& from, opened_executor& into);
+
+}  // namespace troupe

@@ -1,0 +1,99 @@
+#include "runtime/isolation/remote_executor.hpp"
+
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/executor/step_plan.hpp"
+#include "runtime/isolation/step_messages.hpp"
+
+namespace troupe {
+namespace {
+
+class remote_executor final : public executor {
+ public:
+  remote_executor(std::shared_ptr<runner_process> process, std::uint32_t device, opened_executor opened)
+      : process_(std::move(process)), device_(device), opened_(std::move(opened)) {
+    if (opened_.has_plans) plans_.emplace(opened_.plan_shape);
+  }
+
+  kv_layout layout() const override { return opened_.layout; }
+  std::string kernel_path() const override { return opened_.kernel_path; }
+  bool fixed_shapes() const override { return opened_.fixed_shapes; }
+  step_plans* plans() override { return plans_ ? &*plans_ : nullptr; }
+
+  result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override {
+    flat_writer to = process_->message();
+    to.value(rows);
+    to.value(sequences);
+    const auto answered = call(executor_call::reserve_steps, to);
+    if (!answered) return tl::unexpected(answered.error());
+    return {};
+  }
+
+  result<memory_profile> profile() override {
+    auto answered = call(executor_call::profile, process_->message());
+    if (!answered) return tl::unexpected(answered.error());
+    return answered->value<memory_profile>();
+  }
+
+  result<void> take_kv_cache() override {
+    auto answered = call(executor_call::take_kv_cache, process_->message());
+    if (!answered) return tl::unexpected(answered.error());
+    read(*answered, opened_.layout);
+    return {};
+  }
+
+  void forward(const device_batch& batch) override {
+    flat_writer to = process_->message();
+    to.value(plan_of(batch.num_rows()));
+    write(to, batch);
+    has_sent_batch_ = true;
+    require(call(executor_call::forward, to));
+  }
+
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
+    flat_writer to = process_->message();
+    to.value(plan_of(static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size())));
+    to.value(static_cast<std::uint8_t>(has_sent_batch_ ? 0 : 1));
+    if (!has_sent_batch_) write(to, batch);
+    to.value(static_cast<std::uint8_t>(masks != nullptr ? 1 : 0));
+    if (masks != nullptr) write(to, *masks);
+    flat_reader answered = require(call(executor_call::sample, to));
+    read(answered, result, batch);
+  }
+
+  void load_dummy_hidden_states(std::int32_t rows) override {
+    flat_writer to = process_->message();
+    to.value(rows);
+    has_sent_batch_ = false;
+    require(call(executor_call::load_dummy_hidden_states, to));
+  }
+
+  void synchronize() override { require(call(executor_call::synchronize, process_->message())); }
+
+ private:
+  result<flat_reader> call(executor_call call, const flat_writer& message) {
+    return process_->call(call, device_, message);
+  }
+  static flat_reader require(result<flat_reader> answered) {
+    if (!answered) throw std::runtime_error(answered.error().message);
+    return *answered;
+  }
+  step_plan plan_of(std::int32_t rows) const { return plans_ ? plans_->of(rows) : step_plan{}; }
+
+  std::shared_ptr<runner_process> process_;
+  std::uint32_t device_;
+  opened_executor opened_;
+  std::optional<step_plans> plans_;
+  bool has_sent_batch_ = false;  // sample() is of the batch that forward() has sent
+};
+
+}  // namespace
+
+std::unique_ptr<executor> make_remote_executor(std::shared_ptr<runner_process> process, std::uint32_t device,
+                                               opened_executor opened) {
+  return std::make_unique<remote_executor>(std::move(process), device, std::move(opened));
+}
+
+}  // namespace troupe

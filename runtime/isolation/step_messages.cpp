@@ -1,0 +1,299 @@
+#include "runtime/isolation/step_messages.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace troupe {
+namespace {
+
+// The plain part of sampling_params. No bool: any bits may come back.
+struct sampling_numbers {
+  float temperature = 0;
+  float top_p = 0;
+  float min_p = 0;
+  float presence_penalty = 0;
+  float frequency_penalty = 0;
+  float repetition_penalty = 0;
+  std::int32_t top_k = 0;
+  std::int32_t min_tokens = 0;
+  std::int32_t logprobs = -1;  // -1: none
+  std::uint32_t ignore_eos = 0;
+  std::uint64_t seed = 0;
+};
+
+// Who adds a parameter: does the device draw by it? Then it belongs here.
+static_assert(sizeof(sampling_params) == 176);
+
+void write(flat_writer& to, const sampling_params& params) {
+  sampling_numbers numbers;
+  numbers.temperature = params.temperature;
+  numbers.top_p = params.top_p;
+  numbers.min_p = params.min_p;
+  numbers.presence_penalty = params.presence_penalty;
+  numbers.frequency_penalty = params.frequency_penalty;
+  numbers.repetition_penalty = params.repetition_penalty;
+  numbers.top_k = params.top_k;
+  numbers.min_tokens = params.min_tokens;
+  numbers.logprobs = params.logprobs.value_or(-1);
+  numbers.ignore_eos = params.ignore_eos ? 1 : 0;
+  numbers.seed = params.seed;
+  to.value(numbers);
+  to.array(params.stop_token_ids);
+  to.value(static_cast<std::uint64_t>(params.logit_bias.size()));
+  for (const auto& [token, bias] : params.logit_bias) {
+    to.value(token);
+    to.value(bias);
+  }
+}
+
+void read(flat_reader& from, sampling_params& into) {
+  const auto numbers = from.value<sampling_numbers>();
+  into.temperature = numbers.temperature;
+  into.top_p = numbers.top_p;
+  into.min_p = numbers.min_p;
+  into.presence_penalty = numbers.presence_penalty;
+  into.frequency_penalty = numbers.frequency_penalty;
+  into.repetition_penalty = numbers.repetition_penalty;
+  into.top_k = numbers.top_k;
+  into.min_tokens = numbers.min_tokens;
+  into.logprobs.reset();
+  if (numbers.logprobs >= 0) into.logprobs = numbers.logprobs;
+  into.ignore_eos = numbers.ignore_eos != 0;
+  into.seed = numbers.seed;
+  from.array(into.stop_token_ids);
+  into.logit_bias.clear();
+  for (auto left = from.value<std::uint64_t>(); left > 0; --left) {
+    const auto token = from.value<token_id>();
+    into.logit_bias.emplace_back(token, from.value<float>());
+  }
+}
+
+void write(flat_writer& to, const kept_distribution& distribution) {
+  to.array(distribution.ids);
+  to.array(distribution.weights);
+}
+
+void write(flat_writer& to, const token_distribution& distribution) {
+  to.array(distribution.ids);
+  to.array(distribution.weights);
+}
+
+void read(flat_reader& from, kept_distribution& into) {
+  from.array(into.ids);
+  from.array(into.weights);
+}
+
+// What sample_row has beside what it points to.
+struct sample_numbers {
+  std::int32_t sequence = 0;
+  std::int32_t row = 0;
+  std::int32_t position = 0;
+  std::int32_t num_generated = 0;
+  std::int32_t prompt_length = 0;
+};
+
+void write(flat_writer& to, const sample_row& sample) {
+  to.value(sample_numbers{sample.sequence, sample.row, sample.position, sample.num_generated,
+                          sample.prompt_length});
+  to.array(sample.history);
+  write(to, *sample.sampling);
+}
+
+void read(flat_reader& from, sample_row& into, std::shared_ptr<sampling_params>& sampling) {
+  const auto numbers = from.value<sample_numbers>();
+  into.sequence = numbers.sequence;
+  into.row = numbers.row;
+  into.position = numbers.position;
+  into.num_generated = numbers.num_generated;
+  into.prompt_length = numbers.prompt_length;
+  from.array(into.history);
+  if (!sampling) sampling = std::make_shared<sampling_params>();
+  read(from, *sampling);
+  into.sampling = sampling;
+}
+
+void write_verified(flat_writer& to, const device_batch& batch) {
+  to.value(static_cast<std::uint64_t>(batch.verified.size()));
+  for (const drafted_token* draft : batch.verified) {
+    to.value(draft != nullptr ? draft->token : token_id{-1});
+    if (draft != nullptr) write(to, draft->distribution);
+  }
+}
+
+void read_verified(flat_reader& from, received_batch& into) {
+  const auto count = from.value<std::uint64_t>();
+  const std::size_t most = into.batch.samples.size();
+  if (count > most) throw std::out_of_range("more drafts than samples");
+  into.batch.verified.assign(count, nullptr);
+  into.verified.resize(std::max(into.verified.size(), most));
+  into.drawn_from.resize(std::max(into.drawn_from.size(), most));
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto token = from.value<token_id>();
+    if (token < 0) continue;
+    read(from, into.drawn_from[i]);
+    into.verified[i] = {token, into.drawn_from[i].view()};
+    into.batch.verified[i] = &into.verified[i];
+  }
+}
+
+void write_kept(flat_writer& to, const device_batch& batch) {
+  std::vector<std::uint8_t> is_kept;
+  for (const kept_distribution* kept : batch.kept) is_kept.push_back(kept != nullptr ? 1 : 0);
+  to.array(is_kept);
+}
+
+void read_kept(flat_reader& from, received_batch& into) {
+  std::vector<std::uint8_t> is_kept;
+  from.array(is_kept);
+  if (is_kept.size() > into.batch.samples.size()) throw std::out_of_range("more drafts than samples");
+  into.batch.kept.assign(is_kept.size(), nullptr);
+  into.kept.resize(std::max(into.kept.size(), is_kept.size()));
+  for (std::size_t i = 0; i < is_kept.size(); ++i)
+    if (is_kept[i] != 0) into.batch.kept[i] = &into.kept[i];
+}
+
+void write(flat_writer& to, const token_logprobs& logprobs) {
+  to.value(logprobs.token);
+  to.value(logprobs.logprob);
+  to.value(logprobs.rank);
+  to.value(static_cast<std::uint64_t>(logprobs.top.size()));
+  for (const auto& [token, logprob] : logprobs.top) {
+    to.value(token);
+    to.value(logprob);
+  }
+}
+
+void read(flat_reader& from, token_logprobs& into) {
+  into.token = from.value<token_id>();
+  into.logprob = from.value<float>();
+  into.rank = from.value<std::int32_t>();
+  into.top.clear();
+  for (auto left = from.value<std::uint64_t>(); left > 0; --left) {
+    const auto token = from.value<token_id>();
+    into.top.emplace_back(token, from.value<float>());
+  }
+}
+
+}  // namespace
+
+void write(flat_writer& to, const device_batch& batch) {
+  to.value(batch.step);
+  to.array(batch.tokens);
+  to.array(batch.positions);
+  to.array(batch.slots);
+  to.array(batch.sequences);
+  to.array(batch.block_tables);
+  to.array(batch.copies);
+  to.array(batch.drafts);
+  to.array(batch.prompt_logprobs);
+  to.value(static_cast<std::uint64_t>(batch.samples.size()));
+  for (const sample_row& sample : batch.samples) write(to, sample);
+  write_verified(to, batch);
+  write_kept(to, batch);
+}
+
+void read(flat_reader& from, received_batch& into) {
+  device_batch& batch = into.batch;
+  batch.step = from.value<std::uint64_t>();
+  from.array(batch.tokens);
+  from.array(batch.positions);
+  from.array(batch.slots);
+  from.array(batch.sequences);
+  from.array(batch.block_tables);
+  from.array(batch.copies);
+  from.array(batch.drafts);
+  from.array(batch.prompt_logprobs);
+  const auto samples = from.value<std::uint64_t>();
+  if (samples > batch.tokens.size()) throw std::out_of_range("more samples than rows");
+  batch.samples.resize(samples);
+  into.sampling.resize(std::max<std::size_t>(into.sampling.size(), samples));
+  for (std::size_t i = 0; i < samples; ++i) read(from, batch.samples[i], into.sampling[i]);
+  read_verified(from, into);
+  read_kept(from, into);
+}
+
+void write(flat_writer& to, const step_masks& masks) {
+  to.value(masks.step);
+  to.value(static_cast<std::uint64_t>(masks.num_words));
+  to.array(masks.is_masked);
+  for (std::size_t i = 0; i < masks.is_masked.size(); ++i)
+    if (masks.is_masked[i] != 0) to.array(masks.mask_of(i));
+}
+
+void read(flat_reader& from, step_masks& into) {
+  into.step = from.value<std::uint64_t>();
+  into.num_words = from.value<std::uint64_t>();
+  from.array(into.is_masked);
+  std::vector<std::uint32_t> words;
+  into.words.clear();
+  for (std::size_t i = 0; i < into.is_masked.size(); ++i) {
+    if (into.is_masked[i] == 0) continue;
+    from.array(words);
+    if (words.size() != into.num_words) throw std::out_of_range("a mask of another size");
+    into.words.resize((i + 1) * into.num_words);
+    std::ranges::copy(words, into.row(i).begin());
+  }
+}
+
+void write(flat_writer& to, const step_result& result, const device_batch& batch) {
+  to.value(result.step);
+  to.value(static_cast<std::uint64_t>(result.tokens.size()));
+  for (const sampled_token& sampled : result.tokens) {
+    to.value(sampled.id);
+    to.value(sampled.token);
+    to.value(static_cast<std::uint8_t>(sampled.logprobs ? 1 : 0));
+    if (sampled.logprobs) write(to, *sampled.logprobs);
+  }
+  to.value(static_cast<std::uint64_t>(result.prompt_logprobs.size()));
+  for (const token_logprobs& logprobs : result.prompt_logprobs) write(to, logprobs);
+  for (const kept_distribution* kept : batch.kept)
+    if (kept != nullptr) write(to, *kept);
+}
+
+void read(flat_reader& from, step_result& into, const device_batch& batch) {
+  into.step = from.value<std::uint64_t>();
+  const auto samples = from.value<std::uint64_t>();
+  if (samples != batch.samples.size()) throw std::out_of_range("not one token a sample");
+  into.tokens.clear();
+  for (std::size_t i = 0; i < samples; ++i) {
+    sampled_token& sampled = into.tokens.emplace_back();
+    sampled.id = from.value<request_id>();
+    sampled.token = from.value<token_id>();
+    if (from.value<std::uint8_t>() != 0) read(from, sampled.logprobs.emplace());
+  }
+  const auto prompts = from.value<std::uint64_t>();
+  if (prompts != batch.prompt_logprobs.size()) throw std::out_of_range("not one answer a prompt row");
+  into.prompt_logprobs.resize(prompts);
+  for (token_logprobs& logprobs : into.prompt_logprobs) read(from, logprobs);
+  for (kept_distribution* kept : batch.kept)
+    if (kept != nullptr) read(from, *kept);
+}
+
+void write(flat_writer& to, const kv_layout& layout) {
+  to.value(layout.block_size);
+  to.value(layout.num_blocks);
+  to.value(static_cast<std::uint64_t>(layout.bytes_per_block));
+  to.text(layout.dtype);
+}
+
+void read(flat_reader& from, kv_layout& into) {
+  into.block_size = from.value<std::int32_t>();
+  into.num_blocks = from.value<std::int32_t>();
+  into.bytes_per_block = from.value<std::uint64_t>();
+  into.dtype = from.text();
+}
+
+void write(flat_writer& to, const error& failure) {
+  to.value(static_cast<std::int32_t>(failure.code));
+  to.text(failure.message);
+  to.text(failure.param);
+}
+
+void read(flat_reader& from, error& into) {
+  into.code = static_cast<error_code>(from.value<std::int32_t>());
+  into.message = from.text();
+  into.param = from.text();
+}
+
+}  // namespace troupe

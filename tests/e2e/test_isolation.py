@@ -1,0 +1,124 @@
+"""The runner in a process of its own: what kills it kills nothing else."""
+import concurrent.futures
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import BINARY
+
+PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "What is a clock?"]
+
+
+def runners(service):
+    """The numbers of the service's child processes, which are its runner and nothing else."""
+    tasks = pathlib.Path(f"/proc/{service.process.pid}/task")
+    children = [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    for child in children:
+        assert b"runner-process" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
+    return children
+
+
+def is_gone(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().split(") ")[1].startswith("Z")
+    except FileNotFoundError:
+        return True
+
+
+def ask(service, i):
+    sampling = {"temperature": 0} if i % 2 == 0 else {"temperature": 0.9, "seed": i}
+    body = {"messages": [{"role": "user", "content": PROMPTS[i % len(PROMPTS)]}], "max_tokens": 80, **sampling}
+    status, answer = service.post("/v1/chat/completions", body)
+    assert status == 200, answer
+    return answer["choices"][0]["message"]["content"]
+
+
+def ask_all(service, meanwhile=lambda: None):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = [pool.submit(ask, service, i) for i in range(16)]
+        meanwhile()
+        return [answer.result() for answer in answers]
+
+
+def end_runner(service, how):
+    """Ends it while it works."""
+    (runner,) = runners(service)
+    steps = service.metric("troupe_step_seconds_count")
+    service.wait_until(lambda: service.metric("troupe_step_seconds_count") > steps, 20, "at work")
+    os.kill(runner, how)
+    return runner
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_runner_that_is_killed_costs_nobody_anything(service, how):
+    undisturbed = ask_all(service)
+    service.wait_idle()
+    descriptors = service.open_descriptors()
+    ended = []
+    answers = ask_all(service, lambda: ended.append(end_runner(service, how)))
+    assert answers == undisturbed
+    (runner,) = runners(service)
+    assert runner != ended[0] and is_gone(ended[0])
+    assert f"signal {int(how)}" in pathlib.Path(service.log_path).read_text()
+    assert service.status("/livez") == service.status("/readyz") == 200
+    service.wait_idle()
+    assert service.open_descriptors() <= descriptors
+
+
+def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_service):
+    with start_service("--step-deadline", "1s") as service:
+        undisturbed = ask_all(service)
+        seen = []
+
+        def hang():
+            end_runner(service, signal.SIGSTOP)
+            service.wait_until(lambda: service.status("/livez") == 503, 20, "not live")
+            service.wait_until(lambda: service.status("/livez") == 200, 20, "live again")
+            seen.append(True)
+
+        assert ask_all(service, hang) == undisturbed
+        assert seen and "its process is killed" in pathlib.Path(service.log_path).read_text()
+
+
+def test_the_runner_ends_with_the_service_however_that_ends(start_service):
+    with start_service() as service:
+        (runner,) = runners(service)
+        service.process.kill()
+        service.process.wait()
+        end = time.monotonic() + 10
+        while not is_gone(runner) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert is_gone(runner)
+
+
+def test_signals_that_are_meant_for_the_service_do_not_reach_the_runner(start_service):
+    """As Ctrl-C in a terminal and systemd do it: everybody gets the signal, and requests finish all the same."""
+    with start_service() as service:
+        (runner,) = runners(service)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(ask, service, 0)
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 20, "running")
+            os.kill(runner, signal.SIGTERM)
+            os.kill(runner, signal.SIGINT)
+            os.kill(runner, signal.SIGHUP)
+            service.process.send_signal(signal.SIGTERM)
+            assert answer.result()
+        assert service.process.wait(20) == 0
+        assert is_gone(runner)
+
+
+def test_without_isolation_there_is_one_process(start_service):
+    with start_service("--runner-isolation", "none") as service:
+        assert runners(service) == []
+        ask(service, 0)
+
+
+def test_nobody_starts_a_runner_process_by_hand():
+    ended = subprocess.run([BINARY, "runner-process", "1"], capture_output=True, text=True, timeout=20)
+    assert ended.returncode == 1
+    assert "the service that started this runner process is gone" in ended.stderr
+    assert "runner-process" not in subprocess.run([BINARY, "--help"], capture_output=True, text=True, timeout=20).stdout

@@ -1,0 +1,11 @@
+#pragma once
+#include "runtime/request.hpp"
+
+namespace troupe::test {
+
+// A batch that begins with one of these meets a fault in the runner process of the tests.
+inline constexpr token_id throws = 3;
+inline constexpr token_id kills = 4;
+inline constexpr token_id hangs = 5;
+
+}  // namespace troupe::test

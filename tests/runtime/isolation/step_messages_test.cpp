@@ -1,0 +1,203 @@
+#include "runtime/isolation/step_messages.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/support/paths.hpp"
+
+namespace troupe {
+namespace {
+
+// Everything that a message may hold, drawn at random; what points elsewhere lies in here.
+struct random_step {
+  explicit random_step(unsigned seed) : random(seed) {
+    const auto rows = 1 + random() % 20;
+    batch.step = random();
+    for (unsigned i = 0; i < rows; ++i) {
+      batch.tokens.push_back(number());
+      batch.positions.push_back(number());
+      batch.slots.push_back(number());
+    }
+    batch.sequences.resize(random() % 4, {random(), number(), number(), number(), number()});
+    batch.block_tables.resize(random() % 30, number());
+    batch.copies.resize(random() % 3, {number(), number()});
+    batch.prompt_logprobs.resize(random() % 3, {number(), number(), number(), number()});
+    drafted.resize(rows);
+    kept.resize(rows);
+    distributions.resize(rows);
+    for (unsigned i = 0; i < rows; ++i) add_sample(i);
+    masks.step = batch.step;
+    masks.num_words = random() % 5;
+    masks.words.resize(rows * masks.num_words);
+    for (std::uint32_t& word : masks.words) word = static_cast<std::uint32_t>(random());
+    for (unsigned i = 0; i < rows; ++i) masks.is_masked.push_back(static_cast<std::uint8_t>(random() % 2));
+  }
+
+  void add_sample(unsigned i) {
+    auto params = std::make_shared<sampling_params>();
+    params->temperature = real();
+    params->top_p = real();
+    params->min_p = real();
+    params->presence_penalty = real();
+    params->frequency_penalty = real();
+    params->repetition_penalty = real();
+    params->top_k = number();
+    params->min_tokens = number();
+    params->seed = random() * 0x100000001ULL;
+    params->ignore_eos = random() % 2 == 0;
+    if (random() % 2 == 0) params->logprobs = static_cast<std::int32_t>(random() % 20);
+    params->stop_token_ids.resize(random() % 3, number());
+    params->logit_bias.resize(random() % 3, {number(), real()});
+    batch.samples.push_back({number(), number(), number(), number(), params, number(), {}});
+    batch.samples.back().history.resize(random() % 5, number());
+    distributions[i].ids.resize(random() % 4, number());
+    distributions[i].weights.resize(distributions[i].ids.size(), real());
+    drafted[i] = {static_cast<token_id>(random() % 100), distributions[i].view()};
+    batch.verified.push_back(random() % 2 == 0 ? &drafted[i] : nullptr);
+    batch.kept.push_back(random() % 2 == 0 ? &kept[i] : nullptr);
+  }
+
+  std::int32_t number() { return static_cast<std::int32_t>(random()); }
+  float real() { return static_cast<float>(random() % 1000) / 10.0F; }
+
+  std::mt19937 random;
+  device_batch batch;
+  step_masks masks;
+  std::vector<drafted_token> drafted;
+  std::vector<kept_distribution> distributions;
+  std::vector<kept_distribution> kept;
+};
+
+// The bytes that a message is made of, and thus all that it says: what is read and written again is the same.
+template <class... Values>
+std::vector<std::byte> bytes_of(const Values&... values) {
+  std::vector<std::byte> room(1 << 16);
+  flat_writer to(room);
+  write(to, values...);
+  room.resize(to.size());
+  return room;
+}
+
+void expect_same(const sampling_params& a, const sampling_params& b) {
+  EXPECT_EQ(a.temperature, b.temperature);
+  EXPECT_EQ(a.top_p, b.top_p);
+  EXPECT_EQ(a.min_p, b.min_p);
+  EXPECT_EQ(a.top_k, b.top_k);
+  EXPECT_EQ(a.presence_penalty, b.presence_penalty);
+  EXPECT_EQ(a.frequency_penalty, b.frequency_penalty);
+  EXPECT_EQ(a.repetition_penalty, b.repetition_penalty);
+  EXPECT_EQ(a.seed, b.seed);
+  EXPECT_EQ(a.min_tokens, b.min_tokens);
+  EXPECT_EQ(a.ignore_eos, b.ignore_eos);
+  EXPECT_EQ(a.logprobs, b.logprobs);
+  EXPECT_EQ(a.stop_token_ids, b.stop_token_ids);
+  EXPECT_EQ(a.logit_bias, b.logit_bias);
+}
+
+TEST(step_messages, bring_a_batch_over_as_it_is) {
+  received_batch received;  // the same again and again: nothing of the last may stay
+  for (unsigned seed = 0; seed < test::repeated(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const random_step sent(seed);
+    const std::vector<std::byte> bytes = bytes_of(sent.batch);
+    flat_reader from(bytes);
+    read(from, received);
+    EXPECT_EQ(bytes_of(received.batch), bytes);
+    EXPECT_EQ(received.batch.tokens, sent.batch.tokens);
+    EXPECT_EQ(received.batch.block_tables, sent.batch.block_tables);
+    ASSERT_EQ(received.batch.samples.size(), sent.batch.samples.size());
+    for (std::size_t i = 0; i < sent.batch.samples.size(); ++i) {
+      const sample_row& now = received.batch.samples[i];
+      const sample_row& then = sent.batch.samples[i];
+      expect_same(*now.sampling, *then.sampling);
+      EXPECT_EQ(now.history, then.history);
+      EXPECT_EQ(std::tie(now.sequence, now.row, now.position, now.num_generated, now.prompt_length),
+                std::tie(then.sequence, then.row, then.position, then.num_generated, then.prompt_length));
+      ASSERT_EQ(received.batch.verified[i] == nullptr, sent.batch.verified[i] == nullptr);
+      EXPECT_EQ(received.batch.kept[i] == nullptr, sent.batch.kept[i] == nullptr);
+      if (sent.batch.verified[i] == nullptr) continue;
+      EXPECT_EQ(received.batch.verified[i]->token, sent.batch.verified[i]->token);
+      EXPECT_TRUE(std::ranges::equal(received.batch.verified[i]->distribution.weights,
+                                     sent.batch.verified[i]->distribution.weights));
+    }
+  }
+}
+
+TEST(step_messages, bring_masks_over_where_there_are_any) {
+  step_masks received;
+  for (unsigned seed = 0; seed < test::repeated(300); ++seed) {
+    SCOPED_TRACE(seed);
+    const random_step sent(seed);
+    const std::vector<std::byte> bytes = bytes_of(sent.masks);
+    flat_reader from(bytes);
+    read(from, received);
+    for (std::size_t i = 0; i < sent.masks.is_masked.size(); ++i)
+      EXPECT_TRUE(std::ranges::equal(received.mask_of(i), sent.masks.mask_of(i)));
+  }
+}
+
+TEST(step_messages, bring_a_result_over_with_what_was_kept) {
+  for (unsigned seed = 0; seed < test::repeated(300); ++seed) {
+    SCOPED_TRACE(seed);
+    random_step step(seed);
+    step_result sent;
+    sent.step = step.batch.step;
+    for (std::size_t i = 0; i < step.batch.samples.size(); ++i) {
+      sampled_token& token = sent.tokens.emplace_back();
+      token.id = step.random();
+      token.token = step.number();
+      if (step.random() % 2 == 0)
+        token.logprobs =
+            token_logprobs{step.number(), step.real(), step.number(), {{step.number(), step.real()}}};
+      if (step.batch.kept[i] != nullptr) step.kept[i] = step.distributions[i];
+    }
+    sent.prompt_logprobs.resize(step.batch.prompt_logprobs.size());
+    const std::vector<std::byte> bytes = bytes_of(sent, step.batch);
+    const std::vector<kept_distribution> kept = step.kept;
+    for (kept_distribution& each : step.kept) each = {};
+    step_result received;
+    flat_reader from(bytes);
+    read(from, received, step.batch);
+    EXPECT_EQ(bytes_of(received, step.batch), bytes);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      if (step.batch.kept[i] == nullptr) continue;
+      EXPECT_EQ(step.kept[i].ids, kept[i].ids);
+      EXPECT_EQ(step.kept[i].weights, kept[i].weights);
+    }
+  }
+}
+
+// A process that dies while it writes leaves anything behind.
+TEST(step_messages, that_are_damaged_are_refused_or_read_as_something_else) {
+  for (unsigned seed = 0; seed < test::repeated(300); ++seed) {
+    SCOPED_TRACE(seed);
+    random_step step(seed);
+    std::vector<std::byte> bytes = bytes_of(step.batch);
+    for (int i = 0; i < 3; ++i) bytes[step.random() % bytes.size()] = static_cast<std::byte>(step.random());
+    bytes.resize(bytes.size() - step.random() % bytes.size());
+    received_batch received;
+    step_masks masks;
+    step_result result;
+    const auto attempt = [&](auto&&... into) {
+      flat_reader from(bytes);
+      try {
+        read(from, into...);
+      } catch (const std::out_of_range&) {
+      }
+    };
+    attempt(received);
+    attempt(masks);
+    attempt(result, step.batch);
+  }
+}
+
+TEST(flat_message, has_room_for_so_much_and_no_more) {
+  std::vector<std::byte> room(16);
+  flat_writer to(room);
+  to.value(std::uint64_t{1});
+  EXPECT_THROW(to.array(std::vector<std::int32_t>{1}), std::length_error);
+}
+
+}  // namespace
+}  // namespace troupe
