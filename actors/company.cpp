@@ -185,7 +185,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.drafts = options.drafts;
   parts.device = {std::move(engine.device), std::move(engine.draft)};
   parts.open_device = std::move(engine.open_device);
-  parts.kill_device = std::move(engine.kill_device);
+  parts.process = std::move(engine.process);
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;

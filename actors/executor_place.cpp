@@ -96,6 +96,11 @@ result<std::unique_ptr<executor>> executor_place::load_there(std::size_t number,
   return opened;
 }
 
+pid_t executor_place::process_id() {
+  const auto process = current();
+  return process ? process->id() : 0;
+}
+
 void executor_place::kill() {
   if (const auto process = current()) process->kill();
 }

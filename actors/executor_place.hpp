@@ -31,6 +31,8 @@ class executor_place {
   result<std::unique_ptr<executor>> load(std::size_t number, const cpu_executor_options& options);
 
   bool is_isolated() const { return isolation_.has_value(); }
+  // The number of the process; 0: there is none. Any thread.
+  pid_t process_id();
   // Ends the process, if there is one: whoever waits for its executors hears of it. Any thread.
   void kill();
 

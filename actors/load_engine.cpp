@@ -287,7 +287,8 @@ result<loaded_engine> load_engine(const engine_options& options) {
   loaded_engine deviceless = engine;
   deviceless.device.reset();
   engine.open_device = opener_of(place, *draft, *started, deviceless, options);
-  if (place->is_isolated()) engine.kill_device = [place] { place->kill(); };
+  if (place->is_isolated())
+    engine.process = {.id = [place] { return place->process_id(); }, .kill = [place] { place->kill(); }};
   if (auto drafting = add_draft_model(*place, *draft, options, engine); !drafting)
     return tl::unexpected<error>(drafting.error());
   return engine;

@@ -58,14 +58,19 @@ struct runner_device {
 };
 using device_opener = std::function<result<runner_device>()>;
 
+// The process that a device runs in, and after it that of the next one. Any thread.
+struct device_process {
+  std::function<std::int32_t()> id;  // 0: there is none at the moment
+  std::function<void()> kill;        // ends a device that hangs
+};
+
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.
 struct loaded_engine {
   std::shared_ptr<executor> device;
   // Another such device (and draft model), once the first is gone; unset: there is none.
   device_opener open_device;
-  // Ends a device that hangs; any thread. Unset: nothing can, since it runs in this process.
-  std::function<void()> kill_device;
-  std::shared_ptr<draft_model> draft;  // null: there is none
+  std::optional<device_process> process;  // that the device runs in; nothing: this one
+  std::shared_ptr<draft_model> draft;     // null: there is none
   tokenizer_ptr vocabulary;
   std::shared_ptr<const chat_template> chat;
   std::string name;                // the file's name without its extension

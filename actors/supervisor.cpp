@@ -42,7 +42,7 @@ company_roster_ptr supervisor_state::start() {
   if (introduced_) return introduced_;
   for (const std::string& role : tree_.roles()) roles_.at(role).start();
   introduce();
-  if (parts_.kill_device) look_after_device();
+  if (parts_.process) look_after_device();
   return introduced_;
 }
 
@@ -50,7 +50,7 @@ company_roster_ptr supervisor_state::start() {
 void supervisor_state::look_after_device() {
   if (parts_.board->hangs(self_->clock().now())) {
     spdlog::error("{}: its process is killed", parts_.board->status(self_->clock().now()).reason);
-    parts_.kill_device();
+    parts_.process->kill();
   }
   self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
 }

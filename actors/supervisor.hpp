@@ -32,8 +32,8 @@ struct supervisor_parts {
   runner_device device;  // of the first runner
   device_opener
       open_device;  // of the next ones; unset: there is none, and the end of the runner is that of all
-  std::function<void()> kill_device;  // one that hangs; unset: nothing can
-  scheduler_limits limits;            // num_blocks and block_size are the device's
+  std::optional<device_process> process;  // of the device; nothing: this one
+  scheduler_limits limits;                // num_blocks and block_size are the device's
   tokenizer_parts tokenizer;
   std::int32_t tokenizer_workers = 2;
   grammar::grammar_limits grammars;  // of one grammar

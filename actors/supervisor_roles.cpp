@@ -125,6 +125,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
       .then(
           [this, runner](const msg::device_opened&) {
             roster_.model_runner = runner;
+            parts_.tokenizer.metrics->set_runner_process(parts_.process ? parts_.process->id() : 0);
             introduce();
             if (std::exchange(has_begun_, true)) {
               spdlog::info("the model runner is back");

@@ -77,6 +77,8 @@ enum class metric : std::uint8_t {
   actor_mailbox_size,
   actor_restarts,
   actor_message_time,
+  runner_cpu,
+  runner_resident_memory,
   process_cpu,
   process_resident_memory,
   process_virtual_memory,

@@ -14,6 +14,8 @@ namespace troupe::metrics {
 engine_metrics::engine_metrics(const metrics_options& options) : state_(std::make_unique<state>(options)) {}
 engine_metrics::~engine_metrics() = default;
 
+void engine_metrics::set_runner_process(std::int32_t id) { state_->runner_process.store(id); }
+
 void engine_metrics::set_cache_config(const cache_config& config) {
   state_->set_information(metric::cache_config_info, {{"block_size", std::to_string(config.block_size)},
                                                       {"num_gpu_blocks", std::to_string(config.num_blocks)},
@@ -180,6 +182,7 @@ void engine_metrics::add_request_error(int status) {
 
 std::string engine_metrics::text() const {
   state_->update_process();
+  state_->update_runner_process();
   state_->update_step_age();
   std::vector<prometheus::MetricFamily> all = state_->registry.Collect();
   const auto append = [&all](std::vector<prometheus::MetricFamily> more) {

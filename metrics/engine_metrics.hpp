@@ -66,6 +66,8 @@ class engine_metrics {
 
   // Once known; a later call replaces what was said before.
   void set_cache_config(const cache_config& config);
+  // The process that the runner works in, from here on; 0: this one.
+  void set_runner_process(std::int32_t id);
   void set_info(const program_info& info);
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);

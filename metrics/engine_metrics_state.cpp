@@ -109,6 +109,18 @@ void engine_metrics::state::update_process() {
   set(metric::process_start, usage->start_seconds);
 }
 
+// CPU time goes on from one process to the next.
+void engine_metrics::state::update_runner_process() {
+  const std::int32_t id = runner_process.load();
+  const auto usage = id > 0 ? read_process_usage(id) : std::nullopt;
+  const std::lock_guard lock(process_mutex);
+  set(metric::runner_resident_memory, usage ? usage->resident_bytes : 0);
+  if (!usage) return;
+  if (std::exchange(counted_runner, id) != id) counted_runner_cpu = 0;
+  entry(counters, metric::runner_cpu).Increment(std::max(0.0, usage->cpu_seconds - counted_runner_cpu));
+  counted_runner_cpu = std::max(counted_runner_cpu, usage->cpu_seconds);
+}
+
 void engine_metrics::state::update_step_age() {
   const std::int64_t now = steady_nanoseconds();
   const std::int64_t age = has_work.load() ? std::max<std::int64_t>(0, now - last_step.load()) : 0;

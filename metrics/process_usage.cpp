@@ -12,13 +12,13 @@
 namespace troupe::metrics {
 namespace {
 
-// The fields of /proc/self/stat behind the program's name, which may hold blanks and brackets.
+// The fields of /proc/ID/stat behind the program's name, which may hold blanks and brackets.
 struct stat_fields {
   double user_ticks = 0, system_ticks = 0, start_ticks = 0, virtual_bytes = 0, resident_pages = 0;
 };
 
-std::optional<stat_fields> read_stat() {
-  std::ifstream in("/proc/self/stat");
+std::optional<stat_fields> read_stat(const std::string& id) {
+  std::ifstream in("/proc/" + id + "/stat");
   std::string line;
   if (!std::getline(in, line)) return std::nullopt;
   std::istringstream rest(line.substr(line.rfind(')') + 1));
@@ -49,6 +49,14 @@ std::optional<stat_fields> read_stat() {
   return out;
 }
 
+double cpu_seconds(const stat_fields& stat) {
+  return (stat.user_ticks + stat.system_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+double resident_bytes(const stat_fields& stat) {
+  return stat.resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
 std::optional<double> boot_seconds() {
   std::ifstream in("/proc/stat");
   for (std::string line; std::getline(in, line);)
@@ -68,19 +76,24 @@ double count_descriptors() {
 }  // namespace
 
 std::optional<process_usage> read_process_usage() {
-  const auto stat = read_stat();
+  const auto stat = read_stat("self");
   const auto boot = boot_seconds();
   if (!stat || !boot) return std::nullopt;
-  const auto ticks = static_cast<double>(::sysconf(_SC_CLK_TCK));
   process_usage out;
-  out.cpu_seconds = (stat->user_ticks + stat->system_ticks) / ticks;
-  out.start_seconds = *boot + stat->start_ticks / ticks;
+  out.cpu_seconds = cpu_seconds(*stat);
+  out.start_seconds = *boot + stat->start_ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
   out.virtual_bytes = stat->virtual_bytes;
-  out.resident_bytes = stat->resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  out.resident_bytes = resident_bytes(*stat);
   out.open_descriptors = count_descriptors();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) out.max_descriptors = static_cast<double>(limit.rlim_cur);
   return out;
+}
+
+std::optional<other_process_usage> read_process_usage(std::int32_t id) {
+  const auto stat = read_stat(std::to_string(id));
+  if (!stat) return std::nullopt;
+  return other_process_usage{cpu_seconds(*stat), resident_bytes(*stat)};
 }
 
 }  // namespace troupe::metrics

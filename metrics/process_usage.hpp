@@ -1,5 +1,6 @@
-// What the operating system says of this process.
+// What the operating system says of this process, and of another.
 #pragma once
+#include <cstdint>
 #include <optional>
 
 namespace troupe::metrics {
@@ -15,5 +16,12 @@ struct process_usage {
 
 // From /proc (proc(5)); nothing where that cannot be read.
 std::optional<process_usage> read_process_usage();
+
+// The part that is told of any process.
+struct other_process_usage {
+  double cpu_seconds = 0;
+  double resident_bytes = 0;
+};
+std::optional<other_process_usage> read_process_usage(std::int32_t id);
 
 }  // namespace troupe::metrics

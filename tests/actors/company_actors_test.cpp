@@ -358,7 +358,9 @@ TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
 TEST(Company, ADeviceThatHangsIsKilledWhenItsDeadlineIsOverTwice) {
   int kills = 0;
   company_setup setup{.step_deadline = std::chrono::seconds(10)};
-  setup.adjust = [&kills](supervisor_parts& parts) { parts.kill_device = [&kills] { ++kills; }; };
+  setup.adjust = [&kills](supervisor_parts& parts) {
+    parts.process = {.id = [] { return 0; }, .kill = [&kills] { ++kills; }};
+  };
   stage stage(setup);
   stage.run();
   const auto who = stage.ask("hello", 50);

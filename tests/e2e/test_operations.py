@@ -34,7 +34,9 @@ def test_each_request_has_one_line_in_the_log_without_its_prompt(start_service):
 def test_metrics_tell_of_the_process_by_the_names_that_dashboards_know(service):
     started = service.metric("process_start_time_seconds")
     assert time.time() - 3600 < started <= time.time() + 1
-    assert service.metric("process_resident_memory_bytes") > 50e6  # the weights alone are more
+    assert service.metric("process_resident_memory_bytes") > 10e6
+    assert service.metric("troupe_runner_resident_memory_bytes") > 50e6  # the weights alone are more
+    assert service.metric("troupe_runner_cpu_seconds_total") > 0
     assert abs(service.metric("process_open_fds") - service.open_descriptors()) <= 2  # the asking socket comes and goes
     assert service.metric("process_max_fds") > 100
     before = service.metric("process_cpu_seconds_total")

@@ -1,6 +1,7 @@
 #include "metrics/engine_metrics.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -118,6 +119,8 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
       {"process_resident_memory_bytes", "gauge"},
+      {"troupe_runner_cpu_seconds_total", "counter"},
+      {"troupe_runner_resident_memory_bytes", "gauge"},
       {"process_virtual_memory_bytes", "gauge"},
       {"process_open_fds", "gauge"},
       {"process_max_fds", "gauge"},
@@ -252,6 +255,25 @@ TEST(EngineMetrics, ARequestWithSeveralAnswersIsOne) {
   EXPECT_EQ(text.at(sample("vllm:request_params_n_sum")), 4);
   EXPECT_EQ(text.at(sample("vllm:request_params_n_count")), 2);
   EXPECT_EQ(text.at(sample("vllm:request_max_num_generation_tokens_sum")), 40);
+}
+
+TEST(EngineMetrics, TellWhatTheRunnersProcessesUseOneAfterTheOther) {
+  engine_metrics metrics(options);
+  const std::string memory = sample("troupe_runner_resident_memory_bytes");
+  const std::string time = sample("troupe_runner_cpu_seconds_total");
+  EXPECT_EQ(read(metrics).at(memory), 0);
+  metrics.set_runner_process(::getpid());
+  while (std::clock() < CLOCKS_PER_SEC / 20) {
+  }
+  const exposition first = read(metrics);
+  EXPECT_GT(first.at(memory), 1 << 20);
+  EXPECT_GT(first.at(time), 0);
+  metrics.set_runner_process(1);
+  EXPECT_GE(read(metrics).at(time), first.at(time));
+  metrics.set_runner_process(0);
+  const exposition last = read(metrics);
+  EXPECT_EQ(last.at(memory), 0);
+  EXPECT_GE(last.at(time), first.at(time));
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {
