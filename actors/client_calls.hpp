@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/net/admin_port.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
@@ -91,5 +92,7 @@ using describe_call = engine_question<std::optional<request_state>>;
 using describe_call_ptr = std::shared_ptr<describe_call>;
 using reset_call = engine_question<bool>;
 using reset_call_ptr = std::shared_ptr<reset_call>;
+using company_call = engine_question<result<net::company_report>>;
+using company_call_ptr = std::shared_ptr<company_call>;
 
 }  // namespace troupe

@@ -262,6 +262,13 @@ void company::on_failure(std::function<void(const std::string& actor)> callback)
   state_->board->on_failure(std::move(callback));
 }
 
+void company::describe(std::function<void(result<net::company_report>)> reply) const {
+  const auto call = std::make_shared<company_call>(
+      std::move(reply), fail(error_code::unavailable, "there is no supervisor any more"));
+  const std::lock_guard lock(state_->stopping);
+  if (state_->supervisor) caf::anon_send(state_->supervisor, msg::describe_company{}, call);
+}
+
 result<company::counts> company::count() const {
   if (state_->stopped) return fail(error_code::unavailable, "the company has stopped");
   counts all;

@@ -11,6 +11,7 @@
 
 #include "actors/company_board.hpp"
 #include "actors/load_engine.hpp"
+#include "actors/net/admin_port.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/warm_up_course.hpp"
@@ -91,6 +92,10 @@ class company {
   std::optional<std::string> failure() const;
   // `callback` runs once, on any thread, when an actor has died; at once where that has happened already.
   void on_failure(std::function<void(const std::string& actor)> callback);
+
+  // Who fills which role, and how they are, asked of the supervisor; `reply` is called once, on any thread.
+  // Any thread. Errors: unavailable, where there is no supervisor any more.
+  void describe(std::function<void(result<net::company_report>)> reply) const;
 
   // What is open at the moment, asked of the actors themselves. For tests and idle checks.
   struct counts {

@@ -180,6 +180,8 @@ using supervisor_actor = caf::typed_actor<
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
     caf::replies_to<msg::drain_company>::with<msg::company_drained>,
+    // Answers who fills which role of the tree, and how they are.
+    caf::reacts_to<msg::describe_company, company_call_ptr>,
     // The grace of a drain is nearly over: aborts what is still open.
     caf::reacts_to<msg::abort_all>,
     // The grace of a drain is over: waits for no connection any more.

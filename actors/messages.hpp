@@ -239,6 +239,8 @@ struct abort_all {};
 struct drain_company {
   caf::timespan grace{};
 };
+// To the supervisor: how everybody is. Beside it: company_call_ptr.
+struct describe_company {};
 // What an actor has open at the moment.
 struct count {};
 struct gateway_counts {
@@ -470,6 +472,10 @@ auto inspect(Inspector& f, drain_company& x) {
   return f(caf::meta::type_name("drain_company"), x.grace);
 }
 template <class Inspector>
+auto inspect(Inspector& f, describe_company&) {
+  return f(caf::meta::type_name("describe_company"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, count&) {
   return f(caf::meta::type_name("count"));
 }
@@ -549,6 +555,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::connections_closed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_connections))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::describe_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::count))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::gateway_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_counts))
@@ -586,6 +593,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::client_stream_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::text_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::describe_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reset_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grammar_spec_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::error_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::compile_outcome_ptr)

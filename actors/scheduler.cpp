@@ -204,6 +204,8 @@ scheduler_state::running_step scheduler_state::take_oldest() {
 void scheduler_state::on_step_done(const msg::step_done& done, const step_result& result) {
   if (running_.empty() || running_.front().step != done.step) return;
   const steady_time began = now();
+  if (!pulse_) pulse_ = metrics_->pulse(self_->id());
+  if (pulse_) pulse_->touch(began);
   lost_in_a_row_ = 0;
   const running_step ended = take_oldest();
   scheduler_->commit(result, output_);

@@ -96,6 +96,7 @@ class scheduler_state {
   tokenizer_pool tokenizers_;
   std::shared_ptr<company_board> board_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
+  std::shared_ptr<metrics::actor_pulse> pulse_;  // its own
 
   phase phase_ = phase::idle;
   bool is_storage_lost_ = false;     // since the kv_cache that knew of it is gone

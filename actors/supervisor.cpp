@@ -136,6 +136,7 @@ void supervisor_state::start_stopped() {
     if (to_start_.erase(each) == 0) continue;
     spdlog::warn("actor {} is started again", each);
     parts_.tokenizer.metrics->actor(roles_.at(each).kind).add_restart();
+    ++restarts_[each];
     roles_.at(each).start();
   }
   introduce();
@@ -171,6 +172,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
         self->state.add_gateway(message, gateway, start);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
+      [self](const msg::describe_company&, const company_call_ptr& call) { self->state.report(*call); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::abandon_connections&) { self->state.abandon_connections(); });
 }

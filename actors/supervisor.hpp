@@ -68,6 +68,7 @@ class supervisor_state {
   company_roster_ptr start();
   void add_gateway(const msg::add_gateway& named, const gateway_actor& gateway, const gateway_starter& start);
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
+  void report(company_call& call) const;
   void abort_all();
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
@@ -120,6 +121,10 @@ class supervisor_state {
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
 
+  // supervisor_describe.cpp
+  net::tree_report report_of(const supervision_tree::outline& part) const;
+  net::actor_report report_of(const std::string& role) const;
+
   // supervisor_drain.cpp
   void drain_tokenizers();
   void drain_gateways();
@@ -140,6 +145,7 @@ class supervisor_state {
   std::shared_ptr<std::set<caf::actor_addr>> watched_ = std::make_shared<std::set<caf::actor_addr>>();
   std::set<caf::actor_addr> stopping_;                           // asked to end, and not gone yet
   std::set<std::string> to_start_;                               // roles that wait for that
+  std::map<std::string, std::uint64_t> restarts_;                // of roles
   std::map<std::int32_t, std::chrono::nanoseconds> step_costs_;  // by rows, for whoever is started anew
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it

@@ -1,5 +1,6 @@
 #include "config/load.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,6 +18,7 @@ using failure = tl::unexpected<std::string>;
 constexpr std::string_view prefix = "TROUPE_";
 constexpr std::string_view test_prefix = "TROUPE_TEST_";
 constexpr std::string_view file_variable = "TROUPE_CONFIG";
+constexpr std::string_view key_variable = "TROUPE_ADMIN_KEY";
 constexpr std::size_t largest_file = 1U << 20U;
 
 tl::expected<std::string, std::string> read_file(const std::string& path) {
@@ -77,6 +79,10 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
   for (const auto& [variable, text] : sources.environment) {
     if (!variable.starts_with(prefix) || variable.starts_with(test_prefix) || variable == file_variable)
       continue;
+    if (variable == key_variable) {
+      loaded.admin_key = text;
+      continue;
+    }
     const option* which = option_of_variable(variable);
     if (which == nullptr) {
       loaded.warnings.push_back(unknown_variable(variable));
@@ -100,16 +106,21 @@ tl::expected<void, std::string> apply_flags(loaded_settings& loaded, const setti
   return {};
 }
 
-tl::expected<void, std::string> check_together(const loaded_settings& loaded) {
+tl::expected<void, std::string> check_ports(const loaded_settings& loaded) {
+  struct listener {
+    const char* what;
+    const char* name;
+    std::int32_t port;
+  };
   const settings& s = loaded.values;
-  if (s.port > 0 && s.port == s.tcp_port) {
-    const auto origin = [&](const char* name) {
-      const auto found = loaded.origins.find(name);
-      return found == loaded.origins.end() ? std::string(name) + " (default)" : found->second;
-    };
-    return failure(origin("port") + ", " + origin("tcp_port") + ": HTTP and TCP cannot share port " +
-                   std::to_string(s.port));
-  }
+  const std::array<listener, 3> all{
+      {{"HTTP", "port", s.port}, {"TCP", "tcp_port", s.tcp_port}, {"operators", "admin_port", s.admin_port}}};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size(); ++j)
+      if (all[i].port > 0 && all[i].port == all[j].port)
+        return failure(origin_of(loaded, all[i].name) + ", " + origin_of(loaded, all[j].name) + ": " +
+                       all[i].what + " and " + all[j].what + " cannot share port " +
+                       std::to_string(all[i].port));
   return {};
 }
 
@@ -123,6 +134,11 @@ std::string file_of(const setting_sources& sources) {
 
 }  // namespace
 
+std::string origin_of(const loaded_settings& loaded, std::string_view name) {
+  const auto found = loaded.origins.find(name);
+  return found == loaded.origins.end() ? std::string(name) + " (default)" : found->second;
+}
+
 tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
   loaded_settings loaded;
   if (const std::string file = file_of(sources); !file.empty()) {
@@ -130,7 +146,7 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
   }
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
-  if (auto checked = check_together(loaded); !checked) return failure(checked.error());
+  if (auto checked = check_ports(loaded); !checked) return failure(checked.error());
   return loaded;
 }
 

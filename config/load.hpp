@@ -22,7 +22,11 @@ struct loaded_settings {
   std::map<std::string, std::string, std::less<>>
       origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
   std::vector<std::string> warnings;  // unknown TROUPE_* variables
+  std::string admin_key;              // TROUPE_ADMIN_KEY; not among the settings, which are printed
 };
+
+// Where the option's value comes from, for messages.
+std::string origin_of(const loaded_settings& loaded, std::string_view name);
 
 // The error is one line that begins with its origin: "troupe.toml:3: unknown key 'prot'; did you mean
 // 'port'?". Every source is checked whole, also values that a stronger source replaces. An empty variable

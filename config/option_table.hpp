@@ -74,6 +74,7 @@ std::vector<option> grammar_options();
 std::vector<option> bucketing_options();
 std::vector<option> warm_up_options();
 std::vector<option> server_options();
+std::vector<option> admin_options();
 std::vector<option> logging_options();
 
 }  // namespace troupe::config

@@ -12,7 +12,7 @@ namespace {
 std::vector<option> all_options() {
   std::vector<option> all;
   for (auto concern : {model_options, engine_options, scheduler_options, kv_cache_options, grammar_options,
-                       bucketing_options, warm_up_options, server_options, logging_options}) {
+                       bucketing_options, warm_up_options, server_options, admin_options, logging_options}) {
     std::ranges::move(concern(), std::back_inserter(all));
   }
   return all;

@@ -71,6 +71,11 @@ struct settings : bucketing_settings {
   std::chrono::milliseconds write_timeout{30'000};
   std::chrono::milliseconds idle_timeout{75'000};
 
+  // operators
+  std::int32_t admin_port = -1;  // 0: any free one, -1: not served
+  std::string admin_host = "127.0.0.1";
+  std::string admin_key_file;  // empty: the key is in the environment
+
   // logging
   std::string log_level = "info";
   std::string log_format = "auto";

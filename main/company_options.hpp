@@ -12,5 +12,6 @@ namespace troupe::cli {
 result<company_options> to_company_options(const config::settings& settings, const std::string& model_path);
 net::http_options to_http_options(const config::settings& settings);
 net::tcp_options to_tcp_options(const config::settings& settings);
+net::listen_options to_admin_options(const config::settings& settings);
 
 }  // namespace troupe::cli

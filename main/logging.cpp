@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/options.hpp"
 #include "main/progress.hpp"
 
 namespace troupe::cli {
@@ -57,5 +58,13 @@ void start_logging(const config::settings& settings) {
   }
   spdlog::set_default_logger(std::move(logger));
 }
+
+std::string log_level() {
+  for (const std::string_view word : config::find_option("log_level")->choices)
+    if (spdlog::level::from_str(std::string(word)) == spdlog::get_level()) return std::string(word);
+  return {};
+}
+
+void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
 
 }  // namespace troupe::cli

@@ -13,10 +13,14 @@
 #include <utility>
 
 #include "actors/company.hpp"
+#include "actors/net/admin_server.hpp"
+#include "actors/net/key_digest.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/net/loading_server.hpp"
+#include "config/admin_key.hpp"
 #include "config/flags.hpp"
 #include "config/values.hpp"
+#include "main/admin_service.hpp"
 #include "main/commands.hpp"
 #include "main/company_options.hpp"
 #include "main/default_model.hpp"
@@ -49,12 +53,16 @@ void log_engine(const company_options& options, const loaded_engine& engine) {
                engine.max_model_len, options.engine.threads, cpu_name());
 }
 
-// Listens for HTTP while the model loads. Whether the other port can be had is asked before, too; the exit
+// Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
 // code where one cannot.
 tl::expected<net::loading_server, int> open_early(const config::settings& settings,
                                                   const std::string& model) {
   if (settings.tcp_port >= 0) {
     const auto free = net::check_address(to_tcp_options(settings).listen);
+    if (!free) return tl::unexpected(report_listening(free.error()));
+  }
+  if (settings.admin_port >= 0) {
+    const auto free = net::check_address(to_admin_options(settings));
     if (!free) return tl::unexpected(report_listening(free.error()));
   }
   auto server = net::loading_server::start(to_http_options(settings), model);
@@ -72,6 +80,26 @@ tl::expected<void, int> open_gateways(company& served, const config::settings& s
   if (!tcp) return tl::unexpected(report_listening(tcp.error()));
   spdlog::info("TCP on {}:{}", settings.host, *tcp);
   return {};
+}
+
+// The operators' key, where they have a port; the exit code where there is none, or one that is not good.
+tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::loaded_settings& loaded) {
+  if (loaded.values.admin_port < 0) return std::nullopt;
+  const auto key = config::read_admin_key(loaded);
+  if (!key) {
+    complain(key.error());
+    return tl::unexpected<int>(exit_configuration);
+  }
+  if (!key->warning.empty()) spdlog::warn("{}", key->warning);
+  return net::key_digest(key->text);
+}
+
+// Opens the operators' port; the exit code where it cannot be had.
+tl::expected<net::admin_server, int> open_admin(const config::settings& settings, net::admin_port& service) {
+  auto server = net::admin_server::start(to_admin_options(settings), service);
+  if (!server) return tl::unexpected(report_listening(server.error()));
+  spdlog::info("operators on http://{}:{}/admin", settings.admin_host, server->port());
+  return std::move(*server);
 }
 
 // The phases before the warm-up: on a terminal with a bar, and in /readyz.
@@ -107,6 +135,12 @@ result<void> wait_ready(company& served) {
   return ready;
 }
 
+void begin_end(company& served, stop_request& stop, std::optional<std::chrono::milliseconds> grace = {}) {
+  const bool warming_up = !served.status().ready;  // asked first: the drain that follows is not ready either
+  stop.tell({}, grace);
+  if (warming_up) served.interrupt();
+}
+
 // The first signal asks for an orderly end, the second ends the grace, the third or five seconds end the
 // process.
 void on_signal(company& served, stop_request& stop, int signal, int count) {
@@ -120,9 +154,7 @@ void on_signal(company& served, stop_request& stop, int signal, int count) {
     }).detach();
     return;
   }
-  const bool warming_up = !served.status().ready;  // asked first: the drain that follows is not ready either
-  stop.tell();
-  if (warming_up) served.interrupt();
+  begin_end(served, stop);
 }
 
 int finish(company& served, const std::optional<std::string>& failure, std::chrono::milliseconds grace) {
@@ -149,6 +181,8 @@ int serve(const config::setting_sources& sources) {
   const config::settings& settings = loaded->values;
   start_logging(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  const auto key = find_admin_key(*loaded);
+  if (!key) return key.error();
   const auto path = find_model(settings.model);
   if (!path) return report(path.error());
 
@@ -177,11 +211,23 @@ int serve(const config::setting_sources& sources) {
                              settings.step_deadline * (is_isolated ? 3 : 1));
   loading.reset();  // the gateway takes its place
   if (const auto open = open_gateways(served, settings); !open) return open.error();
+  std::optional<admin_service> operators;
+  std::optional<net::admin_server> admin;  // ends before what it asks
+  if (*key) {
+    operators.emplace(served, **key, [&](std::optional<std::chrono::milliseconds> grace) {
+      begin_end(served, stop, grace);
+      return stop.grace().value_or(settings.shutdown_grace);
+    });
+    auto open = open_admin(settings, *operators);
+    if (!open) return open.error();
+    admin.emplace(std::move(*open));
+  }
   const auto ready = wait_ready(served);
   if (ready) spdlog::info("ready after {:.2f} s", seconds_since(begin));
   if (ready) tell_ready();
   if (!ready && !stop.told()) return report(ready.error());
-  return finish(served, stop.wait(), settings.shutdown_grace);
+  const auto failure = stop.wait();
+  return finish(served, failure, stop.grace().value_or(settings.shutdown_grace));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Why a service should end, told by any thread to the one that waits.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -10,13 +11,19 @@ namespace troupe::cli {
 
 class stop_request {
  public:
-  // The first word counts. `failure`: the actor whose end brings the service down; nothing: a signal.
-  void tell(std::optional<std::string> failure = {}) {
+  // The first word counts. `failure`: the actor whose end brings the service down; nothing: a signal, or an
+  // operator, who may say how long requests may go on.
+  void tell(std::optional<std::string> failure = {}, std::optional<std::chrono::milliseconds> grace = {}) {
     const std::lock_guard lock(mutex_);
     if (told_) return;
     told_ = true;
     failure_ = std::move(failure);
+    grace_ = grace;
     changed_.notify_all();
+  }
+  std::optional<std::chrono::milliseconds> grace() const {
+    const std::lock_guard lock(mutex_);
+    return grace_;
   }
   bool told() const {
     const std::lock_guard lock(mutex_);
@@ -39,6 +46,7 @@ class stop_request {
   std::condition_variable changed_;
   bool told_ = false;
   std::optional<std::string> failure_;
+  std::optional<std::chrono::milliseconds> grace_;
 };
 
 }  // namespace troupe::cli

@@ -38,6 +38,18 @@ actor_meter& actor_table::meter(const std::string& actor) {
   return *meters_.back();
 }
 
+void actor_table::add(std::uint64_t actor, const std::shared_ptr<actor_pulse>& pulse) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(pulses_, [](const auto& each) { return each.second.expired(); });
+  pulses_[actor] = pulse;
+}
+
+std::shared_ptr<actor_pulse> actor_table::pulse(std::uint64_t actor) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = pulses_.find(actor);
+  return found == pulses_.end() ? nullptr : found->second.lock();
+}
+
 std::vector<prometheus::MetricFamily> actor_table::Collect() const {
   std::vector<prometheus::MetricFamily> families = messages_.Collect();
   prometheus::MetricFamily mailboxes =

@@ -41,6 +41,12 @@ void engine_metrics::set_health(bool live, bool ready) {
 }
 
 actor_meter& engine_metrics::actor(const std::string& name) { return state_->actors.meter(name); }
+void engine_metrics::add_pulse(std::uint64_t actor, const std::shared_ptr<actor_pulse>& pulse) {
+  state_->actors.add(actor, pulse);
+}
+std::shared_ptr<actor_pulse> engine_metrics::pulse(std::uint64_t actor) const {
+  return state_->actors.pulse(actor);
+}
 
 void engine_metrics::set_requests(std::int64_t running, std::int64_t waiting, std::int64_t deferred) {
   const bool has_work = running + waiting > deferred;

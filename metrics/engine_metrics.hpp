@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "metrics/actor_meter.hpp"
+#include "metrics/actor_pulse.hpp"
 #include "metrics/catalogue.hpp"
 
 namespace troupe::metrics {
@@ -75,6 +76,9 @@ class engine_metrics {
   void set_health(bool live, bool ready);
   // By the name of its kind, the same for a pool's members: "tokenizer". Zero from the first call on.
   actor_meter& actor(const std::string& name);
+  // One actor's signs of life, by its number, for as long as somebody else owns them; null: there are none.
+  void add_pulse(std::uint64_t actor, const std::shared_ptr<actor_pulse>& pulse);
+  std::shared_ptr<actor_pulse> pulse(std::uint64_t actor) const;
 
   // `deferred`: of the waiting ones, those that could not run though there were room.
   // Begins last_step_age where there are others and there were none.

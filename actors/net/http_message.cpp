@@ -45,6 +45,8 @@ std::string http_date() {
 
 const char* error_code_of(int status) {
   switch (status) {
+    case 401:
+      return "invalid_api_key";
     case 405:
       return "method_not_allowed";
     case 408:

@@ -58,6 +58,16 @@ std::vector<std::string> supervision_tree::roles() const {
   return all;
 }
 
+supervision_tree::outline supervision_tree::describe(const node& from, steady_time now) {
+  outline out{from.what.name, from.is_group, from.what.strategy, from.what.intensity};
+  out.recent_restarts = static_cast<std::size_t>(std::ranges::count_if(
+      from.restarts, [&](steady_time each) { return now - each < from.what.intensity.period; }));
+  for (const auto& member : from.members) out.members.push_back(describe(*member, now));
+  return out;
+}
+
+supervision_tree::outline supervision_tree::describe(steady_time now) const { return describe(*root_, now); }
+
 // A group that has had too many restarts counts as ended itself, for the group above it.
 supervision_tree::verdict supervision_tree::ended(const std::string& role, steady_time now, bool is_excused) {
   const node* gone = find(*root_, role);

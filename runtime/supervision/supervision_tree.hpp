@@ -47,6 +47,17 @@ class supervision_tree {
   // All roles, in the order in which they start.
   std::vector<std::string> roles() const;
 
+  // A group or a role as it stands at `now`.
+  struct outline {
+    std::string name;
+    bool is_group = false;
+    restart_strategy strategy = restart_strategy::one_for_one;
+    restart_intensity intensity = {};
+    std::size_t recent_restarts = 0;  // of its members, within the period
+    std::vector<outline> members = {};
+  };
+  outline describe(steady_time now) const;
+
   struct verdict {
     bool gives_up = false;  // nobody is left to help
     std::vector<std::string>
@@ -59,6 +70,7 @@ class supervision_tree {
   struct node;
   static node* find(node& from, const std::string& name);
   static void add_roles(const node& from, std::vector<std::string>& roles);
+  static outline describe(const node& from, steady_time now);
 
   std::unique_ptr<node> root_;
 };

@@ -18,6 +18,7 @@ namespace {
 // than two neither is the second.
 std::pair<std::string, std::string> two_values(const option& which) {
   if (which.name == "port") return {"81", "82"};
+  if (which.name == "admin_port") return {"83", "84"};
   if (which.is_switch()) {
     const std::string usual = value_text(settings{}, which);
     return {usual == "true" ? "false" : "true", usual};
@@ -225,6 +226,13 @@ TEST(Load, TwoGatewaysCannotShareAPort) {
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error(), "--port, " + file.path() + ":2: HTTP and TCP cannot share port 9000");
   EXPECT_TRUE(load_settings({.flags = {{"port", "0"}, {"tcp_port", "0"}}, .environment = {}, .file = {}}));
+}
+
+TEST(Load, TheOperatorsPortIsSharedWithNoGateway) {
+  const auto loaded = load_settings(
+      {.flags = {{"admin_port", "9000"}}, .environment = {{"TROUPE_TCP_PORT", "9000"}}, .file = {}});
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error(), "TROUPE_TCP_PORT, --admin-port: TCP and operators cannot share port 9000");
 }
 
 TEST(Reference, PrintedSettingsReadBackAsTheSame) {

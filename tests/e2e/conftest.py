@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 
 import pytest
+from operators_port import Operators
 from prometheus_client.parser import text_string_to_metric_families
 
 # What the programs under test keep between their starts is not the user's.
@@ -166,3 +167,8 @@ def start_service(tmp_path):
         return Service(tmp_path / f"log{count}", *flags, **how)
 
     return start
+
+
+@pytest.fixture
+def operators(tmp_path):
+    return Operators(free_port(), tmp_path)

@@ -96,5 +96,23 @@ TEST(supervision_tree, takes_further_roles_of_a_group) {
   EXPECT_EQ(tree.ended("b", start).restarts, (roles{"b", "c", "d", "f"}));
 }
 
+TEST(supervision_tree, tells_its_groups_and_how_often_they_have_restarted_lately) {
+  auto tree = a_tree();
+  tree.ended("c", start);
+  tree.ended("c", start + seconds(8));
+  const supervision_tree::outline all = tree.describe(start + seconds(12));
+  EXPECT_EQ(all.name, "all");
+  ASSERT_EQ(all.members.size(), 3U);
+  EXPECT_FALSE(all.members[0].is_group);
+  const auto& inner = all.members[1];
+  EXPECT_TRUE(inner.is_group);
+  EXPECT_EQ(inner.strategy, restart_strategy::rest_for_one);
+  EXPECT_EQ(inner.intensity.most, 3);
+  ASSERT_EQ(inner.members.size(), 2U);
+  EXPECT_EQ(inner.members[1].recent_restarts, 1U) << "the first was more than ten seconds ago";
+  EXPECT_EQ(inner.members[1].members[0].name, "c");
+  EXPECT_EQ(all.recent_restarts, 0U);
+}
+
 }  // namespace
 }  // namespace troupe

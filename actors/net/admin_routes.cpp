@@ -1,0 +1,148 @@
+#include "actors/net/admin_routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/beast/core/string.hpp>
+#include <utility>
+
+#include "actors/net/actor_list.hpp"
+#include "runtime/openai/json_reader.hpp"
+#include "runtime/openai/json_writer.hpp"
+
+namespace troupe::net {
+namespace {
+
+struct admin_route {
+  std::string_view path;
+  admin_resource target;
+  bool is_post;
+};
+constexpr std::array<admin_route, 3> admin_routes{{
+    {"/admin/actors", admin_resource::actors, false},
+    {"/admin/drain", admin_resource::drain, true},
+    {"/admin/log-level", admin_resource::log_level, true},
+}};
+
+constexpr std::size_t longest_shown_path = 128;
+constexpr double longest_grace = 86'400;  // seconds
+
+const admin_route* find_admin_route(std::string_view path) {
+  const auto found = std::ranges::find(admin_routes, path, &admin_route::path);
+  return found == admin_routes.end() ? nullptr : &*found;
+}
+
+std::string served_admin_routes() {
+  std::string all;
+  for (const admin_route& each : admin_routes)
+    all += fmt::format("{}{} {}", all.empty() ? "" : ", ", each.is_post ? "POST" : "GET", each.path);
+  return all;
+}
+
+// The members of the body, all of them known; nothing stands for an empty object.
+result<openai::json> read_members(const std::string& body, std::initializer_list<std::string_view> known) {
+  if (body.empty()) return openai::json::object();
+  auto members = openai::read_json(body, {.max_depth = 4, .max_values = 64, .max_large_values = 64});
+  if (!members) return members;
+  if (!members->is_object()) return fail(error_code::invalid_argument, "the body must be a JSON object");
+  for (const auto& [name, value] : members->items())
+    if (std::ranges::find(known, name) == known.end())
+      return fail(error_code::invalid_argument, "there is no such member",
+                  name.substr(0, longest_shown_path));
+  return members;
+}
+
+http_response answer_drain(const std::string& body, admin_port& port) {
+  const auto members = read_members(body, {"grace"});
+  if (!members) return error_response(members.error());
+  std::optional<std::chrono::milliseconds> grace;
+  if (const auto found = members->find("grace"); found != members->end() && !found->is_null()) {
+    const double seconds = found->is_number() ? found->get<double>() : -1;
+    if (!(seconds >= 0 && seconds <= longest_grace))
+      return error_response(
+          {error_code::invalid_argument, "grace must be a number of seconds from 0 to 86400", "grace"});
+    grace = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  }
+  const double in_force = std::chrono::duration<double>(port.drain(grace)).count();
+  http_response response{.status = 202};
+  openai::json_writer out(response.body);
+  out.begin_object().key("status").string("draining");
+  out.key("grace_seconds").number(static_cast<float>(in_force));
+  out.key("message").string(
+      fmt::format("new requests are refused; running ones have {} s to finish, the rest is aborted; then the "
+                  "service ends",
+                  in_force));
+  out.end_object();
+  return response;
+}
+
+http_response answer_log_level(const std::string& body, admin_port& port) {
+  const auto members = read_members(body, {"level"});
+  if (!members) return error_response(members.error());
+  const auto found = members->find("level");
+  if (found == members->end() || !found->is_string())
+    return error_response({error_code::invalid_argument, "level must be a text such as \"debug\"", "level"});
+  const auto level = found->get<std::string>();
+  const auto before = port.set_log_level(level);
+  if (!before) return error_response(before.error());
+  http_response response;
+  openai::json_writer out(response.body);
+  out.begin_object().key("level").string(level).key("before").string(*before).end_object();
+  return response;
+}
+
+}  // namespace
+
+std::optional<admin_resource> find_admin_resource(std::string_view path) {
+  const admin_route* found = find_admin_route(path);
+  if (found == nullptr) return std::nullopt;
+  return found->target;
+}
+
+bool is_authorized(std::string_view authorization, const admin_port& port) {
+  constexpr std::string_view scheme = "Bearer ";
+  const std::string_view word = authorization.substr(0, scheme.size());
+  if (!boost::beast::iequals({word.data(), word.size()}, {scheme.data(), scheme.size()})) return false;
+  std::string_view key = authorization.substr(scheme.size());
+  while (key.starts_with(' ')) key.remove_prefix(1);
+  return port.is_key(key);
+}
+
+http_response refuse_stranger() {
+  http_response response =
+      error_response(401, "this port is the operators': send their key as \"Authorization: Bearer KEY\"");
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"troupe\"");
+  return response;
+}
+
+std::optional<http_response> refuse_admin_route(const request_line& request) {
+  const admin_route* found = find_admin_route(request.path);
+  if (found == nullptr)
+    return error_response({error_code::not_found,
+                           fmt::format("there is no {} {}; what is served: {}", request.verb,
+                                       request.path.substr(0, longest_shown_path), served_admin_routes())});
+  const bool is_read = request.method == http_method::get || request.method == http_method::head;
+  if (found->is_post ? request.method == http_method::post : is_read) return std::nullopt;
+  const char* const allowed = found->is_post ? "POST" : "GET, HEAD";
+  http_response response =
+      error_response(405, fmt::format("{} takes only {}, not {}", found->path, allowed, request.verb));
+  response.headers.emplace_back("Allow", allowed);
+  return response;
+}
+
+void answer_admin(admin_resource target, const std::string& body, admin_port& port,
+                  const std::function<void(http_response)>& reply) {
+  switch (target) {
+    case admin_resource::actors:
+      return port.describe([reply](const result<company_report>& report) {
+        reply(report ? http_response{.body = actor_list(*report)} : error_response(report.error()));
+      });
+    case admin_resource::drain:
+      return reply(answer_drain(body, port));
+    case admin_resource::log_level:
+      return reply(answer_log_level(body, port));
+  }
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,96 @@
+"""The operators' port of a real service: the key, the actors, the log level, the drain."""
+import time
+
+import pytest
+
+from conftest import MODEL
+from operators_port import KEY
+from test_cli import refused, troupe
+from test_signals import begin_stream
+
+
+def test_nothing_is_told_without_the_key(start_service, operators):
+    with start_service(*operators.flags) as service:
+        for key in [None, "another-key-0123456789", KEY + "x"]:
+            for path, body in [("/admin/actors", None), ("/admin/drain", {}), ("/admin/log-level", {"level": "debug"}), ("/", None)]:
+                status, answer, headers = operators.ask(path, body, key)
+                assert status == 401 and headers["WWW-Authenticate"].startswith("Bearer"), (path, key)
+                assert answer["error"]["code"] == "invalid_api_key"
+        assert operators.ask("/admin/nothing")[0] == 404
+        status, _, headers = operators.ask("/admin/drain")
+        assert status == 405 and headers["Allow"] == "POST"
+        assert service.status("/readyz") == 200 and service.status("/admin/actors") == 404, "not on the clients' port"
+        assert "without the right key" in service.log() and KEY not in service.log() and "another-key" not in service.log()
+
+
+def test_the_actors_are_told_with_what_they_have_handled(start_service, operators):
+    with start_service(*operators.flags) as service:
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 5, "ignore_eos": True})[0] == 200
+        actors = operators.actors()
+        for role in ["model_runner", "scheduler", "kv_cache", "structured_output", "tokenizer 0", "text worker", f"http_gateway {service.port}"]:
+            assert actors[role]["state"] == "running" and actors[role]["restarts"] == 0, (role, actors[role])
+        assert actors["scheduler"]["handled"]["submit"] == 1
+        assert actors["model_runner"]["handled"]["run_step"] >= 5
+        assert 0 <= actors["scheduler"]["last_message_age_seconds"] < 60
+        tree = operators.ask("/admin/actors")[1]["tree"]
+        assert tree["name"] == "company" and tree["strategy"] == "one_for_one" and tree["intensity"]["restarts"] > 0
+        requests = next(member for member in tree["members"] if member["name"] == "requests")
+        assert requests["strategy"] == "rest_for_one"
+
+
+def test_a_runner_that_was_restarted_is_counted(start_service, operators, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "model_runner:throw:40")
+    with start_service(*operators.flags) as service:
+        status, answer = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 60, "ignore_eos": True})
+        assert status == 200, answer
+        if service.metric("troupe_actor_restarts_total") == 0:
+            pytest.skip("this build has no faults on purpose")
+        service.wait_until(lambda: operators.actors()["model_runner"]["state"] == "running", 60, "restarted")
+        assert operators.actors()["model_runner"]["restarts"] == 1
+
+
+def test_the_log_level_changes_at_once(start_service, operators):
+    with start_service(*operators.flags) as service:
+        assert operators.ask("/admin/log-level", {"level": "error"})[1] == {"level": "error", "before": "info"}
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
+        assert "request cmpl-" not in service.log()
+        assert operators.ask("/admin/log-level", {"level": "info"})[1] == {"level": "info", "before": "error"}
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
+        service.wait_until(lambda: "request cmpl-" in service.log(), 10, "logging")
+        assert operators.ask("/admin/log-level", {"level": "loud"})[0] == 400
+
+
+def test_a_drain_lets_running_requests_finish_and_ends_the_service(start_service, operators):
+    with start_service(*operators.flags, "--shutdown-grace", "120") as service:
+        connection, answer = begin_stream(service, max_tokens=100)
+        status, body, _ = operators.ask("/admin/drain", {})
+        assert status == 202 and body["status"] == "draining" and body["grace_seconds"] == 120
+        service.wait_until(lambda: service.status("/readyz") == 503, 30, "draining")
+        assert operators.ask("/admin/actors")[1]["status"].startswith("draining")
+        rest = answer.read().decode()
+        assert '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
+        assert service.process.wait(130) == 0
+        connection.close()
+
+
+def test_a_drain_may_have_a_grace_of_its_own_and_the_first_one_counts(start_service, operators):
+    with start_service(*operators.flags, "--shutdown-grace", "120") as service:
+        connection, answer = begin_stream(service, max_tokens=8000)
+        begin = time.monotonic()
+        assert operators.ask("/admin/drain", {"grace": 2})[1]["grace_seconds"] == 2
+        assert operators.ask("/admin/drain", {"grace": 100})[1]["grace_seconds"] == 2
+        rest = answer.read().decode()
+        assert service.process.wait(30) == 0
+        assert time.monotonic() - begin < 20
+        assert '"finish_reason":"abort"' in rest.replace(" ", "")
+        connection.close()
+
+
+def test_the_port_is_not_opened_without_a_good_key(tmp_path):
+    serve = ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "-1", "--admin-port", "0"]
+    refused(troupe(*serve), 78, "--admin-port", "TROUPE_ADMIN_KEY", "--admin-key-file")
+    refused(troupe(*serve, "--admin-key-file", tmp_path / "nothing"), 78, "nothing", "cannot be read")
+    done = troupe(*serve, TROUPE_ADMIN_KEY="short-secret")
+    refused(done, 78, "TROUPE_ADMIN_KEY", "16")
+    assert "short-secret" not in done.stderr
+    assert "short-secret" not in troupe("config", TROUPE_ADMIN_KEY="short-secret").stdout
