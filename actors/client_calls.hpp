@@ -94,5 +94,7 @@ using reset_call = engine_question<bool>;
 using reset_call_ptr = std::shared_ptr<reset_call>;
 using company_call = engine_question<result<net::company_report>>;
 using company_call_ptr = std::shared_ptr<company_call>;
+using reload_call = engine_question<result<void>>;
+using reload_call_ptr = std::shared_ptr<reload_call>;
 
 }  // namespace troupe

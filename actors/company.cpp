@@ -262,6 +262,15 @@ void company::on_failure(std::function<void(const std::string& actor)> callback)
   state_->board->on_failure(std::move(callback));
 }
 
+void company::reload(company_limits limits, std::function<void(result<void>)> reply) const {
+  const auto call = std::make_shared<reload_call>(
+      std::move(reply), fail(error_code::unavailable, "there is no supervisor any more"));
+  const auto wanted = std::make_shared<const company_limits>(std::move(limits));
+  const std::lock_guard lock(state_->stopping);
+  if (state_->supervisor)
+    caf::anon_send(state_->supervisor, msg::reload{}, company_limits_ptr(wanted), reload_call_ptr(call));
+}
+
 void company::describe(std::function<void(result<net::company_report>)> reply) const {
   const auto call = std::make_shared<company_call>(
       std::move(reply), fail(error_code::unavailable, "there is no supervisor any more"));

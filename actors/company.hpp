@@ -10,6 +10,7 @@
 #include <string>
 
 #include "actors/company_board.hpp"
+#include "actors/company_limits.hpp"
 #include "actors/load_engine.hpp"
 #include "actors/net/admin_port.hpp"
 #include "actors/net/engine_port.hpp"
@@ -93,6 +94,10 @@ class company {
   // `callback` runs once, on any thread, when an actor has died; at once where that has happened already.
   void on_failure(std::function<void(const std::string& actor)> callback);
 
+  // Goes on by these limits, or, where one of them cannot be had, by those that it has. `reply` is called
+  // once, on any thread, when everybody has been told. Requests go on. Any thread. Errors: invalid_argument,
+  // naming the limit; unavailable where the company is about to end.
+  void reload(company_limits limits, std::function<void(result<void>)> reply) const;
   // Who fills which role, and how they are, asked of the supervisor; `reply` is called once, on any thread.
   // Any thread. Errors: unavailable, where there is no supervisor any more.
   void describe(std::function<void(result<net::company_report>)> reply) const;

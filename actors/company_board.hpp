@@ -28,9 +28,13 @@ struct warm_up_progress {
 class company_board {
  public:
   // `step_deadline`: for up to 512 rows, and once more for every 512 more.
-  explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline) {}
+  explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline.count()) {}
 
   // Supervisor.
+  // Of the steps to come.
+  void set_step_deadline(std::chrono::nanoseconds deadline) {
+    step_deadline_.store(deadline.count(), relaxed);
+  }
   void warming_up(warm_up_progress progress);
   void ready();
   void draining();
@@ -45,7 +49,7 @@ class company_board {
   // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {
     if (queue_due_.load(relaxed) == none)
-      queue_due_.store((now + step_deadline_).time_since_epoch().count(), relaxed);
+      queue_due_.store((now + step_deadline()).time_since_epoch().count(), relaxed);
   }
   void queue_moves() { queue_due_.store(none, relaxed); }
   // Where the next scheduler goes on, should this one end.
@@ -57,7 +61,7 @@ class company_board {
   net::engine_status status(steady_time now) const;
   // Whether the step in flight, or the queue, is late by as much again as it may take.
   bool hangs(steady_time now) const {
-    return is_late(step_due_, now - step_deadline_) || is_late(queue_due_, now - step_deadline_);
+    return is_late(step_due_, now - step_deadline()) || is_late(queue_due_, now - step_deadline());
   }
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.
@@ -78,10 +82,13 @@ class company_board {
  private:
   static constexpr auto relaxed = std::memory_order_relaxed;
   static constexpr std::int64_t none = -1;
+  std::chrono::nanoseconds step_deadline() const {
+    return std::chrono::nanoseconds(step_deadline_.load(relaxed));
+  }
   // A long prompt in one step is honest work.
   std::chrono::nanoseconds deadline_of(std::int32_t rows) const {
     constexpr std::int32_t usual = 512;
-    return step_deadline_ * (1 + std::max(rows - 1, 0) / usual);
+    return step_deadline() * (1 + std::max(rows - 1, 0) / usual);
   }
 
   static bool is_late(const std::atomic<std::int64_t>& due, steady_time now) {
@@ -89,7 +96,7 @@ class company_board {
     return at != none && now.time_since_epoch().count() > at;
   }
 
-  const std::chrono::nanoseconds step_deadline_;
+  std::atomic<std::int64_t> step_deadline_;  // ns
   std::atomic<std::int64_t> step_due_{none};
   std::atomic<std::int64_t> queue_due_{none};
   std::atomic<std::uint64_t> last_step_{0};

@@ -26,6 +26,7 @@ class gateway_state {
   caf::result<msg::drained> drain();
   // Nothing stands between this gateway and its end any more.
   void closed();
+  virtual void reload(const net::connection_limits&) {}
   msg::gateway_counts count() const { return {streams_.size()}; }
 
  protected:
@@ -61,6 +62,9 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::connections_closed&) { self->state.closed(); },
       [self](const msg::abandon_connections&) { self->state.closed(); },
+      [self](const msg::reload&, const company_limits_ptr& limits) {
+        self->state.reload(limits->connections);
+      },
       [self](const msg::count&) { return self->state.count(); });
 }
 

@@ -27,6 +27,8 @@ using gateway_actor = caf::typed_actor<
     caf::reacts_to<msg::connections_closed>,
     // Answers a drain now, whatever is still open.
     caf::reacts_to<msg::abandon_connections>,
+    // Bounds its connections by new limits; those that are open stay.
+    caf::reacts_to<msg::reload, company_limits_ptr>,
     // Answers how many streams are open.
     caf::replies_to<msg::count>::with<msg::gateway_counts>>;
 
@@ -48,6 +50,8 @@ using tokenizer_actor = caf::typed_actor<
     caf::reacts_to<msg::company_failed>,
     // Asks the scheduler to end every open stream.
     caf::reacts_to<msg::abort_all>,
+    // Gives the requests to come other timeouts.
+    caf::reacts_to<msg::reload, company_limits_ptr>,
     // Refuses new requests; answers when no stream is open any more.
     caf::replies_to<msg::drain>::with<msg::drained>,
     // Answers how many streams are open.
@@ -73,6 +77,8 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<msg::expire>,
     // Learns what drafts cost, which decides how long they may be.
     caf::reacts_to<msg::step_cost>,
+    // Plans by new limits; whoever runs or waits goes on.
+    caf::reacts_to<msg::reload, company_limits_ptr>,
     // Answers where a request stands; nothing for an unknown id.
     caf::reacts_to<msg::describe, describe_call_ptr>,
     // Answers how many requests run and wait.
@@ -180,6 +186,8 @@ using supervisor_actor = caf::typed_actor<
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
     caf::replies_to<msg::drain_company>::with<msg::company_drained>,
+    // Checks new limits, then tells them to everybody, or to nobody; answers which.
+    caf::reacts_to<msg::reload, company_limits_ptr, reload_call_ptr>,
     // Answers who fills which role of the tree, and how they are.
     caf::reacts_to<msg::describe_company, company_call_ptr>,
     // The grace of a drain is nearly over: aborts what is still open.

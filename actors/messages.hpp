@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/client_calls.hpp"
+#include "actors/company_limits.hpp"
 #include "runtime/drafting/draft.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/generation_request.hpp"
@@ -239,6 +240,9 @@ struct abort_all {};
 struct drain_company {
   caf::timespan grace{};
 };
+// To the supervisor: check and pass on new limits; beside it: company_limits_ptr, reload_call_ptr. From it:
+// go by these limits from now on; beside it: company_limits_ptr.
+struct reload {};
 // To the supervisor: how everybody is. Beside it: company_call_ptr.
 struct describe_company {};
 // What an actor has open at the moment.
@@ -472,6 +476,10 @@ auto inspect(Inspector& f, drain_company& x) {
   return f(caf::meta::type_name("drain_company"), x.grace);
 }
 template <class Inspector>
+auto inspect(Inspector& f, reload&) {
+  return f(caf::meta::type_name("reload"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, describe_company&) {
   return f(caf::meta::type_name("describe_company"));
 }
@@ -556,6 +564,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_connections))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::describe_company))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::reload))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::count))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::gateway_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::tokenizer_counts))
@@ -594,6 +603,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::text_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::describe_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reset_call_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::reload_call_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_limits_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::grammar_spec_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::error_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::compile_outcome_ptr)

@@ -132,6 +132,12 @@ void scheduler_state::expire() {
   arm_timer();
 }
 
+void scheduler_state::reload(const scheduler_limits& limits) {
+  scheduler_->change_limits(limits);
+  changed_ = true;
+  plan();
+}
+
 msg::request_counts scheduler_state::count() const {
   const scheduler_counts counts = scheduler_->counts();
   return {counts.running, counts.waiting, counts.preemptions, counts.drafts.tokens, counts.drafts.accepted};
@@ -316,6 +322,9 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },
       [self](const msg::step_cost& cost) { self->state.measured(cost); },
+      [self](const msg::reload&, const company_limits_ptr& limits) {
+        self->state.reload(limits->scheduling);
+      },
       [self](const msg::describe& request, const describe_call_ptr& call) {
         self->state.describe(request.id, *call);
       },

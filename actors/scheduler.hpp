@@ -38,6 +38,7 @@ class scheduler_state {
   void expire();
   void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
   void measured(const msg::step_cost& cost);
+  void reload(const scheduler_limits& limits);
   msg::request_counts count() const;
 
  private:

@@ -30,6 +30,11 @@ class socket_gateway_state : public gateway_state {
     started.set_value(std::move(listening));
   }
 
+  // Also where it could not listen and is about to quit.
+  void reload(const net::connection_limits& limits) override {
+    if (server_) server_->change(limits);
+  }
+
  private:
   // No thread and no memory for one are thrown; a client of this gateway wants to be told like of a port in
   // use.

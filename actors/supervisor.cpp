@@ -27,6 +27,7 @@ void supervisor_state::prepare(supervisor_parts parts) {
     parts_.limits.adaptive_drafts = parts_.drafts->config.adaptive;
     spdlog::info("drafts: {}", to_json(parts_.drafts->config));
   }
+  limits_at_start_ = parts_.limits;
   vocabulary_ = std::make_shared<grammar::lazy_token_trie>(parts_.tokenizer.vocabulary);
   const std::int32_t tokenizers = parts_.tokenizer_workers + 1;
   roster_.tokenizers.resize(static_cast<std::size_t>(tokenizers));
@@ -88,10 +89,12 @@ void supervisor_state::add_gateway(const msg::add_gateway& named, const gateway_
                         gateway_actor& now = roster_.socket_gateways[place];
                         now = start(introduced_);
                         if (now) watch(now, role);
+                        tell_limits(now);
                       },
                   .vacate = [this, place] { roster_.socket_gateways[place] = nullptr; }};
   tree_.add("gateways", role);
   watch(gateway, role);
+  tell_limits(gateway);
   introduce();
 }
 
@@ -172,6 +175,9 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
         self->state.add_gateway(message, gateway, start);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
+      [self](const msg::reload&, const company_limits_ptr& limits, const reload_call_ptr& call) {
+        self->state.reload(limits, *call);
+      },
       [self](const msg::describe_company&, const company_call_ptr& call) { self->state.report(*call); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::abandon_connections&) { self->state.abandon_connections(); });

@@ -69,6 +69,7 @@ class supervisor_state {
   void add_gateway(const msg::add_gateway& named, const gateway_actor& gateway, const gateway_starter& start);
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void report(company_call& call) const;
+  void reload(const company_limits_ptr& limits, reload_call& call);
   void abort_all();
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
@@ -121,6 +122,13 @@ class supervisor_state {
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
 
+  // supervisor_reload.cpp
+  // Whoever is told has these limits for all that it hears after this.
+  template <class Handle>
+  void tell_limits(const Handle& actor) {
+    if (actor && limits_) self_->send(actor, msg::reload{}, limits_);
+  }
+
   // supervisor_describe.cpp
   net::tree_report report_of(const supervision_tree::outline& part) const;
   net::actor_report report_of(const std::string& role) const;
@@ -136,6 +144,8 @@ class supervisor_state {
 
   supervisor_actor::base* self_;
   supervisor_parts parts_;
+  scheduler_limits limits_at_start_;
+  company_limits_ptr limits_;  // the last new ones; null: those of the start
   kv_layout layout_;
   bool fixed_shapes_ = false;
   std::shared_ptr<grammar::lazy_token_trie> vocabulary_;

@@ -19,8 +19,8 @@ constexpr std::chrono::milliseconds idle_check{100};
 }  // namespace
 
 void supervisor_state::start_warm_up() {
-  step_limits_ = {.max_rows = std::max(parts_.limits.max_num_batched_tokens, parts_.padded.rows),
-                  .max_sequences = std::max(parts_.limits.max_num_seqs, parts_.padded.sequences),
+  step_limits_ = {.max_rows = std::max(limits_at_start_.max_num_batched_tokens, parts_.padded.rows),
+                  .max_sequences = std::max(limits_at_start_.max_num_seqs, parts_.padded.sequences),
                   .max_model_len = parts_.limits.max_model_len,
                   .block_size = layout_.block_size};
   const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes_ ? warm_up_mode::full : warm_up_mode::lazy);

@@ -259,6 +259,11 @@ void tokenizer_state::company_failed() {
   deliver(0, processor_->end_all(lost_part()));
 }
 
+void tokenizer_state::reload(const company_limits& limits) {
+  parts_.request_timeout = limits.request_timeout;
+  parts_.queue_timeout = limits.queue_timeout;
+}
+
 void tokenizer_state::abort_all() {
   for (const auto& [id, entry] : streams_) self_->send(scheduler_, msg::abort{id});
 }
@@ -292,6 +297,7 @@ tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_poin
       [self](const msg::convert_text&, const text_call_ptr& call) { self->state.convert(*call); },
       [self](const msg::company_failed&) { self->state.company_failed(); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
+      [self](const msg::reload&, const company_limits_ptr& limits) { self->state.reload(*limits); },
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::count&) { return self->state.count(); });
 }

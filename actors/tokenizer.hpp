@@ -48,6 +48,7 @@ class tokenizer_state {
   void convert(text_call& call) const;
   void company_failed();
   void abort_all();
+  void reload(const company_limits& limits);
   caf::result<msg::drained> drain();
   msg::tokenizer_counts count() const { return {streams_.size()}; }
 

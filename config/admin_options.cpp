@@ -11,9 +11,10 @@ std::vector<option> admin_options() {
                     "Port of the operators' interface, which wants a key; 0: any free one, -1: not served"),
       text_option("admin_host", group::server, &settings::admin_host,
                   "Address that the operators' interface listens on"),
-      text_option("admin_key_file", group::server, &settings::admin_key_file,
-                  "File whose text is the operators' key, 16 characters at least; empty: the variable "
-                  "TROUPE_ADMIN_KEY has the key"),
+      reloadable(
+          text_option("admin_key_file", group::server, &settings::admin_key_file,
+                      "File whose text is the operators' key, 16 characters at least; empty: the variable "
+                      "TROUPE_ADMIN_KEY has the key")),
   };
 }
 

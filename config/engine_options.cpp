@@ -19,8 +19,8 @@ std::vector<option> engine_options() {
       switch_option(
           "allow_auto_truncate", group::engine, &settings::allow_auto_truncate,
           "Cut a prompt that is too long at its front, and say so in the answer, instead of refusing it"),
-      duration_option("request_timeout", group::engine, &settings::request_timeout, 0, 7 * day,
-                      "Longest life of a request, waiting included; 0: no limit"),
+      reloadable(duration_option("request_timeout", group::engine, &settings::request_timeout, 0, 7 * day,
+                                 "Longest life of a request, waiting included; 0: no limit")),
   };
 }
 

@@ -7,10 +7,12 @@ using group = option_group;
 
 std::vector<option> logging_options() {
   return {
-      text_option("log_level", group::logging, &settings::log_level, "Least serious message to log",
-                  {"trace", "debug", "info", "warn", "error", "off"}),
-      text_option("log_format", group::logging, &settings::log_format,
-                  "Form of the log; auto: text on a terminal, else JSON lines", {"auto", "text", "json"}),
+      reloadable(text_option("log_level", group::logging, &settings::log_level,
+                             "Least serious message to log",
+                             {"trace", "debug", "info", "warn", "error", "off"})),
+      reloadable(text_option("log_format", group::logging, &settings::log_format,
+                             "Form of the log; auto: text on a terminal, else JSON lines",
+                             {"auto", "text", "json"})),
   };
 }
 

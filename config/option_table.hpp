@@ -60,6 +60,11 @@ inline option or_divisor(option which) {
   which.or_divisor = true;
   return which;
 }
+// What a running program can follow; see config/reload.hpp.
+inline option reloadable(option which) {
+  which.reloads = true;
+  return which;
+}
 // The same option under the names that other programs give it.
 inline option with_aliases(option which, std::vector<std::string_view> aliases) {
   which.aliases = std::move(aliases);

@@ -7,24 +7,28 @@ using group = option_group;
 
 std::vector<option> scheduler_options() {
   return {
-      with_aliases(number_option("max_num_seqs", group::engine, &settings::max_num_seqs, 1, 4096,
-                                 "Requests that run at the same time"),
-                   {"max_running_requests"}),
-      with_aliases(number_option("max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens,
-                                 1, 65'536, "Tokens of one step: prefill chunks and decodes together"),
-                   {"max_prefill_tokens"}),
-      number_option("max_num_queued_requests", group::engine, &settings::max_num_queued_requests, 1,
-                    1'000'000, "Requests that may wait for their turn; more are refused with status 429"),
-      duration_option(
+      reloadable(with_aliases(number_option("max_num_seqs", group::engine, &settings::max_num_seqs, 1, 4096,
+                                            "Requests that run at the same time"),
+                              {"max_running_requests"})),
+      reloadable(with_aliases(
+          number_option("max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens, 1, 65'536,
+                        "Tokens of one step: prefill chunks and decodes together"),
+          {"max_prefill_tokens"})),
+      reloadable(number_option("max_num_queued_requests", group::engine, &settings::max_num_queued_requests,
+                               1, 1'000'000,
+                               "Requests that may wait for their turn; more are refused with status 429")),
+      reloadable(duration_option(
           "queue_timeout", group::engine, &settings::queue_timeout, 0, 7 * day,
-          "Longest wait for the first step; then the request is refused with status 503; 0: no limit"),
-      text_option("scheduling_policy", group::engine, &settings::scheduling_policy,
-                  "Who runs first; fcfs: who came first, priority: the lowest number, which also preempts, "
-                  "lpm: the longest cached prefix, drr: tenants in turn, by tokens",
-                  {"fcfs", "priority", "lpm", "drr"}),
-      number_option("priority_patience", group::engine, &settings::priority_patience, 0, 1'000'000,
-                    "Admissions after which a waiting request goes before all lower numbers under the "
-                    "priority policy; 0: never"),
+          "Longest wait for the first step; then the request is refused with status 503; 0: no limit")),
+      reloadable(text_option(
+          "scheduling_policy", group::engine, &settings::scheduling_policy,
+          "Who runs first; fcfs: who came first, priority: the lowest number, which also preempts, "
+          "lpm: the longest cached prefix, drr: tenants in turn, by tokens",
+          {"fcfs", "priority", "lpm", "drr"})),
+      reloadable(
+          number_option("priority_patience", group::engine, &settings::priority_patience, 0, 1'000'000,
+                        "Admissions after which a waiting request goes before all lower numbers under the "
+                        "priority policy; 0: never")),
       switch_option("async_scheduling", group::engine, &settings::async_scheduling,
                     "Plan one more step while others run; the same tokens either way"),
       number_option("num_scheduler_steps", group::engine, &settings::num_scheduler_steps, 1, 16,
@@ -32,15 +36,16 @@ std::vector<option> scheduler_options() {
       switch_option("enable_chunked_prefill", group::engine, &settings::enable_chunked_prefill,
                     "Cut long prompts, so that they share steps with running requests; without it "
                     "max_num_batched_tokens must hold the longest context"),
-      with_aliases(
+      reloadable(with_aliases(
           number_option("long_prefill_token_threshold", group::engine,
                         &settings::long_prefill_token_threshold, 0, 65'536,
                         "Longest chunk of one prompt in a step; 0: as max_num_batched_tokens allows"),
-          {"chunked_prefill_size"}),
-      number_option("max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills, 1, 4096,
-                    "Requests that may be in the midst of their prompts at the same time"),
-      ratio_option("watermark", group::engine, &settings::watermark, 0, 500,
-                   "Share of the KV cache that stays free when a request joins others"),
+          {"chunked_prefill_size"})),
+      reloadable(number_option("max_num_partial_prefills", group::engine, &settings::max_num_partial_prefills,
+                               1, 4096,
+                               "Requests that may be in the midst of their prompts at the same time")),
+      reloadable(ratio_option("watermark", group::engine, &settings::watermark, 0, 500,
+                              "Share of the KV cache that stays free when a request joins others")),
       switch_option("new_token_ratio", group::engine, &settings::new_token_ratio,
                     "Also keep room for a share of what running requests may still generate: fewer "
                     "preemptions, fewer requests at once"),

@@ -113,6 +113,28 @@ result<company_options> to_company_options(const config::settings& settings, con
   return out;
 }
 
+std::chrono::nanoseconds patience_of(const config::settings& settings) {
+  return settings.step_deadline * (settings.runner_isolation == "process" ? 3 : 1);
+}
+
+company_limits to_company_limits(const config::settings& settings) {
+  company_limits out;
+  out.scheduling = to_scheduling(settings);
+  out.scheduling.max_num_seqs = settings.max_num_seqs;
+  out.scheduling.max_num_batched_tokens = settings.max_num_batched_tokens;
+  out.request_timeout = settings.request_timeout;
+  out.queue_timeout = settings.queue_timeout;
+  out.step_deadline = settings.step_deadline;
+  out.connections.max_connections = static_cast<std::size_t>(settings.max_connections);
+  out.connections.max_body_bytes = settings.max_body_bytes;
+  out.connections.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
+  out.connections.header_timeout = settings.header_timeout;
+  out.connections.read_timeout = settings.read_timeout;
+  out.connections.write_timeout = settings.write_timeout;
+  out.connections.idle_timeout = settings.idle_timeout;
+  return out;
+}
+
 namespace {
 
 net::listen_options to_listen_options(const config::settings& settings, std::int32_t port) {

@@ -10,14 +10,18 @@
 
 namespace troupe::cli {
 
-tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources) {
+tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  auto loaded = config::load_settings(sources);
+  return config::load_settings(sources);
+}
+
+tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources) {
+  auto loaded = read_settings(std::move(sources));
   if (!loaded) {
     complain(loaded.error());
     return tl::unexpected<int>(exit_configuration);

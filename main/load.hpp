@@ -1,11 +1,14 @@
 // From the command line to settings; errors are printed and become exit codes.
 #pragma once
+#include <string>
 #include <tl/expected.hpp>
 
 #include "config/load.hpp"
 
 namespace troupe::cli {
 
+// Reads all sources; the process's environment is filled in. The error is that of load_settings().
+tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources);
 // Reads all sources; the process's environment is filled in. Prints an error: then the exit code. Warnings
 // are left to the caller, who may have a log for them.
 tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources);

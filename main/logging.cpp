@@ -45,18 +45,27 @@ class json_formatter : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<json_formatter>(); }
 };
 
+void set_form(spdlog::logger& logger, const std::string& format) {
+  if (format == "json" || (format == "auto" && !on_terminal())) {
+    logger.set_formatter(std::make_unique<json_formatter>());
+  } else {
+    logger.set_pattern("%H:%M:%S.%e %^%-5l%$ %v");
+  }
+}
+
 }  // namespace
 
 void start_logging(const config::settings& settings) {
   auto logger = spdlog::stderr_color_mt("troupe");
-  logger->set_level(spdlog::level::from_str(settings.log_level));
   logger->flush_on(spdlog::level::trace);
-  if (settings.log_format == "json" || (settings.log_format == "auto" && !on_terminal())) {
-    logger->set_formatter(std::make_unique<json_formatter>());
-  } else {
-    logger->set_pattern("%H:%M:%S.%e %^%-5l%$ %v");
-  }
+  set_form(*logger, settings.log_format);
   spdlog::set_default_logger(std::move(logger));
+  set_log_level(settings.log_level);
+}
+
+void change_logging(const config::settings& settings) {
+  set_form(*spdlog::default_logger(), settings.log_format);
+  set_log_level(settings.log_level);
 }
 
 std::string log_level() {

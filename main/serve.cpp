@@ -29,6 +29,7 @@
 #include "main/logging.hpp"
 #include "main/machine.hpp"
 #include "main/progress.hpp"
+#include "main/reloader.hpp"
 #include "main/service_manager.hpp"
 #include "main/signals.hpp"
 #include "main/stop_request.hpp"
@@ -173,7 +174,7 @@ int finish(company& served, const std::optional<std::string>& failure, std::chro
 
 int serve(const config::setting_sources& sources) {
   const auto begin = clock::now();
-  signal_watch signals;
+  signal_watch signals(signal_watch::hangup::is_heard);
   // While the model loads, and when all requests have ended, there is nothing to wait for.
   const scoped_handler ending(signals, [](int, int) { std::_Exit(exit_ok); });
   const auto loaded = load_with_warnings(sources);
@@ -206,18 +207,23 @@ int serve(const config::setting_sources& sources) {
   served.on_failure([&stop](const std::string& actor) { stop.tell(actor); });
   const scoped_handler handler(
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
-  // A process of its own is killed, and the runner started anew, when the deadline is over once more.
-  const liveness_watch watch([&served] { return served.status(); },
-                             settings.step_deadline * (is_isolated ? 3 : 1));
+  liveness_watch watch([&served] { return served.status(); }, patience_of(settings));
   loading.reset();  // the gateway takes its place
   if (const auto open = open_gateways(served, settings); !open) return open.error();
   std::optional<admin_service> operators;
+  std::optional<reloader> reload;
+  if (*key)
+    operators.emplace(
+        served, **key,
+        [&](std::optional<std::chrono::milliseconds> grace) {
+          begin_end(served, stop, grace);
+          return stop.grace().value_or(reload->in_force().shutdown_grace);
+        },
+        [&](reloader::reply answer) { reload->ask(std::move(answer)); });
+  reload.emplace(sources, settings, reloaded_parts{served, watch, stop, operators ? &*operators : nullptr});
+  const scoped_hangup hangup(signals, [&reload] { reload->ask([](const auto&) {}); });
   std::optional<net::admin_server> admin;  // ends before what it asks
-  if (*key) {
-    operators.emplace(served, **key, [&](std::optional<std::chrono::milliseconds> grace) {
-      begin_end(served, stop, grace);
-      return stop.grace().value_or(settings.shutdown_grace);
-    });
+  if (operators) {
     auto open = open_admin(settings, *operators);
     if (!open) return open.error();
     admin.emplace(std::move(*open));
@@ -225,9 +231,10 @@ int serve(const config::setting_sources& sources) {
   const auto ready = wait_ready(served);
   if (ready) spdlog::info("ready after {:.2f} s", seconds_since(begin));
   if (ready) tell_ready();
+  if (ready) reload->service_is_ready();
   if (!ready && !stop.told()) return report(ready.error());
   const auto failure = stop.wait();
-  return finish(served, failure, stop.grace().value_or(settings.shutdown_grace));
+  return finish(served, failure, stop.grace().value_or(reload->in_force().shutdown_grace));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -31,12 +32,18 @@ std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
 }  // namespace
 
 void tell_status(const std::string& line) { notify("STATUS=" + line); }
-void tell_ready() { notify("READY=1\nSTATUS=serving"); }
+void tell_ready(const std::string& status) { notify("READY=1\nSTATUS=" + status); }
+void tell_reloading() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
+                     std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
+}
 void tell_stopping() { notify("STOPPING=1\nSTATUS=ending: running requests finish"); }
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience)
     : status_(std::move(status)), patience_(patience) {
-  thread_ = std::thread([this] { watch(interval_of(patience_)); });
+  thread_ = std::thread([this] { watch(); });
 }
 
 liveness_watch::~liveness_watch() {
@@ -48,7 +55,7 @@ liveness_watch::~liveness_watch() {
   thread_.join();
 }
 
-void liveness_watch::watch(std::chrono::nanoseconds interval) {
+void liveness_watch::watch() {
   std::optional<clock::time_point> stuck_since;
   std::unique_lock lock(mutex_);
   do {
@@ -62,13 +69,13 @@ void liveness_watch::watch(std::chrono::nanoseconds interval) {
       stuck_since = clock::now();
       spdlog::error("not live: {}", now.reason);
       tell_status("not live: " + now.reason);
-    } else if (clock::now() - *stuck_since >= patience_) {
+    } else if (const std::chrono::nanoseconds patience = patience_; clock::now() - *stuck_since >= patience) {
       spdlog::critical("not live for {} s: the process ends",
-                       std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+                       std::chrono::duration_cast<std::chrono::seconds>(patience).count());
       spdlog::default_logger()->flush();
       std::_Exit(exit_internal);
     }
-  } while (!changed_.wait_for(lock, interval, [this] { return is_over_; }));
+  } while (!changed_.wait_for(lock, interval_of(patience_), [this] { return is_over_; }));
 }
 
 }  // namespace troupe::cli

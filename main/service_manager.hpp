@@ -1,6 +1,7 @@
 // What systemd hears of the service: sd_notify(3), sd_watchdog_enabled(3). Without systemd nobody hears
 // anything.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -15,7 +16,9 @@ namespace troupe::cli {
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
 // The service answers requests from here on.
-void tell_ready();
+void tell_ready(const std::string& status = "serving");
+// It takes up new settings until the next tell_ready().
+void tell_reloading();
 void tell_stopping();
 
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
@@ -28,14 +31,16 @@ class liveness_watch {
   // `patience`: how long the service may be not live.
   liveness_watch(status_of status, std::chrono::nanoseconds patience);
   ~liveness_watch();
+  // Any thread.
+  void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
   liveness_watch(const liveness_watch&) = delete;
   liveness_watch& operator=(const liveness_watch&) = delete;
 
  private:
-  void watch(std::chrono::nanoseconds interval);
+  void watch();
 
   status_of status_;
-  std::chrono::nanoseconds patience_;
+  std::atomic<std::chrono::nanoseconds> patience_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ = false;

@@ -12,10 +12,11 @@ constexpr int end_of_watch = SIGUSR1;
 
 }  // namespace
 
-signal_watch::signal_watch() {
+signal_watch::signal_watch(hangup which) {
   std::signal(SIGPIPE, SIG_IGN);
   sigemptyset(&signals_);
   for (const int signal : {SIGINT, SIGTERM, end_of_watch}) sigaddset(&signals_, signal);
+  if (which == hangup::is_heard) sigaddset(&signals_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals_, &previous_);
   thread_ = std::thread([this] { watch(); });
 }
@@ -32,12 +33,23 @@ signal_watch::handler signal_watch::handle(handler next) {
   return std::exchange(handler_, std::move(next));
 }
 
+void signal_watch::handle_hangup(std::function<void()> next) {
+  const std::lock_guard lock(mutex_);
+  on_hangup_ = std::move(next);
+  if (on_hangup_ && std::exchange(hung_up_, false)) on_hangup_();
+}
+
 void signal_watch::watch() {
   for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal != end_of_watch;) dispatch(signal);
 }
 
 void signal_watch::dispatch(int signal) {
   const std::lock_guard lock(mutex_);
+  if (signal == SIGHUP) {
+    if (on_hangup_) return on_hangup_();
+    hung_up_ = true;
+    return;
+  }
   if (!handler_) std::_Exit(128 + signal);
   handler_(signal, ++count_);
 }

@@ -1,4 +1,5 @@
-// SIGINT and SIGTERM as calls on a thread of their own, where locks and messages are allowed.
+// SIGINT, SIGTERM and, where that is wanted, SIGHUP as calls on a thread of their own, where locks and
+// messages are allowed.
 #pragma once
 #include <csignal>
 #include <functional>
@@ -15,13 +16,17 @@ class signal_watch {
 
   // Make it before any other thread: threads inherit that these signals wait for this one. SIGPIPE is ignored
   // from now on. Without a handler a signal ends the process at once, with 128 + its number.
-  signal_watch();
+  // SIGHUP is left to the system (which ends the process) unless it is to be heard.
+  enum class hangup { is_left, is_heard };
+  explicit signal_watch(hangup which = hangup::is_left);
   ~signal_watch();
   signal_watch(const signal_watch&) = delete;
   signal_watch& operator=(const signal_watch&) = delete;
 
   // Replaces the handler (empty: none) and gives the one before; what that refers to may go then.
   handler handle(handler next);
+  // What SIGHUP calls from now on; nothing: it is kept, once, for whoever is called next.
+  void handle_hangup(std::function<void()> next);
 
  private:
   void watch();
@@ -30,9 +35,25 @@ class signal_watch {
   std::mutex mutex_;
   handler handler_;
   int count_ = 0;
+  std::function<void()> on_hangup_;
+  bool hung_up_ = false;  // while nobody was called
   sigset_t signals_{};
   sigset_t previous_{};
   std::thread thread_;
+};
+
+// Who hears SIGHUP for as long as the object lives.
+class scoped_hangup {
+ public:
+  scoped_hangup(signal_watch& watch, std::function<void()> handler) : watch_(watch) {
+    watch_.handle_hangup(std::move(handler));
+  }
+  ~scoped_hangup() { watch_.handle_hangup({}); }
+  scoped_hangup(const scoped_hangup&) = delete;
+  scoped_hangup& operator=(const scoped_hangup&) = delete;
+
+ private:
+  signal_watch& watch_;
 };
 
 // A handler for as long as the object lives; then the one before it again.

@@ -46,6 +46,12 @@ struct company_report {
   tree_report tree;
 };
 
+struct changed_setting {
+  std::string name;
+  std::optional<std::string> before;  // nothing where it is a secret
+  std::optional<std::string> after;
+};
+
 // All calls come from the server's thread and return at once; a reply comes on any thread, exactly once.
 class admin_port {
  public:
@@ -58,6 +64,8 @@ class admin_port {
   virtual std::chrono::milliseconds drain(std::optional<std::chrono::milliseconds> grace) = 0;
   // Gives the level before. Errors: invalid_argument, naming the levels.
   virtual result<std::string> set_log_level(const std::string& level) = 0;
+  // Reads the settings anew and takes up what is different: all, or nothing, and then the error says why.
+  virtual void reload(std::function<void(const result<std::vector<changed_setting>>&)> reply) = 0;
 };
 
 }  // namespace troupe::net

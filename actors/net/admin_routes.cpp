@@ -19,10 +19,11 @@ struct admin_route {
   admin_resource target;
   bool is_post;
 };
-constexpr std::array<admin_route, 3> admin_routes{{
+constexpr std::array<admin_route, 4> admin_routes{{
     {"/admin/actors", admin_resource::actors, false},
     {"/admin/drain", admin_resource::drain, true},
     {"/admin/log-level", admin_resource::log_level, true},
+    {"/admin/reload", admin_resource::reload, true},
 }};
 
 constexpr std::size_t longest_shown_path = 128;
@@ -92,6 +93,30 @@ http_response answer_log_level(const std::string& body, admin_port& port) {
   return response;
 }
 
+void write_setting(openai::json_writer& out, const char* name, const std::optional<std::string>& value) {
+  out.key(name);
+  if (value) {
+    out.string(*value);
+  } else {
+    out.null();
+  }
+}
+
+http_response answer_reload(const result<std::vector<changed_setting>>& outcome) {
+  if (!outcome) return error_response(outcome.error());
+  http_response response;
+  openai::json_writer out(response.body);
+  out.begin_object().key("status").string("reloaded").key("changes").begin_array();
+  for (const changed_setting& each : *outcome) {
+    out.begin_object().key("setting").string(each.name);
+    write_setting(out, "before", each.before);
+    write_setting(out, "after", each.after);
+    out.end_object();
+  }
+  out.end_array().end_object();
+  return response;
+}
+
 }  // namespace
 
 std::optional<admin_resource> find_admin_resource(std::string_view path) {
@@ -142,6 +167,10 @@ void answer_admin(admin_resource target, const std::string& body, admin_port& po
       return reply(answer_drain(body, port));
     case admin_resource::log_level:
       return reply(answer_log_level(body, port));
+    case admin_resource::reload:
+      if (const auto members = read_members(body, {}); !members)
+        return reply(error_response(members.error()));
+      return port.reload([reply](const auto& outcome) { reply(answer_reload(outcome)); });
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace troupe::net {
 
-enum class admin_resource { actors, drain, log_level };
+enum class admin_resource { actors, drain, log_level, reload };
 
 // Nothing for a path that is not served.
 std::optional<admin_resource> find_admin_resource(std::string_view path);

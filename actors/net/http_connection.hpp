@@ -34,7 +34,7 @@ namespace troupe::net {
 struct http_shared {
   http_shared(http_options chosen, engine_port& engine)
       : options(std::move(chosen)), port(engine), bodies(options.max_buffered_bytes) {}
-  const http_options options;
+  http_options options;
   engine_port& port;
   byte_budget bodies;
   background_worker background;  // for large bodies

@@ -21,13 +21,27 @@ result<http_server> http_server::start(http_options options, engine_port& port) 
         return std::make_shared<http_connection>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());
-  return http_server(std::move(*server));
+  return http_server(std::move(shared), std::move(*server));
 }
 
-http_server::http_server(std::unique_ptr<socket_server> server) : server_(std::move(server)) {}
+http_server::http_server(std::shared_ptr<http_shared> shared, std::unique_ptr<socket_server> server)
+    : shared_(std::move(shared)), server_(std::move(server)) {}
 http_server::~http_server() = default;
 http_server::http_server(http_server&&) noexcept = default;
 http_server& http_server::operator=(http_server&&) noexcept = default;
+
+void http_server::change(const connection_limits& limits) {
+  server_->post([shared = shared_, server = server_.get(), limits] {
+    http_options& options = shared->options;
+    options.max_body_bytes = limits.max_body_bytes;
+    options.max_stream_buffer_bytes = limits.max_stream_buffer_bytes;
+    options.header_timeout = limits.header_timeout;
+    options.body_timeout = limits.read_timeout;
+    options.write_timeout = limits.write_timeout;
+    options.idle_timeout = limits.idle_timeout;
+    server->set_max_connections(limits.max_connections);
+  });
+}
 
 std::uint16_t http_server::port() const { return server_->port(); }
 std::size_t http_server::connections() const { return server_->connections(); }

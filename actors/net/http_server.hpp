@@ -11,6 +11,7 @@
 namespace troupe::net {
 
 class socket_server;
+struct http_shared;
 
 // Calls from any thread but the server's own.
 class http_server {
@@ -22,7 +23,9 @@ class http_server {
   http_server(http_server&&) noexcept;
   http_server& operator=(http_server&&) noexcept;
 
-  std::uint16_t port() const;       // the one that is listened on
+  std::uint16_t port() const;  // the one that is listened on
+  // Connections and requests to come go by these limits.
+  void change(const connection_limits& limits);
   std::size_t connections() const;  // open at the moment
   // Idle connections end now, the others after the answer under way; `done` is called once, on the server's
   // thread, when none is left.
@@ -31,7 +34,8 @@ class http_server {
   void close();
 
  private:
-  explicit http_server(std::unique_ptr<socket_server> server);
+  http_server(std::shared_ptr<http_shared> shared, std::unique_ptr<socket_server> server);
+  std::shared_ptr<http_shared> shared_;
   std::unique_ptr<socket_server> server_;
 };
 

@@ -44,4 +44,16 @@ struct tcp_options {
   std::chrono::milliseconds linger_timeout{2'000};
 };
 
+// What may change while a server works: connections and requests to come go by it. Each protocol takes what
+// it has.
+struct connection_limits {
+  std::size_t max_connections = 1024;
+  std::size_t max_body_bytes = 32U << 20U;  // HTTP
+  std::size_t max_stream_buffer_bytes = 4U << 20U;
+  std::chrono::milliseconds header_timeout{10'000};  // TCP: the greeting
+  std::chrono::milliseconds read_timeout{30'000};    // a body, a frame
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{75'000};  // HTTP
+};
+
 }  // namespace troupe::net

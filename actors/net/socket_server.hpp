@@ -30,6 +30,11 @@ class socket_server {
   std::uint16_t port() const { return port_; }
   std::size_t connections() const { return open_.load(); }  // any thread
 
+  // Does `work` on the server's thread, soon; not after close(). Any thread.
+  void post(std::function<void()> work) { asio::post(context_, std::move(work)); }
+  // On the server's thread. Connections that are open stay.
+  void set_max_connections(std::size_t most) { options_.max_connections = most; }
+
   // Any thread but the server's own.
   // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
   // when none is left.

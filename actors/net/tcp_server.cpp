@@ -24,13 +24,25 @@ result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
         return std::make_shared<tcp_session>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());
-  return tcp_server(std::move(*server));
+  return tcp_server(std::move(shared), std::move(*server));
 }
 
-tcp_server::tcp_server(std::unique_ptr<socket_server> server) : server_(std::move(server)) {}
+tcp_server::tcp_server(std::shared_ptr<tcp_shared> shared, std::unique_ptr<socket_server> server)
+    : shared_(std::move(shared)), server_(std::move(server)) {}
 tcp_server::~tcp_server() = default;
 tcp_server::tcp_server(tcp_server&&) noexcept = default;
 tcp_server& tcp_server::operator=(tcp_server&&) noexcept = default;
+
+void tcp_server::change(const connection_limits& limits) {
+  server_->post([shared = shared_, server = server_.get(), limits] {
+    tcp_options& options = shared->options;
+    options.max_stream_buffer_bytes = limits.max_stream_buffer_bytes;
+    options.hello_timeout = limits.header_timeout;
+    options.frame_timeout = limits.read_timeout;
+    options.write_timeout = limits.write_timeout;
+    server->set_max_connections(limits.max_connections);
+  });
+}
 
 std::uint16_t tcp_server::port() const { return server_->port(); }
 std::size_t tcp_server::connections() const { return server_->connections(); }

@@ -11,6 +11,7 @@
 namespace troupe::net {
 
 class socket_server;
+struct tcp_shared;
 
 // Calls from any thread but the server's own.
 class tcp_server {
@@ -22,7 +23,9 @@ class tcp_server {
   tcp_server(tcp_server&&) noexcept;
   tcp_server& operator=(tcp_server&&) noexcept;
 
-  std::uint16_t port() const;       // the one that is listened on
+  std::uint16_t port() const;  // the one that is listened on
+  // Connections and requests to come go by these limits.
+  void change(const connection_limits& limits);
   std::size_t connections() const;  // open at the moment
   // Connections without a stream end now, the others after their last stream; `done` is called once, on the
   // server's thread, when none is left.
@@ -31,7 +34,8 @@ class tcp_server {
   void close();
 
  private:
-  explicit tcp_server(std::unique_ptr<socket_server> server);
+  tcp_server(std::shared_ptr<tcp_shared> shared, std::unique_ptr<socket_server> server);
+  std::shared_ptr<tcp_shared> shared_;
   std::unique_ptr<socket_server> server_;
 };
 

@@ -32,7 +32,7 @@ struct tcp_shared {
         port(engine),
         frames(options.max_buffered_bytes),
         name([&engine](token_id id) { return engine.token_text(id); }) {}
-  const tcp_options options;
+  tcp_options options;
   engine_port& port;
   byte_budget frames;
   background_worker background;  // for large frames

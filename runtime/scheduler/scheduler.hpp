@@ -57,6 +57,9 @@ struct scheduler_limits {
   bool enable_prefix_caching = false;  // tokens are told to the KV cache as its blocks fill up
 };
 
+// Takes over those of `next` that may change while requests run.
+void adopt_limits(scheduler_limits& current, const scheduler_limits& next);
+
 // What came of a reservation: either a batch to run, or (batch null, demand set) a smaller demand after
 // preemption, or nothing to do. Releases come first in every case.
 struct resolved_step {
@@ -158,6 +161,9 @@ class scheduler {
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to
   // last_step() is lost.
   scheduler_output device_lost(blame whose);
+  // adopt_limits(), from the next plan on; requests that run or wait go on. A step is within what the device
+  // was made for, and without chunked prefill it still holds the longest context.
+  void change_limits(const scheduler_limits& next);
   // The number of the last step that was planned.
   std::uint64_t last_step() const;
 

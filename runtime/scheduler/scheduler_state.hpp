@@ -125,6 +125,10 @@ struct scheduler::state {
   // Rounded up; from a second to an hour.
   static std::int32_t seconds_between(steady_time from, steady_time to);
 
+  // change_limits.cpp
+  void change_limits(const scheduler_limits& next);
+  void queue_anew();
+
   // describe.cpp
   std::optional<request_state> describe(request_id id) const;
   std::string why_waiting(const sequence& who) const;

@@ -371,6 +371,7 @@ gateway_actor::behavior_type clinging_gateway(
       },
       [](const msg::connections_closed&) {},
       [promise](const msg::abandon_connections&) { promise->deliver(msg::drained{}); },
+      [](const msg::reload&, const company_limits_ptr&) {},
       [](const msg::count&) { return msg::gateway_counts{}; },
   };
 }

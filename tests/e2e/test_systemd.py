@@ -52,6 +52,21 @@ def test_the_service_tells_how_far_it_is_that_it_is_ready_and_that_it_ends(start
         assert service.process.wait(20) == 0
 
 
+def test_a_reload_is_told_with_its_time_and_its_end(start_service, notified):
+    with start_service() as service:
+        notified.wait_for("READY=1")
+        while notified.read(0.01):
+            pass
+        notified.seen.clear()
+        before = time.monotonic_ns() // 1000
+        service.process.send_signal(signal.SIGHUP)
+        notified.wait_for("READY=1")
+        begun = notified.seen.index("RELOADING=1")
+        assert begun < notified.seen.index("READY=1")
+        told = int(notified.seen[begun + 1].removeprefix("MONOTONIC_USEC="))
+        assert before <= told <= time.monotonic_ns() // 1000
+
+
 def test_the_watchdog_is_fed_while_steps_come_to_an_end(start_service, notified, monkeypatch):
     monkeypatch.setenv("WATCHDOG_USEC", "300000")
     with start_service():
@@ -79,4 +94,4 @@ def test_a_service_whose_step_does_not_end_is_not_live_and_then_ends_itself(star
 
 def test_the_unit_file_starts_what_there_is():
     unit = (pathlib.Path(__file__).resolve().parents[2] / "packaging" / "troupe.service").read_text()
-    assert "Type=notify" in unit and "WatchdogSec=" in unit
+    assert "Type=notify" in unit and "WatchdogSec=" in unit and "ExecReload=/bin/kill -HUP $MAINPID" in unit

@@ -46,7 +46,12 @@ class scripted_admin : public admin_port {
     return std::string("info");
   }
 
+  void reload(std::function<void(const result<std::vector<changed_setting>>&)> reply) override {
+    std::thread([reply = std::move(reply), outcome = reload_outcome] { reply(outcome); }).detach();
+  }
+
   std::atomic<int> drains = 0;
+  result<std::vector<changed_setting>> reload_outcome;
 
  private:
   key_digest digest_{key};
@@ -147,6 +152,19 @@ TEST_F(AdminServer, TheLogLevelIsSetAndToldWithTheOneBefore) {
     EXPECT_EQ(refused.status, 400) << bad;
     EXPECT_EQ(json::parse(refused.body)["error"]["param"], "level");
   }
+}
+
+TEST_F(AdminServer, AReloadTellsWhatHasChangedOrWhyNothingHas) {
+  service.reload_outcome = std::vector<changed_setting>{{"max_num_seqs", "64", "8"}, {"admin_key", {}, {}}};
+  const auto done = client.post("/admin/reload", "", bearer());
+  EXPECT_EQ(done.status, 200);
+  EXPECT_EQ(json::parse(done.body), json::parse(R"({"status":"reloaded","changes":[
+    {"setting":"max_num_seqs","before":"64","after":"8"},{"setting":"admin_key","before":null,"after":null}]})"));
+  service.reload_outcome = fail(error_code::invalid_argument, "troupe.toml:3: port: 1 -> 2 needs a restart");
+  const auto refused = client.post("/admin/reload", "{}", bearer());
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_EQ(json::parse(refused.body)["error"]["message"], "troupe.toml:3: port: 1 -> 2 needs a restart");
+  EXPECT_EQ(client.post("/admin/reload", R"({"max_num_seqs":3})", bearer()).status, 400);
 }
 
 TEST_F(AdminServer, WhatIsNoRequestOrTooLargeIsRefused) {

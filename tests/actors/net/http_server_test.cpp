@@ -815,5 +815,18 @@ TEST(http_server, a_server_can_start_where_another_has_ended) {
   }
 }
 
+TEST_F(http_server_test, goes_by_new_limits_and_keeps_the_connections_that_are_open) {
+  EXPECT_EQ(client.post("/tokenize", R"({"prompt":")" + std::string(3000, 'a') + "\"}").status, 200);
+  raw_client second(server.port());
+  EXPECT_EQ(second.get("/livez").status, 200);
+  server.change({.max_connections = 1, .max_body_bytes = 2048});
+  while (second.post("/tokenize", R"({"prompt":")" + std::string(3000, 'a') + "\"}").status == 200) {
+  }
+  raw_client third(server.port());
+  EXPECT_EQ(third.get("/livez").status, 503) << "two are open already";
+  EXPECT_EQ(client.post("/tokenize", R"({"prompt":"a"})").status, 200);
+  EXPECT_EQ(client.post("/tokenize", R"({"prompt":")" + std::string(3000, 'a') + "\"}").status, 413);
+}
+
 }  // namespace
 }  // namespace troupe::net::testing

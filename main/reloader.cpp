@@ -1,0 +1,120 @@
+#include "main/reloader.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <exception>
+#include <future>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "config/admin_key.hpp"
+#include "config/reload.hpp"
+#include "main/company_options.hpp"
+#include "main/load.hpp"
+#include "main/logging.hpp"
+
+namespace troupe::cli {
+namespace {
+
+tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid_argument, std::move(why)); }
+
+}  // namespace
+
+reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
+    : sources_(std::move(sources)), parts_(parts), in_force_(std::move(in_force)) {
+  thread_ = std::thread([this] { work(); });
+}
+
+reloader::~reloader() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  for (const reply& answer : asked_) answer(fail(error_code::unavailable, "the service is about to end"));
+}
+
+void reloader::ask(reply answer) {
+  const std::lock_guard lock(mutex_);
+  asked_.push_back(std::move(answer));
+  changed_.notify_all();
+}
+
+config::settings reloader::in_force() const {
+  const std::lock_guard lock(mutex_);
+  return in_force_;
+}
+
+void reloader::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return is_over_ || !asked_.empty(); });
+    if (is_over_) return;
+    const reply answer = std::move(asked_.front());
+    asked_.pop_front();
+    lock.unlock();
+    answer(reload_and_tell());
+    lock.lock();
+  }
+}
+
+result<reloader::changes> reloader::reload_and_tell() {
+  if (parts_.stop.told()) return fail(error_code::unavailable, "the service is about to end");
+  if (is_ready_) tell_reloading();
+  result<changes> outcome = reload();
+  if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
+  // Of one that ends systemd has heard already.
+  if (is_ready_ && !parts_.stop.told())
+    tell_ready(outcome ? "serving" : "serving; the last reload was refused: " + outcome.error().message);
+  return outcome;
+}
+
+result<reloader::changes> reloader::reload() try {
+  const config::settings before = in_force();
+  const auto loaded = read_settings(sources_);
+  if (!loaded) return refused(loaded.error());
+  const auto planned = config::plan_reload(before, *loaded);
+  if (!planned) return refused(planned.error());
+  changes made;
+  for (const config::setting_change& each : *planned)
+    made.push_back({std::string(each.which->name), each.before, each.after});
+  std::optional<net::key_digest> new_key;
+  std::string key_warning;
+  if (parts_.operators != nullptr) {
+    const auto key = config::read_admin_key(*loaded);
+    if (!key) return refused(key.error());
+    key_warning = key->warning;
+    if (!parts_.operators->is_key(key->text)) {
+      new_key.emplace(key->text);
+      made.push_back({"admin_key", std::nullopt, std::nullopt});
+    }
+  }
+  if (const auto told = tell_company(loaded->values); !told) return tl::unexpected<error>(told.error());
+
+  for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  if (!key_warning.empty()) spdlog::warn("{}", key_warning);
+  if (new_key) parts_.operators->set_key(*new_key);
+  parts_.watch.set_patience(patience_of(loaded->values));
+  spdlog::info("reloaded: {}{}", made.empty() ? "nothing is different" : config::describe(*planned),
+               new_key ? (planned->empty() ? "another operators' key" : ", another operators' key") : "");
+  change_logging(loaded->values);
+  const std::lock_guard lock(mutex_);
+  in_force_ = loaded->values;
+  return made;
+} catch (const std::exception& fault) {  // no memory, no random bytes: before anything has changed
+  return fail(error_code::internal, fault.what());
+}
+
+// The promise is shared: whoever keeps it is not done with it when the answer is there.
+result<void> reloader::tell_company(const config::settings& wanted) const {
+  const auto told = std::make_shared<std::promise<result<void>>>();
+  auto answer = told->get_future();
+  parts_.served.reload(to_company_limits(wanted),
+                       [told](result<void> outcome) { told->set_value(std::move(outcome)); });
+  return answer.get();
+}
+
+}  // namespace troupe::cli

@@ -1,0 +1,63 @@
+// New settings for a running service: read from the sources that it was started with, taken as a whole or not
+// at all. One reload after another, on a thread of its own.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "actors/company.hpp"
+#include "actors/net/admin_port.hpp"
+#include "config/load.hpp"
+#include "main/admin_service.hpp"
+#include "main/service_manager.hpp"
+#include "main/stop_request.hpp"
+
+namespace troupe::cli {
+
+// Who goes by the settings, besides the log. All outlive the reloader.
+struct reloaded_parts {
+  const company& served;
+  liveness_watch& watch;
+  const stop_request& stop;
+  admin_service* operators;  // null: they have no port
+};
+
+class reloader {
+ public:
+  using changes = std::vector<net::changed_setting>;
+  using reply = std::function<void(const result<changes>&)>;
+
+  reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts);
+  ~reloader();  // those that were asked for and have not begun are refused
+  reloader(const reloader&) = delete;
+  reloader& operator=(const reloader&) = delete;
+
+  // `answer` is called once, on any thread. Any thread.
+  void ask(reply answer);
+  // systemd has heard that the service is ready: it hears of reloads from now on.
+  void service_is_ready() { is_ready_ = true; }
+  config::settings in_force() const;
+
+ private:
+  void work();
+  result<changes> reload_and_tell();
+  // Everything that can fail comes before anything that changes.
+  result<changes> reload();
+  result<void> tell_company(const config::settings& wanted) const;
+
+  const config::setting_sources sources_;
+  const reloaded_parts parts_;
+  std::atomic<bool> is_ready_ = false;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  config::settings in_force_;
+  std::deque<reply> asked_;
+  bool is_over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace troupe::cli
