@@ -23,7 +23,7 @@ namespace http = boost::beast::http;
 constexpr std::uint64_t largest_answer = std::uint64_t{16} << 20U;
 
 asio::awaitable<http_answer> ask(const service_url& from, const std::string& path,
-                                 std::chrono::milliseconds timeout) {
+                                 std::chrono::milliseconds timeout, const std::string& key) {
   beast::tcp_stream stream(co_await asio::this_coro::executor);
   stream.expires_after(timeout);
   asio::ip::tcp::resolver resolver(stream.get_executor());
@@ -31,6 +31,7 @@ asio::awaitable<http_answer> ask(const service_url& from, const std::string& pat
   co_await stream.async_connect(found, asio::use_awaitable);
   http::request<http::empty_body> request(http::verb::get, from.base + path, 11);
   request.set(http::field::host, from.host);
+  if (!key.empty()) request.set(http::field::authorization, "Bearer " + key);
   request.keep_alive(false);
   co_await http::async_write(stream, request, asio::use_awaitable);
   http::response_parser<http::string_body> parser;
@@ -70,22 +71,23 @@ result<service_url> parse_url(std::string_view text) {
 }
 
 result<http_answer> http_get(const service_url& from, const std::string& path,
-                             std::chrono::milliseconds timeout) {
+                             std::chrono::milliseconds timeout, const std::string& key) {
   asio::io_context context;
   result<http_answer> answer;
-  asio::co_spawn(context, ask(from, path, timeout), [&](const std::exception_ptr& fault, http_answer got) {
-    if (!fault) {
-      answer = std::move(got);
-      return;
-    }
-    try {
-      std::rethrow_exception(fault);
-    } catch (const boost::system::system_error& failure) {
-      answer = fail(error_code::unavailable, failure.code().message());
-    } catch (const std::exception& failure) {
-      answer = fail(error_code::unavailable, failure.what());
-    }
-  });
+  asio::co_spawn(context, ask(from, path, timeout, key),
+                 [&](const std::exception_ptr& fault, http_answer got) {
+                   if (!fault) {
+                     answer = std::move(got);
+                     return;
+                   }
+                   try {
+                     std::rethrow_exception(fault);
+                   } catch (const boost::system::system_error& failure) {
+                     answer = fail(error_code::unavailable, failure.code().message());
+                   } catch (const std::exception& failure) {
+                     answer = fail(error_code::unavailable, failure.what());
+                   }
+                 });
   context.run();
   return answer;
 }

@@ -22,8 +22,9 @@ struct http_answer {
   std::string body;
 };
 
+// `key`: sent as a bearer's, unless it is empty.
 // Errors: unavailable, with the system's words, where there is no answer in time.
 result<http_answer> http_get(const service_url& from, const std::string& path,
-                             std::chrono::milliseconds timeout);
+                             std::chrono::milliseconds timeout, const std::string& key = {});
 
 }  // namespace troupe::cli

@@ -5,10 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "config/admin_key.hpp"
+#include "main/actor_tree.hpp"
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/http_get.hpp"
@@ -26,6 +31,14 @@ struct top_options {
   std::string url = "http://127.0.0.1:8000";
   double interval = 2;  // seconds
   bool once = false;
+  std::string admin_url;  // empty: the operators' port is not asked
+  std::string admin_key_file;
+};
+
+// The operators' port, where it is to be asked.
+struct admin_access {
+  service_url url;
+  std::string key;
 };
 
 // What a service said at one moment.
@@ -33,6 +46,8 @@ struct reading {
   clock::time_point at;
   std::string health;
   metrics::exposition metrics;
+  std::vector<tree_row> actors;  // as the operators' port tells them, where it does
+  std::string admin_failure;     // why it does not
 };
 
 // "ready", or why not.
@@ -43,15 +58,30 @@ std::string health_of(const http_answer& answer) {
   return "not ready: " + body["error"].value("message", std::string("it does not say why"));
 }
 
-result<reading> read(const service_url& url) {
-  constexpr std::chrono::seconds patience{5};
+constexpr std::chrono::seconds patience{5};
+
+// What is wrong there does not keep the rest from being shown.
+void read_actors(const admin_access& from, reading& into) {
+  const result<http_answer> answer = http_get(from.url, "/admin/actors", patience, from.key);
+  if (!answer || answer->status != 200) {
+    into.admin_failure = answer ? "answers " + std::to_string(answer->status) : answer.error().message;
+    return;
+  }
+  auto actors = read_actor_tree(answer->body);
+  if (actors) into.actors = std::move(*actors);
+  if (!actors) into.admin_failure = actors.error().message;
+}
+
+result<reading> read(const service_url& url, const std::optional<admin_access>& admin) {
   result<http_answer> ready = http_get(url, "/readyz", patience);
   if (!ready) return tl::unexpected<error>(ready.error());
   result<http_answer> metrics = http_get(url, "/metrics", patience);
   if (!metrics) return tl::unexpected<error>(metrics.error());
   if (metrics->status != 200)
     return fail(error_code::unavailable, "/metrics answers " + std::to_string(metrics->status));
-  return reading{clock::now(), health_of(*ready), metrics::exposition(metrics->body)};
+  reading now{clock::now(), health_of(*ready), metrics::exposition(metrics->body), {}, {}};
+  if (admin) read_actors(*admin, now);
+  return now;
 }
 
 // A terminal gets one screen that is drawn again and again, and its own back at the end; anything else gets
@@ -87,7 +117,34 @@ class screen {
 std::string view_of(const reading& before, const reading& now, const std::string& url) {
   if (now.metrics.empty()) return url + "  " + now.health + "\n";
   const double elapsed = std::chrono::duration<double>(now.at - before.at).count();
-  return top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, screen::width());
+  std::vector<std::string> actors;
+  if (!now.actors.empty()) actors = actor_tree_lines(before.actors, now.actors, elapsed);
+  std::string text = top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, actors,
+                              screen::width());
+  if (!now.admin_failure.empty()) text += "operators' port: " + now.admin_failure + "\n";
+  return text;
+}
+
+// Nothing where the operators' port is not to be asked; else the exit code.
+tl::expected<std::optional<admin_access>, int> find_admin(const top_options& options) {
+  if (options.admin_url.empty()) return std::nullopt;
+  const auto url = parse_url(options.admin_url);
+  if (!url) {
+    complain(url.error().message);
+    return tl::unexpected<int>(exit_usage);
+  }
+  config::loaded_settings where;
+  where.values.admin_key_file = options.admin_key_file;
+  where.origins["admin_key_file"] = "--admin-key-file";
+  where.origins["admin_port"] = "--admin";
+  const char* const key = std::getenv("TROUPE_ADMIN_KEY");
+  if (key != nullptr && options.admin_key_file.empty()) where.admin_key = key;
+  const auto found = config::read_admin_key(where);
+  if (!found) {
+    complain(found.error());
+    return tl::unexpected<int>(exit_configuration);
+  }
+  return admin_access{*url, found->text};
 }
 
 int top(const top_options& options) {
@@ -96,10 +153,12 @@ int top(const top_options& options) {
     complain(url.error().message);
     return exit_usage;
   }
+  const auto admin = find_admin(options);
+  if (!admin) return admin.error();
   signal_watch signals;
   stop_request stop;
   const scoped_handler ending(signals, [&stop](int, int) { stop.tell(); });
-  auto last = read(*url);
+  auto last = read(*url, *admin);
   if (!last) {
     complain(options.url + " does not answer: " + last.error().message);
     return exit_failure;
@@ -107,7 +166,7 @@ int top(const top_options& options) {
   const std::chrono::duration<double> interval(options.interval);
   const screen shown(!options.once);
   while (!stop.wait_for(interval)) {
-    auto now = read(*url);
+    auto now = read(*url, *admin);
     if (now) {
       shown.show(view_of(*last, *now, options.url));
       last = std::move(now);
@@ -128,12 +187,17 @@ void add_top(CLI::App& app, command_body& chosen) {
   command->add_option("--interval", options->interval, "Seconds between two looks")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
+  command->add_option("--admin", options->admin_url,
+                      "Its operators' port, http://127.0.0.1:9090: shows the tree of actors");
+  command->add_option("--admin-key-file", options->admin_key_file,
+                      "File with the operators' key; else TROUPE_ADMIN_KEY has it");
   command->add_flag("--once", options->once, "One view of one interval, then end");
   command->footer(
       "\nReads /metrics and /readyz. Ctrl-C ends it. Rates and quantiles are of the time between two looks.\n"
       "\nExamples:\n"
       "  troupe top\n"
       "  troupe top http://127.0.0.1:9000 --interval 5\n"
+      "  troupe top --admin http://127.0.0.1:9090 --admin-key-file /etc/troupe/admin-key\n"
       "  troupe top --once | head");
   command->callback([options, &chosen] { chosen = [options] { return top(*options); }; });
 }

@@ -42,7 +42,8 @@ class view_writer {
 
 }  // namespace
 
-std::string top_view(const metrics::service_figures& now, const std::string& health, int width) {
+std::string top_view(const metrics::service_figures& now, const std::string& health,
+                     const std::vector<std::string>& actors, int width) {
   view_writer out(width);
   out.line(fmt::format("troupe {}  {}  {}", now.version, now.model, health));
   out.line(fmt::format("{}, {}, {} threads; {:.2f} cores busy, {:.0f} MiB", now.cpu, now.kernel_path,
@@ -62,6 +63,10 @@ std::string top_view(const metrics::service_figures& now, const std::string& hea
   if (now.last_step_age > 1)
     out.line(fmt::format("no step has ended for {}", duration(std::optional<double>(now.last_step_age))));
   out.line("");
+  if (!actors.empty()) {
+    for (const std::string& line : actors) out.line(line);
+    return out.take();
+  }
   out.line(fmt::format("{:<20} {:>8} {:>12} {:>10} {:>9}", "actor", "mailbox", "messages/s", "mean time",
                        "restarts"));
   for (const metrics::actor_figures& each : now.actors)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from conftest import BINARY, MODEL, free_port
+from operators_port import KEY
 from test_cli import clean_environment, refused, troupe
 
 ACTORS = ["gateway", "http_gateway", "kv_cache", "model_runner", "scheduler", "structured_output", "supervisor", "tokenizer"]
@@ -77,3 +78,30 @@ def test_a_service_that_is_not_there_is_one_line():
 @pytest.mark.parametrize("url", ["https://127.0.0.1:1", "http://", "127.0.0.1:x", "http://[::1", ":80", "a:123456"])
 def test_an_address_that_is_none_is_refused(url):
     refused(troupe("top", url), 2, url, "http://127.0.0.1:8000")
+
+
+def test_with_the_operators_key_the_tree_of_actors_is_shown(start_service, operators):
+    with start_service(*operators.flags) as service:
+        admin = f"http://127.0.0.1:{operators.port}"
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 4})
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
+            done = troupe("top", service.url, "--once", "--interval", "0.5", "--admin", admin, "--admin-key-file", operators.key_file)
+            assert request.result()[0] == 200
+        assert (done.returncode, done.stderr) == (0, "")
+        assert figure(done.stdout, r"generated ([\d.]+)/s") > 1, "the rest is there as ever"
+        assert re.search(r"^company +one_for_one +0$", done.stdout, re.M), done.stdout
+        assert re.search(r"^  requests +rest_for_one +0$", done.stdout, re.M), done.stdout
+        assert figure(done.stdout, r"\n    scheduler +running +\d+ +([\d.]+) ") >= 0
+        assert figure(done.stdout, r"\n      kv_cache +running +\d+ +([\d.]+) ") > 1, "two messages a step"
+        assert figure(done.stdout, r"\n  model_runner +running +\d+ +[\d.]+ +([\d.]+) s") < 30
+        assert all(len(line) <= 100 for line in done.stdout.splitlines())
+        by_variable = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY=KEY)
+        assert "one_for_one" in by_variable.stdout
+        stranger = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY="not-the-right-key")
+        assert stranger.returncode == 0 and "operators' port: answers 401" in stranger.stdout
+        assert re.search(r"^scheduler +\d+", stranger.stdout, re.M), "the metrics tell of them all the same"
+
+
+def test_without_a_key_the_operators_port_is_not_asked():
+    refused(troupe("top", "127.0.0.1:1", "--admin", "127.0.0.1:2"), 78, "--admin", "TROUPE_ADMIN_KEY")

@@ -1,0 +1,82 @@
+#include "main/actor_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace troupe::cli {
+namespace {
+
+using nlohmann::json;
+
+tree_row row_of(const json& part, int depth) {
+  tree_row row;
+  row.name = part.at("name").get<std::string>();
+  row.depth = depth;
+  row.is_group = part.contains("members");
+  if (row.is_group) {
+    row.state = part.at("strategy").get<std::string>();
+    row.restarts = part.at("recent_restarts").get<std::int64_t>();
+    return row;
+  }
+  row.state = part.at("state").get<std::string>();
+  row.mailbox = part.at("mailbox").get<std::int64_t>();
+  row.restarts = part.at("restarts").get<std::int64_t>();
+  for (const json& count : part.at("handled")) row.handled += count.get<std::int64_t>();
+  if (const json& age = part.at("last_message_age_seconds"); !age.is_null())
+    row.last_message = age.get<double>();
+  return row;
+}
+
+// Three groups deep, as the service declares it; what is deeper is no service's tree.
+void add_rows(const json& part, int depth, std::vector<tree_row>& rows) {
+  constexpr int deepest = 16;
+  if (depth > deepest) return;
+  rows.push_back(row_of(part, depth));
+  if (!rows.back().is_group) return;
+  for (const json& member : part.at("members")) add_rows(member, depth + 1, rows);
+}
+
+// An actor that was started anew counts from zero.
+double rate_of(const std::vector<tree_row>& before, const tree_row& now, double elapsed) {
+  const auto earlier = std::ranges::find(before, now.name, &tree_row::name);
+  const std::int64_t since = earlier == before.end() || earlier->handled > now.handled ? 0 : earlier->handled;
+  return elapsed > 0 ? static_cast<double>(now.handled - since) / elapsed : 0;
+}
+
+std::string age_text(const std::optional<double>& seconds) {
+  if (!seconds) return "-";
+  return *seconds < 100 ? fmt::format("{:.1f} s", *seconds) : fmt::format("{:.0f} s", *seconds);
+}
+
+}  // namespace
+
+result<std::vector<tree_row>> read_actor_tree(const std::string& body) {
+  try {
+    const json told = json::parse(body);
+    std::vector<tree_row> rows{row_of(told.at("supervisor"), 0)};
+    add_rows(told.at("tree"), 0, rows);
+    return rows;
+  } catch (const json::exception&) {
+    return fail(error_code::unavailable, "/admin/actors does not answer with a tree of actors");
+  }
+}
+
+std::vector<std::string> actor_tree_lines(const std::vector<tree_row>& before,
+                                          const std::vector<tree_row>& now, double elapsed) {
+  std::vector<std::string> lines{fmt::format("{:<30} {:<12} {:>8} {:>12} {:>10} {:>9}", "actor", "state",
+                                             "mailbox", "messages/s", "last", "restarts")};
+  for (const tree_row& row : now) {
+    const std::string name = std::string(static_cast<std::size_t>(2 * row.depth), ' ') + row.name;
+    if (row.is_group) {
+      lines.push_back(fmt::format("{:<30} {:<12} {:>42}", name, row.state, row.restarts));
+    } else {
+      lines.push_back(fmt::format("{:<30} {:<12} {:>8} {:>12.1f} {:>10} {:>9}", name, row.state, row.mailbox,
+                                  rate_of(before, row, elapsed), age_text(row.last_message), row.restarts));
+    }
+  }
+  return lines;
+}
+
+}  // namespace troupe::cli
