@@ -265,13 +265,13 @@ TEST(EngineMetrics, TellWhatTheRunnersProcessesUseOneAfterTheOther) {
   metrics.set_runner_process(::getpid());
   while (std::clock() < CLOCKS_PER_SEC / 20) {
   }
-  const exposition first = read(metrics);
+  const parsed_text first = read(metrics);
   EXPECT_GT(first.at(memory), 1 << 20);
   EXPECT_GT(first.at(time), 0);
   metrics.set_runner_process(1);
   EXPECT_GE(read(metrics).at(time), first.at(time));
   metrics.set_runner_process(0);
-  const exposition last = read(metrics);
+  const parsed_text last = read(metrics);
   EXPECT_EQ(last.at(memory), 0);
   EXPECT_GE(last.at(time), first.at(time));
 }

@@ -161,7 +161,7 @@ TEST_F(runner_processes, know_the_plans_that_are_chosen_here_and_warm_samplers_u
   const std::vector<told> before = serve(*there, vocab_size);
   there->plans()->use(64, {1});
   EXPECT_EQ(serve(*there, vocab_size), before);
-  warm_up_sampler(*there, 4);
+  warm_up_sampler(*there, 4, 64);
 }
 
 TEST_F(runner_processes, run_several_executors_each_with_its_own_memory) {
