@@ -225,6 +225,7 @@ void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number
   }
   held_->rows = &in_buckets(known);
   device_->forward(*held_->rows);
+  if (awaits_masks()) device_->synchronize();  // the time until they come is not the step's
   held_->took = std::chrono::steady_clock::now() - began;
 }
 

@@ -65,7 +65,7 @@ class executor {
   virtual result<void> take_kv_cache() { return {}; }
 
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
-  // states of the rows to sample.
+  // states of the rows to sample. May return before that is done: what fails then is thrown by the next call.
   virtual void forward(const device_batch& batch) = 0;
   // Draws one token per sample row of the step that forward() ran last (of `batch`, unchanged since), out of
   // those that `masks` allow; null: every token is allowed. `result` is reused: cleared, not freed; its ends

@@ -149,11 +149,12 @@ packed_model lay_out(const model& source, page_memory memory, bool is_filled) {
 result<packed_model> pack_model(const model& source, packed_for readers) {
   const result<std::size_t> bytes = measure(source);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto memory = readers == packed_for::all_processes
-                    ? page_memory::allocate_shared(*bytes, true, "troupe weights")
-                    : page_memory::allocate(*bytes, true);
+  auto memory = readers == packed_for::all_processes ? page_memory::allocate_shared(*bytes, "troupe weights")
+                                                     : page_memory::allocate(*bytes, true);
   if (!memory) return tl::unexpected(memory.error());
-  return lay_out(source, std::move(*memory), false);
+  packed_model packed = lay_out(source, std::move(*memory), false);
+  if (readers == packed_for::all_processes) packed.memory.make_huge();
+  return packed;
 }
 
 result<packed_model> map_packed_model(const model& source, page_memory matrices) {

@@ -43,6 +43,8 @@ void* map_aligned(int descriptor, std::size_t bytes, int protection) {
 
 }  // namespace
 
+void page_memory::make_huge() { ::madvise(data_, bytes_, make_huge_now); }
+
 void page_memory::unmap() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
   data_ = nullptr;
@@ -53,7 +55,7 @@ page_memory::~page_memory() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-result<page_memory> page_memory::allocate_shared(std::size_t bytes, bool huge, const std::string& name) {
+result<page_memory> page_memory::allocate_shared(std::size_t bytes, const std::string& name) {
   page_memory memory;
   bytes = whole_pages(bytes);
   memory.descriptor_ = ::memfd_create(name.c_str(), MFD_CLOEXEC);
@@ -62,8 +64,6 @@ result<page_memory> page_memory::allocate_shared(std::size_t bytes, bool huge, c
     return no_memory_for(bytes);
   void* data = map_aligned(memory.descriptor_, bytes, PROT_READ | PROT_WRITE);
   if (data == MAP_FAILED) return no_memory_for(bytes);
-  // Most systems give shared memory no huge pages unless they are made here and now (Linux 6.1); a hint.
-  if (huge) ::madvise(data, bytes, make_huge_now);
   memory.data_ = static_cast<std::byte*>(data);
   memory.bytes_ = bytes;
   return memory;

@@ -27,10 +27,14 @@ class page_memory {
   // Errors: resource_exhausted.
   static result<page_memory> allocate(std::size_t bytes, bool huge);
   // The same for all processes that are given its descriptor (memfd_create(2)); `name` is for /proc alone.
-  static result<page_memory> allocate_shared(std::size_t bytes, bool huge, const std::string& name);
+  // Has small pages: see make_huge().
+  static result<page_memory> allocate_shared(std::size_t bytes, const std::string& name);
   // What another process has allocated; takes the descriptor over. Errors: io_error.
   static result<page_memory> map_shared(int descriptor, bool writable);
 
+  // Shared memory that has been filled gets 2 MiB pages, where the system has any: most give it none by
+  // themselves, and what is streamed from small ones may take a fifth longer.
+  void make_huge();
   // Of shared memory: gives the address back and keeps what is there for others, who have the descriptor.
   void unmap();
 

@@ -1,7 +1,9 @@
-// The memory through which a service calls its runner process, and a bell on either side: one call at a time,
-// its message and then its answer in the same place.
+// The memory through which a service calls its runner process, and a bell on either side. Each call has a
+// place for its message and then its answer; there are two, so that one call may be asked while the one
+// before it runs.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,7 +22,6 @@ enum class executor_call : std::uint32_t {
   forward,
   sample,
   load_dummy_hidden_states,
-  synchronize,
 };
 
 // Value: the answer follows. Failure: an `error` follows. Fault: the text of an exception follows.
@@ -52,28 +53,38 @@ class call_memory {
   static constexpr std::size_t num_descriptors = 3;
   std::array<int, num_descriptors> descriptors() const { return {memory_.descriptor(), asked_, answered_}; }
 
-  flat_writer writer();
-  // Throws std::out_of_range where the header says more than the memory holds.
-  flat_reader reader() const;
-
-  // The service: the message is what was written.
+  // The service: the next call's message, and the call of it. At most two are not answered yet.
+  flat_writer message();
   void ask(executor_call call, std::uint32_t device, const flat_writer& message);
-  // False: the process of `pidfd` has ended, and there is no answer.
-  bool wait_for_answer(int pidfd) const;
-  call_header answer() const { return *header(); }
+  // Waits until all are answered. False: the process of `pidfd` has ended before.
+  bool wait_for_answers(int pidfd) const;
+  // Of the last call, or of the one before it. Throws std::out_of_range where an answer says that it is
+  // larger than its place.
+  call_header header_of(std::uint32_t calls_before_last) const;
+  flat_reader answer_of(std::uint32_t calls_before_last) const;
 
-  // The process.
-  call_header wait_for_call() const;
+  // The process: what is asked next, its message, and its answer, which may be written when that has been
+  // read.
+  call_header wait_for_call();
+  flat_reader message_of_call() const;
+  flat_writer answer();
   void answer(call_outcome outcome, const flat_writer& message);
 
  private:
+  struct shared_counts {
+    std::atomic<std::uint32_t> asked;
+    std::atomic<std::uint32_t> answered;
+  };
   void swap(call_memory& other) noexcept;
-  call_header* header() const { return reinterpret_cast<call_header*>(memory_.data()); }
-  std::span<std::byte> message() const;
+  shared_counts& counts() const { return *reinterpret_cast<shared_counts*>(memory_.data()); }
+  call_header& header(std::uint32_t call) const;
+  std::span<std::byte> place(std::uint32_t call) const;
+  flat_reader read(std::uint32_t call) const;
 
   page_memory memory_;
-  int asked_ = -1;     // eventfd(2)
-  int answered_ = -1;  // eventfd(2)
+  std::uint32_t calls_ = 0;  // asked by the service, or begun by the process
+  int asked_ = -1;           // eventfd(2)
+  int answered_ = -1;        // eventfd(2)
 };
 
 }  // namespace troupe

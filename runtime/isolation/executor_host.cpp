@@ -25,6 +25,7 @@ struct hosted_executor {
   step_masks masks;
   step_result sampled;
   step_plan plan;
+  bool can_sample = false;  // there are hidden states
 };
 
 class executor_host {
@@ -40,18 +41,18 @@ class executor_host {
   void answer(const call_header& asked) try {
     const result<flat_writer> answered = asked.call == executor_call::open ? open() : call(asked);
     if (answered) return calls_.answer(call_outcome::value, *answered);
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     write(to, answered.error());
     calls_.answer(call_outcome::failure, to);
   } catch (const std::exception& fault) {
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     to.text(fault.what());
     calls_.answer(call_outcome::fault, to);
   }
 
   result<flat_writer> open() {
     executor_setup setup;
-    flat_reader from = calls_.reader();
+    flat_reader from = calls_.message_of_call();
     read(from, setup);
     result<std::unique_ptr<executor>> opened = open_(setup, files_);
     if (!opened) return tl::unexpected(opened.error());
@@ -65,14 +66,14 @@ class executor_host {
       told.has_plans = true;
       told.plan_shape = plans->shape();
     }
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     write(to, told);
     return to;
   }
 
   result<flat_writer> call(const call_header& asked) {
     hosted_executor& of = hosted_.at(asked.device);
-    flat_reader from = calls_.reader();
+    flat_reader from = calls_.message_of_call();
     switch (asked.call) {
       case executor_call::open:
         break;
@@ -83,18 +84,13 @@ class executor_host {
       case executor_call::take_kv_cache:
         return take_kv_cache(*of.device);
       case executor_call::forward:
-        use_plan(of, from);
-        read(from, of.received);
-        of.device->forward(of.received.batch);
-        return calls_.writer();
+        return forward(of, from);
       case executor_call::sample:
         return sample(of, from);
       case executor_call::load_dummy_hidden_states:
         of.device->load_dummy_hidden_states(from.value<std::int32_t>());
-        return calls_.writer();
-      case executor_call::synchronize:
-        of.device->synchronize();
-        return calls_.writer();
+        of.can_sample = true;
+        return calls_.answer();
     }
     throw std::invalid_argument("a call that nobody knows");
   }
@@ -104,20 +100,20 @@ class executor_host {
     const auto sequences = from.value<std::int32_t>();
     if (const result<void> reserved = device.reserve_steps(rows, sequences); !reserved)
       return tl::unexpected(reserved.error());
-    return calls_.writer();
+    return calls_.answer();
   }
 
   result<flat_writer> profile(executor& device) {
     const result<memory_profile> measured = device.profile();
     if (!measured) return tl::unexpected(measured.error());
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     to.value(*measured);
     return to;
   }
 
   result<flat_writer> take_kv_cache(executor& device) {
     if (const result<void> taken = device.take_kv_cache(); !taken) return tl::unexpected(taken.error());
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     write(to, device.layout());
     return to;
   }
@@ -128,14 +124,27 @@ class executor_host {
     if (step_plans* plans = of.device->plans()) plans->try_out(&of.plan);
   }
 
+  // Answered when it is over: the service does not wait for that unless it has to.
+  result<flat_writer> forward(hosted_executor& of, flat_reader from) {
+    of.can_sample = false;
+    use_plan(of, from);
+    read(from, of.received);
+    of.device->forward(of.received.batch);
+    of.device->synchronize();
+    of.can_sample = true;
+    return calls_.answer();
+  }
+
+  // May have been asked for before it was known that the step has failed.
   result<flat_writer> sample(hosted_executor& of, flat_reader from) {
+    if (!of.can_sample) throw std::logic_error("a step that has failed cannot be sampled");
     use_plan(of, from);
     const bool has_batch = from.value<std::uint8_t>() != 0;
     if (has_batch) read(from, of.received);
     const bool has_masks = from.value<std::uint8_t>() != 0;
     if (has_masks) read(from, of.masks);
     of.device->sample(of.received.batch, has_masks ? &of.masks : nullptr, of.sampled);
-    flat_writer to = calls_.writer();
+    flat_writer to = calls_.answer();
     write(to, of.sampled, of.received.batch);
     return to;
   }

@@ -49,7 +49,7 @@ class remote_executor final : public executor {
     to.value(plan_of(batch.num_rows()));
     write(to, batch);
     has_sent_batch_ = true;
-    require(call(executor_call::forward, to));
+    process_->post(executor_call::forward, device_, to);
   }
 
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
@@ -70,7 +70,7 @@ class remote_executor final : public executor {
     require(call(executor_call::load_dummy_hidden_states, to));
   }
 
-  void synchronize() override { require(call(executor_call::synchronize, process_->message())); }
+  void synchronize() override { process_->settle(); }
 
  private:
   result<flat_reader> call(executor_call call, const flat_writer& message) {

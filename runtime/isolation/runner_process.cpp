@@ -34,14 +34,34 @@ result<std::unique_ptr<executor>> runner_process::open(const executor_setup& set
   return fail(error_code::unavailable, fmt::format("the runner process cannot begin: {}", fault.what()));
 }
 
+void runner_process::post(executor_call call, std::uint32_t device, const flat_writer& message) {
+  settle();
+  calls_.ask(call, device, message);
+  ++num_waiting_;
+  has_posted_ = true;
+}
+
+void runner_process::settle() {
+  if (num_waiting_ > 0) wait();
+}
+
+void runner_process::wait() {
+  const std::uint32_t before_last = std::exchange(num_waiting_, 0) - 1;
+  const bool had_posted = std::exchange(has_posted_, false);
+  if (!calls_.wait_for_answers(child_->descriptor()))
+    throw device_lost(
+        fmt::format("the runner process {} has ended: {}", child_->id(), child_->how_it_ended()));
+  if (had_posted && calls_.header_of(before_last).outcome != call_outcome::value)
+    throw std::runtime_error(calls_.answer_of(before_last).text());
+}
+
 result<flat_reader> runner_process::call(executor_call call, std::uint32_t device,
                                          const flat_writer& message) {
   calls_.ask(call, device, message);
-  if (!calls_.wait_for_answer(child_->descriptor()))
-    throw device_lost(
-        fmt::format("the runner process {} has ended: {}", child_->id(), child_->how_it_ended()));
-  flat_reader answered = calls_.reader();
-  const call_outcome outcome = calls_.answer().outcome;
+  ++num_waiting_;
+  wait();
+  flat_reader answered = calls_.answer_of(0);
+  const call_outcome outcome = calls_.header_of(0).outcome;
   if (outcome == call_outcome::value) return answered;
   if (outcome == call_outcome::fault) throw std::runtime_error(answered.text());
   error failure;

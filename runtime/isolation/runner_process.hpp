@@ -40,16 +40,26 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
   }
 
   // For the executors: a message to write, and the answer to it, valid until the next.
-  flat_writer message() { return calls_.writer(); }
+  flat_writer message() { return calls_.message(); }
   result<flat_reader> call(executor_call call, std::uint32_t device, const flat_writer& message);
+  // The same without waiting for the answer, which has nothing to tell: what it throws is thrown by settle(),
+  // or by the next call or post.
+  void post(executor_call call, std::uint32_t device, const flat_writer& message);
+  void settle();
 
  private:
+  // Waits for the answers, and throws what the posted call has thrown.
+  void wait();
+
   runner_process(call_memory calls, std::unique_ptr<child_process> child)
       : calls_(std::move(calls)), child_(std::move(child)) {}
 
   call_memory calls_;
   std::unique_ptr<child_process> child_;
   std::uint32_t num_opened_ = 0;
+  std::uint32_t num_waiting_ =
+      0;  // calls whose answers have not been waited for: one posted, and the last one
+  bool has_posted_ = false;
 };
 
 }  // namespace troupe
