@@ -159,9 +159,8 @@ def test_binary_garbage_on_both_ports_harms_nobody(service, seed):
 
 
 def test_bad_input_left_nothing_open(service):
-    service.wait_idle()
-    before = service.open_descriptors()
+    before = service.resources()
     for _ in range(50):
         raw(service, os.urandom(50))
         raw(service, os.urandom(50), service.tcp_port)
-    service.wait_until(lambda: service.open_descriptors() <= before, 30, f"back to {before} descriptors")
+    service.wait_as_before(before)

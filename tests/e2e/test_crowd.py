@@ -58,14 +58,9 @@ async def ask_all(service, asks, at_once):
         return await asyncio.gather(*map(guarded, asks))
 
 
-def resources(service):
-    service.wait_idle()
-    return {"descriptors": service.open_descriptors(), "actors": service.metric("troupe_actors")}
-
-
 def test_64_concurrent_chats_all_end_and_leave_nothing_behind(service):
     asyncio.run(ask_all(service, make_asks(2, None), 1))
-    before = resources(service)
+    before = service.resources()
     asks = make_asks(64)
     answers = asyncio.run(ask_all(service, asks, 64))
     for ask, answer in zip(asks, answers):
@@ -73,7 +68,7 @@ def test_64_concurrent_chats_all_end_and_leave_nothing_behind(service):
             continue
         tokens, logprobs, text, reason = answer
         assert reason == "length" and len(tokens) == len(logprobs) == ask.max_tokens and text
-    service.wait_until(lambda: resources(service) == before, 30, f"back to {before}")
+    service.wait_as_before(before)
 
 
 def test_tokens_are_the_same_alone_and_in_a_crowd(service):

@@ -50,13 +50,12 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
     patience = ["--step-deadline", "1s"] if fault == "hang" else []
     with start_service("--runner-isolation", isolation, *patience) as service:
         skip_without_chaos(service)
-        descriptors = service.open_descriptors()
+        before = service.resources()
         answers = ask_all(service)
         assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
         assert service.status("/livez") == service.status("/readyz") == 200
-        service.wait_idle()
-        assert service.open_descriptors() <= descriptors + 1
+        service.wait_as_before(before, 64)
 
 
 @pytest.mark.parametrize("role, every", [("scheduler", 16), ("tokenizer", 150), ("structured_output", 20), ("http_gateway", 150)])
@@ -64,6 +63,7 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:throw:{every}")
     with start_service() as service:
         skip_without_chaos(service)
+        before = service.resources()
         try:
             answers = ask_all(service)
         except OSError:  # its connection went with the gateway
@@ -72,4 +72,4 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
         service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
         assert restarts(service, role) > 0, service.log()
         assert service.status("/livez") == service.status("/readyz") == 200
-        service.wait_idle()
+        service.wait_as_before(before, 64)
