@@ -6,8 +6,6 @@ import signal
 import subprocess
 import time
 
-import pytest
-
 from conftest import BINARY
 
 PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "What is a clock?"]
@@ -53,20 +51,21 @@ def end_runner(service, how):
     return runner
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_runner_that_is_killed_costs_nobody_anything(service, how):
-    undisturbed = ask_all(service)
-    service.wait_idle()
-    descriptors = service.open_descriptors()
-    ended = []
-    answers = ask_all(service, lambda: ended.append(end_runner(service, how)))
-    assert answers == undisturbed
-    (runner,) = runners(service)
-    assert runner != ended[0] and is_gone(ended[0])
-    assert f"signal {int(how)}" in pathlib.Path(service.log_path).read_text()
-    assert service.status("/livez") == service.status("/readyz") == 200
-    service.wait_idle()
-    assert service.open_descriptors() <= descriptors
+def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
+    with start_service() as service:
+        undisturbed = ask_all(service)
+        service.wait_idle()
+        descriptors = service.open_descriptors()
+        for how in (signal.SIGKILL, signal.SIGSEGV):
+            ended = []
+            answers = ask_all(service, lambda: ended.append(end_runner(service, how)))
+            assert answers == undisturbed
+            (runner,) = runners(service)
+            assert runner != ended[0] and is_gone(ended[0])
+            assert f"signal {int(how)}" in pathlib.Path(service.log_path).read_text()
+            assert service.status("/livez") == service.status("/readyz") == 200
+            service.wait_idle()
+            assert service.open_descriptors() <= descriptors
 
 
 def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_service):

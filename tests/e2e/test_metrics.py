@@ -125,7 +125,7 @@ def test_everything_is_there_at_zero_from_the_start(before):
         for label, values in expected.items():
             assert {s.labels[label] for s in before.samples if s.name == name} == values, name
     moving = ("process_", "troupe_info", "troupe_actors", "troupe_actor_message_seconds", "vllm:cache_config_info", "troupe_warmup_progress",
-              "troupe_live", "troupe_ready")
+              "troupe_live", "troupe_ready", "troupe_runner_")
     for sample in before.samples:
         if not sample.name.startswith(moving):
             assert sample.value == 0, sample
