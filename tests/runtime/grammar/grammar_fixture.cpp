@@ -9,7 +9,11 @@ namespace {
 
 std::size_t below(std::mt19937& random, std::size_t n) { return random() % n; }
 
-// The automaton of all sets of states that `step` reaches from `first`.
+// Concatenations and stars of small automata can have more states than there is memory for.
+constexpr std::size_t max_states = 20'000;
+struct too_many_states {};
+
+// The automaton of all sets of states that `step` reaches from `first`. Throws too_many_states.
 template <class State>
 dfa subsets(const State& first, const std::function<State(const State&, std::size_t)>& step,
             const std::function<bool(const State&)>& accepts) {
@@ -17,6 +21,7 @@ dfa subsets(const State& first, const std::function<State(const State&, std::siz
   std::vector<State> states{first};
   dfa result;
   for (std::size_t i = 0; i < states.size(); ++i) {
+    if (states.size() > max_states) throw too_many_states();
     result.accepts.push_back(accepts(states[i]));
     result.next.emplace_back();
     for (std::size_t letter = 0; letter < alphabet.size(); ++letter) {
@@ -115,7 +120,9 @@ dfa star(const dfa& a) {
       });
 }
 
-expression random_expression(regex_store& store, std::mt19937& random, int depth) {
+namespace {
+
+expression draw_expression(regex_store& store, std::mt19937& random, int depth) {
   const std::size_t choice = depth == 0 ? below(random, 4) : below(random, 12);
   const auto part = [&] { return random_expression(store, random, depth - 1); };
   switch (choice) {
@@ -173,6 +180,18 @@ expression random_expression(regex_store& store, std::mt19937& random, int depth
     default: {
       const expression a = part(), b = part();
       return {store.concat({a.id, b.id}), concat(a.meaning, b.meaning)};
+    }
+  }
+}
+
+}  // namespace
+
+expression random_expression(regex_store& store, std::mt19937& random, int depth) {
+  for (;;) {
+    try {
+      expression drawn = draw_expression(store, random, depth);
+      if (drawn.meaning.next.size() <= max_states / 20) return drawn;
+    } catch (const too_many_states&) {  // another one, then
     }
   }
 }
