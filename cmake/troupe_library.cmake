@@ -43,11 +43,15 @@ function(troupe_unity name sources)
   endforeach()
 endfunction()
 
-# troupe_library(NAME [LINK target...]): every .cpp below the calling folder is one library of that name.
+# troupe_library(NAME [LINK target...] [WITHOUT folder]): every .cpp below the calling folder, but not below that other
+# one, is one library of that name.
 function(troupe_library name)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "WITHOUT" "LINK" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "_bench\\.cpp$")
+  if(arg_WITHOUT)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/${arg_WITHOUT}/")
+  endif()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC troupe_options ${arg_LINK})
   troupe_unity(${name} "${sources}")

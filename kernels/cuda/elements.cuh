@@ -1,0 +1,65 @@
+// Loads and stores of several elements at once, and sums over the threads of a block.
+#pragma once
+#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/element_type.hpp"
+
+namespace troupe::kernels::cuda {
+
+__device__ __forceinline__ float to_float(float value) { return value; }
+__device__ __forceinline__ float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ __forceinline__ float to_float(__half value) { return __half2float(value); }
+
+template <class T>
+__device__ __forceinline__ T from_float(float value);
+template <>
+__device__ __forceinline__ float from_float<float>(float value) {
+  return value;
+}
+template <>
+__device__ __forceinline__ __nv_bfloat16 from_float<__nv_bfloat16>(float value) {
+  return __float2bfloat16_rn(value);
+}
+template <>
+__device__ __forceinline__ __half from_float<__half>(float value) {
+  return __float2half_rn(value);
+}
+
+// `count` elements that one thread loads or stores together: 16 bytes an instruction where they are as many.
+template <class T, int count>
+struct alignas(sizeof(T) * count < 16 ? sizeof(T) * count : 16) packed_elements {
+  T values[count];
+};
+
+template <int count, class T>
+__device__ __forceinline__ void load_floats(const T* memory, float (&values)[count]) {
+  const auto loaded = *reinterpret_cast<const packed_elements<T, count>*>(memory);
+#pragma unroll
+  for (int i = 0; i < count; i++) values[i] = to_float(loaded.values[i]);
+}
+
+template <int count, class T>
+__device__ __forceinline__ void store_floats(T* memory, const float (&values)[count]) {
+  packed_elements<T, count> stored;
+#pragma unroll
+  for (int i = 0; i < count; i++) stored.values[i] = from_float<T>(values[i]);
+  *reinterpret_cast<packed_elements<T, count>*>(memory) = stored;
+}
+
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(~0U, value, distance);
+  return value;
+}
+
+// The sum over all threads of a block, the same in each. Whole warps; `partial` holds a float for each warp
+// and may be used again after a barrier. The order of the additions depends on the number of threads alone.
+__device__ __forceinline__ float block_sum(float value, float* partial) {
+  value = warp_sum(value);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0;
+  for (unsigned warp = 0; warp < blockDim.x / 32; warp++) sum += partial[warp];
+  return sum;
+}
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,38 @@
+// Kernel launches as recorded calls.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/cuda/emulation/execution.hpp"
+
+namespace troupe::kernels::cuda::emulation {
+
+// Puts the call on the stream, or into the graph that is being captured there.
+void record_launch(kernel_call call, cudaStream_t stream);
+
+template <class... Parameters, class... Arguments>
+void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes,
+            cudaStream_t stream, Arguments&&... arguments) {
+  using values = std::tuple<std::remove_cv_t<Parameters>...>;
+  static_assert(sizeof(values) <= 4096, "more arguments than a kernel takes");
+  record_launch(
+      {.name = name,
+       .function = reinterpret_cast<const void*>(kernel),
+       .grid = grid,
+       .block = block,
+       .dynamic_bytes = shared_bytes,
+       .arguments = std::make_shared<values>(static_cast<Parameters>(std::forward<Arguments>(arguments))...),
+       .argument_bytes = sizeof(values),
+       .invoke =
+           [](const void* function, const void* stored) {
+             std::apply(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)),
+                        *static_cast<const values*>(stored));
+           }},
+      stream);
+}
+
+}  // namespace troupe::kernels::cuda::emulation

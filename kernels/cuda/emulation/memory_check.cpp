@@ -1,0 +1,91 @@
+// The compiler calls these before every load and store of code that is compiled with -fsanitize=thread.
+// Nothing of ThreadSanitizer's own library is linked: a kernel's accesses are checked here against the
+// block's shared memory, the device's allocations and the thread's own stack.
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/emulation/device_memory.hpp"
+#include "kernels/cuda/emulation/memory_check.hpp"
+#include "kernels/cuda/emulation/running_block.hpp"
+#include "kernels/cuda/emulation/shared_memory.hpp"
+
+extern "C" {
+extern char __executable_start;
+extern char _end;
+}
+
+namespace troupe::kernels::cuda::emulation {
+namespace {
+
+bool within(std::uintptr_t address, std::uintptr_t base, std::size_t bytes) { return address - base < bytes; }
+
+// What a kernel reads that is neither global nor shared memory: constants, built-in variables and its own
+// arguments.
+bool is_readable_by_all(std::uintptr_t address) {
+  const auto image = reinterpret_cast<std::uintptr_t>(&__executable_start);
+  return within(address, image, reinterpret_cast<std::uintptr_t>(&_end) - image) ||
+         within(address, reinterpret_cast<std::uintptr_t>(running.call->arguments.get()),
+                running.call->argument_bytes) ||
+         within(address, reinterpret_cast<std::uintptr_t>(running.call), sizeof(kernel_call));
+}
+
+void check_other_access(std::uintptr_t address, std::size_t bytes, access kind) {
+  const stack_area area = stacks();
+  if (within(address, area.base, area.bytes_each * max_block_threads)) {
+    if (within(address, area.base + running.current * area.bytes_each, area.bytes_each)) return;
+    stop_kernel("illegal address: another thread's local memory");
+  }
+  if (is_pinned(address, bytes) || (kind == access::read && is_readable_by_all(address))) return;
+  stop_kernel(fmt::format("illegal address: {} {} bytes of the host's memory at {:#x}",
+                          kind == access::read ? "read of" : "write to", bytes, address));
+}
+
+}  // namespace
+
+void check_access(const void* memory, std::size_t bytes, access kind, std::size_t alignment) {
+  if (!running.running) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  if (address % alignment != 0) {
+    stop_kernel(fmt::format("misaligned address: {} bytes at {:#x}", bytes, address));
+  }
+  if (is_shared_memory(address)) return check_shared_access(address, bytes, kind);
+  if (kind_of(memory) != memory_kind::device) return check_other_access(address, bytes, kind);
+  if (!is_allocated(address, bytes)) {
+    stop_kernel(fmt::format("out of bounds: {} {} bytes of device memory beside its allocations",
+                            kind == access::read ? "read of" : "write to", bytes));
+  }
+}
+
+}  // namespace troupe::kernels::cuda::emulation
+
+using troupe::kernels::cuda::emulation::access;
+using troupe::kernels::cuda::emulation::check_access;
+
+#define TROUPE_CHECKED(bytes)                                                                         \
+  void __tsan_read##bytes(void* address) { check_access(address, bytes, access::read, bytes); }       \
+  void __tsan_write##bytes(void* address) { check_access(address, bytes, access::write, bytes); }     \
+  void __tsan_unaligned_read##bytes(void* address) { check_access(address, bytes, access::read, 1); } \
+  void __tsan_unaligned_write##bytes(void* address) { check_access(address, bytes, access::write, 1); }
+
+extern "C" {
+void __tsan_init() {}
+void __tsan_func_entry(void*) {}
+void __tsan_func_exit() {}
+TROUPE_CHECKED(1)
+TROUPE_CHECKED(2)
+TROUPE_CHECKED(4)
+TROUPE_CHECKED(8)
+TROUPE_CHECKED(16)
+void __tsan_read_range(void* address, std::size_t bytes) { check_access(address, bytes, access::read, 1); }
+void __tsan_write_range(void* address, std::size_t bytes) { check_access(address, bytes, access::write, 1); }
+void __tsan_vptr_update(void**, void*) {}
+// The launch's own shared pointers, and guards of static variables.
+int __tsan_atomic32_fetch_add(volatile int* value, int added, int) {
+  return __atomic_fetch_add(value, added, __ATOMIC_SEQ_CST);
+}
+char __tsan_atomic8_load(const volatile char* value, int) { return __atomic_load_n(value, __ATOMIC_SEQ_CST); }
+}
+
+#undef TROUPE_CHECKED

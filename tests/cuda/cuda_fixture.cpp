@@ -1,0 +1,12 @@
+#include "tests/cuda/cuda_fixture.hpp"
+
+namespace troupe::test {
+
+std::vector<float> normal_floats(std::size_t count, float deviation, std::mt19937& random) {
+  std::normal_distribution<float> distribution(0, deviation);
+  std::vector<float> values(count);
+  for (float& value : values) value = distribution(random);
+  return values;
+}
+
+}  // namespace troupe::test
