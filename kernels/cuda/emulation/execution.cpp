@@ -107,9 +107,9 @@ bool run_block() {
     make_ready(i);
   }
   begin_warps();
-  running.running = true;
+  running.checked = true;
   troupe_switch_stack(&scheduler_stack, next_stack());
-  running.running = false;
+  running.checked = false;
   if (stopped) return false;
   for (unsigned i = 0; i < running.threads; i++) {
     if (running.thread[i].waits == thread_waits::ended) continue;
@@ -124,8 +124,6 @@ bool run_block() {
 
 stack_area stacks() { return {reinterpret_cast<std::uintptr_t>(stack_memory()), stack_bytes}; }
 
-bool in_kernel() { return running.running; }
-
 void make_ready(unsigned thread) {
   running.thread[thread].waits = thread_waits::no;
   ready.threads[(ready.first + ready.count) % max_block_threads] = static_cast<std::uint16_t>(thread);
@@ -137,7 +135,7 @@ void leave_thread() {
   troupe_switch_stack(place, next_stack());
 }
 
-void stop_kernel(const std::string& what) {
+void stop_kernel_with(const std::string& what) {
   report(fmt::format("{} in {}, block ({}, {}, {}), thread ({}, {}, {})", what, running.call->name,
                      blockIdx.x, blockIdx.y, blockIdx.z, threadIdx.x, threadIdx.y, threadIdx.z));
   stopped = true;
@@ -161,8 +159,8 @@ int wait_for_block(block_barrier kind, int predicate, source_place place) {
     const block_thread& other = running.thread[i];
     if (other.request.place.line != place.line || other.barrier != kind) {
       me.waits = thread_waits::no;
-      stop_kernel(fmt::format("divergent barrier: {}, thread {} at {}:{}", describe(i), running.current,
-                              place.file, place.line));
+      stop_kernel("divergent barrier: {}, thread {} at {}:{}", describe(i), running.current, place.file,
+                  place.line);
     }
     count += other.predicate != 0 ? 1 : 0;
   }

@@ -66,10 +66,4 @@ struct lane_request {
 };
 std::uint64_t meet_warp(const lane_request& request);
 
-// Whether the calling code runs as a thread of an emulated kernel.
-bool in_kernel();
-
-// Stops the running kernel with a report that names kernel, block and thread.
-[[noreturn]] void stop_kernel(const std::string& what);
-
 }  // namespace troupe::kernels::cuda::emulation

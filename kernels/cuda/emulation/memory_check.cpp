@@ -38,23 +38,26 @@ void check_other_access(std::uintptr_t address, std::size_t bytes, access kind) 
     stop_kernel("illegal address: another thread's local memory");
   }
   if (is_pinned(address, bytes) || (kind == access::read && is_readable_by_all(address))) return;
-  stop_kernel(fmt::format("illegal address: {} {} bytes of the host's memory at {:#x}",
-                          kind == access::read ? "read of" : "write to", bytes, address));
+  stop_kernel("illegal address: {} {} bytes of the host's memory at {:#x}",
+              kind == access::read ? "read of" : "write to", bytes, address);
 }
 
 }  // namespace
 
 void check_access(const void* memory, std::size_t bytes, access kind, std::size_t alignment) {
-  if (!running.running) return;
+  if (!running.checked) return;
+  const unchecked from_here;
   const auto address = reinterpret_cast<std::uintptr_t>(memory);
+  const bool shared = is_shared_memory(address);
+  if (!shared && kind_of(memory) != memory_kind::device) return check_other_access(address, bytes, kind);
+  // The compiler names the size and not the type: 16 bytes of smaller values count as a vector here.
   if (address % alignment != 0) {
-    stop_kernel(fmt::format("misaligned address: {} bytes at {:#x}", bytes, address));
+    stop_kernel("misaligned address: {} bytes at {:#x}", bytes, address);
   }
-  if (is_shared_memory(address)) return check_shared_access(address, bytes, kind);
-  if (kind_of(memory) != memory_kind::device) return check_other_access(address, bytes, kind);
+  if (shared) return check_shared_access(address, bytes, kind);
   if (!is_allocated(address, bytes)) {
-    stop_kernel(fmt::format("out of bounds: {} {} bytes of device memory beside its allocations",
-                            kind == access::read ? "read of" : "write to", bytes));
+    stop_kernel("out of bounds: {} {} bytes of device memory beside its allocations",
+                kind == access::read ? "read of" : "write to", bytes);
   }
 }
 

@@ -6,7 +6,6 @@
 
 namespace troupe::kernels::cuda::emulation {
 
-// Keeps a report and prints it to standard error.
 void report(std::string text);
 
 // All reports since the last call, oldest first. A test that expects none checks that this is empty.

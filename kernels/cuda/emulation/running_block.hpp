@@ -1,8 +1,11 @@
 // The block that runs: state that execution, warp operations and the memory check share.
 #pragma once
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "kernels/cuda/emulation/execution.hpp"
 
@@ -36,10 +39,33 @@ struct running_block {
   std::uint32_t first_epoch = 0;  // of this block
   std::array<warp_state, max_block_threads / warp_size> warps{};
   std::array<block_thread, max_block_threads> thread;
-  bool running = false;
+  // Whether accesses are the kernel's: not where no kernel runs, nor within the emulation itself, some of
+  // whose templates are compiled with kernels.
+  bool checked = false;
 };
 
 extern running_block running;
+
+// The emulation at work for the running thread.
+class unchecked {
+ public:
+  unchecked() : before_(std::exchange(running.checked, false)) {}
+  unchecked(const unchecked&) = delete;
+  unchecked& operator=(const unchecked&) = delete;
+  ~unchecked() { running.checked = before_; }
+
+ private:
+  bool before_;
+};
+
+// Ends the running kernel with a report that names kernel, block and thread.
+[[noreturn]] void stop_kernel_with(const std::string& what);
+
+template <class... Arguments>
+[[noreturn]] void stop_kernel(fmt::format_string<Arguments...> what, Arguments&&... arguments) {
+  running.checked = false;
+  stop_kernel_with(fmt::format(what, std::forward<Arguments>(arguments)...));
+}
 
 // Makes a waiting thread runnable; the calling thread goes on first.
 void make_ready(unsigned thread);

@@ -38,12 +38,12 @@ alignas(128) std::array<std::byte, area_bytes> area;
 std::array<byte_record, area_bytes> records;
 std::array<std::uint8_t, area_bytes> owner;  // 0: no array; else the place of its array plus one
 std::vector<shared_array> arrays;
-std::size_t used = 0;
+std::size_t used = array_gap;
 
 std::size_t add_array(const void* key, std::size_t bytes) {
   const std::size_t offset = used;
   used = (offset + bytes + array_gap + 15) & ~std::size_t{15};
-  if (used > area_bytes) stop_kernel(fmt::format("static shared memory: {} bytes are too many", bytes));
+  if (used > area_bytes) stop_kernel("static shared memory: {} bytes are too many", bytes);
   arrays.push_back({key, offset, bytes});
   for (std::size_t i = 0; i < bytes; i++) owner[offset + i] = static_cast<std::uint8_t>(arrays.size());
   return offset;
@@ -63,9 +63,8 @@ const char* name(access kind) {
 
 [[noreturn]] void stop_race(access kind, std::size_t offset, const char* other, unsigned thread) {
   const shared_array& array = arrays[owner[offset] - 1U];
-  stop_kernel(
-      fmt::format("race: {} byte {} of a shared array of {} bytes, which thread {} {} since the last barrier",
-                  name(kind), offset - array.offset, array.bytes, thread, other));
+  stop_kernel("race: {} byte {} of a shared array of {} bytes, which thread {} {} since the last barrier",
+              name(kind), offset - array.offset, array.bytes, thread, other);
 }
 
 void note_read(byte_record& record) {
@@ -118,7 +117,7 @@ void note_write(byte_record& record, access kind) {
 void begin_kernel_shared_memory(std::size_t dynamic_bytes) {
   arrays.clear();
   owner.fill(0);
-  used = 0;
+  used = array_gap;
   if (dynamic_bytes > 0) add_array(nullptr, dynamic_bytes);
 }
 
@@ -129,13 +128,15 @@ void begin_block_shared_memory() {
 }
 
 void* dynamic_shared_memory() {
+  const unchecked from_here;
   if (arrays.empty() || arrays.front().key != nullptr) {
     stop_kernel("dynamic shared memory: the launch gave none");
   }
-  return area.data();
+  return area.data() + arrays.front().offset;
 }
 
 void* shared_memory(const void* key, std::size_t bytes) {
+  const unchecked from_here;
   for (const shared_array& array : arrays) {
     if (array.key == key) return area.data() + array.offset;
   }
@@ -151,15 +152,14 @@ bool is_shared_memory(std::uintptr_t address) {
 void check_shared_access(std::uintptr_t address, std::size_t bytes, access kind) {
   const std::size_t first = address - reinterpret_cast<std::uintptr_t>(area.data());
   if (first + bytes > area_bytes || owner[first] == 0 || owner[first + bytes - 1] != owner[first]) {
-    stop_kernel(
-        fmt::format("out of bounds: {} {} bytes of shared memory beside its arrays", name(kind), bytes));
+    stop_kernel("out of bounds: {} {} bytes of shared memory beside its arrays", name(kind), bytes);
   }
   for (std::size_t offset = first; offset < first + bytes; offset++) {
     byte_record& record = records[offset];
     if (kind != access::write && record.written_block != running.first_epoch) {
       const shared_array& array = arrays[owner[offset] - 1U];
-      stop_kernel(fmt::format("uninitialised: {} byte {} of a shared array of {} bytes, which nobody wrote",
-                              name(kind), offset - array.offset, array.bytes));
+      stop_kernel("uninitialised: {} byte {} of a shared array of {} bytes, which nobody wrote", name(kind),
+                  offset - array.offset, array.bytes);
     }
     check_against_writer(record, kind, offset);
     if (kind == access::read) {

@@ -73,8 +73,8 @@ std::uint64_t lane_result(unsigned warp, unsigned lane, unsigned mask) {
   if (is_shuffle(request.operation)) {
     const unsigned source = shuffle_source(request, lane);
     if ((mask & bit(source)) == 0) {
-      stop_kernel(fmt::format("shuffle: lane {} of warp {} reads lane {}, which takes no part, at {}:{}",
-                              lane, warp, source, request.place.file, request.place.line));
+      stop_kernel("shuffle: lane {} of warp {} reads lane {}, which takes no part, at {}:{}", lane, warp,
+                  source, request.place.file, request.place.line);
     }
     return lane_thread(warp, source).request.value;
   }
@@ -143,13 +143,12 @@ std::uint64_t meet_warp(const lane_request& request) {
   const unsigned warp = running.current / warp_size;
   const unsigned lane = running.current % warp_size;
   if ((request.mask & bit(lane)) == 0) {
-    stop_kernel(fmt::format("warp operation: lane {} is not in its own mask {:08x} at {}:{}", lane,
-                            request.mask, request.place.file, request.place.line));
+    stop_kernel("warp operation: lane {} is not in its own mask {:08x} at {}:{}", lane, request.mask,
+                request.place.file, request.place.line);
   }
   if (request.width > static_cast<int>(warp_size) ||
       !std::has_single_bit(static_cast<unsigned>(request.width))) {
-    stop_kernel(
-        fmt::format("shuffle: width {} at {}:{}", request.width, request.place.file, request.place.line));
+    stop_kernel("shuffle: width {} at {}:{}", request.width, request.place.file, request.place.line);
   }
   block_thread& me = running.thread[running.current];
   me.request = request;
