@@ -1,0 +1,43 @@
+// Products of a step's rows with a weight matrix, behind one call: cuBLASLt on a device, a plain loop where
+// the tests emulate one.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/executor_cuda/cuda_stream.hpp"
+
+namespace troupe {
+
+// A weight on the device: [outputs][inputs].
+struct device_matrix {
+  const __nv_bfloat16* data = nullptr;
+  std::int32_t outputs = 0;
+  std::int32_t inputs = 0;
+};
+
+enum class gemm_output {
+  bf16,        // rounded to nearest
+  f32,         // as it was summed
+  add_to_f32,  // added to what is there: the residual stream
+};
+
+class gemm {
+ public:
+  virtual ~gemm() = default;
+  // out[row][output] = sum over i of input[row][i] * weight[output][i], summed in fp32. input:
+  // [rows][inputs]; out: [rows][outputs] of what `kind` says. Only asks the stream for it, so that it can be
+  // captured. Throws what check_cuda() throws.
+  virtual void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                        std::int32_t rows, gemm_output kind, void* out) = 0;
+  // Chooses, by measuring, how products of `rows` rows with matrices of this size are computed from then on,
+  // and products of fewer rows that have no choice of their own. At the start, never during a capture: it
+  // waits for the device and overwrites `out`. Products that nothing was prepared for are computed as well.
+  virtual void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                       std::int32_t rows, gemm_output kind, void* out) = 0;
+  // For logs: "cuBLASLt 13.1.0".
+  virtual std::string name() const = 0;
+};
+
+}  // namespace troupe

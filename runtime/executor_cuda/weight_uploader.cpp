@@ -1,0 +1,87 @@
+#include "runtime/executor_cuda/weight_uploader.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "runtime/executor/page_memory.hpp"
+
+namespace troupe {
+namespace {
+
+// Nearest, ties to even; a NaN stays one.
+std::uint16_t to_bf16(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & 0x7fffffffU) > 0x7f800000U) return static_cast<std::uint16_t>((bits >> 16U) | 0x40U);
+  return static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U);
+}
+
+// fill(first element, count) for each piece of the tensor.
+template <class Fill>
+void for_each_piece(std::size_t elements, std::size_t piece, const Fill& fill) {
+  for (std::size_t first = 0; first < elements; first += piece)
+    fill(first, std::min(piece, elements - first));
+}
+
+const std::byte* element(const gguf::tensor& tensor, std::size_t index) {
+  return tensor.data.data() + index / gguf::block_elements(tensor.type) * gguf::block_bytes(tensor.type);
+}
+
+}  // namespace
+
+weight_uploader::weight_uploader(const cuda_stream& stream, std::size_t piece)
+    : stream_(stream), piece_(piece), values_(piece) {
+  for (stage& each : stages_) each.memory = pinned_memory(piece * sizeof(float));
+}
+
+// Copies may still read the buffers.
+weight_uploader::~weight_uploader() { cudaStreamSynchronize(stream_.get()); }
+
+weight_uploader::stage& weight_uploader::next_stage() {
+  stage& next = stages_[next_++ % stages_.size()];
+  next.copied.synchronize();
+  return next;
+}
+
+void weight_uploader::send(stage& from, void* to, std::size_t bytes) {
+  stream_.copy_to_device(to, from.memory.data(), bytes);
+  from.copied.record(stream_);
+}
+
+void weight_uploader::upload_bf16(const gguf::tensor& tensor, __nv_bfloat16* to) {
+  for_each_piece(tensor.elements(), piece_, [&](std::size_t first, std::size_t count) {
+    stage& into = next_stage();
+    if (tensor.type == gguf::tensor_type::bf16) {
+      std::memcpy(into.memory.data(), element(tensor, first), count * sizeof(std::uint16_t));
+    } else {
+      gguf::dequantize(tensor.type, element(tensor, first), count, values_.data());
+      std::transform(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(count),
+                     into.memory.as<std::uint16_t>().begin(), to_bf16);
+    }
+    send(into, to + first, count * sizeof(std::uint16_t));
+  });
+  release_file_pages(tensor.data.data(), tensor.data.size());
+}
+
+void weight_uploader::upload_f32(const gguf::tensor& tensor, float* to) {
+  for_each_piece(tensor.elements(), piece_, [&](std::size_t first, std::size_t count) {
+    stage& into = next_stage();
+    gguf::dequantize(tensor.type, element(tensor, first), count, into.memory.as<float>().data());
+    send(into, to + first, count * sizeof(float));
+  });
+}
+
+void weight_uploader::upload_f32(std::span<const float> values, float* to) {
+  for_each_piece(values.size(), piece_, [&](std::size_t first, std::size_t count) {
+    stage& into = next_stage();
+    std::memcpy(into.memory.data(), values.data() + first, count * sizeof(float));
+    send(into, to + first, count * sizeof(float));
+  });
+}
+
+void weight_uploader::clear(void* to, std::size_t bytes) {
+  if (bytes > 0) stream_.fill(to, 0, bytes);
+}
+
+}  // namespace troupe

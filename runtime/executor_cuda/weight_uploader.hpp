@@ -1,0 +1,50 @@
+// Tensors of a model's file to the device, piece by piece: while one is copied the next one is dequantised.
+#pragma once
+#include <cuda_bf16.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "runtime/executor_cuda/cuda_event.hpp"
+#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/pinned_memory.hpp"
+#include "runtime/gguf/gguf.hpp"
+
+namespace troupe {
+
+class weight_uploader {
+ public:
+  static constexpr std::size_t piece_elements = std::size_t{1} << 20U;
+
+  // `piece`: elements copied at once, a multiple of 256. The stream outlives it.
+  explicit weight_uploader(const cuda_stream& stream, std::size_t piece = piece_elements);
+  ~weight_uploader();
+  weight_uploader(const weight_uploader&) = delete;
+  weight_uploader& operator=(const weight_uploader&) = delete;
+
+  // All of the tensor's elements, in the file's order. They are there once the stream has come so far. Throw
+  // what check_cuda() throws.
+  void upload_bf16(const gguf::tensor& tensor, __nv_bfloat16* to);
+  void upload_f32(const gguf::tensor& tensor, float* to);
+  void upload_f32(std::span<const float> values, float* to);
+  void clear(void* to, std::size_t bytes);
+
+ private:
+  // A buffer that no copy reads any more.
+  struct stage {
+    pinned_memory memory;
+    cuda_event copied;
+  };
+  stage& next_stage();
+  void send(stage& from, void* to, std::size_t bytes);
+
+  const cuda_stream& stream_;
+  std::size_t piece_;
+  std::array<stage, 2> stages_;
+  std::size_t next_ = 0;
+  std::vector<float> values_;  // [piece]
+};
+
+}  // namespace troupe
