@@ -1,11 +1,14 @@
 #include "runtime/executor/page_memory.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace troupe {
@@ -27,7 +30,13 @@ bool is_beyond_file_limit(std::size_t bytes) {
   return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur;
 }
 
-// Shared memory at an address where a huge page can stand: MAP_FAILED where there is no room.
+// What the system says of it: no memory is not the only reason.
+tl::unexpected<error> no_shared_memory(std::size_t bytes, int reason) {
+  const auto code = reason == ENOMEM ? error_code::resource_exhausted : error_code::io_error;
+  return fail(code, "no shared memory of " + std::to_string(bytes >> 20) + " MiB: " + ::strerror(reason));
+}
+
+// Shared memory at an address where a huge page can stand: MAP_FAILED, and errno, where it cannot be had.
 void* map_aligned(int descriptor, std::size_t bytes, int protection) {
   void* room =
       ::mmap(nullptr, bytes + huge_page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -38,7 +47,13 @@ void* map_aligned(int descriptor, std::size_t bytes, int protection) {
   std::byte* const end = aligned + bytes;
   if (const std::byte* const last = begin + bytes + huge_page; end < last)
     ::munmap(end, static_cast<std::size_t>(last - end));
-  return ::mmap(aligned, bytes, protection, MAP_SHARED | MAP_FIXED, descriptor, 0);
+  void* data = ::mmap(aligned, bytes, protection, MAP_SHARED | MAP_FIXED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    const int reason = errno;
+    ::munmap(aligned, bytes);
+    errno = reason;
+  }
+  return data;
 }
 
 }  // namespace
@@ -48,6 +63,7 @@ void page_memory::make_huge() { ::madvise(data_, bytes_, make_huge_now); }
 void page_memory::unmap() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
   data_ = nullptr;
+  bytes_ = 0;
 }
 
 page_memory::~page_memory() {
@@ -59,11 +75,11 @@ result<page_memory> page_memory::allocate_shared(std::size_t bytes, const std::s
   page_memory memory;
   bytes = whole_pages(bytes);
   memory.descriptor_ = ::memfd_create(name.c_str(), MFD_CLOEXEC);
-  if (memory.descriptor_ < 0 || is_beyond_file_limit(bytes) ||
-      ::ftruncate(memory.descriptor_, static_cast<off_t>(bytes)) != 0)
-    return no_memory_for(bytes);
+  if (memory.descriptor_ < 0) return no_shared_memory(bytes, errno);
+  if (is_beyond_file_limit(bytes)) return no_shared_memory(bytes, EFBIG);
+  if (::ftruncate(memory.descriptor_, static_cast<off_t>(bytes)) != 0) return no_shared_memory(bytes, errno);
   void* data = map_aligned(memory.descriptor_, bytes, PROT_READ | PROT_WRITE);
-  if (data == MAP_FAILED) return no_memory_for(bytes);
+  if (data == MAP_FAILED) return no_shared_memory(bytes, errno);
   memory.data_ = static_cast<std::byte*>(data);
   memory.bytes_ = bytes;
   return memory;
@@ -71,13 +87,14 @@ result<page_memory> page_memory::allocate_shared(std::size_t bytes, const std::s
 
 result<page_memory> page_memory::map_shared(int descriptor, bool writable) {
   page_memory memory;
-  memory.descriptor_ = descriptor;
   struct stat found {};
   if (::fstat(descriptor, &found) != 0 || found.st_size <= 0)
     return fail(error_code::io_error, "a descriptor of shared memory is none");
   const auto bytes = static_cast<std::size_t>(found.st_size);
-  void* data = map_aligned(descriptor, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
-  if (data == MAP_FAILED) return no_memory_for(bytes);
+  memory.descriptor_ = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (memory.descriptor_ < 0) return no_shared_memory(bytes, errno);
+  void* data = map_aligned(memory.descriptor_, bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+  if (data == MAP_FAILED) return no_shared_memory(bytes, errno);
   memory.data_ = static_cast<std::byte*>(data);
   memory.bytes_ = bytes;
   return memory;

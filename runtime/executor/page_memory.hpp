@@ -27,9 +27,10 @@ class page_memory {
   // Errors: resource_exhausted.
   static result<page_memory> allocate(std::size_t bytes, bool huge);
   // The same for all processes that are given its descriptor (memfd_create(2)); `name` is for /proc alone.
-  // Has small pages: see make_huge().
+  // Has small pages: see make_huge(). Errors: resource_exhausted, io_error.
   static result<page_memory> allocate_shared(std::size_t bytes, const std::string& name);
-  // What another process has allocated; takes the descriptor over. Errors: io_error.
+  // What another process has allocated; the descriptor stays the caller's. Errors: those of
+  // allocate_shared().
   static result<page_memory> map_shared(int descriptor, bool writable);
 
   // Shared memory that has been filled gets 2 MiB pages, where the system has any: most give it none by
