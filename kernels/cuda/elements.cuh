@@ -45,6 +45,16 @@ __device__ __forceinline__ void store_floats(T* memory, const float (&values)[co
   *reinterpret_cast<packed_elements<T, count>*>(memory) = stored;
 }
 
+// Calls `function` with a value of the type, for its sake alone.
+template <class Function>
+void with_element_type(element_type type, Function&& function) {
+  if (type == element_type::bf16) {
+    function(__nv_bfloat16{});
+  } else {
+    function(__half{});
+  }
+}
+
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(~0U, value, distance);

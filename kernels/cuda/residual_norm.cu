@@ -60,24 +60,18 @@ void launch_norm(const residual_norm_arguments& a, cudaStream_t stream) {
   }
 }
 
-template <class T>
-void choose_norm(const residual_norm_arguments& a, cudaStream_t stream) {
-  if (a.width % 8 == 0) {
-    launch_norm<T, 8>(a, stream);
-  } else {
-    launch_norm<T, 1>(a, stream);
-  }
-}
-
 }  // namespace
 
 void residual_rms_norm(const residual_norm_arguments& arguments, cudaStream_t stream) {
   if (arguments.rows == 0) return;
-  if (arguments.type == element_type::bf16) {
-    choose_norm<__nv_bfloat16>(arguments, stream);
-  } else {
-    choose_norm<__half>(arguments, stream);
-  }
+  with_element_type(arguments.type, [&](auto element) {
+    using type = decltype(element);
+    if (arguments.width % 8 == 0) {
+      launch_norm<type, 8>(arguments, stream);
+    } else {
+      launch_norm<type, 1>(arguments, stream);
+    }
+  });
 }
 
 }  // namespace troupe::kernels::cuda

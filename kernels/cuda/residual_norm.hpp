@@ -12,7 +12,7 @@ struct residual_norm_arguments {
   const float* weight;  // [width]
   void* output;         // [rows][width] of `type`; not the addition
   std::int32_t rows;
-  std::int32_t width;
+  std::int32_t width;  // a multiple of 8 up to 32,768, or any up to 4,096
   float epsilon;
   element_type type;
 };
