@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <new>
+#include <utility>
 
 #include "kernels/cuda/emulation/device_variables.hpp"
 #include "kernels/cuda/emulation/fiber.hpp"
@@ -29,6 +30,7 @@ struct ready_ring {
 ready_ring ready;
 void* scheduler_stack = nullptr;
 bool stopped = false;
+bool last_was_backwards = false;
 
 std::byte* stack_memory() {
   static std::byte* const memory = [] {
@@ -191,7 +193,10 @@ bool execute(const kernel_call& call) {
   }
   begin_kernel_shared_memory(call.dynamic_bytes);
   const std::uint64_t blocks = std::uint64_t{call.grid.x} * call.grid.y * call.grid.z;
-  for (std::uint64_t b = 0; b < blocks; b++) {
+  // A device promises no order of blocks: every other launch runs from the last to the first.
+  const bool backwards = std::exchange(last_was_backwards, !last_was_backwards);
+  for (std::uint64_t i = 0; i < blocks; i++) {
+    const std::uint64_t b = backwards ? blocks - 1 - i : i;
     blockIdx = {static_cast<unsigned>(b % call.grid.x), static_cast<unsigned>(b / call.grid.x % call.grid.y),
                 static_cast<unsigned>(b / (std::uint64_t{call.grid.x} * call.grid.y))};
     if (!run_block()) return false;

@@ -29,6 +29,21 @@ TEST_F(execution, runs_every_thread_of_every_block_once) {
   for (unsigned i = 0; i < places.size(); i++) EXPECT_EQ(places[i], i / 30 * 1000 + i % 30);
 }
 
+__global__ void pass_to_the_next_block(int* out) { out[blockIdx.x + 1] = out[blockIdx.x] + 1; }
+
+TEST_F(execution, runs_blocks_in_one_order_and_then_in_the_other) {
+  const test::device_array<int> out(std::vector<int>(4, 0));
+  std::vector<std::vector<int>> results;
+  for (int i = 0; i < 2; i++) {
+    EXPECT_EQ(cudaMemset(out.data(), 0, 4 * sizeof(int)), cudaSuccess);
+    TROUPE_LAUNCH(pass_to_the_next_block, 3, 1, 0, nullptr, out.data());
+    results.push_back(out.read());
+  }
+  std::sort(results.begin(), results.end());
+  EXPECT_EQ(results, (std::vector<std::vector<int>>{{0, 1, 1, 1}, {0, 1, 2, 3}}))
+      << "a kernel that needs an order is seen";
+}
+
 __global__ void skip_barrier(unsigned from, bool leave) {
   if (threadIdx.x >= from && leave) return;
   if (threadIdx.x < from) __syncthreads();
