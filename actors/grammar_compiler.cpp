@@ -34,7 +34,7 @@ caf::result<msg::grammar_compiled, compile_outcome_ptr> grammar_compiler_state::
 result<grammar::compiled_grammar_ptr> grammar_compiler_state::outcome_of(const grammar_spec& spec) try {
   return grammar::compile(spec, parts_.vocabulary->get(), parts_.limits);
 } catch (const std::exception& fault) {
-  spdlog::error("a grammar could not be compiled: {}", fault.what());
+  faults_.error(std::chrono::steady_clock::now(), "a grammar could not be compiled", fault);
   return fail(error_code::internal, "the grammar could not be compiled");
 }
 

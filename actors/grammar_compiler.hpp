@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "actors/interfaces.hpp"
+#include "actors/net/limited_log.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
 #include "runtime/grammar/limits.hpp"
@@ -29,6 +30,7 @@ class grammar_compiler_state {
   result<grammar::compiled_grammar_ptr> outcome_of(const grammar_spec& spec);
 
   grammar_compiler_parts parts_;
+  net::limited_log faults_;
 };
 
 grammar_compiler_actor::behavior_type grammar_compiler_behavior(

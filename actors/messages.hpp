@@ -169,11 +169,16 @@ struct step_done {
   std::uint64_t step = 0;
   std::int64_t nanoseconds = 0;
 };
+// A request that ran for the first time.
+struct first_step {
+  request_id id = 0;
+  std::int64_t grammar_wait = 0;  // nanoseconds until its grammar was there
+};
 // A shard's tokens and ends, of one step or between steps. Beside it: token_batch_ptr.
 struct token_output {
   std::uint64_t step = 0;
   steady_time step_began{};           // of the step
-  std::vector<request_id> scheduled;  // whose first step this was
+  std::vector<first_step> scheduled;  // whose first step this was
 };
 // A gateway's text of one step. Beside it: stream_batch_ptr.
 struct stream_output {
@@ -374,6 +379,10 @@ auto inspect(Inspector& f, run_step& x) {
 template <class Inspector>
 auto inspect(Inspector& f, step_done& x) {
   return f(caf::meta::type_name("step_done"), x.step, x.nanoseconds);
+}
+template <class Inspector>
+auto inspect(Inspector& f, first_step& x) {
+  return f(caf::meta::type_name("first_step"), x.id, x.grammar_wait);
 }
 template <class Inspector>
 auto inspect(Inspector& f, token_output& x) {

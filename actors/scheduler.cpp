@@ -47,7 +47,7 @@ void scheduler_state::submit(const engine_request_ptr& request) {
 
 void scheduler_state::open_grammar(const engine_request& request) {
   const request_id id = request.id;
-  with_grammar_.insert(id);
+  with_grammar_.insert_or_assign(id, grammar_wait{now()});
   without_grammar_.emplace(id, request.sampling->grammar);
   ask_for_grammar(id, request.sampling->grammar);
 }
@@ -61,6 +61,8 @@ void scheduler_state::ask_for_grammar(request_id id, const grammar_spec_ptr& gra
 
 void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
   without_grammar_.erase(id);
+  if (const auto found = with_grammar_.find(id); found != with_grammar_.end())
+    found->second.waited = now() - found->second.since;
   if (refusal != nullptr) return settle(scheduler_->end(id, finish_reason::error, *refusal));
   scheduler_->grammar_ready(id);
   changed_ = true;
@@ -245,16 +247,19 @@ void scheduler_state::settle(scheduler_output output) {
 
 void scheduler_state::deliver(const running_step& step, token_batch& events) {
   std::vector<request_id> ended;
-  for (const token_event& event : events)
-    if (event.end) ended.push_back(event.id);
+  for (token_event& event : events) {
+    if (!event.end) continue;
+    ended.push_back(event.id);
+    event.end->grammar_wait = waited_for_grammar(event.id);
+  }
   if (!unscheduled_.empty())
     for (const request_id id : ended) unscheduled_.erase(id);
   if (!with_grammar_.empty()) release_grammars(std::move(ended));
   const std::size_t shards = tokenizers_.size();
   std::vector<token_batch> batches(shards);
-  std::vector<std::vector<request_id>> scheduled(shards);
+  std::vector<std::vector<msg::first_step>> scheduled(shards);
   for (token_event& event : events) batches[event.id % shards].push_back(std::move(event));
-  for (const request_id id : step.scheduled) scheduled[id % shards].push_back(id);
+  for (const msg::first_step& first : step.scheduled) scheduled[first.id % shards].push_back(first);
   for (std::size_t shard = 0; shard < shards; ++shard) {
     if (batches[shard].empty() && scheduled[shard].empty()) continue;
     auto payload = std::make_shared<const token_batch>(std::move(batches[shard]));
@@ -263,12 +268,19 @@ void scheduler_state::deliver(const running_step& step, token_batch& events) {
   }
 }
 
-std::vector<request_id> scheduler_state::first_scheduled(const step_batch& batch) {
-  std::vector<request_id> ids;
-  if (unscheduled_.empty()) return ids;
+std::vector<msg::first_step> scheduler_state::first_scheduled(const step_batch& batch) {
+  std::vector<msg::first_step> first;
+  if (unscheduled_.empty()) return first;
   for (const sequence_rows& sequence : batch.sequences)
-    if (unscheduled_.erase(sequence.id) != 0) ids.push_back(sequence.id);
-  return ids;
+    if (unscheduled_.erase(sequence.id) != 0)
+      first.push_back({sequence.id, waited_for_grammar(sequence.id).count()});
+  return first;
+}
+
+std::chrono::nanoseconds scheduler_state::waited_for_grammar(request_id id) const {
+  const auto found = with_grammar_.find(id);
+  if (found == with_grammar_.end()) return std::chrono::nanoseconds(0);
+  return found->second.waited.value_or(now() - found->second.since);
 }
 
 void scheduler_state::arm_timer() {

@@ -3,6 +3,7 @@
 // Where drafts are worth it, the drafter is asked between commit and plan.
 // While a step is with the runner the next ones are planned and sent after it, as many as may be in flight.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -49,7 +50,12 @@ class scheduler_state {
     std::uint64_t step = 0;
     std::int32_t rows = 0;
     steady_time began{};
-    std::vector<request_id> scheduled;  // whose first step it is
+    std::vector<msg::first_step> scheduled;  // whose first step it is
+  };
+  // How long a request has waited for its grammar.
+  struct grammar_wait {
+    steady_time since{};
+    std::optional<std::chrono::nanoseconds> waited = {};  // once it is there
   };
 
   // scheduler_recovery.cpp
@@ -82,7 +88,8 @@ class scheduler_state {
   // Ends and releases between steps; what changed may make room for a plan.
   void settle(scheduler_output output);
   void deliver(const running_step& step, token_batch& events);
-  std::vector<request_id> first_scheduled(const step_batch& batch);
+  std::vector<msg::first_step> first_scheduled(const step_batch& batch);
+  std::chrono::nanoseconds waited_for_grammar(request_id id) const;
   void arm_timer();
   void report();
   void report_drafts(const draft_counts& now);
@@ -106,7 +113,7 @@ class scheduler_state {
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
   std::optional<steady_time> timer_;  // the earliest one armed
   std::unordered_set<request_id> unscheduled_;
-  std::unordered_set<request_id> with_grammar_;
+  std::unordered_map<request_id, grammar_wait> with_grammar_;
   std::unordered_map<request_id, grammar_spec_ptr> without_grammar_;  // of these, who still waits for it
   std::deque<running_step> running_;                                  // oldest first
   std::uint64_t steps_without_drafts_ = 0;                            // lately

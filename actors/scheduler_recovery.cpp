@@ -42,7 +42,7 @@ void scheduler_state::meet_tokenizers(const tokenizer_pool& tokenizers) {
 // Where a request stands in its grammar is lost, but whoever waits for one can ask again.
 void scheduler_state::meet_structured_output(const structured_output_actor& structured_output) {
   std::vector<request_id> lost;
-  for (const request_id id : with_grammar_)
+  for (const auto& [id, wait] : with_grammar_)
     if (!without_grammar_.contains(id)) lost.push_back(id);
   end_all(lost, finish_reason::error, lost_part());
   if (structured_output_) self_->send(model_runner_, msg::abandon_masks{});

@@ -1,7 +1,6 @@
 #include "actors/tokenizer.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <exception>
@@ -38,7 +37,7 @@ void tokenizer_state::generate(const msg::generate& message, const generation_re
   if (!prompt) return refuse(message, request.n, gateway, std::move(prompt.error()));
   open(message, request, gateway, std::move(*prompt));
 } catch (const std::exception& fault) {
-  spdlog::error("request {} could not be tokenized: {}", message.id, fault.what());
+  faults_.error(self_->clock().now(), fmt::format("request {} could not be tokenized", message.id), fault);
   streams_.erase(message.id);
   processor_->end(message.id, finish_reason::error);
   refuse(message, request.n, gateway, {error_code::internal, "the request could not be tokenized"});
@@ -143,9 +142,12 @@ void tokenizer_state::abort(request_id id) {
 }
 
 void tokenizer_state::output(const msg::token_output& message, const token_batch& batch) {
-  for (const request_id id : message.scheduled)
-    if (const auto found = streams_.find(id); found != streams_.end())
-      found->second.scheduled = message.step_began;
+  for (const msg::first_step& first : message.scheduled) {
+    const auto found = streams_.find(first.id);
+    if (found == streams_.end()) continue;
+    found->second.scheduled = message.step_began;
+    found->second.grammar_wait = std::chrono::nanoseconds(first.grammar_wait);
+  }
   output_processor::step_output out = processor_->process(batch);
   if (!out.stopped.empty()) self_->send(scheduler_, msg::stopped{std::move(out.stopped)});
   deliver(message.step, std::move(out.events));
@@ -158,6 +160,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     const auto found = streams_.find(event.id);
     if (found == streams_.end()) continue;
     observe(event, found->second);
+    if (event.end) tell_history(*event.end, found->second);
     if (!found->second.warning.empty()) event.warning = std::exchange(found->second.warning, {});
     auto batch = batches.begin();
     while (batch != batches.end() && batch->first != found->second.gateway) ++batch;
@@ -183,6 +186,11 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
     from.last_token = now;
   }
   if (event.end) observe_end(*event.end, from);
+}
+
+void tokenizer_state::tell_history(finished& end, const stream& of) {
+  end.grammar_wait = std::max(end.grammar_wait, of.grammar_wait);
+  end.times = request_times{of.arrival, of.scheduled, of.first_token, of.last_token};
 }
 
 void tokenizer_state::observe_end(const finished& end, const stream& from) {
@@ -215,14 +223,14 @@ void tokenizer_state::choice_ended(request_id first, std::int32_t n, std::option
   choices_.erase(found);
 }
 
-void tokenizer_state::convert(text_call& call) const try {
+void tokenizer_state::convert(text_call& call) try {
   if (const net::tokenize_request* request = call.to_tokenize()) {
     call.reply(tokenize(*request));
   } else if (const std::vector<token_id>* tokens = call.to_detokenize()) {
     call.reply(detokenize(*tokens));
   }
 } catch (const std::exception& fault) {
-  spdlog::error("a text could not be converted: {}", fault.what());
+  faults_.error(self_->clock().now(), "a text could not be converted", fault);
   call.fail({error_code::internal, "the text could not be converted"});
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/interfaces.hpp"
+#include "actors/net/limited_log.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/generation_request.hpp"
@@ -45,7 +46,7 @@ class tokenizer_state {
                 const gateway_actor& gateway);
   void abort(request_id id);
   void output(const msg::token_output& message, const token_batch& batch);
-  void convert(text_call& call) const;
+  void convert(text_call& call);
   void company_failed();
   void abort_all();
   void reload(const company_limits& limits);
@@ -59,6 +60,7 @@ class tokenizer_state {
     std::optional<steady_time> scheduled;
     std::optional<steady_time> first_token;
     std::optional<steady_time> last_token;
+    std::chrono::nanoseconds grammar_wait{0};
     std::optional<std::int32_t> max_tokens;
     std::string warning;   // until the first event has taken it
     request_id first = 0;  // of the request's answers
@@ -93,6 +95,8 @@ class tokenizer_state {
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);
   void observe(const stream_event& event, stream& from);
+  // What the request has been through, beside its end.
+  static void tell_history(finished& end, const stream& of);
   void observe_end(const finished& end, const stream& from);
   // One of a request's `n` answers has ended; with nothing for its tokens: it was never opened.
   void choice_ended(request_id first, std::int32_t n, std::optional<std::int32_t> tokens);
@@ -105,6 +109,7 @@ class tokenizer_state {
   std::unordered_map<request_id, stream> streams_;
   std::unordered_map<request_id, open_choices> choices_;  // by the first answer's id
   std::optional<shared_prompt> shared_prompt_;
+  net::limited_log faults_;
   std::optional<error> closed_;  // why new requests are refused
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
 };

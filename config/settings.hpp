@@ -79,6 +79,7 @@ struct settings : bucketing_settings {
   // logging
   std::string log_level = "info";
   std::string log_format = "auto";
+  std::string log_requests = "all";
 };
 
 }  // namespace troupe::config

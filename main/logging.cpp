@@ -37,20 +37,44 @@ class json_formatter : public spdlog::formatter {
     line["time"] = utc_text(message.time);
     const auto level = spdlog::level::to_string_view(message.level);
     line["level"] = std::string(level.data(), level.size());
-    line["message"] = std::string(message.payload.data(), message.payload.size());
-    const std::string text =
-        line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+    const std::string_view payload(message.payload.data(), message.payload.size());
+    const bool has_fields = is_of_request(message) && payload.starts_with("{\"");
+    line["message"] = has_fields ? "request" : std::string(payload);
+    std::string text = line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    if (has_fields) {
+      text.back() = ',';
+      text += payload.substr(1);
+    }
+    text += '\n';
     out.append(text.data(), text.data() + text.size());
   }
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<json_formatter>(); }
+
+ private:
+  static bool is_of_request(const spdlog::details::log_msg& message) {
+    return std::string_view(message.logger_name.data(), message.logger_name.size()) == net::request_log::name;
+  }
 };
 
-void set_form(spdlog::logger& logger, const std::string& format) {
-  if (format == "json" || (format == "auto" && !on_terminal())) {
+bool is_in_json(const config::settings& settings) {
+  return settings.log_format == "json" || (settings.log_format == "auto" && !on_terminal());
+}
+
+void set_form(spdlog::logger& logger, const config::settings& settings) {
+  if (is_in_json(settings)) {
     logger.set_formatter(std::make_unique<json_formatter>());
   } else {
     logger.set_pattern("%H:%M:%S.%e %^%-5l%$ %v");
   }
+}
+
+net::line_form form_of(const config::settings& settings) {
+  return is_in_json(settings) ? net::line_form::json : net::line_form::text;
+}
+
+net::logged_requests requests_of(const config::settings& settings) {
+  if (settings.log_requests == "none") return net::logged_requests::none;
+  return settings.log_requests == "failed" ? net::logged_requests::failed : net::logged_requests::all;
 }
 
 }  // namespace
@@ -58,13 +82,21 @@ void set_form(spdlog::logger& logger, const std::string& format) {
 void start_logging(const config::settings& settings) {
   auto logger = spdlog::stderr_color_mt("troupe");
   logger->flush_on(spdlog::level::trace);
-  set_form(*logger, settings.log_format);
+  set_form(*logger, settings);
   spdlog::set_default_logger(std::move(logger));
   set_log_level(settings.log_level);
 }
 
-void change_logging(const config::settings& settings) {
-  set_form(*spdlog::default_logger(), settings.log_format);
+std::shared_ptr<net::request_log> open_request_log(const config::settings& settings) {
+  auto log =
+      std::make_shared<net::request_log>(*spdlog::default_logger(), form_of(settings), requests_of(settings));
+  spdlog::register_logger(log->logger());  // so that it hears of a change of the level
+  return log;
+}
+
+void change_logging(const config::settings& settings, net::request_log& requests) {
+  set_form(*spdlog::default_logger(), settings);
+  requests.change(form_of(settings), requests_of(settings));
   set_log_level(settings.log_level);
 }
 

@@ -100,7 +100,7 @@ result<reloader::changes> reloader::reload() try {
   parts_.watch.set_patience(patience_of(loaded->values));
   spdlog::info("reloaded: {}{}", made.empty() ? "nothing is different" : config::describe(*planned),
                new_key ? (planned->empty() ? "another operators' key" : ", another operators' key") : "");
-  change_logging(loaded->values);
+  change_logging(loaded->values, parts_.requests);
   const std::lock_guard lock(mutex_);
   in_force_ = loaded->values;
   return made;

@@ -11,6 +11,7 @@
 
 #include "actors/company.hpp"
 #include "actors/net/admin_port.hpp"
+#include "actors/net/request_log.hpp"
 #include "config/load.hpp"
 #include "main/admin_service.hpp"
 #include "main/service_manager.hpp"
@@ -18,11 +19,12 @@
 
 namespace troupe::cli {
 
-// Who goes by the settings, besides the log. All outlive the reloader.
+// Who goes by the settings, besides the rest of the log. All outlive the reloader.
 struct reloaded_parts {
   const company& served;
   liveness_watch& watch;
   const stop_request& stop;
+  net::request_log& requests;
   admin_service* operators;  // null: they have no port
 };
 

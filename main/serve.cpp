@@ -56,8 +56,8 @@ void log_engine(const company_options& options, const loaded_engine& engine) {
 
 // Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
 // code where one cannot.
-tl::expected<net::loading_server, int> open_early(const config::settings& settings,
-                                                  const std::string& model) {
+tl::expected<net::loading_server, int> open_early(const config::settings& settings, const std::string& model,
+                                                  const net::request_observers& observers) {
   if (settings.tcp_port >= 0) {
     const auto free = net::check_address(to_tcp_options(settings).listen);
     if (!free) return tl::unexpected(report_listening(free.error()));
@@ -66,18 +66,25 @@ tl::expected<net::loading_server, int> open_early(const config::settings& settin
     const auto free = net::check_address(to_admin_options(settings));
     if (!free) return tl::unexpected(report_listening(free.error()));
   }
-  auto server = net::loading_server::start(to_http_options(settings), model);
+  auto options = to_http_options(settings);
+  options.observers = observers;
+  auto server = net::loading_server::start(std::move(options), model);
   if (!server) return tl::unexpected(report_listening(server.error()));
   return std::move(*server);
 }
 
 // Opens both ports; the exit code where one cannot be had.
-tl::expected<void, int> open_gateways(company& served, const config::settings& settings) {
-  const auto http = served.serve_http(to_http_options(settings));
+tl::expected<void, int> open_gateways(company& served, const config::settings& settings,
+                                      const net::request_observers& observers) {
+  auto http_options = to_http_options(settings);
+  http_options.observers = observers;
+  const auto http = served.serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error()));
   spdlog::info("HTTP on http://{}:{}", settings.host, *http);
   if (settings.tcp_port < 0) return {};
-  const auto tcp = served.serve_tcp(to_tcp_options(settings));
+  auto tcp_options = to_tcp_options(settings);
+  tcp_options.observers = observers;
+  const auto tcp = served.serve_tcp(tcp_options);
   if (!tcp) return tl::unexpected(report_listening(tcp.error()));
   spdlog::info("TCP on {}:{}", settings.host, *tcp);
   return {};
@@ -181,6 +188,8 @@ int serve(const config::setting_sources& sources) {
   if (!loaded) return loaded.error();
   const config::settings& settings = loaded->values;
   start_logging(settings);
+  const auto requests = open_request_log(settings);
+  const net::request_observers observers{requests};
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
   const auto key = find_admin_key(*loaded);
   if (!key) return key.error();
@@ -192,7 +201,7 @@ int serve(const config::setting_sources& sources) {
   company_options options = std::move(*wanted);
   const bool is_isolated = settings.runner_isolation == "process";
   if (is_isolated) options.engine.isolation = runner_program{};
-  auto early = open_early(settings, options.served_model_name);
+  auto early = open_early(settings, options.served_model_name, observers);
   if (!early) return early.error();
   std::optional<net::loading_server> loading(std::move(*early));
   auto engine = load_with_progress(options.engine, *loading);
@@ -209,7 +218,7 @@ int serve(const config::setting_sources& sources) {
       signals, [&served, &stop](int signal, int count) { on_signal(served, stop, signal, count); });
   liveness_watch watch([&served] { return served.status(); }, patience_of(settings));
   loading.reset();  // the gateway takes its place
-  if (const auto open = open_gateways(served, settings); !open) return open.error();
+  if (const auto open = open_gateways(served, settings, observers); !open) return open.error();
   std::optional<admin_service> operators;
   std::optional<reloader> reload;
   if (*key)
@@ -220,7 +229,8 @@ int serve(const config::setting_sources& sources) {
           return stop.grace().value_or(reload->in_force().shutdown_grace);
         },
         [&](reloader::reply answer) { reload->ask(std::move(answer)); });
-  reload.emplace(sources, settings, reloaded_parts{served, watch, stop, operators ? &*operators : nullptr});
+  reload.emplace(sources, settings,
+                 reloaded_parts{served, watch, stop, *requests, operators ? &*operators : nullptr});
   const scoped_hangup hangup(signals, [&reload] { reload->ask([](const auto&) {}); });
   std::optional<net::admin_server> admin;  // ends before what it asks
   if (operators) {

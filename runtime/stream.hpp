@@ -1,6 +1,7 @@
 // What a request gets back, step by step, and the one event that ends it.
 #pragma once
 #include <boost/container/small_vector.hpp>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,6 +31,14 @@ struct usage {
   std::int32_t cached_tokens = 0;  // of the prompt's: not computed anew
 };
 
+// When a request came and what it reached; absent: not that far.
+struct request_times {
+  steady_time arrival{};
+  std::optional<steady_time> scheduled = {};  // its first step began
+  std::optional<steady_time> first_token = {};
+  std::optional<steady_time> last_token = {};
+};
+
 // Exactly one per request. `failure` is set when reason is error.
 struct finished {
   finish_reason reason = finish_reason::stop;
@@ -37,6 +46,10 @@ struct finished {
   std::optional<token_id> stop_token = {};      // which stop token id ended it (not the end-of-text token)
   std::optional<error> failure = {};
   usage tokens = {};
+  std::int32_t preemptions = 0;
+  std::int32_t accepted_drafts = 0;          // tokens
+  std::chrono::nanoseconds grammar_wait{0};  // until its grammar was there
+  boxed<request_times> times = {};           // none where it was refused before it was let in
 };
 
 // What one request gets in one step: few tokens, without a place of their own on the heap.
@@ -47,7 +60,9 @@ struct token_details {
   std::int32_t cached_tokens = 0;             // of the prompt, not computed anew; told with the first token
   std::vector<token_logprobs> logprobs = {};  // one per token where asked for, else empty
   std::vector<token_logprobs> prompt_logprobs =
-      {};  // [prompt - 1], once, with the first token, where asked for
+      {};                            // [prompt - 1], once, with the first token, where asked for
+  std::int32_t preemptions = 0;      // so far; told once after each
+  std::int32_t accepted_drafts = 0;  // of these tokens
 };
 
 // The tokens that a step sampled for a request (there may be none beside an end), as the scheduler hands them

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "actors/net/http_connection.hpp"
-#include "actors/net/request_log.hpp"
+#include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request_status.hpp"
@@ -105,6 +105,16 @@ answer_plan http_connection::plan_answer(openai::answer_options options, bool wi
   return plan;
 }
 
+request_report http_connection::report_of(const generation_request& request, const answer_plan& plan,
+                                          request_id number) const {
+  request_report report = begun_report();
+  report.id = plan.identity.id;
+  report.number = number;
+  report.model = plan.identity.model;
+  report.wishes = wishes_of(request, plan.options);
+  return report;
+}
+
 template <class Item>
 std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_bytes) {
   watch_client();
@@ -120,14 +130,14 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
   request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
-  request_log log(plan.identity.id, plan.identity.model, plan.options.n);
-  logged_ = true;
+  request_tracker tracker(shared_->options.observers, report_of(*request, plan, live.ids().front()));
+  tracked_ = true;
   openai::whole_answer answer(plan.options.n);
   while (!answer.complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
     for (tagged_event& entry : events->take()) {
-      log.add(entry.stream, entry.event);
+      tracker.add(entry.stream, entry.event);
       if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
       answer.add(entry.stream, std::move(entry.event));
     }
@@ -150,15 +160,15 @@ asio::awaitable<bool> http_connection::answer_stream(const generation_request_pt
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);
   request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
-  request_log log(plan.identity.id, plan.identity.model, plan.options.n);
-  logged_ = true;
+  request_tracker tracker(shared_->options.observers, report_of(*request, plan, live.ids().front()));
+  tracked_ = true;
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     const bool listening = co_await wait_for_news(stream.comment());
     if (!listening) co_return false;
     const std::vector<tagged_event> arrived = events->take();
     for (const tagged_event& entry : arrived) {
-      log.add(entry.stream, entry.event);
+      tracker.add(entry.stream, entry.event);
       if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
     }
     const std::string text = stream.encode(arrived);

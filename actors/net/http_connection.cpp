@@ -7,7 +7,7 @@
 #include <boost/beast/http/read.hpp>
 #include <utility>
 
-#include "actors/net/request_log.hpp"
+#include "actors/net/request_tracker.hpp"
 
 namespace troupe::net {
 
@@ -109,7 +109,8 @@ asio::awaitable<bool> http_connection::serve_request() {
   const bool came = co_await wait_for_request();
   if (!came) co_return false;
   request_ = {};
-  logged_ = false;
+  tracked_ = false;
+  came_ = std::chrono::steady_clock::now();
   request_parser parser;
   parser.header_limit(static_cast<std::uint32_t>(shared_->options.max_header_bytes));
   parser.body_limit(shared_->options.max_body_bytes);
@@ -232,15 +233,24 @@ asio::awaitable<bool> http_connection::respond(const http_response& response) {
   co_return written&& request_.keep_alive;
 }
 
+request_report http_connection::begun_report() const {
+  request_report report;
+  report.gateway = "http";
+  report.client_id = request_.request_id;
+  report.received = came_;
+  const auto found = find_route(request_.path);
+  if (found && found->rest.empty()) report.route = request_.path;  // any other path is a stranger's text
+  return report;
+}
+
 // Health and metrics are asked for again and again: what they answer is no news.
 void http_connection::note_refusal(const http_response& response) const {
-  if (response.refusal.empty() || logged_ || request_.method == http_method::get ||
+  if (!response.failure || tracked_ || request_.method == http_method::get ||
       request_.method == http_method::head)
     return;
-  const auto found = find_route(request_.path);
-  std::string name = request_.verb.empty() ? "(unreadable)" : request_.verb;
-  if (found && found->rest.empty()) name += " " + request_.path;  // any other path is a stranger's text
-  log_refusal(name, response.refusal);
+  request_report report = begun_report();
+  report.failure = response.failure;
+  tell_ended(shared_->options.observers, std::move(report));
 }
 
 asio::awaitable<bool> http_connection::refuse(const http_response& response) {

@@ -23,6 +23,7 @@
 #include "actors/net/live_generation.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/request_directory.hpp"
+#include "actors/net/request_tracker.hpp"
 #include "actors/net/sse_stream.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -75,6 +76,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   asio::awaitable<std::optional<result<Reply>>> reply_to(const question<Reply>& ask);
 
   asio::awaitable<bool> respond(const http_response& response);
+  // What is known of the request by its header.
+  request_report begun_report() const;
   void note_refusal(const http_response& response) const;
   asio::awaitable<bool> write(const std::string& text);
   // Waits until something has happened; false where the client has left. Where it has only ended its sending
@@ -104,6 +107,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   asio::awaitable<void> on_body(const std::function<void()>& work);
   // "chatcmpl-" and the client's name for the request, or one that is drawn.
   result<std::string> name_request(const openai::parsed_request& parsed);
+  request_report report_of(const generation_request& request, const answer_plan& plan,
+                           request_id number) const;
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,
                           std::string name);
 
@@ -115,7 +120,8 @@ class http_connection final : public connection, public std::enable_shared_from_
   async_event wake_;
   asio::cancellation_signal stop_watch_;
   request_line request_;
-  bool logged_ = false;                                // the request has a line of its own in the log
+  bool tracked_ = false;                               // the request has a report of its own
+  std::chrono::steady_clock::time_point came_{};       // its first byte
   std::size_t body_bytes_ = 0;                         // of the request, and ...
   std::chrono::steady_clock::time_point body_came_{};  // ... when all of it was there
   bool watching_ = false;

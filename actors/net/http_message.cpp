@@ -8,7 +8,6 @@
 #include <ctime>
 #include <iterator>
 
-#include "actors/net/request_log.hpp"
 #include "runtime/openai/error_body.hpp"
 
 namespace troupe::net {
@@ -69,7 +68,7 @@ const char* error_code_of(int status) {
 http_response error_response(const error& failure) {
   http_response response{openai::http_status(failure.code)};
   response.body = openai::error_body(failure);
-  response.refusal = refusal_text(failure);
+  response.failure = failure_of(failure);
   if (const auto seconds = openai::retry_after(failure))
     response.headers.emplace_back("Retry-After", std::to_string(*seconds));
   return response;
@@ -77,7 +76,7 @@ http_response error_response(const error& failure) {
 
 http_response error_response(int status, std::string message) {
   http_response response{status};
-  response.refusal = fmt::format("status={} code={}", status, error_code_of(status));
+  response.failure = request_failure{status, error_code_of(status)};
   openai::json_writer out(response.body);
   out.begin_object().key("error").begin_object().key("message").string(message);
   out.key("type").string("invalid_request_error").key("param").null();

@@ -1,11 +1,13 @@
 // Requests and answers of HTTP/1.x as this server uses them (RFC 9110, RFC 9112).
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "runtime/result.hpp"
+#include "runtime/telemetry/request_report.hpp"
 
 namespace troupe::net {
 
@@ -27,7 +29,7 @@ struct http_response {
   std::string content_type = "application/json";
   std::string body = {};
   std::vector<std::pair<std::string_view, std::string>> headers = {};
-  std::string refusal = {};  // of an error, for the log
+  std::optional<request_failure> failure = {};  // of an error, for the log
 };
 
 // An error as its JSON body, with Retry-After where trying again helps.

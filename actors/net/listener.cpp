@@ -1,13 +1,14 @@
 #include "actors/net/listener.hpp"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include <boost/asio/ip/v6_only.hpp>
 #include <chrono>
 #include <exception>
 #include <string>
 #include <utility>
+
+#include "actors/net/limited_log.hpp"
 
 namespace troupe::net {
 namespace {
@@ -64,6 +65,7 @@ result<void> check_address(const listen_options& options) {
 asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void(tcp::socket)> on_client) {
   asio::steady_timer pause(acceptor.get_executor());
   std::string trouble;  // since the last client
+  limited_log log;
   while (acceptor.is_open()) {
     std::string failed;
     try {
@@ -78,7 +80,8 @@ asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void
       failed = fault.what();
     }
     if (!failed.empty() && failed != trouble && acceptor.is_open())
-      spdlog::error("a client could not be taken: {}; the next ones may have to wait", failed);
+      log.error(std::chrono::steady_clock::now(),
+                fmt::format("a client could not be taken: {}; the next ones may have to wait", failed));
     trouble = std::move(failed);
   }
 }

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "actors/net/request_observer.hpp"
+
 namespace troupe::net {
 
 struct listen_options {
@@ -18,6 +20,7 @@ struct http_options {
   listen_options listen;
   std::string version;  // of the program
   std::int32_t max_logprobs = 20;
+  request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_header_bytes = 16U << 10U;
   std::size_t max_body_bytes = 32U << 20U;
   std::size_t max_buffered_bytes = 256U << 20U;      // bodies of all connections together
@@ -33,6 +36,7 @@ struct tcp_options {
   listen_options listen;
   std::string version;
   std::int32_t max_logprobs = 20;
+  request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_frame_bytes = 32U << 20U;
   std::size_t max_buffered_bytes = 256U << 20U;     // frames of all connections together
   std::size_t max_stream_buffer_bytes = 4U << 20U;  // unsent output of one connection

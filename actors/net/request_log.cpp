@@ -1,70 +1,50 @@
 #include "actors/net/request_log.hpp"
 
-#include <fmt/format.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/details/thread_pool.h>
 #include <spdlog/spdlog.h>
 
-#include <exception>
-#include <utility>
+#include <chrono>
+#include <string>
 
-#include "runtime/openai/answer_parts.hpp"
-#include "runtime/openai/error_body.hpp"
+#include "runtime/telemetry/report_text.hpp"
 
 namespace troupe::net {
 namespace {
 
-double milliseconds(request_log::clock::duration time) {
-  return std::chrono::duration<double, std::milli>(time).count();
-}
+constexpr std::size_t most_waiting = 2048;  // lines; each a few hundred bytes
 
 }  // namespace
 
-request_log::request_log(std::string name, std::string model, std::int32_t choices)
-    : name_(std::move(name)), model_(std::move(model)), choices_(static_cast<std::size_t>(choices)) {}
-
-request_log::~request_log() {
-  try {
-    write();
-  } catch (const std::exception&) {  // no memory for a line: the request itself is not the worse for it
-  }
+request_log::request_log(const spdlog::logger& target, line_form form, logged_requests which)
+    : form_(form),
+      which_(which),
+      thread_(std::make_shared<spdlog::details::thread_pool>(most_waiting, 1)),
+      logger_(std::make_shared<spdlog::async_logger>(name, target.sinks().begin(), target.sinks().end(),
+                                                     thread_,
+                                                     spdlog::async_overflow_policy::overrun_oldest)) {
+  logger_->set_level(target.level());
 }
 
-void request_log::write() const {
-  if (failure_ && !first_token_) return log_refusal(name_, refusal_text(*failure_));
-  usage all;
-  std::string reasons;
-  for (const choice& each : choices_) {
-    openai::add_choice(all, each.tokens);
-    reasons += reasons.empty() ? "" : ",";
-    reasons += to_string(each.reason.value_or(finish_reason::abort));
-  }
-  const std::string first =
-      first_token_ ? fmt::format(" ttft_ms={:.1f}", milliseconds(*first_token_ - begin_)) : "";
-  spdlog::info(
-      "request {}: model={} prompt_tokens={} cached_tokens={} completion_tokens={} finish_reason={}{} "
-      "total_ms={:.1f}",
-      name_, model_, all.prompt_tokens, all.cached_tokens, all.completion_tokens, reasons, first,
-      milliseconds(clock::now() - begin_));
+request_log::~request_log() = default;
+
+void request_log::ended(const request_report& report) {
+  if (!logger_->should_log(spdlog::level::info)) return;
+  const logged_requests which = which_;
+  if (which == logged_requests::none || (which == logged_requests::failed && !has_failed(report))) return;
+  const std::string line = form_ == line_form::json ? report_json(report) : report_line(report);
+  logger_->log(spdlog::level::info, spdlog::string_view_t(line));
+  tell_dropped();
 }
 
-void request_log::add(std::size_t index, const stream_event& event) {
-  choice& of = choices_[index];
-  if (!event.tokens.empty() && !first_token_) first_token_ = clock::now();
-  if (!event.prompt_tokens.empty())
-    of.tokens.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
-  of.tokens.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
-  if (!event.end) return;
-  of.tokens = event.end->tokens;
-  of.reason = event.end->reason;
-  if (event.end->failure && !failure_) failure_ = event.end->failure;
-}
-
-std::string refusal_text(const error& failure) {
-  return fmt::format("status={} code={}{}{}", openai::http_status(failure.code), openai::error_word(failure),
-                     failure.param.empty() ? "" : " param=", failure.param);
-}
-
-void log_refusal(std::string_view name, std::string_view text) {
-  spdlog::info("request {}: refused {}", name, text);
+// Once there is room again: a line that says so would be dropped, too.
+void request_log::tell_dropped() {
+  const std::uint64_t dropped = thread_->overrun_counter();
+  const std::lock_guard lock(telling_);
+  if (dropped == told_ || thread_->queue_size() > most_waiting / 2) return;
+  if (!warnings_.pass(std::chrono::steady_clock::now())) return;
+  logger_->warn("{} lines of requests were dropped: the log is not read fast enough", dropped - told_);
+  told_ = dropped;
 }
 
 }  // namespace troupe::net

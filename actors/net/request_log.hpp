@@ -1,56 +1,57 @@
-// One line of the log for each request, at its end. What a client wrote as its prompt is never in it.
+// One line of the log for each request, at its end.
 #pragma once
+#include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <memory>
+#include <mutex>
 
-#include "runtime/result.hpp"
-#include "runtime/stream.hpp"
+#include "actors/net/request_observer.hpp"
+#include "runtime/telemetry/rate_limit.hpp"
+
+namespace spdlog {
+class logger;
+namespace details {
+class thread_pool;
+}
+}  // namespace spdlog
 
 namespace troupe::net {
 
-// A request that the engine has. Hears all of its events; its line is written when it goes:
-//   request chatcmpl-1: model=m prompt_tokens=31 cached_tokens=16 completion_tokens=12 finish_reason=stop
-//   ttft_ms=35.2 total_ms=120.4
-// Several answers have their reasons separated by commas; one whose end was not waited for was aborted. A
-// request that failed before its first token was refused: its line is that of log_refusal().
-class request_log {
- public:
-  using clock = std::chrono::steady_clock;
+enum class line_form { text, json };
+enum class logged_requests { all, failed, none };  // failed: refused, ended by an error or by their time
 
-  // `name` as the client knows it.
-  request_log(std::string name, std::string model, std::int32_t choices);
-  ~request_log();
+// Lines are written by a thread of their own: who tells of a request waits for nobody who reads the log.
+// Where that one does not keep up the oldest lines are dropped, and a line says how many.
+class request_log final : public request_observer {
+ public:
+  // The logger's name, by which a sink's formatter knows its lines: those in JSON are whole objects.
+  static constexpr const char* name = "requests";
+  // Into the sinks of `target`, under its level.
+  request_log(const spdlog::logger& target, line_form form, logged_requests which);
+  ~request_log() override;  // when all lines are written
   request_log(const request_log&) = delete;
   request_log& operator=(const request_log&) = delete;
 
-  // Of the answer at `index`, which must be below the number of choices.
-  void add(std::size_t index, const stream_event& event);
+  void ended(const request_report& report) override;
+  // From the next line on. Any thread.
+  void change(line_form form, logged_requests which) {
+    form_ = form;
+    which_ = which;
+  }
+  // For who sets levels.
+  const std::shared_ptr<spdlog::logger>& logger() const { return logger_; }
 
  private:
-  struct choice {
-    usage tokens = {};
-    std::optional<finish_reason> reason = {};
-  };
+  void tell_dropped();
 
-  void write() const;
-
-  const std::string name_;
-  const std::string model_;
-  const clock::time_point begin_ = clock::now();
-  std::optional<clock::time_point> first_token_;
-  std::vector<choice> choices_;
-  std::optional<error> failure_;
+  std::atomic<line_form> form_;
+  std::atomic<logged_requests> which_;
+  std::shared_ptr<spdlog::details::thread_pool> thread_;
+  std::shared_ptr<spdlog::logger> logger_;
+  std::mutex telling_;
+  rate_limit warnings_{1, std::chrono::seconds(10)};
+  std::uint64_t told_ = 0;  // of the dropped lines
 };
-
-// "status=400 code=invalid_value param=temperature": of an error what this program wrote into it, not its
-// message, which may repeat the client's words.
-std::string refusal_text(const error& failure);
-// request NAME: refused status=400 code=invalid_value param=temperature
-void log_refusal(std::string_view name, std::string_view text);
 
 }  // namespace troupe::net

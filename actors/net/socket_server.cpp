@@ -1,7 +1,6 @@
 #include "actors/net/socket_server.hpp"
 
-#include <spdlog/spdlog.h>
-
+#include <chrono>
 #include <exception>
 #include <utility>
 
@@ -47,7 +46,7 @@ void socket_server::serve() {
       return;
     } catch (const std::exception& fault) {
       // Out of memory in one handler: what it served is gone, the others go on.
-      spdlog::error("a connection was lost: {}", fault.what());
+      faults_.error(std::chrono::steady_clock::now(), "a connection was lost", fault);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "actors/net/connection.hpp"
+#include "actors/net/limited_log.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/net/options.hpp"
 #include "runtime/result.hpp"
@@ -58,6 +59,7 @@ class socket_server {
   std::uint16_t port_ = 0;
   std::unordered_set<std::shared_ptr<connection>> clients_;
   std::size_t refused_ = 0;  // of clients_, those that are only told to go
+  limited_log faults_;
   std::function<void()> drained_;
   bool draining_ = false;
   bool closing_ = false;

@@ -1,6 +1,7 @@
 // What tcp_session does with the frames of its client, and with the events for it.
 #include <fmt/format.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -43,6 +44,7 @@ std::optional<error> tcp_session::greet(const std::string& payload) {
 }
 
 asio::awaitable<void> tcp_session::start_stream(std::uint64_t request, const std::string& payload) {
+  request_report report = begun_report(request);
   result<void> free = check_stream(request);
   if (free) {
     auto parsed = co_await parse(payload);
@@ -50,16 +52,21 @@ asio::awaitable<void> tcp_session::start_stream(std::uint64_t request, const std
     if (!parsed) {
       free = tl::unexpected<error>(parsed.error());
     } else if (free = check_stream(request); free) {  // again: that may have taken a while
-      streams_.emplace(request, open_stream(request, std::move(*parsed)));
+      streams_.emplace(request, open_stream(report, request, std::move(*parsed)));
     }
   }
   if (free) co_return;
-  log_refusal(log_name(request), refusal_text(free.error()));
+  report.failure = failure_of(free.error());
+  tell_ended(shared_->options.observers, std::move(report));
   queue(wire::frame_type::error, request, wire::error_payload(free.error()));
 }
 
-std::string tcp_session::log_name(std::uint64_t request) const {
-  return fmt::format("tcp-{}/{}", number_, request);
+request_report tcp_session::begun_report(std::uint64_t request) const {
+  request_report report;
+  report.id = fmt::format("tcp-{}/{}", number_, request);
+  report.gateway = "tcp";
+  report.received = std::chrono::steady_clock::now();
+  return report;
 }
 
 result<void> tcp_session::check_stream(std::uint64_t request) const {
@@ -99,11 +106,16 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   co_return parsed;
 }
 
-tcp_session::stream tcp_session::open_stream(std::uint64_t request, openai::parsed_request parsed) {
+tcp_session::stream tcp_session::open_stream(request_report report, std::uint64_t request,
+                                             openai::parsed_request parsed) {
   const bool with_logprobs = parsed.generation.sampling.logprobs.has_value();
   auto generation = std::make_shared<const generation_request>(std::move(parsed.generation));
-  return stream{live_generation(shared_->port, std::move(generation), events_, request), parsed.answer,
-                with_logprobs, std::make_unique<request_log>(log_name(request), shared_->port.model().id, 1)};
+  report.model = shared_->port.model().id;
+  report.wishes = wishes_of(*generation, parsed.answer);
+  live_generation live(shared_->port, std::move(generation), events_, request);
+  report.number = live.ids().front();
+  return stream{std::move(live), parsed.answer, with_logprobs,
+                std::make_unique<request_tracker>(shared_->options.observers, std::move(report))};
 }
 
 void tcp_session::cancel_stream(std::uint64_t request) {
@@ -117,7 +129,7 @@ void tcp_session::write_event(const tagged_event& entry) {
   const auto found = streams_.find(entry.stream);
   if (found == streams_.end()) return;
   const stream_event& event = entry.event;
-  found->second.log->add(0, event);
+  found->second.tracker->add(0, event);
   if (!event.text.empty() || !event.tokens.empty()) {
     const openai::answer_options& options = found->second.options;
     const wire::delta_options shown{found->second.with_logprobs,

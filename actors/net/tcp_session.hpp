@@ -18,7 +18,7 @@
 #include "actors/net/engine_port.hpp"
 #include "actors/net/live_generation.hpp"
 #include "actors/net/options.hpp"
-#include "actors/net/request_log.hpp"
+#include "actors/net/request_tracker.hpp"
 #include "runtime/openai/logprobs.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/wire/frame.hpp"
@@ -53,7 +53,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
     live_generation live;
     openai::answer_options options;
     bool with_logprobs = false;
-    std::unique_ptr<request_log> log = {};
+    std::unique_ptr<request_tracker> tracker = {};
   };
   // Nothing: the client has left. An error: the client broke the protocol and is told so before the end.
   asio::awaitable<std::optional<error>> read_frames();
@@ -66,12 +66,13 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<std::optional<error>> handle(const wire::frame_header& header, const std::string& payload);
 
   std::optional<error> greet(const std::string& payload);
-  std::string log_name(std::uint64_t request) const;  // "tcp-3/7": request 7 of the third session
+  // Named "tcp-3/7": request 7 of the third session.
+  request_report begun_report(std::uint64_t request) const;
   asio::awaitable<void> start_stream(std::uint64_t request, const std::string& payload);
   // Whether another request of this number can be taken now.
   result<void> check_stream(std::uint64_t request) const;
   asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload);
-  stream open_stream(std::uint64_t request, openai::parsed_request parsed);
+  stream open_stream(request_report report, std::uint64_t request, openai::parsed_request parsed);
   void cancel_stream(std::uint64_t request);
   void write_event(const tagged_event& entry);
 

@@ -14,6 +14,8 @@ struct stream {
   std::vector<token_id> prompt;  // until the first event has taken it
   std::shared_ptr<const sampling_params> sampling;
   usage tokens;
+  std::int32_t preemptions = 0;
+  std::int32_t accepted_drafts = 0;
 };
 
 // The prompt's text, if it has any, stands before the stream's.
@@ -28,7 +30,16 @@ finished finish(stream& stream, finish_reason reason, std::optional<error> failu
   end.failure = std::move(failure);
   end.tokens = stream.tokens;
   end.tokens.completion_tokens = stream.text.tokens();
+  end.preemptions = stream.preemptions;
+  end.accepted_drafts = stream.accepted_drafts;
   return end;
+}
+
+void read_details(stream& stream, const token_details& details, stream_event& out) {
+  out.prompt_logprobs = details.prompt_logprobs;
+  if (details.cached_tokens > 0) stream.tokens.cached_tokens = details.cached_tokens;
+  if (details.preemptions > 0) stream.preemptions = details.preemptions;
+  stream.accepted_drafts += details.accepted_drafts;
 }
 
 // The token that ended the request belongs to it, but is not text.
@@ -86,10 +97,7 @@ output_processor::step_output output_processor::process(const token_batch& batch
     auto& shown = out.events.emplace_back();
     shown.id = event.id;
     shown.prompt_tokens = std::exchange(stream.prompt, {});
-    if (event.details) {
-      shown.prompt_logprobs = event.details->prompt_logprobs;
-      if (event.details->cached_tokens > 0) stream.tokens.cached_tokens = event.details->cached_tokens;
-    }
+    if (event.details) read_details(stream, *event.details, shown);
     if (!read_tokens(*state_->tokenizer, stream, event, shown)) {
       shown.end = finish(stream, finish_reason::stop, {});
       shown.end->stop_string = stream.text.stopped_by();
@@ -99,6 +107,8 @@ output_processor::step_output output_processor::process(const token_batch& batch
       shown.text += stream.text.finish();
       shown.end = finish(stream, event.end->reason, event.end->failure);
       shown.end->stop_token = event.end->stop_token;
+      shown.end->preemptions = std::max(shown.end->preemptions, event.end->preemptions);
+      shown.end->grammar_wait = event.end->grammar_wait;
     }
     if (shown.end) state_->streams.erase(found);
   }

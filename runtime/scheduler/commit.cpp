@@ -90,6 +90,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
     ++accepted;
   }
   count_drafts(rows, accepted);
+  add_history(who, accepted, event);
   if (keeps_blocks) {
     who.num_computed += accepted;
     who.num_stored += accepted;
@@ -105,6 +106,14 @@ void scheduler::state::begin_answer(sequence& who, token_event& event) {
   if (who.num_cached > 0 || who.wants_prompt_logprobs)
     event.details.emplace(who.num_cached, std::vector<token_logprobs>(),
                           std::exchange(who.prompt_logprobs, {}));
+}
+
+void scheduler::state::add_history(sequence& who, std::int32_t accepted_drafts, token_event& event) {
+  if (accepted_drafts == 0 && !who.tells_preemptions) return;
+  if (!event.details) event.details.emplace();
+  event.details->accepted_drafts = accepted_drafts;
+  if (who.tells_preemptions) event.details->preemptions = who.num_preemptions;
+  who.tells_preemptions = false;
 }
 
 void scheduler::state::finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output) {

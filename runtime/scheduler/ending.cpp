@@ -56,6 +56,7 @@ void scheduler::state::add_end(const sequence& who, finish_reason reason, std::o
   event.end->reason = reason;
   event.end->failure = std::move(failure);
   event.end->tokens = who.tokens_used();
+  event.end->preemptions = who.num_preemptions;
 }
 
 scheduler_output scheduler::state::end(request_id id, finish_reason reason, std::optional<error> failure) {

@@ -50,6 +50,7 @@ void scheduler::state::send_back(sequence& who) {
   who.table = nullptr;
   who.table_length = 0;
   ++who.num_preemptions;
+  who.tells_preemptions = true;
   waiting->add(who);
 }
 

@@ -97,6 +97,7 @@ struct scheduler::state {
   void commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks, step_samples& samples,
                       scheduler_output& output);
   void begin_answer(sequence& who, token_event& event);
+  static void add_history(sequence& who, std::int32_t accepted_drafts, token_event& event);
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);
   token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);

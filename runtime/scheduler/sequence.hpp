@@ -48,6 +48,7 @@ struct alignas(64) sequence {
   bool has_grammar : 1 = false;
   bool has_drafts : 1 = false;         // some of its draft may still be right
   bool waits_for_grammar : 1 = false;  // until it is compiled; not in the waiting queue
+  bool tells_preemptions : 1 = false;  // with its next event
 
   alignas(64) sequence_tokens tokens = {};  // prompt + output, as far as it is known
 

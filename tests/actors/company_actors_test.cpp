@@ -68,6 +68,28 @@ TEST(Company, EndsWithStopAtTheEndToken) {
   stage.expect_idle();
 }
 
+TEST(Company, TellsAtTheEndWhenARequestCameAndWhatItReached) {
+  stage stage({.max_num_seqs = 1});
+  const steady_time begin = stage.now();
+  const auto first = stage.ask("hello", 4);
+  const auto second = stage.ask("hello", 4);
+  const auto refused = stage.ask(std::string(500, 'x'), 4);
+  while (first->tokens.size() < 3 && stage.run(1) > 0) {
+  }
+  stage.advance(std::chrono::seconds(2));
+  stage.run();
+  ASSERT_TRUE(first->ends.at(0).times);
+  const request_times& times = *first->ends[0].times;
+  EXPECT_EQ(times.arrival, begin);
+  EXPECT_EQ(times.scheduled, begin);
+  EXPECT_EQ(times.first_token, begin);
+  EXPECT_EQ(times.last_token, begin + std::chrono::seconds(2));
+  ASSERT_TRUE(second->ends.at(0).times);
+  EXPECT_EQ(second->ends[0].times->arrival, begin);
+  EXPECT_EQ(second->ends[0].times->scheduled, begin + std::chrono::seconds(2));
+  EXPECT_FALSE(refused->ends.at(0).times);
+}
+
 TEST(Company, TellsTheSchedulerWhenAStopStringEndsAStream) {
   std::int32_t steps = 0;
   stage stage({.before_step = [&](const device_batch& batch) { steps += batch.step != 0 ? 1 : 0; }});
@@ -275,7 +297,11 @@ TEST(Company, PreemptsWhenBlocksRunOutAndEveryAnswerStaysTheSame) {
     expect_one_end(*who, finish_reason::length);
     EXPECT_EQ(who->text, alphabet(6, 20));
   }
-  EXPECT_GT(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->preemptions, 0U);
+  std::uint64_t told = 0;
+  for (const auto& who : clients) told += static_cast<std::uint64_t>(who->ends[0].preemptions);
+  const auto counts = stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
+  EXPECT_GT(counts->preemptions, 0U);
+  EXPECT_EQ(told, counts->preemptions);
   stage.expect_idle();
 }
 

@@ -130,6 +130,44 @@ TEST(StructuredOutput, OneThatWaitsForItsGrammarSaysSoAndHoldsNobodyUp) {
   EXPECT_TRUE(waited);
 }
 
+TEST(StructuredOutput, HowLongARequestHasWaitedForItsGrammarIsToldHoweverItEnds) {
+  using std::chrono::seconds;
+  const auto wait_then_end = [](sampling_params sampling, seconds wait,
+                                const std::function<void(stage&, const client&)>& end) {
+    for (std::size_t messages = 0; messages < 20; ++messages) {
+      stage stage;
+      const auto who = stage.ask("hello", sampling);
+      stage.run(messages);
+      std::optional<bool> waits;
+      stage.port().describe(who->id, [&](const std::optional<request_state>& state) {
+        waits = state && state->reason == "waiting: grammar";
+      });
+      while (!waits && stage.run(1) > 0) {
+      }
+      stage.advance(wait);
+      end(stage, *who);
+      stage.run();
+      if (waits.value_or(false)) return std::optional(who->ends.at(0));
+    }
+    return std::optional<finished>();
+  };
+  const auto go_on = [](stage&, const client&) {};
+  const auto leave = [](stage& stage, const client& who) { stage.abort(who); };
+  const auto by_length = wait_then_end(held_to(regex("[a-z]*"), 3), seconds(3), go_on);
+  ASSERT_TRUE(by_length);
+  EXPECT_EQ(by_length->grammar_wait, seconds(3));
+  sampling_params stopped = held_to(regex("[a-z]*"), 20);
+  stopped.stop = {"jk"};
+  const auto by_text = wait_then_end(stopped, seconds(4), go_on);
+  ASSERT_TRUE(by_text);
+  EXPECT_EQ(by_text->stop_string, "jk");
+  EXPECT_EQ(by_text->grammar_wait, seconds(4));
+  const auto by_leaving = wait_then_end(held_to(regex("[a-z]*"), 3), seconds(5), leave);
+  ASSERT_TRUE(by_leaving);
+  EXPECT_EQ(by_leaving->grammar_wait, seconds(5));
+  EXPECT_FALSE(wait_then_end(greedy(3), seconds(1), go_on)) << "waits for none";
+}
+
 TEST(StructuredOutput, ARefusedGrammarEndsItsRequestsAloneAndNamesWhy) {
   stage stage;
   const auto schema = std::make_shared<const grammar_spec>(grammar_spec{

@@ -53,10 +53,10 @@ def test_the_log_level_changes_at_once(start_service, operators):
     with start_service(*operators.flags) as service:
         assert operators.ask("/admin/log-level", {"level": "error"})[1] == {"level": "error", "before": "info"}
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
-        assert "request cmpl-" not in service.log()
+        assert '"request_id":"cmpl-' not in service.log()
         assert operators.ask("/admin/log-level", {"level": "info"})[1] == {"level": "info", "before": "error"}
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
-        service.wait_until(lambda: "request cmpl-" in service.log(), 10, "logging")
+        service.wait_until(lambda: '"request_id":"cmpl-' in service.log(), 10, "logging")
         assert operators.ask("/admin/log-level", {"level": "loud"})[0] == 400
 
 

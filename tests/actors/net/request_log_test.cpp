@@ -1,145 +1,119 @@
 #include "actors/net/request_log.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/base_sink.h>
 
-#include <regex>
+#include <condition_variable>
+#include <mutex>
 
-#include "actors/net/http_server.hpp"
-#include "actors/net/tcp_server.hpp"
 #include "tests/actors/net/captured_log_fixture.hpp"
-#include "tests/actors/net/frame_client_fixture.hpp"
-#include "tests/actors/net/raw_client_fixture.hpp"
-#include "tests/actors/net/scripted_engine_fixture.hpp"
 
 namespace troupe::net::testing {
 namespace {
 
-using wire::frame_type;
-
-const std::string times = R"( ttft_ms=\d+\.\d total_ms=\d+\.\d)";
-
-void expect_line(const std::string& line, const std::string& pattern) {
-  EXPECT_TRUE(std::regex_match(line, std::regex(pattern))) << line;
+request_report answered() {
+  request_report report;
+  report.id = "chatcmpl-1";
+  report.reasons = {finish_reason::stop};
+  return report;
 }
 
-stream_event first_piece() {
-  stream_event event = piece("a");
-  event.prompt_tokens = {5, 6, 7};
-  return event;
+request_report refused() {
+  request_report report;
+  report.failure = request_failure{400, "invalid_value"};
+  return report;
 }
 
-stream_event end_of(finish_reason reason, usage tokens) {
-  stream_event event;
-  event.end = finished{reason, {}, {}, {}, tokens};
-  return event;
+TEST(request_log, writes_a_line_for_each_request_in_the_form_that_is_wanted) {
+  const captured_log captured;
+  request_log(*spdlog::default_logger(), line_form::text, logged_requests::all).ended(answered());
+  request_log(*spdlog::default_logger(), line_form::json, logged_requests::all).ended(refused());
+  const auto lines = captured.lines();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_TRUE(lines[0].starts_with("info request request_id=chatcmpl-1 finish_reason=stop ")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with(R"(info {"status":400,"error_code":"invalid_value",)")) << lines[1];
 }
 
-TEST(request_log, writes_one_line_when_a_request_has_ended) {
+TEST(request_log, writes_failed_requests_alone_where_that_is_wanted) {
   const captured_log captured;
   {
-    request_log log("chatcmpl-1", "m", 1);
-    log.add(0, first_piece());
-    log.add(0, end_of(finish_reason::length, {31, 12, 16}));
-    EXPECT_TRUE(captured.lines().empty());
+    request_log log(*spdlog::default_logger(), line_form::text, logged_requests::failed);
+    log.ended(answered());
+    log.ended(refused());
   }
   ASSERT_EQ(captured.lines().size(), 1U);
-  expect_line(captured.lines()[0],
-              "info request chatcmpl-1: model=m prompt_tokens=31 cached_tokens=16 completion_tokens=12 "
-              "finish_reason=length" +
-                  times);
+  EXPECT_NE(captured.lines()[0].find("status=400"), std::string::npos);
 }
 
-TEST(request_log, adds_up_several_answers_and_names_each_end) {
+TEST(request_log, goes_on_in_another_form_and_with_other_requests) {
   const captured_log captured;
   {
-    request_log log("chatcmpl-1", "m", 3);
-    for (std::size_t index = 0; index < 3; ++index) log.add(index, first_piece());
-    log.add(1, end_of(finish_reason::stop, {3, 4, 2}));
-    log.add(0, end_of(finish_reason::length, {3, 5, 0}));
+    request_log log(*spdlog::default_logger(), line_form::text, logged_requests::none);
+    log.ended(refused());
+    log.change(line_form::json, logged_requests::failed);
+    log.ended(answered());
+    log.ended(refused());
   }
-  expect_line(captured.lines().at(0),
-              "info request chatcmpl-1: model=m prompt_tokens=3 cached_tokens=0 completion_tokens=10 "
-              "finish_reason=length,stop,abort" +
-                  times);
+  ASSERT_EQ(captured.lines().size(), 1U);
+  EXPECT_TRUE(captured.lines()[0].starts_with(R"(info {"status":400)")) << captured.lines()[0];
 }
 
-TEST(request_log, has_no_first_token_where_there_was_none) {
+TEST(request_log, writes_nothing_below_its_level) {
   const captured_log captured;
-  { const request_log log("chatcmpl-1", "m", 1); }
-  expect_line(captured.lines().at(0),
-              "info request chatcmpl-1: model=m prompt_tokens=0 cached_tokens=0 completion_tokens=0 "
-              R"(finish_reason=abort total_ms=\d+\.\d)");
+  spdlog::default_logger()->set_level(spdlog::level::warn);
+  request_log(*spdlog::default_logger(), line_form::text, logged_requests::all).ended(refused());
+  EXPECT_TRUE(captured.lines().empty());
 }
 
-TEST(request_log, a_failure_before_the_first_token_is_a_refusal_and_later_an_end) {
-  const captured_log captured;
-  const error full{error_code::resource_exhausted, "the prompt 'secret' found the queue full", {}, 7};
-  { request_log("chatcmpl-1", "m", 1).add(0, failed(full)); }
+// Takes no line until it is let go.
+class stuck_sink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  void let_go() {
+    const std::lock_guard lock(gate_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void wait_for_lines(std::size_t count) {
+    std::unique_lock lock(gate_);
+    changed_.wait(lock, [&] { return lines_.size() >= count; });
+  }
+  std::vector<std::string> lines() const {
+    const std::lock_guard lock(gate_);
+    return lines_;
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    std::unique_lock lock(gate_);
+    changed_.wait(lock, [this] { return open_; });
+    lines_.emplace_back(message.payload.data(), message.payload.size());
+    changed_.notify_all();
+  }
+  void flush_() override {}
+
+ private:
+  mutable std::mutex gate_;
+  std::condition_variable changed_;
+  std::vector<std::string> lines_;
+  bool open_ = false;
+};
+
+TEST(request_log, waits_for_nobody_who_reads_it_and_says_how_many_lines_that_has_cost) {
+  const auto sink = std::make_shared<stuck_sink>();
+  const std::size_t requests = 10'000;
   {
-    request_log log("chatcmpl-2", "m", 1);
-    log.add(0, first_piece());
-    log.add(0, failed({error_code::internal, "a fault"}));
+    request_log log(spdlog::logger("stuck", sink), line_form::text, logged_requests::all);
+    for (std::size_t i = 0; i < requests; ++i) log.ended(answered());
+    sink->let_go();
+    sink->wait_for_lines(2'000);
+    log.ended(answered());
   }
-  ASSERT_EQ(captured.lines().size(), 2U);
-  EXPECT_EQ(captured.lines()[0], "info request chatcmpl-1: refused status=429 code=rate_limit_exceeded");
-  EXPECT_NE(captured.lines()[1].find("finish_reason=error"), std::string::npos);
-}
-
-TEST(request_log, of_http_has_one_line_for_each_post_and_no_word_of_a_prompt) {
-  const captured_log captured;
-  {
-    scripted_engine engine;
-    http_server server = *http_server::start({}, engine);
-    raw_client client(server.port());
-    client.get("/health");
-    client.get("/nothing");
-    client.post("/v1/chat/completions",
-                R"({"messages":[{"role":"user","content":"secret"}],"max_tokens":3})");
-    client.post("/v1/completions", R"({"prompt":"secret","n":2,"stream":true})");
-    client.post("/v1/completions", R"({"prompt":"secret","temperature":-1})");
-    client.post("/v1/completions", R"({"prompt":"secret","model":"secret"})");
-    client.post("/v1/completions", "secret");
-    client.post("/%0asecret", "{}");
-    raw_client babbler(server.port());
-    babbler.send("secret\r\n\r\n");
-    babbler.read_to_end();
-  }
-  const std::vector<std::string> patterns = {
-      "info request chatcmpl-[0-9a-f]{32}: model=test-model prompt_tokens=3 cached_tokens=0 "
-      "completion_tokens=3 "
-      "finish_reason=length" +
-          times,
-      "info request cmpl-[0-9a-f]{32}: model=test-model prompt_tokens=3 cached_tokens=0 completion_tokens=32 "
-      "finish_reason=length,length" +
-          times,
-      "info request POST /v1/completions: refused status=400 code=invalid_value param=temperature",
-      "info request POST /v1/completions: refused status=404 code=model_not_found param=model",
-      "info request POST /v1/completions: refused status=400 code=invalid_value",
-      "info request POST: refused status=404 code=not_found",
-      R"(info request \(unreadable\): refused status=400 code=bad_request)"};
-  ASSERT_EQ(captured.lines().size(), patterns.size());
-  for (std::size_t i = 0; i < patterns.size(); ++i) expect_line(captured.lines()[i], patterns[i]);
-}
-
-TEST(request_log, of_tcp_has_one_line_for_each_number) {
-  const captured_log captured;
-  {
-    scripted_engine engine;
-    tcp_server server = *tcp_server::start({}, engine);
-    frame_client client(server.port());
-    client.greet();
-    client.send(frame_type::generate, 9, R"({"prompt":"secret","max_tokens":1})");
-    EXPECT_EQ(client.read().type, frame_type::delta);
-    EXPECT_EQ(client.read().type, frame_type::finished);
-    client.send(frame_type::generate, 10, R"({"prompt":"secret","top_p":7})");
-    EXPECT_EQ(client.read().type, frame_type::error);
-  }
-  ASSERT_EQ(captured.lines().size(), 2U);
-  expect_line(captured.lines()[0],
-              "info request tcp-1/9: model=test-model prompt_tokens=3 cached_tokens=0 completion_tokens=1 "
-              "finish_reason=length" +
-                  times);
-  EXPECT_EQ(captured.lines()[1], "info request tcp-1/10: refused status=400 code=invalid_value param=top_p");
+  const std::vector<std::string> lines = sink->lines();
+  ASSERT_LT(lines.size(), 2'100U);
+  const std::size_t written = lines.size() - 1;
+  EXPECT_EQ(lines.back(), fmt::format("{} lines of requests were dropped: the log is not read fast enough",
+                                      requests + 1 - written));
 }
 
 }  // namespace

@@ -104,6 +104,30 @@ TEST_F(output_processor_test, does_not_obey_a_stop_string_before_min_tokens) {
   EXPECT_EQ(out.events.at(0).end->tokens.completion_tokens, 5);
 }
 
+TEST_F(output_processor_test, tells_at_the_end_what_a_request_has_been_through_whoever_ends_it) {
+  processor_.open(1, encode("x"), stopping_at({"STOP"}));
+  auto first = event_of(1, encode("a"));
+  first.details.emplace().accepted_drafts = 2;
+  auto second = event_of(1, encode("b"));
+  second.details.emplace().preemptions = 3;
+  auto third = event_of(1, encode("STOP"));
+  third.details.emplace().accepted_drafts = 4;
+  const auto by_text = processor_.process({first, second, third}).events.at(2).end;
+  ASSERT_TRUE(by_text);
+  EXPECT_EQ(by_text->accepted_drafts, 6);
+  EXPECT_EQ(by_text->preemptions, 3);
+
+  processor_.open(1, encode("x"), stopping_at({}));
+  auto last = event_of(1, {}, finish_reason::timeout);
+  last.end->preemptions = 5;
+  last.end->grammar_wait = std::chrono::milliseconds(7);
+  const auto by_scheduler = processor_.process({first, second, last}).events.at(2).end;
+  ASSERT_TRUE(by_scheduler);
+  EXPECT_EQ(by_scheduler->accepted_drafts, 2);
+  EXPECT_EQ(by_scheduler->preemptions, 5);
+  EXPECT_EQ(by_scheduler->grammar_wait, std::chrono::milliseconds(7));
+}
+
 TEST_F(output_processor_test, gives_the_prompt_with_the_first_event_only) {
   const auto prompt = encode("the prompt");
   processor_.open(1, prompt, stopping_at({}));

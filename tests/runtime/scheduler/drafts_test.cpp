@@ -63,6 +63,8 @@ TEST_F(drafts_test, of_three_all_some_and_none_are_accepted_and_each_step_gives_
     EXPECT_EQ(used_blocks(), std::min(8, 5 + static_cast<std::int32_t>(each.taken.size())))
         << "rejected slots are free, the next token's is not taken yet";
     EXPECT_EQ(tested->counts().drafts.accepted, each.taken.size() - 1);
+    const std::int32_t told = events[0].details ? events[0].details->accepted_drafts : 0;
+    EXPECT_EQ(told, static_cast<std::int32_t>(each.taken.size()) - 1);
     const auto next = dispatch();
     ASSERT_EQ(shape(next), "1x1");
     EXPECT_EQ(next->tokens[0], each.taken.back());

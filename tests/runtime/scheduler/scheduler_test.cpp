@@ -96,14 +96,21 @@ TEST_F(scheduler_test,
   submit(make_request(5, 1, {.max_tokens = 1}));
   std::map<request_id, int> tokens{{1, 2}, {2, 2}, {3, 2}, {4, 1}, {5, 0}};
   std::vector<request_id> ends;
+  std::map<request_id, std::vector<std::int32_t>> preemptions;
   while (tested->counts().running + tested->counts().waiting > 0) {
     for (const auto& event : step()) {
       tokens[event.id] += static_cast<int>(event.tokens.size());
+      if (event.details && event.details->preemptions > 0)
+        preemptions[event.id].push_back(event.details->preemptions);
       if (event.end) ends.push_back(event.id);
     }
   }
   EXPECT_EQ(tokens, (std::map<request_id, int>{{1, 8}, {2, 8}, {3, 8}, {4, 8}, {5, 1}}));
   EXPECT_EQ(ends.front(), 1U);
+  EXPECT_EQ(preemptions[4].front(), 1) << "told once it samples again";
+  std::uint64_t told = 0;
+  for (const auto& [id, counts] : preemptions) told += static_cast<std::uint64_t>(counts.back());
+  EXPECT_EQ(told, tested->counts().preemptions);
   EXPECT_EQ(cache->free_blocks(), 6);
 }
 

@@ -1,0 +1,21 @@
+#include "actors/net/limited_log.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <typeinfo>
+
+namespace troupe::net {
+
+void limited_log::error(steady_time now, std::string_view text) {
+  const auto left_out = limit_.pass(now);
+  if (!left_out) return;
+  if (*left_out == 0) return spdlog::error("{}", text);
+  spdlog::error("{}; {} such messages were left out before it", text, *left_out);
+}
+
+void limited_log::error(steady_time now, std::string_view what, const std::exception& fault) {
+  error(now, fmt::format("{} ({})", what, typeid(fault).name()));
+}
+
+}  // namespace troupe::net

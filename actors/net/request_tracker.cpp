@@ -1,0 +1,65 @@
+#include "actors/net/request_tracker.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "runtime/openai/answer_parts.hpp"
+
+namespace troupe::net {
+
+request_tracker::request_tracker(const request_observers& observers, request_report begun)
+    : observers_(observers), report_(std::move(begun)) {
+  answers_.resize(static_cast<std::size_t>(report_.wishes->choices));
+  report_.reasons.reserve(answers_.size());
+}
+
+// One that failed before its first token was refused, not answered.
+request_tracker::~request_tracker() {
+  for (const answer& each : answers_) openai::add_choice(report_.tokens, each.tokens);
+  if (!report_.failure || report_.tokens.completion_tokens > 0)
+    for (const answer& each : answers_) report_.reasons.push_back(each.reason);
+  tell_ended(observers_, std::move(report_));
+}
+
+void request_tracker::add(std::size_t index, const stream_event& event) {
+  answer& of = answers_[index];
+  if (!event.prompt_tokens.empty())
+    of.tokens.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
+  of.tokens.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
+  if (!event.end) return;
+  of.tokens = event.end->tokens;
+  of.reason = event.end->reason;
+  add_end(*event.end);
+}
+
+void request_tracker::add_end(const finished& end) {
+  if (end.failure && !report_.failure) report_.failure = failure_of(*end.failure);
+  report_.preemptions += end.preemptions;
+  report_.accepted_drafts += end.accepted_drafts;
+  report_.grammar_wait = std::max(report_.grammar_wait, end.grammar_wait);
+  if (!end.times) return;
+  request_times& all = report_.times;
+  if (all.arrival == steady_time{}) all.arrival = end.times->arrival;
+  const auto keep = [](auto& kept, const auto& other, bool earlier) {
+    if (other && (!kept || (*other < *kept) == earlier)) kept = other;
+  };
+  keep(all.scheduled, end.times->scheduled, true);
+  keep(all.first_token, end.times->first_token, true);
+  keep(all.last_token, end.times->last_token, false);
+}
+
+request_wishes wishes_of(const generation_request& request, const openai::answer_options& options) {
+  const sampling_params& sampling = request.sampling;
+  return {options.kind == openai::answer_kind::chat, request.n, sampling.max_tokens, sampling.temperature,
+          sampling.top_p};
+}
+
+// No memory for a line, or a full disk: the request itself is not the worse for it.
+void tell_ended(const request_observers& observers, request_report report) noexcept try {
+  report.ended = std::chrono::steady_clock::now();
+  for (const auto& observer : observers) observer->ended(report);
+} catch (const std::exception&) {
+}
+
+}  // namespace troupe::net

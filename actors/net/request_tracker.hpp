@@ -1,0 +1,45 @@
+// Follows a request from its first byte to its end, which it tells the observers.
+#pragma once
+#include <chrono>
+#include <cstddef>
+
+#include "actors/net/request_observer.hpp"
+#include "runtime/generation_request.hpp"
+#include "runtime/openai/request.hpp"
+#include "runtime/stream.hpp"
+#include "runtime/telemetry/request_report.hpp"
+
+namespace troupe::net {
+
+// Of a request that the engine has. Hears all of its events; its report is told when it goes. An answer whose
+// end was not waited for was aborted. `observers` must outlive it.
+class request_tracker {
+ public:
+  // `begun`: what is known by now; its wishes must be.
+  request_tracker(const request_observers& observers, request_report begun);
+  ~request_tracker();
+  request_tracker(const request_tracker&) = delete;
+  request_tracker& operator=(const request_tracker&) = delete;
+
+  // Of the answer at `index`, which must be below the number of choices.
+  void add(std::size_t index, const stream_event& event);
+
+ private:
+  void add_end(const finished& end);
+
+  struct answer {
+    usage tokens = {};
+    finish_reason reason = finish_reason::abort;
+  };
+
+  const request_observers& observers_;
+  request_report report_;
+  std::vector<answer> answers_;
+};
+
+request_wishes wishes_of(const generation_request& request, const openai::answer_options& options);
+
+// A request has ended, now.
+void tell_ended(const request_observers& observers, request_report report) noexcept;
+
+}  // namespace troupe::net
