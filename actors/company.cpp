@@ -26,6 +26,7 @@ struct company::state {
   std::shared_ptr<company_directory> directory = std::make_shared<company_directory>();
   port_parts ports;
   std::unique_ptr<net::engine_port> port;
+  std::shared_ptr<net::trace_exporter> traces;  // none where they go nowhere
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 
@@ -33,7 +34,7 @@ struct company::state {
   result<void> hire(const company_options& options, loaded_engine engine);
   // Spawns a gateway with a server of its own and waits until that listens.
   template <class Behavior, class Options>
-  result<std::uint16_t> serve(Behavior behavior, const Options& options, const char* name);
+  result<std::uint16_t> serve(Behavior behavior, Options options, const char* name);
   // Sends a request and waits for its answer; nothing where the receiver is gone.
   template <class Answer, class Handle, class... Message>
   std::optional<Answer> ask(const Handle& actor, Message... message) const;
@@ -98,6 +99,24 @@ std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card,
   return metrics;
 }
 
+std::shared_ptr<net::trace_exporter> open_traces(const company_options& options,
+                                                 const std::shared_ptr<metrics::engine_metrics>& metrics) {
+  if (!options.traces) return nullptr;
+  return std::make_shared<net::trace_exporter>(
+      *options.traces, [metrics](net::span_fate fate, std::uint64_t spans) {
+        switch (fate) {
+          case net::span_fate::exported:
+            return metrics->add_exported_spans(spans);
+          case net::span_fate::queue_full:
+            return metrics->add_dropped_spans(metrics::span_loss::queue_full, spans);
+          case net::span_fate::rejected:
+            return metrics->add_dropped_spans(metrics::span_loss::rejected, spans);
+          case net::span_fate::unreachable:
+            return metrics->add_dropped_spans(metrics::span_loss::unreachable, spans);
+        }
+      });
+}
+
 void wait_for_everybody(caf::scoped_actor& self, const company_roster& roster) {
   const auto wait = [&self](const auto& actor) {
     if (actor) self->wait_for(actor);
@@ -127,8 +146,9 @@ std::optional<Answer> company::state::ask(const Handle& actor, Message... messag
 }
 
 template <class Behavior, class Options>
-result<std::uint16_t> company::state::serve(Behavior behavior, const Options& options, const char* name) {
+result<std::uint16_t> company::state::serve(Behavior behavior, Options options, const char* name) {
   if (stopped) return fail(error_code::unavailable, "the company has stopped");
+  if (traces) options.observers.push_back(traces);
   auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
   auto listening = started->get_future();
   const gateway_actor gateway =
@@ -165,6 +185,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.board = board;
   ports.metrics = metrics_of(ports.card, engine, options);
   ports.vocabulary = engine.vocabulary;
+  traces = open_traces(options, ports.metrics);
 
   supervisor_parts parts;
   parts.limits = std::move(*limits);
@@ -317,6 +338,7 @@ void company::stop() {
   }
   state_->port = std::make_unique<net::closed_port>(
       [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });
+  if (state_->traces) state_->traces->close();
   state_->ports = {};
   state_->directory = std::make_shared<company_directory>();
   {

@@ -14,6 +14,7 @@
 #include "actors/load_engine.hpp"
 #include "actors/net/admin_port.hpp"
 #include "actors/net/engine_port.hpp"
+#include "actors/net/trace_exporter.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
@@ -52,6 +53,8 @@ struct company_options {
   std::size_t grammar_threads = 1;    // that fill masks
 
   std::optional<drafter_options> drafts;  // how drafts are made; unset: there are none
+
+  std::optional<net::trace_options> traces;  // where traces of requests are sent; unset: nowhere
 
   std::int32_t tokenizer_workers = 2;
   // Where the actors live: a system of the embedding program's, which must outlive the company, or its own.

@@ -74,6 +74,19 @@ std::string unknown_variable(std::string_view variable) {
          (nearest == nullptr ? std::string() : "; did you mean " + nearest->variable() + "?");
 }
 
+// Under names that are not this program's own.
+tl::expected<void, std::string> apply_common_variables(loaded_settings& loaded,
+                                                       const setting_sources& sources) {
+  for (const option& which : options()) {
+    if (which.common_variable.empty()) continue;
+    for (const auto& [variable, text] : sources.environment) {
+      if (variable != which.common_variable || text.empty()) continue;
+      if (auto stored = store(loaded, which, text, variable, variable + ": "); !stored) return stored;
+    }
+  }
+  return {};
+}
+
 tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const setting_sources& sources) {
   std::map<std::string_view, std::string_view> seen;  // option -> variable
   for (const auto& [variable, text] : sources.environment) {
@@ -144,6 +157,7 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
   if (const std::string file = file_of(sources); !file.empty()) {
     if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
   }
+  if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
   if (auto checked = check_ports(loaded); !checked) return failure(checked.error());

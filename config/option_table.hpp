@@ -71,6 +71,12 @@ inline option with_aliases(option which, std::vector<std::string_view> aliases) 
   return which;
 }
 
+// Also read from a variable that other programs know.
+inline option with_variable(option which, std::string_view variable) {
+  which.common_variable = variable;
+  return which;
+}
+
 std::vector<option> model_options();
 std::vector<option> engine_options();
 std::vector<option> scheduler_options();
@@ -81,5 +87,6 @@ std::vector<option> warm_up_options();
 std::vector<option> server_options();
 std::vector<option> admin_options();
 std::vector<option> logging_options();
+std::vector<option> trace_options();
 
 }  // namespace troupe::config

@@ -11,8 +11,9 @@ namespace {
 // In the order of --help and the README.
 std::vector<option> all_options() {
   std::vector<option> all;
-  for (auto concern : {model_options, engine_options, scheduler_options, kv_cache_options, grammar_options,
-                       bucketing_options, warm_up_options, server_options, admin_options, logging_options}) {
+  for (auto concern :
+       {model_options, engine_options, scheduler_options, kv_cache_options, grammar_options,
+        bucketing_options, warm_up_options, server_options, admin_options, logging_options, trace_options}) {
     std::ranges::move(concern(), std::back_inserter(all));
   }
   return all;

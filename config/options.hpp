@@ -34,8 +34,9 @@ struct option {
   std::vector<std::string_view> choices;  // text: what it may be; empty: anything
   std::vector<std::string_view> aliases;  // other names that are read as this one
   std::string_view help;
-  bool or_divisor = false;  // a divisor of multiple_of will do too
-  bool reloads = false;     // may change while the program runs
+  bool or_divisor = false;                // a divisor of multiple_of will do too
+  bool reloads = false;                   // may change while the program runs
+  std::string_view common_variable = {};  // that other programs read as well; gives way to the option's own
 
   bool is_switch() const { return std::holds_alternative<bool settings::*>(member); }
   std::string flag() const;      // "--max-num-seqs"

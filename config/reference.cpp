@@ -21,6 +21,11 @@ std::string flags_of(const option& which) {
   return text;
 }
 
+std::string variables_of(const option& which) {
+  const std::string common = code(std::string(which.common_variable));
+  return code(which.variable()) + (common.empty() ? "" : ", ") + common;
+}
+
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -43,7 +48,7 @@ std::string options_markdown() {
   const settings defaults;
   std::string out = "| flag | variable | default | range | meaning |\n|---|---|---|---|---|\n";
   for (const option& which : options()) {
-    out += "| " + flags_of(which) + " | `" + which.variable() + "` | " + code(value_text(defaults, which)) +
+    out += "| " + flags_of(which) + " | " + variables_of(which) + " | " + code(value_text(defaults, which)) +
            " | " + cell(which.range()) + " | " + cell(std::string(which.help)) + " |\n";
   }
   return out;

@@ -80,6 +80,12 @@ struct settings : bucketing_settings {
   std::string log_level = "info";
   std::string log_format = "auto";
   std::string log_requests = "all";
+
+  // traces
+  std::string otlp_traces_endpoint;  // empty: there are none
+  std::string otel_service_name = "troupe";
+  std::string otel_traces_sampler = "parentbased_always_on";
+  std::string otel_traces_sampler_arg;  // empty: 1
 };
 
 }  // namespace troupe::config

@@ -33,6 +33,7 @@
 #include "main/service_manager.hpp"
 #include "main/signals.hpp"
 #include "main/stop_request.hpp"
+#include "main/trace_options.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -199,6 +200,9 @@ int serve(const config::setting_sources& sources) {
   auto wanted = to_company_options(settings, *path);
   if (!wanted) return report(wanted.error());
   company_options options = std::move(*wanted);
+  auto traces = to_trace_options(settings);
+  if (!traces) return report(traces.error());
+  options.traces = std::move(*traces);
   const bool is_isolated = settings.runner_isolation == "process";
   if (is_isolated) options.engine.isolation = runner_program{};
   auto early = open_early(settings, options.served_model_name, observers);

@@ -278,6 +278,19 @@ std::vector<metric_description> make_catalogue() {
        {},
        bucket_set::none,
        "Those of them that were accepted."},
+      {metric::exported_spans,
+       "troupe_trace_spans_exported_total",
+       counter,
+       {},
+       bucket_set::none,
+       "Spans that the collector of traces has taken."},
+      {metric::dropped_spans,
+       "troupe_trace_spans_dropped_total",
+       counter,
+       {"reason"},
+       bucket_set::none,
+       "Spans that were lost: too many were waiting, the collector refused them, or it gave no answer in "
+       "time."},
       {metric::warmup_progress,
        "troupe_warmup_progress",
        gauge,
@@ -383,6 +396,7 @@ std::vector<double> one_two_five(std::int64_t last) {
 constexpr std::array<std::string_view, 5> reasons{"stop", "length", "abort", "timeout", "error"};
 constexpr std::array<std::string_view, 6> codes{"400", "404", "413", "429", "500", "503"};
 constexpr std::array<std::string_view, 2> waits{"capacity", "deferred"};
+constexpr std::array<std::string_view, 3> losses{"queue_full", "rejected", "unreachable"};
 constexpr std::array<std::string_view, 6> phases{"plan", "reserve", "draft", "mask", "execute", "commit"};
 
 }  // namespace
@@ -430,5 +444,6 @@ std::span<const std::string_view> finished_reasons() { return reasons; }
 std::span<const std::string_view> error_statuses() { return codes; }
 std::span<const std::string_view> waiting_reasons() { return waits; }
 std::span<const std::string_view> step_phases() { return phases; }
+std::span<const std::string_view> span_losses() { return losses; }
 
 }  // namespace troupe::metrics

@@ -70,6 +70,8 @@ enum class metric : std::uint8_t {
   accepted_draft_tokens_by_position,
   rejection_sampled_tokens,
   rejection_sampled_accepted,
+  exported_spans,
+  dropped_spans,
   warmup_progress,
   live,
   ready,
@@ -115,6 +117,9 @@ std::span<const std::string_view> finished_reasons();
 std::span<const std::string_view> error_statuses();
 // The values of requests_waiting_by_reason's label reason: for their turn, for something of their own.
 std::span<const std::string_view> waiting_reasons();
+// The values of dropped_spans' label reason.
+enum class span_loss : std::uint8_t { queue_full, rejected, unreachable };
+std::span<const std::string_view> span_losses();
 // The values of step_time's label phase.
 enum class step_phase : std::uint8_t { plan, reserve, draft, mask, execute, commit };
 std::span<const std::string_view> step_phases();

@@ -177,6 +177,14 @@ void engine_metrics::observe_choices(const choices_record& record) {
   state_->observe(metric::request_max_generation_tokens, static_cast<double>(record.most_generation_tokens));
 }
 
+void engine_metrics::add_exported_spans(std::uint64_t count) {
+  state_->increment(metric::exported_spans, count);
+}
+
+void engine_metrics::add_dropped_spans(span_loss why, std::uint64_t count) {
+  state_->lost_spans[static_cast<std::size_t>(why)]->Increment(static_cast<double>(count));
+}
+
 void engine_metrics::add_request_error(int status) {
   const auto statuses = error_statuses();
   const auto place_of = [&](std::string_view wanted) {

@@ -118,6 +118,8 @@ class engine_metrics {
   void observe_choices(const choices_record& record);
   // The HTTP status of a refusal or a failure; one that is not among error_statuses() counts as 500.
   void add_request_error(int status);
+  void add_exported_spans(std::uint64_t count);
+  void add_dropped_spans(span_loss why, std::uint64_t count);
 
   // All of them in Prometheus' text format, version 0.0.4.
   std::string text() const;

@@ -73,6 +73,8 @@ void engine_metrics::state::add_counters(const metric_description& what) {
     success = add_each(finished_reasons());
   } else if (what.id == metric::request_errors) {
     errors = add_each(error_statuses());
+  } else if (what.id == metric::dropped_spans) {
+    lost_spans = add_each(span_losses());
   } else {
     counters[static_cast<std::size_t>(what.id)] = &family.Add({});
   }

@@ -76,6 +76,9 @@ HEALTH = [
      "Requests thrown out of the KV cache for others; how much of the prompts it had already."),
     ("Waiting, by reason", "short", [(gauge("vllm:num_requests_waiting_by_reason", "reason"), "{{reason}}")],
      "capacity: for their turn; deferred: for their grammar."),
+    ("Spans of traces", "ops", [(rate("troupe_trace_spans_exported_total"), "taken"),
+                                (rate("troupe_trace_spans_dropped_total", "reason"), "lost: {{reason}}")],
+     "What the collector of traces has taken, and what was lost."),
 ]
 
 ACTORS = [

@@ -5,6 +5,7 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <iterator>
 #include <utility>
 
 #include "actors/net/request_tracker.hpp"
@@ -20,6 +21,20 @@ constexpr std::size_t read_size = 4096;
 constexpr std::size_t longest_verb = 16;
 const std::string answer_prefix = "HTTP/1.1 ";  // every answer begins with it
 
+// A list in several fields is one; two parents are none.
+std::optional<trace_context> caller_of(const http::request<growing_body>& header) {
+  const auto parents = header.equal_range("traceparent");
+  if (std::distance(parents.first, parents.second) != 1) return std::nullopt;
+  std::string state;
+  const auto states = header.equal_range("tracestate");
+  for (auto each = states.first; each != states.second; ++each) {
+    if (!state.empty()) state += ',';
+    state.append(each->value().data(), each->value().size());
+  }
+  const auto parent = parents.first->value();
+  return read_trace_context({parent.data(), parent.size()}, state);
+}
+
 request_line describe(const http::request<growing_body>& header) {
   request_line line;
   line.version = header.version();
@@ -33,6 +48,7 @@ request_line describe(const http::request<growing_body>& header) {
   line.tenant = field("X-Tenant");
   line.request_id = field("X-Request-Id");
   if (!openai::is_request_name(line.request_id)) line.request_id.clear();
+  line.caller = caller_of(header);
   switch (header.method()) {
     case http::verb::get:
       line.method = http_method::get;
@@ -237,6 +253,7 @@ request_report http_connection::begun_report() const {
   request_report report;
   report.gateway = "http";
   report.client_id = request_.request_id;
+  report.caller = request_.caller;
   report.received = came_;
   const auto found = find_route(request_.path);
   if (found && found->rest.empty()) report.route = request_.path;  // any other path is a stranger's text

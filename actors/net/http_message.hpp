@@ -8,6 +8,7 @@
 
 #include "runtime/result.hpp"
 #include "runtime/telemetry/request_report.hpp"
+#include "runtime/telemetry/trace_context.hpp"
 
 namespace troupe::net {
 
@@ -20,8 +21,9 @@ struct request_line {
   std::string path;       // without query, percent-decoded
   unsigned version = 11;  // 10 or 11
   bool keep_alive = true;
-  std::string tenant = {};      // X-Tenant
-  std::string request_id = {};  // X-Request-Id; empty where it is no name that this server takes
+  std::string tenant = {};                   // X-Tenant
+  std::string request_id = {};               // X-Request-Id; empty where it is no name that this server takes
+  std::optional<trace_context> caller = {};  // traceparent and tracestate
 };
 
 struct http_response {

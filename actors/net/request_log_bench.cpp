@@ -1,4 +1,5 @@
-// What the end of a request costs the thread that all clients of a gateway share.
+// What the end of a request costs the thread that all clients of a gateway share, and what its spans cost the
+// exporter's.
 #include <benchmark/benchmark.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
@@ -7,6 +8,7 @@
 
 #include "actors/net/request_log.hpp"
 #include "actors/net/request_tracker.hpp"
+#include "actors/net/trace_exporter.hpp"
 #include "runtime/telemetry/report_text.hpp"
 
 namespace troupe::net {
@@ -63,6 +65,29 @@ void track_request(benchmark::State& state) {
   }
 }
 BENCHMARK(track_request)->ArgName("logged")->Arg(0)->Arg(1);
+
+// What a trace costs there: it is put into the exporter's queue.
+void queue_trace(benchmark::State& state) {
+  trace_options options;
+  options.host = "127.0.0.1";
+  options.port = "1";
+  options.max_waiting_spans = options.max_batch_spans = std::size_t{1} << 40U;
+  options.max_delay = std::chrono::hours(1);
+  options.last_timeout = std::chrono::milliseconds(0);
+  trace_exporter exporter(options, [](span_fate, std::uint64_t) {});
+  const request_report report = answered();
+  for (auto _ : state) exporter.ended(report);
+}
+BENCHMARK(queue_trace)->Iterations(50'000);
+
+void span_text(benchmark::State& state) {
+  const request_report report = answered();
+  std::uint64_t last = 1;
+  for (auto _ : state)
+    benchmark::DoNotOptimize(
+        otlp_json({spans_of(report, trace_id{1}, std::chrono::nanoseconds(0), [&] { return last++; })}, {}));
+}
+BENCHMARK(span_text);
 
 }  // namespace
 }  // namespace troupe::net

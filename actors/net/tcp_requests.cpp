@@ -12,6 +12,18 @@
 #include "runtime/wire/payloads.hpp"
 
 namespace troupe::net {
+namespace {
+
+// There are no headers here: the members of the same names.
+std::optional<trace_context> caller_in(const openai::json& document) {
+  const auto text = [&document](const char* name) {
+    const auto found = document.is_object() ? document.find(name) : document.end();
+    return found != document.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  return read_trace_context(text("traceparent"), text("tracestate"));
+}
+
+}  // namespace
 
 asio::awaitable<std::optional<error>> tcp_session::handle(const wire::frame_header& header,
                                                           const std::string& payload) {
@@ -47,7 +59,7 @@ asio::awaitable<void> tcp_session::start_stream(std::uint64_t request, const std
   request_report report = begun_report(request);
   result<void> free = check_stream(request);
   if (free) {
-    auto parsed = co_await parse(payload);
+    auto parsed = co_await parse(payload, report);
     if (gone_) co_return;
     if (!parsed) {
       free = tl::unexpected<error>(parsed.error());
@@ -83,7 +95,8 @@ result<void> tcp_session::check_stream(std::uint64_t request) const {
   return {};
 }
 
-asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::string& payload) {
+asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::string& payload,
+                                                                   request_report& report) {
   const model_card model = shared_->port.model();
   const openai::request_context context{model.id, model.vocab_size, shared_->options.max_logprobs,
                                         shared_->random()};
@@ -91,6 +104,7 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   result<openai::parsed_request> parsed;
   const std::function<void()> read = [&] {
     const auto document = openai::read_json(payload);
+    if (document) report.caller = caller_in(*document);
     parsed =
         document ? openai::parse_generation(*document, context) : tl::unexpected<error>(document.error());
   };

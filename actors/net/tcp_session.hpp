@@ -71,7 +71,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<void> start_stream(std::uint64_t request, const std::string& payload);
   // Whether another request of this number can be taken now.
   result<void> check_stream(std::uint64_t request) const;
-  asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload);
+  // Also tells the report whose span the request belongs to.
+  asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload, request_report& report);
   stream open_stream(request_report report, std::uint64_t request, openai::parsed_request parsed);
   void cancel_stream(std::uint64_t request);
   void write_event(const tagged_event& entry);

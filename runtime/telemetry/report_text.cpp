@@ -73,6 +73,7 @@ void add_names(Fields& fields, const request_report& report) {
   fields.text("request_id", report.id);
   fields.text("client_request_id", report.client_id);
   if (report.number != 0) fields.integer("number", static_cast<std::int64_t>(report.number));
+  if (report.caller) fields.text("trace_id", to_hex(report.caller->trace));
   fields.text("gateway", report.gateway);
   fields.text("route", report.route);
   fields.text("model", report.model);

@@ -11,6 +11,7 @@
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 #include "runtime/stream.hpp"
+#include "runtime/telemetry/trace_context.hpp"
 
 namespace troupe {
 
@@ -39,6 +40,7 @@ struct request_report {
   std::string_view gateway = {};  // "http", "tcp"
   std::string route = {};         // "/v1/completions"; empty for one that is not served
   std::string model = {};
+  std::optional<trace_context> caller = {};   // whose span it belongs to
   std::optional<request_wishes> wishes = {};  // once they were understood
 
   std::vector<finish_reason> reasons = {};  // by answer; none where it was refused

@@ -220,6 +220,23 @@ TEST(Load, AnEmptyVariableCountsAsUnset) {
   EXPECT_EQ(loaded->values.port, 8000);
 }
 
+TEST(Load, AVariableThatOtherProgramsReadTooWinsOverTheFileAndGivesWayToTheOptionsOwn) {
+  const temporary_file file("otel_service_name = \"of the file\"\n");
+  setting_sources sources{.flags = {}, .environment = {}, .file = file.path()};
+  sources.environment.emplace_back("OTEL_SERVICE_NAME", "common");
+  auto loaded = load_settings(sources);
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.otel_service_name, "common");
+  EXPECT_EQ(loaded->origins.at("otel_service_name"), "OTEL_SERVICE_NAME");
+  sources.environment.insert(sources.environment.begin(), {"TROUPE_OTEL_SERVICE_NAME", "own"});
+  loaded = load_settings(sources);
+  ASSERT_TRUE(loaded) << loaded.error();
+  EXPECT_EQ(loaded->values.otel_service_name, "own");
+  EXPECT_EQ(loaded->origins.at("otel_service_name"), "TROUPE_OTEL_SERVICE_NAME");
+  sources.environment = {{"OTEL_SERVICE_NAME", ""}};
+  EXPECT_EQ(load_settings(sources)->values.otel_service_name, "of the file");
+}
+
 TEST(Load, TwoGatewaysCannotShareAPort) {
   const temporary_file file("\ntcp_port = 9000\n");
   const auto loaded = load_settings({.flags = {{"port", "9000"}}, .environment = {}, .file = file.path()});
@@ -259,7 +276,10 @@ TEST(Reference, TheMarkdownTableHasEveryOptionWithItsDefault) {
   const std::string table = options_markdown();
   for (const option& which : options()) {
     EXPECT_NE(table.find("| `" + which.flag() + "`"), std::string::npos);
-    EXPECT_NE(table.find(" | `" + which.variable() + "` |"), std::string::npos);
+    EXPECT_NE(table.find(" | `" + which.variable() + "`"), std::string::npos);
+    if (!which.common_variable.empty()) {
+      EXPECT_NE(table.find("`, `" + std::string(which.common_variable) + "` |"), std::string::npos);
+    }
   }
   EXPECT_NE(table.find("| `1GiB` | 1MiB to 16TiB |"), std::string::npos);
   EXPECT_NE(table.find("auto\\|text\\|json"), std::string::npos);

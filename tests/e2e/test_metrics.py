@@ -20,6 +20,7 @@ LABELS = {
     "vllm:request_success_total": {"finished_reason": {"stop", "length", "abort", "timeout", "error"}},
     "vllm:spec_decode_num_accepted_tokens_per_pos_total": {"position": {"0", "1", "2"}},
     "troupe_request_errors_total": {"code": {"400", "404", "413", "429", "500", "503"}},
+    "troupe_trace_spans_dropped_total": {"reason": {"queue_full", "rejected", "unreachable"}},
     "troupe_step_seconds_count": {"phase": {"plan", "reserve", "draft", "mask", "execute", "commit"}},
     "troupe_actor_restarts_total": {"actor": {"supervisor", "scheduler", "kv_cache", "tokenizer", "model_runner", "structured_output",
                                               "grammar_compiler", "drafter", "gateway", "http_gateway", "tcp_gateway"}},
@@ -36,7 +37,8 @@ vllm:request_max_num_generation_tokens_count vllm:request_params_n_count vllm:re
 vllm:iteration_tokens_total_count troupe_actor_mailbox_size troupe_actor_restarts_total troupe_actor_message_seconds_count
 troupe_step_seconds_count troupe_bucket_executions_total troupe_bucket_padding_tokens_total troupe_bucket_fallbacks_total
 troupe_warmup_progress troupe_grammar_compile_seconds_count troupe_grammar_mask_seconds_count troupe_last_step_age_seconds
-troupe_info troupe_live troupe_ready troupe_request_errors_total""".split()
+troupe_info troupe_live troupe_ready troupe_request_errors_total troupe_trace_spans_exported_total
+troupe_trace_spans_dropped_total""".split()
 
 
 class Reading:

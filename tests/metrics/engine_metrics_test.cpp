@@ -115,6 +115,8 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:spec_decode_num_accepted_tokens_per_pos_total", "counter"},
       {"troupe_rejection_sampled_draft_tokens_total", "counter"},
       {"troupe_rejection_sampled_accepted_tokens_total", "counter"},
+      {"troupe_trace_spans_exported_total", "counter"},
+      {"troupe_trace_spans_dropped_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
       {"troupe_actors", "gauge"},
       {"process_cpu_seconds_total", "counter"},
@@ -245,6 +247,19 @@ TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {
                                                {"429", 0}, {"500", 2}, {"503", 1}};
   for (const auto& [status, count] : expected)
     EXPECT_EQ(text.at(sample("troupe_request_errors_total", "code=\"" + status + "\"")), count) << status;
+}
+
+TEST(EngineMetrics, SpansAreCountedByWhatBecameOfThem) {
+  engine_metrics metrics(options);
+  metrics.add_exported_spans(5);
+  metrics.add_dropped_spans(span_loss::queue_full, 1);
+  metrics.add_dropped_spans(span_loss::unreachable, 3);
+  const parsed_text text = read(metrics);
+  EXPECT_EQ(text.at(sample("troupe_trace_spans_exported_total")), 5);
+  const std::map<std::string, double> expected{{"queue_full", 1}, {"rejected", 0}, {"unreachable", 3}};
+  for (const auto& [reason, count] : expected)
+    EXPECT_EQ(text.at(sample("troupe_trace_spans_dropped_total", "reason=\"" + reason + "\"")), count)
+        << reason;
 }
 
 TEST(EngineMetrics, ARequestWithSeveralAnswersIsOne) {
