@@ -1,0 +1,37 @@
+#include "kernels/cuda/sampling_kernels.cuh"
+#include "kernels/cuda/threshold_search.cuh"
+
+namespace troupe::kernels::cuda {
+namespace {
+
+struct group_keys {
+  const std::uint32_t* keys;
+  std::int32_t count;
+
+  template <class Visit>
+  __device__ void visit(Visit visit) const {
+    for (std::int32_t i = threadIdx.x; i < count; i += search_threads) visit(keys[i], std::uint64_t{1});
+  }
+};
+
+// The first 22 bits of the k-th greatest of the groups' greatest keys; 0 where there are fewer groups than
+// that.
+__global__ void __launch_bounds__(search_threads) find_bounds(sampling_call call) {
+  TROUPE_SHARED(search_parts, parts);
+  const auto index = static_cast<std::int32_t>(blockIdx.x);
+  const sampling_row& row = call.batch.rows[index];
+  if (!draws(row) || !has_top_k(row, call.batch.vocab)) return;
+  const std::int32_t count = call.slices * groups_per_slice;
+  const group_keys groups{call.work.group_best + static_cast<std::size_t>(index) * count, count};
+  const std::uint32_t bound = greatest_reaching(groups, 0, 32, 10, 0, static_cast<double>(row.top_k), parts);
+  if (threadIdx.x == 0) call.work.bound[index] = bound;
+}
+
+}  // namespace
+
+void bound_top_k(const sampling_call& call, cudaStream_t stream) {
+  TROUPE_LAUNCH(find_bounds, dim3(static_cast<unsigned>(call.batch.num_rows)), dim3(search_threads), 0,
+                stream, call);
+}
+
+}  // namespace troupe::kernels::cuda

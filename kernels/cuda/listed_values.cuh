@@ -1,0 +1,78 @@
+// The values that a row has listed, as the block of 1,024 threads sees them that searches for thresholds:
+// behind one another in shared memory where they fit, else where they were listed.
+#pragma once
+#include "kernels/cuda/sampling_batch.cuh"
+#include "kernels/cuda/threshold_search.cuh"
+
+namespace troupe::kernels::cuda {
+
+inline constexpr std::int32_t most_dense_values = 8192;
+
+class listed_values {
+ public:
+  // `first` [slices + 1]: how many values the slices before have; in shared memory, as `dense`.
+  __device__ listed_values(float* dense, float* listed, const std::int32_t* first, std::int32_t slices)
+      : dense_(dense), listed_(listed), first_(first), slices_(slices) {}
+
+  __device__ std::int32_t count() const { return first_[slices_]; }
+  __device__ bool is_dense() const { return count() <= most_dense_values; }
+
+  // Followed by a barrier.
+  __device__ void load() {
+    if (!is_dense()) return;
+    visit_slices([&](std::int32_t slice, std::int32_t n) {
+      const float* from = listed_ + static_cast<std::size_t>(slice) * sampling_slice;
+      for (std::int32_t i = lane(); i < n; i += 32) dense_[first_[slice] + i] = from[i];
+    });
+  }
+
+  // Each value once, in no order that matters.
+  template <class Visit>
+  __device__ void visit_values(Visit visit) const {
+    if (is_dense()) {
+      for (std::int32_t i = threadIdx.x; i < count(); i += search_threads) visit(dense_[i]);
+      return;
+    }
+    visit_slices([&](std::int32_t slice, std::int32_t n) {
+      const float* from = of_slice(slice);
+      for (std::int32_t i = lane(); i < n; i += 32) visit(from[i]);
+    });
+  }
+
+  // visit(slice, number of its values) by whole warps.
+  template <class Visit>
+  __device__ void visit_slices(Visit visit) const {
+    for (std::int32_t slice = threadIdx.x / 32; slice < slices_; slice += search_warps)
+      visit(slice, first_[slice + 1] - first_[slice]);
+  }
+
+  __device__ float* of_slice(std::int32_t slice) const {
+    return is_dense() ? dense_ + first_[slice] : listed_ + static_cast<std::size_t>(slice) * sampling_slice;
+  }
+
+ private:
+  __device__ static std::int32_t lane() { return static_cast<std::int32_t>(threadIdx.x % 32); }
+
+  float* dense_;
+  float* listed_;
+  const std::int32_t* first_;
+  std::int32_t slices_;
+};
+
+// What greatest_reaching() visits: logits, each counting 1, and weights by their mass.
+struct counted_logits {
+  const listed_values& values;
+  template <class Visit>
+  __device__ void visit(Visit visit) const {
+    values.visit_values([&](float logit) { visit(ordered_key(logit), std::uint64_t{1}); });
+  }
+};
+struct massed_weights {
+  const listed_values& values;
+  template <class Visit>
+  __device__ void visit(Visit visit) const {
+    values.visit_values([&](float weight) { visit(__float_as_uint(weight), weight_steps(weight)); });
+  }
+};
+
+}  // namespace troupe::kernels::cuda

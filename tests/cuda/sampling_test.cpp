@@ -1,0 +1,133 @@
+#include "kernels/cuda/sampling.hpp"
+
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/sampling_fixture.hpp"
+#include "tests/runtime/sampling/logits_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using test::sampling_case;
+
+class sampling : public test::cuda_kernels {
+ protected:
+  static void expect_the_hosts_tokens(const std::vector<sampling_case>& cases, std::uint64_t seed) {
+    const auto expected = test::sample_on_host(cases);
+    const auto tokens = test::sample_on_device(cases);
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      const sampling_params& params = *cases[i].row.sampling;
+      EXPECT_EQ(tokens[i], expected[i])
+          << "seed " << seed + i << ", vocabulary " << cases[i].logits.size() << ", temperature "
+          << params.temperature << ", top_k " << params.top_k << ", top_p " << params.top_p << ", min_p "
+          << params.min_p;
+    }
+  }
+
+  template <class Make>
+  static void expect_the_hosts_tokens_of(std::uint64_t seed, std::size_t rows, std::size_t vocab, Make make) {
+    std::vector<sampling_case> cases;
+    for (std::size_t i = 0; i < rows; ++i) cases.push_back(make(seed + i, vocab));
+    expect_the_hosts_tokens(cases, seed);
+  }
+
+  static sampling_case make_case(std::vector<float> logits, sampling_params params) {
+    sampling_case made;
+    made.logits = std::move(logits);
+    made.row = row_for(std::move(params), 17);
+    return made;
+  }
+};
+
+TEST_F(sampling, draws_the_hosts_tokens_for_any_parameters_and_logits) {
+  std::uint64_t seed = 1;
+  for (const auto& [vocab, rows] : std::vector<std::pair<std::size_t, std::size_t>>{
+           {1, 4}, {3, 8}, {31, 12}, {100, 12}, {500, 12}, {1500, 8}, {4097, 6}, {9000, 4}}) {
+    expect_the_hosts_tokens_of(seed, rows, vocab, test::random_case);
+    seed += rows;
+  }
+}
+
+TEST_F(sampling, draws_the_hosts_tokens_of_a_large_vocabulary) {
+  const auto logits = random_logits(5, 151'936, 3.0F);
+  std::vector<sampling_case> cases;
+  sampling_params params;
+  for (const float temperature : {0.0F, 1.0F}) {
+    params.temperature = temperature;
+    cases.push_back(make_case(logits, params));
+  }
+  params.top_p = 0.95F;
+  cases.push_back(make_case(logits, params));
+  params.top_k = 20;
+  cases.push_back(make_case(logits, params));
+  expect_the_hosts_tokens(cases, 0);
+}
+
+// More candidates than shared memory holds, and limits that cut among equals, also across slices.
+TEST_F(sampling, draws_the_hosts_tokens_where_very_many_logits_are_equal) {
+  std::vector<sampling_case> cases;
+  for (const float grid : {0.0F, 2.0F}) {
+    const auto logits = random_logits(6, 9'500, 0.5F, grid);
+    sampling_params params;
+    params.top_k = 700;
+    cases.push_back(make_case(logits, params));
+    params.top_k = 9'000;
+    params.top_p = 0.8F;
+    cases.push_back(make_case(logits, params));
+  }
+  sampling_params params;
+  params.top_p = 0.8F;
+  cases.push_back(make_case(std::vector<float>(9'500, 1.0F), params));
+  expect_the_hosts_tokens(cases, 0);
+}
+
+TEST_F(sampling, verifies_drafts_as_the_host_does) {
+  std::uint64_t seed = 10'000;
+  for (const auto& [vocab, rows] :
+       std::vector<std::pair<std::size_t, std::size_t>>{{1, 3}, {3, 8}, {40, 16}, {700, 8}, {4500, 4}}) {
+    expect_the_hosts_tokens_of(seed, rows, vocab, test::random_drafted_case);
+    seed += rows;
+  }
+}
+
+TEST_F(sampling, gives_a_row_the_same_token_in_any_company) {
+  std::vector<sampling_case> cases;
+  for (std::uint64_t seed = 500; seed < 505; ++seed) cases.push_back(test::random_case(seed, 5000));
+  const auto together = test::sample_on_device(cases);
+  for (std::size_t i = 0; i < cases.size(); i += 2)
+    EXPECT_EQ(test::sample_on_device({cases[i]})[0], together[i]);
+}
+
+TEST_F(sampling, leaves_the_logits_of_a_row_that_keeps_them) {
+  std::vector<sampling_case> cases;
+  for (std::uint64_t seed = 600; seed < 608; ++seed) cases.push_back(test::random_case(seed, 200));
+  std::vector<std::vector<float>> left;
+  test::sample_on_device(cases, &left);
+  bool changed = false;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const bool same = std::equal(left[i].begin(), left[i].end(), cases[i].logits.begin(),
+                                 [](float a, float b) { return a == b || (a != a && b != b); });
+    EXPECT_TRUE(same || !cases[i].keeps_logits) << i;
+    changed |= !same;
+  }
+  EXPECT_TRUE(changed) << "no row was processed in place";
+}
+
+TEST_F(sampling, counts_the_drafts_before_the_first_wrong_one) {
+  // Samples and the drafts at whose rows they are drawn; three sequences, one without drafts.
+  const test::device_array<std::int32_t> first(std::vector<std::int32_t>{0, 4, 5});
+  const test::device_array<std::int32_t> count(std::vector<std::int32_t>{3, 0, 2});
+  const test::device_array<std::int32_t> tokens(std::vector<std::int32_t>{5, 6, 7, 8, 1, 2, 3, 4});
+  const test::device_array<std::int32_t> drafts(std::vector<std::int32_t>{-1, 5, 9, 7, -1, -1, 2, 3});
+  const test::device_array<std::int32_t> accepted(3);
+  kernels::cuda::count_accepted_drafts({.num_sequences = 3,
+                                        .first = first.data(),
+                                        .count = count.data(),
+                                        .tokens = tokens.data(),
+                                        .drafts = drafts.data(),
+                                        .accepted = accepted.data()},
+                                       nullptr);
+  EXPECT_EQ(accepted.read(), (std::vector<std::int32_t>{1, 0, 2}));
+}
+
+}  // namespace
+}  // namespace troupe
