@@ -12,9 +12,12 @@ __global__ void __launch_bounds__(gather_threads) gather_embeddings_kernel(gathe
   const int column = static_cast<int>(blockIdx.y * gather_threads + threadIdx.x) * count;
   if (column >= a.width) return;
   const auto row = static_cast<std::int64_t>(blockIdx.x);
+  const std::int32_t source = a.sources == nullptr ? -1 : a.sources[row];
+  const std::int32_t token = source < 0 ? a.tokens[row] : a.sampled[source];
+  if (source >= 0 && column == 0) a.tokens[row] = token;  // which no other thread reads
   float values[count];
-  load_floats<count>(
-      static_cast<const T*>(a.table) + static_cast<std::int64_t>(a.tokens[row]) * a.width + column, values);
+  load_floats<count>(static_cast<const T*>(a.table) + static_cast<std::int64_t>(token) * a.width + column,
+                     values);
   store_floats<count>(a.residual + row * a.width + column, values);
 }
 

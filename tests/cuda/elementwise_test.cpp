@@ -72,6 +72,8 @@ TYPED_TEST(elementwise, embeddings_are_the_tables_rows) {
     const test::device_array<float> residual(tokens.size() * width);
     kernels::cuda::gather_embeddings({.table = table.data(),
                                       .tokens = device_tokens.data(),
+                                      .sources = nullptr,
+                                      .sampled = nullptr,
                                       .residual = residual.data(),
                                       .rows = static_cast<std::int32_t>(tokens.size()),
                                       .width = width,
@@ -81,6 +83,32 @@ TYPED_TEST(elementwise, embeddings_are_the_tables_rows) {
     for (std::size_t i = 0; i < result.size(); i++) {
       ASSERT_EQ(result[i], static_cast<float>(values[tokens[i / width] * width + i % width])) << width;
     }
+  }
+}
+
+TYPED_TEST(elementwise, embeddings_of_sampled_tokens_are_fed_forward) {
+  const int width = 1544;  // more than a block copies
+  std::mt19937 random(3);
+  const auto values = test::rounded<TypeParam>(test::normal_floats(9 * width, 1, random));
+  const test::device_array<TypeParam> table(values);
+  const test::device_array<std::int32_t> tokens(std::vector<std::int32_t>{4, -7, -7, 5});
+  const test::device_array<std::int32_t> sources(std::vector<std::int32_t>{-1, 2, 0, -1});
+  const test::device_array<std::int32_t> sampled(std::vector<std::int32_t>{8, 1, 3});
+  const test::device_array<float> residual(4 * width);
+  kernels::cuda::gather_embeddings({.table = table.data(),
+                                    .tokens = tokens.data(),
+                                    .sources = sources.data(),
+                                    .sampled = sampled.data(),
+                                    .residual = residual.data(),
+                                    .rows = 4,
+                                    .width = width,
+                                    .type = test::type_of<TypeParam>},
+                                   nullptr);
+  const std::vector<std::int32_t> expected = {4, 3, 8, 5};
+  EXPECT_EQ(tokens.read(), expected);
+  const auto result = residual.read();
+  for (std::size_t i = 0; i < result.size(); i++) {
+    ASSERT_EQ(result[i], static_cast<float>(values[expected[i / width] * width + i % width])) << i;
   }
 }
 
