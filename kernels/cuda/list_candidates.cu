@@ -6,29 +6,32 @@ namespace {
 constexpr int list_threads = 256;
 constexpr int list_loads = sampling_slice / list_threads / 4;
 
-// The bin in which the mass from the greatest weights down reaches the target; `above`, of the bins above it.
-// A thread of the block per bin, the greatest first.
+// The bin in which the mass from the greatest weights down reaches the target, left in `found`, which is
+// shared. A thread of the block per bin, the greatest first.
 __device__ std::int32_t find_critical_bin(const std::uint64_t* histogram, double target, std::uint64_t* parts,
-                                          std::int32_t* found, std::uint64_t* above) {
+                                          std::int32_t* found) {
   const std::int32_t bin = mass_bins - 1 - static_cast<std::int32_t>(threadIdx.x);
   const std::uint64_t mass = histogram[bin];
   std::uint64_t total = 0;
   const std::uint64_t before = block_exclusive_sum(mass, parts, total);
-  if (static_cast<double>(before) < target && static_cast<double>(before + mass) >= target) {
-    *found = bin;
-    *above = before;
-  }
+  if (static_cast<double>(before) < target && static_cast<double>(before + mass) >= target) *found = bin;
   __syncthreads();
   return *found;
 }
 
-// What a row lists: for top-k logits from a key on; for top-p weights in a bin, and the sum of those above
-// it.
+// What a row lists: for top-k logits from a key on; for top-p weights in a bin, and the sum of those above.
 struct listing {
   bool by_key;
   std::uint32_t bound;
   weighing weigh;
   std::int32_t bin;
+  float cut;  // top-p: what is scaled to less is in a lower bin for sure
+
+  __device__ void choose_bin(std::int32_t critical) {
+    bin = critical;
+    const float edge = __uint_as_float(first_bits_of_bin(critical));
+    cut = critical == 0 ? weightless : logf(edge) - 0.01F;
+  }
 
   __device__ bool take(float logit, weight_sum& sure) const {
     if (by_key) return ordered_key(logit) >= bound;
@@ -77,7 +80,6 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
   TROUPE_SHARED(std::uint64_t, parts, [list_threads / 32]);
   TROUPE_SHARED(std::uint32_t, totals, [list_threads / 32]);
   TROUPE_SHARED(std::int32_t, critical_bin);
-  TROUPE_SHARED(std::uint64_t, mass_above);
   const auto slice = static_cast<std::int32_t>(blockIdx.x);
   const auto index = static_cast<std::int32_t>(blockIdx.y);
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
@@ -87,7 +89,7 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
   const std::uint64_t best = best_of_row(call, index);
   if (key_of_best(best) <= minus_infinity_key) return;
 
-  listing list{by_key, 0, weighing_of(row, best), 0};
+  listing list{by_key, 0, weighing_of(row, best), 0, weightless};
   if (by_key) {
     list.bound = least_listed_key(call.work.bound[index]);
   } else {
@@ -95,9 +97,10 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
     const std::uint64_t total = block_sum(thread < call.slices ? mass[thread] : 0, parts);
     static_assert(max_slices <= list_threads);
     const double target = __dmul_rn(static_cast<double>(row.top_p), static_cast<double>(total));
-    list.bin = find_critical_bin(call.work.histogram + static_cast<std::size_t>(index) * mass_bins, target,
-                                 parts, &critical_bin, &mass_above);
-    if (slice == 0 && thread == 0) call.work.critical_bin[index] = list.bin;
+    const std::int32_t bin = find_critical_bin(
+        call.work.histogram + static_cast<std::size_t>(index) * mass_bins, target, parts, &critical_bin);
+    list.choose_bin(bin);
+    if (slice == 0 && thread == 0) call.work.critical_bin[index] = bin;
   }
 
   const masked_row logits = row_of(call, index);
@@ -109,6 +112,7 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
   std::uint32_t taken = 0;
 #pragma unroll
   for (int j = 0; j < list_loads; ++j) {
+    if (!by_key && list.weigh.are_below(loaded[j], list.cut)) continue;
     taken |= (list.take(loaded[j].x, sure) ? 1U : 0U) << (8 * j);
     taken |= (list.take(loaded[j].y, sure) ? 2U : 0U) << (8 * j);
     taken |= (list.take(loaded[j].z, sure) ? 4U : 0U) << (8 * j);

@@ -39,14 +39,20 @@ __device__ __forceinline__ float exp_non_positive(float x) {
   return __fmul_rn(p, __uint_as_float(scale));
 }
 
-// How a row's logits become weights.
+// What is scaled to less than this has weight 0: it is less than half a step.
+inline constexpr float weightless = -24.0F;
+
+// How a row's logits become weights; NaN has none.
 struct weighing {
   float max = 0.0F;
   float inverse_temperature = 1.0F;
   float min_p = 0.0F;
 
-  // Where x is NaN the weight is 0.
   __device__ float scaled(float logit) const { return __fmul_rn(__fsub_rn(logit, max), inverse_temperature); }
+  // Whether all four are scaled to less than `cut`: then their exponentials need not be computed.
+  __device__ bool are_below(const float4& logits, float cut) const {
+    return scaled(fmaxf(fmaxf(logits.x, logits.y), fmaxf(logits.z, logits.w))) < cut;
+  }
   __device__ float weight(float logit) const {
     if (max == infinite) return logit == max ? 1.0F : 0.0F;
     constexpr float turning = 0x1.0p-10F;  // below it, the spacing of turning + weight is a step

@@ -51,6 +51,7 @@ __global__ void __launch_bounds__(weigh_threads) sum_slices(sampling_call call) 
 #pragma unroll
   for (int j = 0; j < weigh_loads; ++j) {
     const float4 four = logits.load(slice * sampling_slice + (j * weigh_threads + thread) * 4);
+    if (weigh.are_below(four, weightless)) continue;
     const float weights[4] = {weigh.weight(four.x), weigh.weight(four.y), weigh.weight(four.z),
                               weigh.weight(four.w)};
 #pragma unroll

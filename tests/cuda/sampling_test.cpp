@@ -80,6 +80,20 @@ TEST_F(sampling, draws_the_hosts_tokens_where_very_many_logits_are_equal) {
   expect_the_hosts_tokens(cases, 0);
 }
 
+// Equal weights reach top_p of all exactly: the last of them that is kept shows.
+TEST_F(sampling, keeps_as_many_equal_logits_as_the_host) {
+  std::vector<sampling_case> cases;
+  for (const float top_p : {0.125F, 0.25F, 0.5F, 0.6F, 0.75F}) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      sampling_params params;
+      params.seed = seed;
+      params.top_p = top_p;
+      cases.push_back(make_case(std::vector<float>(8, 1.0F), params));
+    }
+  }
+  expect_the_hosts_tokens(cases, 0);
+}
+
 TEST_F(sampling, verifies_drafts_as_the_host_does) {
   std::uint64_t seed = 10'000;
   for (const auto& [vocab, rows] :

@@ -1,0 +1,106 @@
+#include "kernels/cuda/sampling_math.cuh"
+
+#include "runtime/sampling/philox.hpp"
+#include "runtime/sampling/row_math.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using namespace kernels::cuda;
+
+class sampling_math : public test::cuda_kernels {};
+
+__global__ void weigh_all(const float* logits, int count, weighing weigh, float* weights) {
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x))
+    weights[i] = weigh.weight(logits[i]);
+}
+
+TEST_F(sampling_math, gives_the_hosts_weights_to_the_bit) {
+  std::mt19937 random(71);
+  std::vector<float> logits = test::normal_floats(20'000, 8, random);
+  logits[5] = -std::numeric_limits<float>::infinity();
+  logits[6] = std::numeric_limits<float>::quiet_NaN();
+  for (std::size_t i = 7; i < 2'000; ++i)
+    logits[i] = 40.0F - 0.02F * static_cast<float>(i);  // all sizes of weights
+  const float max = row_max(logits);
+  for (const float temperature : {1.0F, 0.3F, 1.7F}) {
+    std::vector<float> expected(logits.size());
+    weigh(logits, max, 1.0F / temperature, expected.data());
+    const test::device_array<float> device_logits(logits);
+    const test::device_array<float> weights(logits.size());
+    const weighing weighed{.max = max, .inverse_temperature = 1.0F / temperature, .min_p = 0.0F};
+    TROUPE_LAUNCH(weigh_all, 1, 64, 0, nullptr, device_logits.data(), static_cast<int>(logits.size()),
+                  weighed, weights.data());
+    EXPECT_EQ(weights.read(), expected);
+  }
+}
+
+__global__ void sum_all(const float* weights, int count, std::int64_t* sum) {
+  weight_sum sums;
+  for (int i = 0; i < count; ++i) sums.add(weights[i]);
+  *sum = sums.steps();
+}
+
+TEST_F(sampling_math, sums_weights_exactly_in_two_words) {
+  std::mt19937 random(72);
+  for (const float least : {-24.0F, -3.0F, 0.0F}) {
+    std::uniform_real_distribution<float> exponent(least, 0);
+    std::vector<float> logits(2'000);
+    for (float& logit : logits) logit = exponent(random);
+    std::vector<float> weights(logits.size());
+    weigh(logits, 0.0F, 1.0F, weights.data());
+    const test::device_array<float> device_weights(weights);
+    const test::device_array<std::int64_t> sum(1);
+    TROUPE_LAUNCH(sum_all, 1, 1, 0, nullptr, device_weights.data(), static_cast<int>(weights.size()),
+                  sum.data());
+    EXPECT_EQ(static_cast<double>(sum.read()[0]) * 0x1.0p-33, sum_weights(weights));
+  }
+}
+
+__global__ void draw_numbers(std::uint64_t seed, std::uint64_t* bits) {
+  for (std::uint32_t stream = 0; stream < 3; ++stream)
+    bits[threadIdx.x * 3 + stream] = uniform_bits(seed, std::uint64_t{threadIdx.x} << threadIdx.x,
+                                                  static_cast<kernels::cuda::random_stream>(stream));
+}
+
+TEST_F(sampling_math, gives_the_hosts_random_numbers) {
+  const test::device_array<std::uint64_t> bits(32 * 3);
+  TROUPE_LAUNCH(draw_numbers, 1, 32, 0, nullptr, 0x123456789ABCDEFULL, bits.data());
+  const auto drawn = bits.read();
+  for (std::uint64_t i = 0; i < 96; ++i) {
+    const auto stream = static_cast<troupe::random_stream>(i % 3);
+    EXPECT_EQ(static_cast<double>(drawn[i]) * 0x1.0p-53,
+              uniform(0x123456789ABCDEFULL, (i / 3) << (i / 3), stream));
+  }
+}
+
+__global__ void add_up(const std::uint64_t* values, std::uint64_t* before, std::uint64_t* totals) {
+  TROUPE_SHARED(std::uint64_t, parts, [32]);
+  std::uint64_t total = 0;
+  before[threadIdx.x] = block_exclusive_sum(values[threadIdx.x], parts, total);
+  totals[threadIdx.x * 2] = total;
+  totals[threadIdx.x * 2 + 1] = block_sum(values[threadIdx.x], parts);
+}
+
+TEST_F(sampling_math, adds_up_a_block_of_large_integers) {
+  std::mt19937_64 random(73);
+  for (const unsigned threads : {32U, 256U, 1024U}) {
+    std::vector<std::uint64_t> values(threads);
+    for (std::uint64_t& value : values) value = random() >> 21U;  // sums below 2^53
+    const test::device_array<std::uint64_t> device_values(values);
+    const test::device_array<std::uint64_t> before(threads);
+    const test::device_array<std::uint64_t> totals(threads * 2);
+    TROUPE_LAUNCH(add_up, 1, threads, 0, nullptr, device_values.data(), before.data(), totals.data());
+    const auto sums = before.read();
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < threads; ++i) {
+      EXPECT_EQ(sums[i], sum) << i;
+      sum += values[i];
+    }
+    EXPECT_EQ(totals.read(), std::vector<std::uint64_t>(threads * 2, sum));
+  }
+}
+
+}  // namespace
+}  // namespace troupe
