@@ -42,13 +42,13 @@ result<draft_file> read(executor_place& place, const engine_options& options, co
 }
 
 draft_model_options limits_of(const draft_file& file, const engine_options& options,
-                              const loaded_engine& engine) {
+                              const drafted_for& target) {
   const model_config& config = file.model->config;
   draft_model_options limits;
   limits.max_rows = std::max(options.max_num_seqs, std::min(options.max_num_batched_tokens, most_rows));
   limits.max_sequences = options.max_num_seqs;
-  limits.max_model_len = std::min(engine.max_model_len, config.context_length);
-  limits.vocab_size = engine.vocabulary->vocab_size();
+  limits.max_model_len = std::min(target.max_model_len, config.context_length);
+  limits.vocab_size = target.vocab_size;
   limits.num_tokens = options.draft->num_speculative_tokens;
   limits.adaptive = options.draft->adaptive;
   // A token that the target does not have must not be drawn where it counts what a draft is drawn from.
@@ -108,9 +108,9 @@ result<draft_file> read_draft_model(executor_place& place, const engine_options&
 
 result<std::shared_ptr<draft_model>> load_draft_model(executor_place& place, const draft_file& file,
                                                       const engine_options& options,
-                                                      const loaded_engine& engine) {
-  draft_model_options limits = limits_of(file, options, engine);
-  auto device = start(place, file, options, limits, engine.device->layout());
+                                                      const drafted_for& target) {
+  draft_model_options limits = limits_of(file, options, target);
+  auto device = start(place, file, options, limits, target.layout);
   if (!device) return of_draft_model(options, device.error());
   draft_tuning tuning = tuning_of(**device, options);
   return std::make_shared<draft_model>(std::move(*device), std::move(limits), std::move(tuning));

@@ -1,11 +1,12 @@
 // From a draft model's file to what model_runner runs beside the model.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "actors/executor_place.hpp"
 #include "actors/load_engine.hpp"
+#include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe {
@@ -25,11 +26,17 @@ struct draft_file {
 result<draft_file> read_draft_model(executor_place& place, const engine_options& options,
                                     const tokenizer& vocabulary);
 
-// That model on a device beside that of an engine that is otherwise complete, with KV memory for as many
-// tokens as the engine's; says in the log what it takes. Errors: those of executor_place::load, naming the
-// file.
+// What a draft model must suit: the model that it drafts for.
+struct drafted_for {
+  std::int32_t max_model_len = 0;
+  std::int32_t vocab_size = 0;
+  kv_layout layout;
+};
+
+// That model on a device beside the one of the model that it drafts for, with KV memory for as many tokens;
+// says in the log what it takes. Errors: those of executor_place::load, naming the file.
 result<std::shared_ptr<draft_model>> load_draft_model(executor_place& place, const draft_file& file,
                                                       const engine_options& options,
-                                                      const loaded_engine& engine);
+                                                      const drafted_for& target);
 
 }  // namespace troupe

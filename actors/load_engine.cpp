@@ -7,13 +7,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "actors/executor_place.hpp"
+#include "actors/device_plan.hpp"
 #include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/fit_buckets.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/isolation/executor_place.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe {
@@ -112,16 +113,6 @@ result<padded_limits> reserve_buckets(const engine_options& options, std::int32_
   return holds;
 }
 
-result<void> add_draft_model(executor_place& place, const std::optional<draft_file>& file,
-                             const engine_options& options, loaded_engine& engine) {
-  if (!file) return {};
-  auto draft = load_draft_model(place, *file, options, engine);
-  if (!draft) return tl::unexpected<error>(draft.error());
-  engine.draft = std::move(*draft);
-  engine.tune = engine.tune || engine.draft->wants_tuning();
-  return {};
-}
-
 // The device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
   std::shared_ptr<executor> device;
@@ -134,8 +125,7 @@ result<started_device> start_device(executor_place& place, const engine_options&
                                     const tokenizer& vocabulary, std::int32_t max_model_len) {
   cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
   cpu.limits.max_model_len = max_model_len;
-  if (const auto begun = place.begin(); !begun) return tl::unexpected<error>(begun.error());
-  auto device = place.load(target_model, cpu);
+  auto device = load_target(place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights packed for {}", (*device)->kernel_path());
 
@@ -158,29 +148,6 @@ result<started_device> start_device(executor_place& place, const engine_options&
   cpu.memory_utilization = 0;
   out.options = std::move(cpu);
   return out;
-}
-
-// The way to the next device, should the first one be lost. `engine`: complete but for its devices.
-device_opener opener_of(const std::shared_ptr<executor_place>& place, const std::optional<draft_file>& draft,
-                        const started_device& first, const loaded_engine& engine,
-                        const engine_options& options) {
-  engine_options quiet = options;
-  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
-  return [place, draft, cpu = first.options, padded = first.padded, engine,
-          options = quiet]() -> result<runner_device> {
-    if (const auto begun = place->begin(); !begun) return tl::unexpected<error>(begun.error());
-    auto device = place->load(target_model, cpu);
-    if (!device) return tl::unexpected<error>(device.error());
-    if (const auto room = (*device)->reserve_steps(padded.rows, padded.sequences); !room)
-      return tl::unexpected<error>(room.error());
-    if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
-    use_kept_tuning(**device, engine.tuned_for, engine.tuning_file);
-    loaded_engine reopened = engine;
-    reopened.device = std::move(*device);
-    if (auto drafting = add_draft_model(*place, draft, options, reopened); !drafting)
-      return tl::unexpected<error>(drafting.error());
-    return runner_device{std::move(reopened.device), std::move(reopened.draft)};
-  };
 }
 
 result<std::optional<draft_file>> read_draft_file(executor_place& place, const engine_options& options,
@@ -284,13 +251,20 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
   engine.tune = options.tune && engine.device->plans() != nullptr &&
                 !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
-  loaded_engine deviceless = engine;
-  deviceless.device.reset();
-  engine.open_device = opener_of(place, *draft, *started, deviceless, options);
-  if (place->is_isolated())
-    engine.process = {.id = [place] { return place->process_id(); }, .kill = [place] { place->kill(); }};
-  if (auto drafting = add_draft_model(*place, *draft, options, engine); !drafting)
-    return tl::unexpected<error>(drafting.error());
+  const drafted_for target{*max_model_len, engine.vocabulary->vocab_size(), layout};
+  if (*draft) {
+    auto drafting = load_draft_model(*place, **draft, options, target);
+    if (!drafting) return tl::unexpected<error>(drafting.error());
+    engine.draft = std::move(*drafting);
+    engine.tune = engine.tune || engine.draft->wants_tuning();
+  }
+  engine_options quiet = options;
+  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
+  engine.open_device = [plan = device_plan{place, started->options, started->padded, engine.tuned_for,
+                                           engine.tuning_file, *draft, quiet, target}] {
+    return reopen(plan);
+  };
+  if (place->is_isolated()) engine.process = process_of(place);
   return engine;
 }
 

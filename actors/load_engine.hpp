@@ -58,10 +58,12 @@ struct runner_device {
 };
 using device_opener = std::function<result<runner_device>()>;
 
-// The process that a device runs in, and after it that of the next one. Any thread.
+// The process that a device runs in, and after it that of the next one. None of it waits; any thread.
 struct device_process {
-  std::function<std::int32_t()> id;  // 0: there is none at the moment
-  std::function<void()> kill;        // ends a device that hangs
+  std::function<std::int32_t()> id = [] { return 0; };             // 0: there is none at the moment
+  std::function<bool()> has_ended = [] { return false; };          // that one, by itself or killed
+  std::function<void()> kill = [] {};                              // ends a device that hangs
+  std::function<double()> ended_cpu_seconds = [] { return 0.0; };  // of those before it
 };
 
 // A model ready to be served, without its file: load_engine() makes one from a file, a test by hand.

@@ -117,7 +117,11 @@ void supervisor_state::add_model_runner() {
                                   watch(runner, "model_runner");
                                   open_device(runner);
                                 },
-                            .vacate = [this] { roster_.model_runner = nullptr; }};
+                            .vacate =
+                                [this] {
+                                  roster_.model_runner = nullptr;
+                                  parts_.tokenizer.metrics->set_runner_process({});
+                                }};
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
@@ -125,7 +129,9 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
       .then(
           [this, runner](const msg::device_opened&) {
             roster_.model_runner = runner;
-            parts_.tokenizer.metrics->set_runner_process(parts_.process ? parts_.process->id() : 0);
+            if (parts_.process)
+              parts_.tokenizer.metrics->set_runner_process(
+                  {parts_.process->id(), parts_.process->ended_cpu_seconds()});
             introduce();
             if (std::exchange(has_begun_, true)) {
               spdlog::info("the model runner is back");

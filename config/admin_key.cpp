@@ -15,7 +15,6 @@ using refused = tl::unexpected<std::string>;
 
 constexpr std::size_t shortest_key = 16;
 constexpr std::size_t longest_key = 1024;
-constexpr std::string_view variable = "TROUPE_ADMIN_KEY";
 
 // Editors and `echo` end a file with a new line.
 std::string trimmed(std::string_view text) {
@@ -59,13 +58,13 @@ tl::expected<admin_key, std::string> from_file(const std::string& path) {
 tl::expected<admin_key, std::string> read_admin_key(const loaded_settings& loaded) {
   const std::string& file = loaded.values.admin_key_file;
   if (!file.empty() && !loaded.admin_key.empty())
-    return refused(origin_of(loaded, "admin_key_file") + ", " + std::string(variable) +
+    return refused(origin_of(loaded, "admin_key_file") + ", " + std::string(admin_key_variable) +
                    ": of two keys for operators one is not meant; set only one of them");
   if (!file.empty()) return from_file(file);
   if (loaded.admin_key.empty())
     return refused(origin_of(loaded, "admin_port") + ": the operators' port needs a key: set " +
-                   std::string(variable) + ", or --admin-key-file to a file that holds it");
-  auto text = checked(loaded.admin_key, std::string(variable));
+                   std::string(admin_key_variable) + ", or --admin-key-file to a file that holds it");
+  auto text = checked(loaded.admin_key, std::string(admin_key_variable));
   if (!text) return refused(std::move(text.error()));
   return admin_key{std::move(*text), {}};
 }

@@ -18,7 +18,6 @@ using failure = tl::unexpected<std::string>;
 constexpr std::string_view prefix = "TROUPE_";
 constexpr std::string_view test_prefix = "TROUPE_TEST_";
 constexpr std::string_view file_variable = "TROUPE_CONFIG";
-constexpr std::string_view key_variable = "TROUPE_ADMIN_KEY";
 constexpr std::size_t largest_file = 1U << 20U;
 
 tl::expected<std::string, std::string> read_file(const std::string& path) {
@@ -92,7 +91,7 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
   for (const auto& [variable, text] : sources.environment) {
     if (!variable.starts_with(prefix) || variable.starts_with(test_prefix) || variable == file_variable)
       continue;
-    if (variable == key_variable) {
+    if (variable == admin_key_variable) {
       loaded.admin_key = text;
       continue;
     }

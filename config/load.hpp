@@ -11,6 +11,9 @@
 
 namespace troupe::config {
 
+// Has the operators' key, where no file has it.
+inline constexpr const char* admin_key_variable = "TROUPE_ADMIN_KEY";
+
 struct setting_sources {
   std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
   std::vector<std::pair<std::string, std::string>> environment;
@@ -22,7 +25,7 @@ struct loaded_settings {
   std::map<std::string, std::string, std::less<>>
       origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
   std::vector<std::string> warnings;  // unknown TROUPE_* variables
-  std::string admin_key;              // TROUPE_ADMIN_KEY; not among the settings, which are printed
+  std::string admin_key;              // of that variable; not among the settings, which are printed
 };
 
 // Where the option's value comes from, for messages.

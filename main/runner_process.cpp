@@ -21,12 +21,14 @@ class exposed_executor final : public forwarding_executor {
   }
 };
 
-int host(pid_t parent) {
-  const auto hosted = host_executors(parent, [](const executor_setup& setup, std::span<const int> files) {
-    auto opened = open_cpu_executor(setup, files);
-    return opened ? result<std::unique_ptr<executor>>(std::make_unique<exposed_executor>(std::move(*opened)))
-                  : std::move(opened);
-  });
+int host(pid_t parent, int num_descriptors) {
+  const auto hosted =
+      host_executors(parent, num_descriptors, [](const executor_setup& setup, std::span<const int> files) {
+        auto opened = open_cpu_executor(setup, files);
+        return opened
+                   ? result<std::unique_ptr<executor>>(std::make_unique<exposed_executor>(std::move(*opened)))
+                   : std::move(opened);
+      });
   complain(hosted.error().message);
   return exit_failure;
 }
@@ -35,10 +37,16 @@ int host(pid_t parent) {
 
 void add_runner_process(CLI::App& app, command_body& chosen) {
   const auto parent = std::make_shared<pid_t>(0);
+  const auto num_descriptors = std::make_shared<int>(0);
   CLI::App* command = app.add_subcommand("runner-process", "Runs the steps of a service that has started it");
   command->group("");  // not shown
+  command->add_option("descriptors", *num_descriptors, "How many it inherits")
+      ->required()
+      ->check(CLI::Range(0, 64));
   command->add_option("parent", *parent, "The service's process")->required();
-  command->callback([parent, &chosen] { chosen = [parent] { return host(*parent); }; });
+  command->callback([parent, num_descriptors, &chosen] {
+    chosen = [parent, num_descriptors] { return host(*parent, *num_descriptors); };
+  });
 }
 
 }  // namespace troupe::cli

@@ -204,7 +204,7 @@ int serve(const config::setting_sources& sources) {
   if (!traces) return report(traces.error());
   options.traces = std::move(*traces);
   const bool is_isolated = settings.runner_isolation == "process";
-  if (is_isolated) options.engine.isolation = runner_program{};
+  if (is_isolated) options.engine.isolation = runner_program{.withheld = {config::admin_key_variable}};
   auto early = open_early(settings, options.served_model_name, observers);
   if (!early) return early.error();
   std::optional<net::loading_server> loading(std::move(*early));

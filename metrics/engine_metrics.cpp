@@ -14,7 +14,10 @@ namespace troupe::metrics {
 engine_metrics::engine_metrics(const metrics_options& options) : state_(std::make_unique<state>(options)) {}
 engine_metrics::~engine_metrics() = default;
 
-void engine_metrics::set_runner_process(std::int32_t id) { state_->runner_process.store(id); }
+void engine_metrics::set_runner_process(const runner_process_info& process) {
+  const std::lock_guard lock(state_->process_mutex);
+  state_->runner_process = process;
+}
 
 void engine_metrics::set_cache_config(const cache_config& config) {
   state_->set_information(metric::cache_config_info, {{"block_size", std::to_string(config.block_size)},

@@ -33,6 +33,11 @@ struct cache_config {
   std::string dtype;  // "bf16", "f32", ...
 };
 
+struct runner_process_info {
+  std::int32_t id = 0;           // 0: this process, or none at the moment
+  double ended_cpu_seconds = 0;  // what those before it have used
+};
+
 struct program_info {
   std::string version;
   std::string cpu;
@@ -67,8 +72,8 @@ class engine_metrics {
 
   // Once known; a later call replaces what was said before.
   void set_cache_config(const cache_config& config);
-  // The process that the runner works in, from here on; 0: this one.
-  void set_runner_process(std::int32_t id);
+  // The process that the runner works in, from here on.
+  void set_runner_process(const runner_process_info& process);
   void set_info(const program_info& info);
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);

@@ -113,14 +113,12 @@ void engine_metrics::state::update_process() {
 
 // CPU time goes on from one process to the next.
 void engine_metrics::state::update_runner_process() {
-  const std::int32_t id = runner_process.load();
-  const auto usage = id > 0 ? read_process_usage(id) : std::nullopt;
   const std::lock_guard lock(process_mutex);
+  const auto usage = runner_process.id > 0 ? read_process_usage(runner_process.id) : std::nullopt;
   set(metric::runner_resident_memory, usage ? usage->resident_bytes : 0);
   if (!usage) return;
-  if (std::exchange(counted_runner, id) != id) counted_runner_cpu = 0;
-  entry(counters, metric::runner_cpu).Increment(std::max(0.0, usage->cpu_seconds - counted_runner_cpu));
-  counted_runner_cpu = std::max(counted_runner_cpu, usage->cpu_seconds);
+  prometheus::Counter& cpu = entry(counters, metric::runner_cpu);
+  cpu.Increment(std::max(0.0, runner_process.ended_cpu_seconds + usage->cpu_seconds - cpu.Value()));
 }
 
 void engine_metrics::state::update_step_age() {

@@ -76,9 +76,7 @@ struct engine_metrics::state {
   std::mutex executions_mutex;  // never while text() is written
   std::map<std::string, prometheus::Counter*> executions_by_bucket;
   std::mutex process_mutex;
-  std::atomic<std::int32_t> runner_process{0};
-  std::int32_t counted_runner = 0;  // the process whose CPU time is counted, and ...
-  double counted_runner_cpu = 0;    // ... how far
+  runner_process_info runner_process;
   std::mutex information_mutex;
   std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
   std::map<metric, prometheus::Gauge*> information_samples;

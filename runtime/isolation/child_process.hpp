@@ -3,46 +3,45 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "runtime/isolation/process_handle.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe {
+
+// What a child runs; as it stands here, what this process runs, as `troupe runner-process`.
+struct child_program {
+  std::string path = "/proc/self/exe";
+  std::vector<std::string> arguments = {"troupe", "runner-process"};  // the first is its name
+  std::vector<std::string> withheld = {};  // variables of the environment that are none of its business
+};
 
 class child_process {
  public:
   // The first descriptor that a child is given; the others follow it.
   static constexpr int first_descriptor = 3;
 
-  // Starts `program` with the arguments (the first is its name, the last, added here, this process's number).
-  // It inherits `descriptors` alone, and no signal that ends a service reaches it: SIGINT, SIGTERM and SIGHUP
-  // are blocked. It must call end_with_parent(). Errors: io_error.
-  static result<std::unique_ptr<child_process>> start(const std::string& program,
-                                                      std::vector<std::string> arguments,
+  // Adds two arguments: the number of descriptors, and of this process. The child inherits `descriptors`
+  // alone, and no signal that ends a service reaches it: SIGINT, SIGTERM and SIGHUP are blocked. It must call
+  // end_with_parent(). Errors: io_error.
+  static result<std::unique_ptr<child_process>> start(const child_program& program,
                                                       std::span<const int> descriptors);
-  // Ends it.
+  // Ends it, and waits until it is gone with all of its memory.
   ~child_process();
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
 
-  pid_t id() const { return id_; }
-  // Readable once it has ended: pidfd_open(2).
-  int descriptor() const { return descriptor_; }
-  // At once (SIGKILL). Any thread.
-  void kill() const;
-  // Waits for its end: "signal 11 (Segmentation fault)", "exit code 1".
-  std::string how_it_ended();
+  const std::shared_ptr<process_handle>& handle() const { return handle_; }
+  std::string how_it_ended() { return handle_->how_it_ended(); }
 
  private:
-  child_process(pid_t id, int descriptor) : id_(id), descriptor_(descriptor) {}
+  explicit child_process(std::shared_ptr<process_handle> handle) : handle_(std::move(handle)) {}
 
-  pid_t id_;
-  int descriptor_;
-  std::mutex waiting_;
-  std::string end_;  // empty: nobody has waited for it yet
+  std::shared_ptr<process_handle> handle_;
 };
 
 // In the child, first of all: the kernel ends it (SIGKILL) when its parent `id` is gone. False: it is

@@ -1,17 +1,17 @@
 #include "runtime/isolation/executor_host.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <deque>
 #include <exception>
+#include <map>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "runtime/executor/packed_model.hpp"
 #include "runtime/executor/step_plan.hpp"
-#include "runtime/isolation/call_memory.hpp"
+#include "runtime/isolation/call_server.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/isolation/step_messages.hpp"
 
@@ -30,35 +30,36 @@ struct hosted_executor {
 
 class executor_host {
  public:
-  executor_host(call_memory calls, std::vector<int> files, const executor_opener& open)
-      : calls_(std::move(calls)), files_(std::move(files)), open_(open) {}
+  executor_host(call_channel calls, std::span<const int> files, const executor_opener& open)
+      : calls_(std::move(calls)), files_(files), open_(open) {}
 
   [[noreturn]] void run() {
-    while (true) answer(calls_.wait_for_call());
+    while (true) answer(calls_.next_call());
   }
 
  private:
   void answer(const call_header& asked) try {
     const result<flat_writer> answered = asked.call == executor_call::open ? open() : call(asked);
-    if (answered) return calls_.answer(call_outcome::value, *answered);
+    if (answered) return calls_.reply(call_outcome::value, *answered);
     flat_writer to = calls_.answer();
     write(to, answered.error());
-    calls_.answer(call_outcome::failure, to);
+    calls_.reply(call_outcome::failure, to);
   } catch (const std::exception& fault) {
     flat_writer to = calls_.answer();
     to.text(fault.what());
-    calls_.answer(call_outcome::fault, to);
+    calls_.reply(call_outcome::fault, to);
   }
 
   result<flat_writer> open() {
     executor_setup setup;
-    flat_reader from = calls_.message_of_call();
+    flat_reader from = calls_.message();
     read(from, setup);
     result<std::unique_ptr<executor>> opened = open_(setup, files_);
     if (!opened) return tl::unexpected(opened.error());
-    hosted_executor& added = hosted_.emplace_back();
-    added.device = std::move(*opened);
     opened_executor told;
+    told.device = num_opened_++;
+    hosted_executor& added = hosted_[told.device];
+    added.device = std::move(*opened);
     told.layout = added.device->layout();
     told.kernel_path = added.device->kernel_path();
     told.fixed_shapes = added.device->fixed_shapes();
@@ -73,7 +74,7 @@ class executor_host {
 
   result<flat_writer> call(const call_header& asked) {
     hosted_executor& of = hosted_.at(asked.device);
-    flat_reader from = calls_.message_of_call();
+    flat_reader from = calls_.message();
     switch (asked.call) {
       case executor_call::open:
         break;
@@ -90,6 +91,9 @@ class executor_host {
       case executor_call::load_dummy_hidden_states:
         of.device->load_dummy_hidden_states(from.value<std::int32_t>());
         of.can_sample = true;
+        return calls_.answer();
+      case executor_call::close:
+        hosted_.erase(asked.device);
         return calls_.answer();
     }
     throw std::invalid_argument("a call that nobody knows");
@@ -149,19 +153,21 @@ class executor_host {
     return to;
   }
 
-  call_memory calls_;
-  std::vector<int> files_;
+  call_server calls_;
+  std::span<const int> files_;
   const executor_opener& open_;
-  std::deque<hosted_executor> hosted_;  // plans in use are pointed to
+  std::uint32_t num_opened_ = 0;
+  std::map<std::uint32_t, hosted_executor> hosted_;  // by number; plans in use are pointed to
 };
 
-// Those that the service has left open: one behind another.
-std::vector<int> inherited_descriptors() {
-  std::vector<int> found;
-  while (::access(fmt::format("/proc/self/fd/{}", child_process::first_descriptor + found.size()).c_str(),
-                  F_OK) == 0)
-    found.push_back(child_process::first_descriptor + static_cast<int>(found.size()));
-  return found;
+// Those that the service has left open: so many, one behind another. Nothing where one of them is none.
+std::vector<int> inherited_descriptors(int count) {
+  std::vector<int> all;
+  for (int each = child_process::first_descriptor; each < child_process::first_descriptor + count; ++each) {
+    if (::fcntl(each, F_GETFD) < 0) return {};
+    all.push_back(each);
+  }
+  return all;
 }
 
 }  // namespace
@@ -183,17 +189,16 @@ result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup,
   return load_cpu_executor(*model, options);
 }
 
-result<void> host_executors(pid_t parent, const executor_opener& open) {
+result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open) {
   if (!end_with_parent(parent))
     return fail(error_code::unavailable, "the service that started this runner process is gone");
-  std::vector<int> descriptors = inherited_descriptors();
-  if (descriptors.size() < call_memory::num_descriptors)
+  const std::vector<int> descriptors = inherited_descriptors(num_descriptors);
+  if (descriptors.size() < call_channel::num_descriptors)
     return fail(error_code::invalid_argument, "a runner process is started by its service alone");
-  const auto files = descriptors.begin() + call_memory::num_descriptors;
-  result<call_memory> calls =
-      call_memory::inherit(std::span(descriptors).first(call_memory::num_descriptors));
+  const std::span<const int> all = descriptors;
+  result<call_channel> calls = call_channel::inherit(all.first(call_channel::num_descriptors));
   if (!calls) return tl::unexpected(calls.error());
-  executor_host(std::move(*calls), {files, descriptors.end()}, open).run();
+  executor_host(std::move(*calls), all.subspan(call_channel::num_descriptors), open).run();
 }
 
 }  // namespace troupe

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-// `files`: the descriptors behind those of the call_memory.
+// `files`: the descriptors behind those of the call_channel.
 using executor_opener =
     std::function<result<std::unique_ptr<executor>>(const executor_setup& setup, std::span<const int> files)>;
 
@@ -18,9 +18,9 @@ using executor_opener =
 // load_model, map_packed_model and load_cpu_executor.
 result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files);
 
-// The whole life of the process that `parent` has started: answers calls for ever. Returns (with an error)
-// only where it cannot begin. What executors throw is told to the service, which decides whether that is the
-// end.
-result<void> host_executors(pid_t parent, const executor_opener& open);
+// The whole life of the process that `parent` has started and left so many descriptors: answers calls for
+// ever. Returns (with an error) only where it cannot begin. What executors throw is told to the service,
+// which decides whether that is the end.
+result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open);
 
 }  // namespace troupe

@@ -31,6 +31,7 @@ void read(flat_reader& from, executor_setup& into) {
 }
 
 void write(flat_writer& to, const opened_executor& opened) {
+  to.value(opened.device);
   write(to, opened.layout);
   to.text(opened.kernel_path);
   to.value(static_cast<std::uint8_t>(opened.fixed_shapes ? 1 : 0));
@@ -39,6 +40,7 @@ void write(flat_writer& to, const opened_executor& opened) {
 }
 
 void read(flat_reader& from, opened_executor& into) {
+  into.device = from.value<std::uint32_t>();
   read(from, into.layout);
   into.kernel_path = from.text();
   into.fixed_shapes = from.value<std::uint8_t>() != 0;

@@ -10,8 +10,8 @@
 namespace troupe {
 
 struct executor_setup {
-  // Places among the descriptors that the process has inherited, behind those of its call_memory: the model's
-  // file, and its packed weights (shared memory).
+  // Places among the descriptors that the process has inherited, behind those of its call_channel: the
+  // model's file, and its packed weights (shared memory).
   std::int32_t model_file = 0;
   std::int32_t packed_weights = 0;
   cpu_executor_options options;  // neither weights nor available(): those are the process's own
@@ -22,6 +22,7 @@ void read(flat_reader& from, executor_setup& into);
 
 // What the service is told of an executor that has been opened.
 struct opened_executor {
+  std::uint32_t device = 0;  // its number, by which it is called
   kv_layout layout;
   std::string kernel_path;
   bool fixed_shapes = false;

@@ -12,10 +12,11 @@ namespace {
 
 class remote_executor final : public executor {
  public:
-  remote_executor(std::shared_ptr<runner_process> process, std::uint32_t device, opened_executor opened)
-      : process_(std::move(process)), device_(device), opened_(std::move(opened)) {
+  remote_executor(std::shared_ptr<runner_process> process, opened_executor opened)
+      : process_(std::move(process)), opened_(std::move(opened)) {
     if (opened_.has_plans) plans_.emplace(opened_.plan_shape);
   }
+  ~remote_executor() override { process_->close(opened_.device); }
 
   kv_layout layout() const override { return opened_.layout; }
   std::string kernel_path() const override { return opened_.kernel_path; }
@@ -49,7 +50,7 @@ class remote_executor final : public executor {
     to.value(plan_of(batch.num_rows()));
     write(to, batch);
     has_sent_batch_ = true;
-    process_->post(executor_call::forward, device_, to);
+    process_->post(executor_call::forward, opened_.device, to);
   }
 
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
@@ -70,11 +71,11 @@ class remote_executor final : public executor {
     require(call(executor_call::load_dummy_hidden_states, to));
   }
 
-  void synchronize() override { process_->settle(); }
+  void synchronize() override { process_->settle(opened_.device); }
 
  private:
   result<flat_reader> call(executor_call call, const flat_writer& message) {
-    return process_->call(call, device_, message);
+    return process_->call(call, opened_.device, message);
   }
   static flat_reader require(result<flat_reader> answered) {
     if (!answered) throw std::runtime_error(answered.error().message);
@@ -83,7 +84,6 @@ class remote_executor final : public executor {
   step_plan plan_of(std::int32_t rows) const { return plans_ ? plans_->of(rows) : step_plan{}; }
 
   std::shared_ptr<runner_process> process_;
-  std::uint32_t device_;
   opened_executor opened_;
   std::optional<step_plans> plans_;
   bool has_sent_batch_ = false;  // sample() is of the batch that forward() has sent
@@ -91,9 +91,9 @@ class remote_executor final : public executor {
 
 }  // namespace
 
-std::unique_ptr<executor> make_remote_executor(std::shared_ptr<runner_process> process, std::uint32_t device,
+std::unique_ptr<executor> make_remote_executor(std::shared_ptr<runner_process> process,
                                                opened_executor opened) {
-  return std::make_unique<remote_executor>(std::move(process), device, std::move(opened));
+  return std::make_unique<remote_executor>(std::move(process), std::move(opened));
 }
 
 }  // namespace troupe

@@ -1,6 +1,5 @@
 // An executor that runs in a runner process.
 #pragma once
-#include <cstdint>
 #include <memory>
 
 #include "runtime/executor/executor.hpp"
@@ -8,8 +7,8 @@
 
 namespace troupe {
 
-// `device`: which of the process's executors. Its plans are kept here and sent along with each step.
-std::unique_ptr<executor> make_remote_executor(std::shared_ptr<runner_process> process, std::uint32_t device,
+// Its plans are kept here and sent along with each step.
+std::unique_ptr<executor> make_remote_executor(std::shared_ptr<runner_process> process,
                                                opened_executor opened);
 
 }  // namespace troupe

@@ -1,23 +1,22 @@
 // A process that runs executors for this one: what kills it kills nothing else.
 #pragma once
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/executor/executor.hpp"
-#include "runtime/isolation/call_memory.hpp"
+#include "runtime/isolation/call_client.hpp"
 #include "runtime/isolation/child_process.hpp"
 #include "runtime/isolation/executor_setup.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe {
 
-// The program that calls host_executors(), and its arguments but for the last.
-struct runner_program {
-  std::string path = "/proc/self/exe";
-  std::vector<std::string> arguments = {"troupe", "runner-process"};
-};
+// Calls host_executors().
+using runner_program = child_program;
 
 // Gone with its last owner, of whom each executor is one. Calls: one thread at a time.
 class runner_process : public std::enable_shared_from_this<runner_process> {
@@ -30,36 +29,38 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
   // ended, and std::runtime_error with the text of what was thrown there. Errors: those of opening it there.
   result<std::unique_ptr<executor>> open(const executor_setup& setup);
 
-  pid_t id() const { return child_->id(); }
-  // At once; whoever waits for an answer is told. Any thread.
-  void kill() const { child_->kill(); }
-  // The same, and waits until it is gone, with all of its memory.
-  void end() {
-    kill();
-    child_->how_it_ended();
-  }
+  const std::shared_ptr<process_handle>& handle() const { return child_->handle(); }
+  // Where it is killed, whoever waits for an answer is told. Any thread.
+  void kill() const { handle()->kill(); }
 
-  // For the executors: a message to write, and the answer to it, valid until the next.
+  // For the executors, by the number that opened_executor has told: a message to write, and the answer to it,
+  // valid until the next.
   flat_writer message() { return calls_.message(); }
   result<flat_reader> call(executor_call call, std::uint32_t device, const flat_writer& message);
-  // The same without waiting for the answer, which has nothing to tell: what it throws is thrown by settle(),
-  // or by the next call or post.
+  // The same without waiting for the answer, which has nothing to tell: what it throws is thrown by the next
+  // settle(), call() or post() of this executor, and of no other.
   void post(executor_call call, std::uint32_t device, const flat_writer& message);
-  void settle();
+  void settle(std::uint32_t device);
+  // There is no such executor any more. Says nothing where the process is gone, too.
+  void close(std::uint32_t device) noexcept;
 
  private:
-  // Waits for the answers, and throws what the posted call has thrown.
-  void wait();
+  struct posted_call {
+    call_number number = 0;
+    std::uint32_t device = 0;
+  };
 
-  runner_process(call_memory calls, std::unique_ptr<child_process> child)
+  runner_process(call_channel calls, std::unique_ptr<child_process> child)
       : calls_(std::move(calls)), child_(std::move(child)) {}
 
-  call_memory calls_;
+  // Waits for the answers to all that was asked, and keeps what the posted call has thrown.
+  void wait();
+  void throw_fault_of(std::uint32_t device);
+
+  call_client calls_;
   std::unique_ptr<child_process> child_;
-  std::uint32_t num_opened_ = 0;
-  std::uint32_t num_waiting_ =
-      0;  // calls whose answers have not been waited for: one posted, and the last one
-  bool has_posted_ = false;
+  std::optional<posted_call> posted_;            // its answer has not been looked at
+  std::map<std::uint32_t, std::string> faults_;  // of executors' posted calls, not thrown yet
 };
 
 }  // namespace troupe

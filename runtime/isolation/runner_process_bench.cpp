@@ -110,8 +110,8 @@ void measure(executor& here, executor& there, std::int32_t batch, int rounds) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc > 2 && std::string_view(argv[1]) == "runner-process") {
-    host_executors(std::atoi(argv[2]), open_cpu_executor);
+  if (argc > 3 && std::string_view(argv[1]) == "runner-process") {
+    host_executors(std::atoi(argv[3]), std::atoi(argv[2]), open_cpu_executor);
     return 1;
   }
   if (argc < 2) {

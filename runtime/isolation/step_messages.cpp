@@ -17,31 +17,36 @@ struct sampling_numbers {
   float repetition_penalty = 0;
   std::int32_t top_k = 0;
   std::int32_t min_tokens = 0;
-  std::int32_t logprobs = -1;  // -1: none
+  std::int32_t logprobs = 0;
+  std::uint32_t has_logprobs = 0;
   std::uint32_t ignore_eos = 0;
   std::uint64_t seed = 0;
 };
 
-// Who adds a parameter: does the device draw by it? Then it belongs here.
-static_assert(sizeof(sampling_params) == 176);
-
+// All members by name, so that this does not compile where one is added: does the device draw by it? Then it
+// is written.
 void write(flat_writer& to, const sampling_params& params) {
+  const auto& [max_tokens, min_tokens, temperature, top_p, top_k, min_p, presence_penalty, frequency_penalty,
+               repetition_penalty, seed, is_seeded, stop, stop_token_ids, include_stop_str_in_output,
+               ignore_eos, skip_special_tokens, logprobs, prompt_logprobs, logit_bias, num_speculative_tokens,
+               grammar] = params;
   sampling_numbers numbers;
-  numbers.temperature = params.temperature;
-  numbers.top_p = params.top_p;
-  numbers.min_p = params.min_p;
-  numbers.presence_penalty = params.presence_penalty;
-  numbers.frequency_penalty = params.frequency_penalty;
-  numbers.repetition_penalty = params.repetition_penalty;
-  numbers.top_k = params.top_k;
-  numbers.min_tokens = params.min_tokens;
-  numbers.logprobs = params.logprobs.value_or(-1);
-  numbers.ignore_eos = params.ignore_eos ? 1 : 0;
-  numbers.seed = params.seed;
+  numbers.temperature = temperature;
+  numbers.top_p = top_p;
+  numbers.min_p = min_p;
+  numbers.presence_penalty = presence_penalty;
+  numbers.frequency_penalty = frequency_penalty;
+  numbers.repetition_penalty = repetition_penalty;
+  numbers.top_k = top_k;
+  numbers.min_tokens = min_tokens;
+  numbers.has_logprobs = logprobs ? 1 : 0;
+  numbers.logprobs = logprobs.value_or(0);
+  numbers.ignore_eos = ignore_eos ? 1 : 0;
+  numbers.seed = seed;
   to.value(numbers);
-  to.array(params.stop_token_ids);
-  to.value(static_cast<std::uint64_t>(params.logit_bias.size()));
-  for (const auto& [token, bias] : params.logit_bias) {
+  to.array(stop_token_ids);
+  to.value(static_cast<std::uint64_t>(logit_bias.size()));
+  for (const auto& [token, bias] : logit_bias) {
     to.value(token);
     to.value(bias);
   }
@@ -58,7 +63,7 @@ void read(flat_reader& from, sampling_params& into) {
   into.top_k = numbers.top_k;
   into.min_tokens = numbers.min_tokens;
   into.logprobs.reset();
-  if (numbers.logprobs >= 0) into.logprobs = numbers.logprobs;
+  if (numbers.has_logprobs != 0) into.logprobs = numbers.logprobs;
   into.ignore_eos = numbers.ignore_eos != 0;
   into.seed = numbers.seed;
   from.array(into.stop_token_ids);
@@ -116,8 +121,10 @@ void read(flat_reader& from, sample_row& into, std::shared_ptr<sampling_params>&
 void write_verified(flat_writer& to, const device_batch& batch) {
   to.value(static_cast<std::uint64_t>(batch.verified.size()));
   for (const drafted_token* draft : batch.verified) {
-    to.value(draft != nullptr ? draft->token : token_id{-1});
-    if (draft != nullptr) write(to, draft->distribution);
+    to.value(static_cast<std::uint8_t>(draft != nullptr ? 1 : 0));
+    if (draft == nullptr) continue;
+    to.value(draft->token);
+    write(to, draft->distribution);
   }
 }
 
@@ -129,8 +136,8 @@ void read_verified(flat_reader& from, received_batch& into) {
   into.verified.resize(std::max(into.verified.size(), most));
   into.drawn_from.resize(std::max(into.drawn_from.size(), most));
   for (std::size_t i = 0; i < count; ++i) {
+    if (from.value<std::uint8_t>() == 0) continue;
     const auto token = from.value<token_id>();
-    if (token < 0) continue;
     read(from, into.drawn_from[i]);
     into.verified[i] = {token, into.drawn_from[i].view()};
     into.batch.verified[i] = &into.verified[i];

@@ -10,8 +10,8 @@
 
 namespace troupe {
 
-// A batch and all that it points to. Read into again and again, so that steps allocate nothing once it has
-// grown to the largest.
+// A batch and all that it points to. Read into again and again, so that what a batch holds in numbers has its
+// memory once it has grown to the largest.
 struct received_batch {
   device_batch batch;
   std::vector<std::shared_ptr<sampling_params>> sampling;  // [samples]

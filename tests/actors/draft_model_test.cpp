@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/model/model.hpp"
 #include "tests/actors/company_fixture.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
@@ -219,6 +221,31 @@ TEST(DraftModelActors, AFileIsLoadedWithRoomForAsManyTokensAsTheModelHas) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->draft->layout().num_blocks, loaded->device->layout().num_blocks);
   EXPECT_LT(loaded->draft->layout().bytes_per_block, loaded->device->layout().bytes_per_block);
+}
+
+TEST(DraftModelActors, ADraftModelThatDoesNotOpenAgainEndsItsDraftsAlone) {
+  const temporary_file target(tiny_model());
+  const temporary_file draft(tiny_model({.seed = 2, .num_layers = 1}));
+  const std::filesystem::path only_one = std::filesystem::path(testing::TempDir()) / "only_one_executor";
+  std::filesystem::remove(only_one);
+  engine_options options;
+  options.model_path = target.path();
+  options.max_num_seqs = 4;
+  options.max_num_batched_tokens = 64;
+  options.kv_cache_bytes = std::size_t{4} << 20U;
+  options.threads = 1;
+  options.draft = {.method = speculative_method::draft_model, .model = draft.path()};
+  options.isolation = {runner_program_path(), {"runner", "one:" + only_one.string()}};
+  const auto loaded = load_engine(options);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_TRUE(loaded->draft);
+  EXPECT_TRUE(loaded->open_device()->draft);
+  std::ofstream(only_one) << "from now on";
+  const auto again = loaded->open_device();
+  std::filesystem::remove(only_one);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->target);
+  EXPECT_FALSE(again->draft);
 }
 
 TEST(DraftModelActors, AFileOfAnotherVocabularyAndOneThatIsNotThereAreRefusedByName) {

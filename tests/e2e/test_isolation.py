@@ -83,6 +83,15 @@ def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_ser
         assert seen and "its process is killed" in pathlib.Path(service.log_path).read_text()
 
 
+def test_the_runner_does_not_know_the_operators_key(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_ADMIN_KEY", "a-key-that-operators-have-0123456789")
+    with start_service() as service:
+        (runner,) = runners(service)
+        environment = pathlib.Path(f"/proc/{runner}/environ").read_bytes().split(b"\0")
+        assert not any(variable.startswith(b"TROUPE_ADMIN_KEY=") for variable in environment)
+        assert any(variable.startswith(b"PATH=") for variable in environment)
+
+
 def test_the_runner_ends_with_the_service_however_that_ends(start_service):
     with start_service() as service:
         (runner,) = runners(service)
@@ -117,7 +126,7 @@ def test_without_isolation_there_is_one_process(start_service):
 
 
 def test_nobody_starts_a_runner_process_by_hand():
-    ended = subprocess.run([BINARY, "runner-process", "1"], capture_output=True, text=True, timeout=20)
+    ended = subprocess.run([BINARY, "runner-process", "5", "1"], capture_output=True, text=True, timeout=20)
     assert ended.returncode == 1
     assert "the service that started this runner process is gone" in ended.stderr
     assert "runner-process" not in subprocess.run([BINARY, "--help"], capture_output=True, text=True, timeout=20).stdout

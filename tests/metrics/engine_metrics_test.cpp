@@ -277,18 +277,21 @@ TEST(EngineMetrics, TellWhatTheRunnersProcessesUseOneAfterTheOther) {
   const std::string memory = sample("troupe_runner_resident_memory_bytes");
   const std::string time = sample("troupe_runner_cpu_seconds_total");
   EXPECT_EQ(read(metrics).at(memory), 0);
-  metrics.set_runner_process(::getpid());
+  metrics.set_runner_process({::getpid()});
   while (std::clock() < CLOCKS_PER_SEC / 20) {
   }
   const parsed_text first = read(metrics);
   EXPECT_GT(first.at(memory), 1 << 20);
   EXPECT_GT(first.at(time), 0);
-  metrics.set_runner_process(1);
-  EXPECT_GE(read(metrics).at(time), first.at(time));
-  metrics.set_runner_process(0);
-  const parsed_text last = read(metrics);
-  EXPECT_EQ(last.at(memory), 0);
-  EXPECT_GE(last.at(time), first.at(time));
+  metrics.set_runner_process({});
+  const parsed_text between = read(metrics);
+  EXPECT_EQ(between.at(memory), 0);
+  EXPECT_EQ(between.at(time), first.at(time));
+  // What the first has used since it was looked at last, until its end, is not lost.
+  metrics.set_runner_process({::getpid(), first.at(time) + 1000});
+  EXPECT_GE(read(metrics).at(time), first.at(time) + 1000);
+  metrics.set_runner_process({1});
+  EXPECT_GE(read(metrics).at(time), first.at(time) + 1000);
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {

@@ -1,14 +1,16 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
-// begins with. With the argument "none" no executor can be opened; with "service" it starts such a process.
+// begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
+// file lies there; with "service" it starts such a process.
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <utility>
 
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/isolation/executor_host.hpp"
@@ -25,8 +27,7 @@ class faulty_executor final : public forwarding_executor {
     const token_id first = batch.tokens.empty() ? 0 : batch.tokens.front();
     if (first == test::throws) throw std::runtime_error("a step that throws");
     if (first == test::kills) std::raise(SIGKILL);
-    if (first == test::hangs)
-      while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+    if (first == test::hangs) std::raise(SIGSTOP);
     forwarding_executor::forward(batch);
   }
 };
@@ -41,10 +42,20 @@ result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const 
   return fail(error_code::resource_exhausted, "no executor today", "threads");
 }
 
+executor_opener opener_of(const std::string& word) {
+  if (word == "none") return refuse;
+  if (!word.starts_with("one:")) return open;
+  const auto is_first = std::make_shared<bool>(true);
+  return [is_first, path = word.substr(4)](const executor_setup& setup, std::span<const int> files) {
+    const bool may_open = std::exchange(*is_first, false) || !std::filesystem::exists(path);
+    return may_open ? open(setup, files) : refuse(setup, files);
+  };
+}
+
 // A service of nothing: starts a runner process and tells its number by the first descriptor.
 [[noreturn]] void serve_nothing(const char* program) {
   const auto started = runner_process::start({program, {"runner", "any"}}, {});
-  const pid_t id = started ? (*started)->id() : 0;
+  const pid_t id = started ? (*started)->handle()->id() : 0;
   if (::write(child_process::first_descriptor, &id, sizeof id) != sizeof id) std::_Exit(1);
   while (true) ::pause();
 }
@@ -53,10 +64,12 @@ result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const 
 }  // namespace troupe
 
 int main(int argc, char** argv) {
+  if (argc < 4) return 2;
   const auto parent = static_cast<pid_t>(std::atoi(argv[argc - 1]));
-  const std::string word = argc > 2 ? argv[1] : "";
+  const int num_descriptors = std::atoi(argv[argc - 2]);
+  const std::string word = argv[1];
   if (word == "service") troupe::serve_nothing("/proc/self/exe");
-  const auto hosted = troupe::host_executors(parent, word == "none" ? troupe::refuse : troupe::open);
+  const auto hosted = troupe::host_executors(parent, num_descriptors, troupe::opener_of(word));
   std::fprintf(stderr, "%s\n", hosted.error().message.c_str());
   return 1;
 }

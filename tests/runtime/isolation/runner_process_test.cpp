@@ -215,15 +215,69 @@ TEST_F(runner_processes, that_are_killed_by_a_step_are_lost_and_the_next_one_giv
   EXPECT_EQ(serve(*there, vocab_size), before);
 }
 
+// The state of a process, of proc(5): "T" where it is stopped.
+std::string state_of(pid_t id) {
+  std::ifstream status("/proc/" + std::to_string(id) + "/stat");
+  std::string line;
+  std::getline(status, line);
+  const std::size_t name_end = line.rfind(") ");
+  return name_end == std::string::npos ? "" : line.substr(name_end + 2, 1);
+}
+
 TEST_F(runner_processes, that_hang_can_be_killed) {
   const auto process = start();
   const auto there = open(process);
   std::thread rescue([&process] {
-    // Whether the step has begun by then does not matter.
+    while (state_of(process->handle()->id()) != "T")
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
     process->kill();
   });
   EXPECT_THROW(run(*there, test::hangs), device_lost);
   rescue.join();
+}
+
+TEST_F(runner_processes, tell_the_fault_of_a_step_to_its_executor_alone) {
+  const auto process = start();
+  const auto target = open(process);
+  const auto draft = open(process);
+  executor_driver driver(*draft);
+  const std::size_t prompt = driver.add({test::throws, 9, 10, 11}, test::greedy());
+  draft->forward(driver.build({{prompt, 2}}));  // a part of it: nothing is sampled, nobody waits
+  run(*target, 9);
+  try {
+    draft->synchronize();
+    FAIL() << "nothing was thrown";
+  } catch (const device_lost&) {
+    FAIL() << "the process is not lost";
+  } catch (const std::runtime_error& fault) {
+    EXPECT_STREQ(fault.what(), "a step that throws");
+  }
+  draft->synchronize();
+  run(*draft, 9);
+  run(*target, 9);
+}
+
+TEST_F(runner_processes, give_the_memory_of_an_executor_back_that_is_gone) {
+  const auto process = start();
+  const auto target = open(process);
+  const auto mebibytes = [&process] {
+    std::ifstream sizes("/proc/" + std::to_string(process->handle()->id()) + "/statm");
+    std::int64_t pages = 0;
+    sizes >> pages;
+    return pages * ::sysconf(_SC_PAGESIZE) >> 20;
+  };
+  executor_setup large = setup();
+  large.options.limits.kv_cache_bytes = std::size_t{256} << 20U;
+  const auto open_another = [&] { return started(std::move(*process->open(large))); };
+  open_another();
+  run(*target, 9);  // when that is answered the other is gone
+  const std::int64_t before = mebibytes();
+  for (int i = 0; i < 4; ++i) {
+    const auto another = open_another();
+    run(*another, 9);
+  }
+  run(*target, 9);
+  EXPECT_LT(mebibytes(), before + 512);
 }
 
 TEST_F(runner_processes, leave_nothing_behind) {
@@ -263,18 +317,17 @@ TEST_F(runner_processes, say_why_they_cannot_begin) {
 TEST_F(runner_processes, end_with_the_process_that_started_them) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  const auto service = child_process::start(test::runner_program_path(), {"runner", "service"}, {{ends[1]}});
+  const auto service = child_process::start(program("service"), {{ends[1]}});
   ASSERT_TRUE(service.has_value());
   ::close(ends[1]);
   pid_t runner = 0;
   ASSERT_EQ(::read(ends[0], &runner, sizeof runner), static_cast<ssize_t>(sizeof runner));
   ASSERT_GT(runner, 0);
-  (*service)->kill();
+  (*service)->handle()->kill();
   EXPECT_EQ((*service)->how_it_ended(), "signal 9 (Killed)");
   const auto is_gone = [runner] {
-    std::ifstream status("/proc/" + std::to_string(runner) + "/stat");
-    std::string line;
-    return !std::getline(status, line) || line.find(") Z") != std::string::npos;
+    const std::string state = state_of(runner);
+    return state.empty() || state == "Z";
   };
   for (int i = 0; i < 1000 && !is_gone(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(is_gone());

@@ -1,9 +1,7 @@
-#include "actors/executor_place.hpp"
+#include "runtime/isolation/executor_place.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
@@ -13,36 +11,45 @@ namespace troupe {
 // Kept open, so that a process that starts later reads the same file, whatever lies at its path by then.
 class executor_place::open_file {
  public:
-  explicit open_file(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  // Where it cannot be opened the descriptor is negative.
+  explicit open_file(const std::string& path)
+      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~open_file() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
   open_file(const open_file&) = delete;
   open_file& operator=(const open_file&) = delete;
   int descriptor() const { return descriptor_; }
-  bool lies_at(const std::string& path) const {
-    struct stat own {};
-    struct stat there {};
-    return ::fstat(descriptor_, &own) == 0 && ::stat(path.c_str(), &there) == 0 &&
-           own.st_ino == there.st_ino && own.st_dev == there.st_dev;
-  }
+  // Of this file and no other.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
  private:
   int descriptor_;
 };
 
+result<model_ptr> executor_place::read(const std::string& path, packed_file& into) const {
+  if (!isolation_) return load_model(path);
+  const auto file = std::make_shared<const open_file>(path);
+  if (file->descriptor() < 0) return load_model(path);  // says why not
+  into.file = file;
+  auto model = load_model(file->path());
+  if (model) return model;
+  error named = model.error();
+  if (const std::size_t at = named.message.find(file->path()); at != std::string::npos)
+    named.message.replace(at, file->path().size(), path);
+  return tl::unexpected(std::move(named));
+}
+
 result<model_ptr> executor_place::add_model(const std::string& path) {
-  const auto file = std::make_shared<open_file>(path);
   packed_file added;
-  auto model = load_model(path);
+  auto model = read(path, added);
   if (!model) return model;
-  if (isolation_ && !file->lies_at(path))
-    return fail(error_code::io_error, fmt::format("{} has changed while it was read: try again", path));
+  if (isolation_ && !added.file)
+    return fail(error_code::io_error, fmt::format("{} could not be opened at first: try again", path));
   added.model = std::move(*model);
   auto packed = pack_model(*added.model, isolation_ ? packed_for::all_processes : packed_for::this_process);
   if (!packed) return tl::unexpected(packed.error());
   if (isolation_) {
-    added.file = file;
     packed->memory.unmap();
     added.matrices = std::make_shared<page_memory>(std::move(packed->memory));
   } else {
@@ -60,13 +67,23 @@ std::vector<int> executor_place::descriptors() const {
   return all;
 }
 
+executor_setup executor_place::setup_of(std::size_t number, const cpu_executor_options& options) {
+  const auto first = static_cast<std::int32_t>(2 * number);  // of the two of each model
+  return {.model_file = first, .packed_weights = first + 1, .options = options};
+}
+
 result<void> executor_place::begin() {
   if (!isolation_) return {};
-  if (const auto last = current()) last->end();
+  double used = 0;
+  if (const auto last = process()) {
+    last->kill();
+    used = last->cpu_seconds();
+  }
   auto started = runner_process::start(*isolation_, descriptors());
-  if (!started) return tl::unexpected(started.error());
-  spdlog::info("runner process {} started", (*started)->id());
   const std::lock_guard lock(mutex_);
+  ended_cpu_seconds_ += used;
+  handle_ = started ? (*started)->handle() : nullptr;
+  if (!started) return tl::unexpected(started.error());
   begun_ = std::move(*started);
   process_ = begun_;
   return {};
@@ -80,29 +97,22 @@ result<std::unique_ptr<executor>> executor_place::load(std::size_t number,
   return load_cpu_executor(files_[number].model, with_weights);
 }
 
-std::shared_ptr<runner_process> executor_place::current() {
-  const std::lock_guard lock(mutex_);
-  return process_.lock();
-}
-
 result<std::unique_ptr<executor>> executor_place::load_there(std::size_t number,
                                                              const cpu_executor_options& options) {
-  const std::shared_ptr<runner_process> process = current();
+  const std::shared_ptr<runner_process> process = process_.lock();
+  begun_.reset();  // `process` owns it until this has its executor
   if (!process) return fail(error_code::unavailable, "the runner process is gone");
-  const auto first = static_cast<std::int32_t>(2 * number);
-  auto opened = process->open({first, first + 1, options});
+  return process->open(setup_of(number, options));
+}
+
+std::shared_ptr<process_handle> executor_place::process() const {
   const std::lock_guard lock(mutex_);
-  begun_.reset();
-  return opened;
+  return handle_;
 }
 
-pid_t executor_place::process_id() {
-  const auto process = current();
-  return process ? process->id() : 0;
-}
-
-void executor_place::kill() {
-  if (const auto process = current()) process->kill();
+double executor_place::ended_cpu_seconds() const {
+  const std::lock_guard lock(mutex_);
+  return ended_cpu_seconds_;
 }
 
 }  // namespace troupe

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/executor/cpu_executor.hpp"
@@ -31,10 +32,10 @@ class executor_place {
   result<std::unique_ptr<executor>> load(std::size_t number, const cpu_executor_options& options);
 
   bool is_isolated() const { return isolation_.has_value(); }
-  // The number of the process; 0: there is none. Any thread.
-  pid_t process_id();
-  // Ends the process, if there is one: whoever waits for its executors hears of it. Any thread.
-  void kill();
+  // The process that was started last; null: there is none. Any thread.
+  std::shared_ptr<process_handle> process() const;
+  // Seconds of CPU time that the processes before it have used. Any thread.
+  double ended_cpu_seconds() const;
 
  private:
   // Of a model's file, for processes.
@@ -42,18 +43,22 @@ class executor_place {
   struct packed_file {
     model_ptr model;
     std::shared_ptr<const packed_model> weights;  // in this process
-    std::shared_ptr<open_file> file;              // for another, with ...
+    std::shared_ptr<const open_file> file;        // for another, with ...
     std::shared_ptr<page_memory> matrices;        // ... the weights, which it maps
   };
+  result<model_ptr> read(const std::string& path, packed_file& into) const;
+  // What a process inherits, and where among it a model lies.
   std::vector<int> descriptors() const;
-  std::shared_ptr<runner_process> current();
+  static executor_setup setup_of(std::size_t number, const cpu_executor_options& options);
   result<std::unique_ptr<executor>> load_there(std::size_t number, const cpu_executor_options& options);
 
   std::optional<runner_program> isolation_;
   std::vector<packed_file> files_;
-  std::mutex mutex_;
   std::weak_ptr<runner_process> process_;  // of the executors opened last, its owners
   std::shared_ptr<runner_process> begun_;  // nothing is open in it yet
+  mutable std::mutex mutex_;               // of what others ask for:
+  std::shared_ptr<process_handle> handle_;
+  double ended_cpu_seconds_ = 0;
 };
 
 }  // namespace troupe

@@ -1,0 +1,36 @@
+// How a device is opened, at first and should it be lost.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "actors/load_draft_model.hpp"
+#include "actors/load_engine.hpp"
+#include "runtime/isolation/executor_place.hpp"
+
+namespace troupe {
+
+// The model's executor, its start still to come: in a process of its own, where there are any. Errors: those
+// of executor_place::begin() and load().
+result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_executor_options& cpu);
+
+// What another device is made of, should one be lost.
+struct device_plan {
+  std::shared_ptr<executor_place> place;
+  cpu_executor_options cpu;
+  padded_limits padded;
+  tuning_key tuned_for;
+  std::filesystem::path tuning_file;
+  std::optional<draft_file> draft;
+  engine_options options;  // for the draft model
+  drafted_for target;
+};
+
+// The model on another device, and its draft model, where that can be opened too. Errors: those of
+// load_target(), reserve_steps() and take_kv_cache().
+result<runner_device> reopen(const device_plan& plan);
+
+// The processes of `place`.
+device_process process_of(const std::shared_ptr<executor_place>& place);
+
+}  // namespace troupe

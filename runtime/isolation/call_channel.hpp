@@ -1,0 +1,103 @@
+// The memory through which a service calls its runner process, with a bell for either side. Each call has a
+// slot for its message and then its answer; there are two, used in turn, so that one call may be asked while
+// the one before it runs.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "runtime/executor/page_memory.hpp"
+#include "runtime/isolation/flat_message.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+enum class executor_call : std::uint32_t {
+  open,
+  reserve_steps,
+  profile,
+  take_kv_cache,
+  forward,
+  sample,
+  load_dummy_hidden_states,
+  close,
+};
+
+// Value: the answer follows. Failure: an `error` follows. Fault: the text of an exception follows.
+enum class call_outcome : std::uint32_t { value, failure, fault };
+
+// What a call is, or what became of it.
+struct call_header {
+  executor_call call = executor_call::open;
+  call_outcome outcome = call_outcome::value;
+  std::uint32_t device = 0;  // which of the process's executors
+  std::uint32_t unused = 0;
+  std::uint64_t bytes = 0;  // of the message
+};
+
+// Which call, counted from 0; wraps around.
+using call_number = std::uint32_t;
+
+// Once per process, of which each is one end: call_client is the service's, call_server the other's.
+class call_channel {
+ public:
+  call_channel() = default;
+  call_channel(call_channel&& other) noexcept { swap(other); }
+  call_channel& operator=(call_channel&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~call_channel();
+
+  // For a process that is started next. Errors: resource_exhausted, io_error.
+  static result<call_channel> create();
+  // What descriptors() were, in that process: takes them over.
+  static result<call_channel> inherit(std::span<const int> descriptors);
+  static constexpr std::size_t num_descriptors = 3;
+  std::array<int, num_descriptors> descriptors() const {
+    return {memory_.descriptor(), asked_bell_, answered_bell_};
+  }
+
+  // How many calls there were, and how many answers. To say so wakes the other end.
+  call_number num_asked() const { return counts().asked.load(std::memory_order_acquire); }
+  call_number num_answered() const { return counts().answered.load(std::memory_order_acquire); }
+  void tell_asked(call_number count);
+  void tell_answered(call_number count);
+  // Sleeps until a call, or an answer, has been told, or was since the last time.
+  void wait_for_call() const;
+  // False: the process of `pidfd` has ended before.
+  bool wait_for_answer(int pidfd) const;
+
+  // Of the call's slot.
+  call_header& header(call_number call) const;
+  flat_writer writer(call_number call) const { return flat_writer(room(call)); }
+  // Throws std::out_of_range where the header says that it is larger than its slot.
+  flat_reader reader(call_number call) const;
+
+ private:
+  struct shared_counts {
+    std::atomic<call_number> asked;
+    std::atomic<call_number> answered;
+  };
+  // Two processes share them, which no lock of either would know.
+  static_assert(std::atomic<call_number>::is_always_lock_free);
+  static constexpr std::size_t line_bytes = 64;  // the counts have one, and so has each header
+  static_assert(sizeof(call_header) <= line_bytes && sizeof(shared_counts) <= line_bytes);
+  // Far more than the largest step: what is never written takes no memory.
+  static constexpr std::size_t slot_bytes = std::size_t{1} << 30;
+
+  void swap(call_channel& other) noexcept;
+  shared_counts& counts() const;
+  std::byte* slot(call_number call) const { return memory_.data() + line_bytes + (call % 2) * slot_bytes; }
+  std::span<std::byte> room(call_number call) const {
+    return {slot(call) + line_bytes, slot_bytes - line_bytes};
+  }
+
+  page_memory memory_;
+  int asked_bell_ = -1;     // eventfd(2)
+  int answered_bell_ = -1;  // eventfd(2)
+};
+
+}  // namespace troupe

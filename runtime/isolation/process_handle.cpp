@@ -1,0 +1,64 @@
+#include "runtime/isolation/process_handle.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+extern "C" {
+#include <sys/pidfd.h>  // of glibc 2.36 forgets to say that it is C
+}
+
+namespace troupe {
+namespace {
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+std::string describe_end(int status) {
+  if (WIFEXITED(status)) return fmt::format("exit code {}", WEXITSTATUS(status));
+  return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+}
+
+}  // namespace
+
+process_handle::~process_handle() { ::close(descriptor_); }
+
+void process_handle::kill() const { ::pidfd_send_signal(descriptor_, SIGKILL, nullptr, 0); }
+
+bool process_handle::has_ended() const {
+  pollfd watched{descriptor_, POLLIN, 0};
+  return ::poll(&watched, 1, 0) == 1;
+}
+
+std::string process_handle::how_it_ended() {
+  const std::lock_guard lock(waiting_);
+  wait();
+  return end_;
+}
+
+double process_handle::cpu_seconds() {
+  const std::lock_guard lock(waiting_);
+  wait();
+  return cpu_seconds_;
+}
+
+void process_handle::wait() {
+  if (!end_.empty()) return;
+  int status = 0;
+  rusage used{};
+  pid_t waited = 0;
+  do {
+    waited = ::wait4(id_, &status, 0, &used);
+  } while (waited < 0 && errno == EINTR);
+  end_ = waited == id_ ? describe_end(status) : "an unknown end";  // where SIGCHLD is ignored nobody is told
+  if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
+}
+
+}  // namespace troupe

@@ -1,0 +1,41 @@
+// A child process as others than its owner may know it. Where the last of them lets go, nothing ends and
+// nobody waits.
+#pragma once
+#include <sys/types.h>
+
+#include <mutex>
+#include <string>
+
+namespace troupe {
+
+// Any thread.
+class process_handle {
+ public:
+  // `descriptor`: of pidfd_open(2), taken over.
+  process_handle(pid_t id, int descriptor) : id_(id), descriptor_(descriptor) {}
+  ~process_handle();
+  process_handle(const process_handle&) = delete;
+  process_handle& operator=(const process_handle&) = delete;
+
+  pid_t id() const { return id_; }
+  // Readable once it has ended.
+  int descriptor() const { return descriptor_; }
+  // At once (SIGKILL).
+  void kill() const;
+  bool has_ended() const;
+  // Waits for its end: "signal 11 (Segmentation fault)", "exit code 1".
+  std::string how_it_ended();
+  // Waits for its end, too: the seconds of CPU time that it has used.
+  double cpu_seconds();
+
+ private:
+  void wait();
+
+  const pid_t id_;
+  const int descriptor_;
+  std::mutex waiting_;
+  std::string end_;  // empty: nobody has waited for it yet
+  double cpu_seconds_ = 0;
+};
+
+}  // namespace troupe

@@ -1,0 +1,78 @@
+#include "runtime/isolation/child_process.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace troupe {
+namespace {
+
+// What a shell writes to its first descriptor until it ends.
+std::string told_by(const std::string& script, const std::vector<std::string>& withheld = {}) {
+  std::array<int, 2> ends{};
+  EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const std::array lent{ends[1]};
+  {
+    const auto started =
+        child_process::start({"/bin/sh", {"sh", "-c", "exec >&3; " + script}, withheld}, lent);
+    EXPECT_TRUE(started.has_value()) << started.error().message;
+    ::close(ends[1]);
+    EXPECT_EQ((*started)->how_it_ended(), "exit code 0");
+  }
+  std::string told(1 << 16, '\0');
+  const ssize_t bytes = ::read(ends[0], told.data(), told.size());
+  ::close(ends[0]);
+  told.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
+  return told;
+}
+
+TEST(child_process, is_told_how_many_descriptors_it_has_and_who_has_started_it) {
+  EXPECT_EQ(told_by("echo $0 $1"), "1 " + std::to_string(::getpid()) + "\n");
+}
+
+TEST(child_process, does_not_know_what_is_withheld_and_all_else) {
+  ::setenv("TROUPE_TEST_SECRET", "a key", 1);
+  ::setenv("TROUPE_TEST_SECRETS", "no key", 1);
+  EXPECT_EQ(told_by("echo ${TROUPE_TEST_SECRET-none} ${TROUPE_TEST_SECRETS-none}", {"TROUPE_TEST_SECRET"}),
+            "none no key\n");
+  EXPECT_EQ(told_by("echo ${TROUPE_TEST_SECRET-none}"), "a key\n");
+  ::unsetenv("TROUPE_TEST_SECRET");
+  ::unsetenv("TROUPE_TEST_SECRETS");
+}
+
+TEST(child_process, ends_with_its_owner_and_others_hear_how) {
+  std::shared_ptr<process_handle> handle;
+  {
+    const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$"}, {}}, {});
+    handle = (*started)->handle();
+    EXPECT_GT(handle->id(), 0);
+    EXPECT_FALSE(handle->has_ended());
+  }
+  EXPECT_TRUE(handle->has_ended());
+  EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
+}
+
+TEST(child_process, may_be_ended_by_who_does_not_own_it) {
+  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$"}, {}}, {});
+  const std::shared_ptr<process_handle> handle = (*started)->handle();
+  std::thread other([&handle] { handle->kill(); });
+  EXPECT_EQ((*started)->how_it_ended(), "signal 9 (Killed)");
+  other.join();
+}
+
+TEST(child_process, tells_the_time_that_it_has_used) {
+  const auto started = child_process::start(
+      {"/bin/sh", {"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}, {}}, {});
+  EXPECT_GT((*started)->handle()->cpu_seconds(), 0);
+  EXPECT_EQ((*started)->how_it_ended(), "exit code 0");
+}
+
+}  // namespace
+}  // namespace troupe
