@@ -27,6 +27,7 @@ struct company::state {
   port_parts ports;
   std::unique_ptr<net::engine_port> port;
   std::shared_ptr<net::trace_exporter> traces;  // none where they go nowhere
+  std::optional<device_process> process;        // of the runner; nothing: this one
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 
@@ -38,6 +39,8 @@ struct company::state {
   // Sends a request and waits for its answer; nothing where the receiver is gone.
   template <class Answer, class Handle, class... Message>
   std::optional<Answer> ask(const Handle& actor, Message... message) const;
+  // Once the supervisor is gone nobody else ends a device that hangs.
+  void end_runner() const;
 };
 
 namespace {
@@ -168,6 +171,19 @@ result<std::uint16_t> company::state::serve(Behavior behavior, Options options, 
   return port_number;
 }
 
+void company::state::end_runner() const {
+  constexpr std::chrono::seconds for_last_step{2};
+  if (!process) return;
+  if (const model_runner_actor runner = directory->current()->model_runner) {
+    caf::scoped_actor self{*system};
+    self->monitor(runner);
+    self->receive(
+        [](const caf::down_msg&) {},
+        caf::after(for_last_step) >> [] { spdlog::warn("a step does not end: its process is killed"); });
+  }
+  process->kill();
+}
+
 void company::state::open_system(const company_options& options) {
   system = options.system;
   if (system != nullptr) return;
@@ -206,6 +222,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.drafts = options.drafts;
   parts.device = {std::move(engine.device), std::move(engine.draft)};
   parts.open_device = std::move(engine.open_device);
+  process = engine.process;
   parts.process = std::move(engine.process);
   parts.board = board;
   parts.buckets = std::move(engine.buckets);
@@ -334,6 +351,7 @@ void company::stop() {
   {
     caf::scoped_actor self{*state_->system};
     self->wait_for(state_->supervisor);
+    state_->end_runner();
     wait_for_everybody(self, *state_->directory->current());
   }
   state_->port = std::make_unique<net::closed_port>(

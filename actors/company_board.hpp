@@ -59,9 +59,14 @@ class company_board {
   // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, and
   // requests that could run do not wait for longer than that.
   net::engine_status status(steady_time now) const;
-  // Whether the step in flight, or the queue, is late by as much again as it may take.
+  // Whether the step in flight is late by a step's deadline, whatever its own, or the queue by as much.
   bool hangs(steady_time now) const {
     return is_late(step_due_, now - step_deadline()) || is_late(queue_due_, now - step_deadline());
+  }
+  // How long a device may take to open: as long as a step of the usual size before it hangs, and no less than
+  // what a slow disk needs.
+  std::chrono::nanoseconds patience_for_opening() const {
+    return std::max<std::chrono::nanoseconds>(2 * step_deadline(), std::chrono::minutes(1));
   }
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.

@@ -180,7 +180,9 @@ using supervisor_actor = caf::typed_actor<
     // Starts the actors in order and answers with their handles, then warms up; readiness shows on the board.
     caf::replies_to<msg::start_company>::with<company_roster_ptr>,
     // Goes on with a lazy warm-up where nothing runs.
-    caf::reacts_to<msg::continue_warm_up>, caf::reacts_to<msg::look_after_device>,
+    caf::reacts_to<msg::continue_warm_up>,
+    // Ends a device that hangs, and the runner whose device has ended.
+    caf::reacts_to<msg::look_after_device>,
     // Watches, drains and ends this gateway with the others.
     caf::reacts_to<msg::add_gateway, gateway_actor, gateway_starter>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have

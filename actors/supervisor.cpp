@@ -47,13 +47,27 @@ company_roster_ptr supervisor_state::start() {
   return introduced_;
 }
 
-// A step that hangs ends with its process alone. What becomes of the runner then is as for any other end.
+// A step that hangs ends with its process alone, and a runner without work does not notice that its process
+// has ended. What becomes of the runner then is as for any other end.
 void supervisor_state::look_after_device() {
-  if (parts_.board->hangs(self_->clock().now())) {
-    spdlog::error("{}: its process is killed", parts_.board->status(self_->clock().now()).reason);
+  if (const auto fault = fault_of_device(); fault && !std::exchange(device_.is_killed, true)) {
+    spdlog::error("{}: its process is killed", *fault);
     parts_.process->kill();
   }
+  const bool is_gone = roster_.model_runner && parts_.process->has_ended();
+  if (is_gone && !std::exchange(device_.is_mourned, true))
+    self_->send_exit(roster_.model_runner,
+                     caf::make_error(caf::sec::runtime_error, "the runner process has ended"));
   self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
+}
+
+// Nobody runs a step, and the queue does not move, while a device is opened.
+std::optional<std::string> supervisor_state::fault_of_device() const {
+  const steady_time now = self_->clock().now();
+  if (roster_.model_runner)
+    return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
+  const bool is_late = device_.opening_due && now > *device_.opening_due;
+  return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
 }
 
 void supervisor_state::introduce() {

@@ -76,6 +76,12 @@ class supervisor_state {
   void look_after_device();
 
  private:
+  // Of the runner that is there or is on its way: what has become of its device, so that it is ended once.
+  struct device_state {
+    std::optional<steady_time> opening_due = {};  // nothing: it is open, or nobody opens it
+    bool is_killed = false;
+    bool is_mourned = false;  // its runner is told that the process has ended
+  };
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
     std::string kind;              // by which the metrics know its actor
@@ -105,6 +111,8 @@ class supervisor_state {
   void on_down(const caf::actor_addr& source, const caf::error& reason);
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down();
+  // Why the device is to be killed, where it is.
+  std::optional<std::string> fault_of_device() const;
   void restart(const std::string& role, bool is_excused);
   void stop(const std::string& role);
   // Starts whoever is to be started, once everybody who was stopped has ended.
@@ -157,6 +165,7 @@ class supervisor_state {
   std::set<std::string> to_start_;                               // roles that wait for that
   std::map<std::string, std::uint64_t> restarts_;                // of roles
   std::map<std::int32_t, std::chrono::nanoseconds> step_costs_;  // by rows, for whoever is started anew
+  device_state device_;
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 

@@ -120,15 +120,18 @@ void supervisor_state::add_model_runner() {
                             .vacate =
                                 [this] {
                                   roster_.model_runner = nullptr;
+                                  device_ = {};
                                   parts_.tokenizer.metrics->set_runner_process({});
                                 }};
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
+  device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
   self_->request(runner, caf::infinite, msg::open_device{})
       .then(
           [this, runner](const msg::device_opened&) {
             roster_.model_runner = runner;
+            device_.opening_due.reset();
             if (parts_.process)
               parts_.tokenizer.metrics->set_runner_process(
                   {parts_.process->id(), parts_.process->ended_cpu_seconds()});

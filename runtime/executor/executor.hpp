@@ -1,5 +1,5 @@
-// The one seam to a device. Behind it: the CPU executor and the null executor (scripted tokens, no
-// arithmetic).
+// The one seam to a device. Behind it: the CPU's executor, here or in a process of its own, and the null
+// executor (scripted tokens, no arithmetic).
 #pragma once
 #include <cstddef>
 #include <cstdint>

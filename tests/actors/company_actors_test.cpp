@@ -381,29 +381,5 @@ TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
   expect_one_end(*who, finish_reason::length);
 }
 
-TEST(Company, ADeviceThatHangsIsKilledWhenItsDeadlineIsOverTwice) {
-  int kills = 0;
-  company_setup setup{.step_deadline = std::chrono::seconds(10)};
-  setup.adjust = [&kills](supervisor_parts& parts) {
-    parts.process = {.id = [] { return 0; }, .kill = [&kills] { ++kills; }};
-  };
-  stage stage(setup);
-  stage.run();
-  const auto who = stage.ask("hello", 50);
-  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
-  const auto run_without_runner = [&] {
-    while (stage.run_any(0, runner)) {
-    }
-  };
-  run_without_runner();
-  stage.advance(std::chrono::seconds(11));
-  run_without_runner();
-  EXPECT_FALSE(stage.status().live);
-  EXPECT_EQ(kills, 0);
-  stage.advance(std::chrono::seconds(10));
-  run_without_runner();
-  EXPECT_GT(kills, 0);
-}
-
 }  // namespace
 }  // namespace troupe::test

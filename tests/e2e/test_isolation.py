@@ -83,6 +83,27 @@ def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_ser
         assert seen and "its process is killed" in pathlib.Path(service.log_path).read_text()
 
 
+def test_a_runner_that_hangs_does_not_keep_the_service_from_its_end(start_service):
+    with start_service("--shutdown-grace", "1s") as service:
+        (runner,) = runners(service)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            cut_off = pool.submit(ask, service, 0)
+            end_runner(service, signal.SIGSTOP)
+            service.process.send_signal(signal.SIGTERM)
+            assert service.process.wait(60) == 0
+            cut_off.exception()
+        assert is_gone(runner)
+
+
+def test_the_end_of_a_runner_without_work_is_noticed(start_service):
+    with start_service() as service:
+        undisturbed = ask(service, 0)
+        (runner,) = runners(service)
+        os.kill(runner, signal.SIGKILL)
+        service.wait_until(lambda: is_gone(runner) and runners(service) not in ([], [runner]), 20, "there again")
+        assert ask(service, 0) == undisturbed
+
+
 def test_the_runner_does_not_know_the_operators_key(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_ADMIN_KEY", "a-key-that-operators-have-0123456789")
     with start_service() as service:

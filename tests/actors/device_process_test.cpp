@@ -1,0 +1,112 @@
+// When the supervisor ends the process of a device, and when it does not.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+bool has_finished(const client& who) {
+  return who.ends.size() == 1 && who.ends[0].reason == finish_reason::length && who.events_after_end == 0;
+}
+
+// A device with a process, of which nothing is real but what the supervisor asks and does.
+struct watched_device {
+  int kills = 0;
+  int opened = 0;
+  bool has_ended = false;
+  std::function<void()> while_opening = [] {};
+
+  company_setup setup() {
+    company_setup out{.step_deadline = std::chrono::seconds(10)};
+    out.adjust = [this](supervisor_parts& parts) {
+      parts.process.emplace();
+      parts.process->has_ended = [this] { return has_ended; };
+      parts.process->kill = [this] {
+        ++kills;
+        has_ended = true;
+      };
+      parts.device = *parts.open_device();
+      parts.open_device = [this, open = parts.open_device] {
+        while_opening();
+        ++opened;
+        has_ended = false;
+        return open();
+      };
+    };
+    return out;
+  }
+};
+
+TEST(DeviceProcess, ThatHangsIsKilledOnceWhenItsDeadlineIsOverTwice) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  const auto who = stage.ask("hello", 50);
+  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
+  const auto pass = [&](std::chrono::nanoseconds time) {
+    stage.advance(time);
+    while (stage.run_any(0, runner)) {
+    }
+  };
+  pass(std::chrono::seconds(0));
+  pass(std::chrono::seconds(11));
+  EXPECT_FALSE(stage.status().live);
+  EXPECT_EQ(device.kills, 0);
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(device.kills, 1);
+  for (int i = 0; i < 10; ++i) pass(std::chrono::milliseconds(100));
+  EXPECT_EQ(device.kills, 1);
+  stage.run();
+  EXPECT_EQ(device.opened, 1);
+  EXPECT_TRUE(has_finished(*who));
+}
+
+TEST(DeviceProcess, ThatEndsWithoutWorkIsFollowedByAnotherAtOnce) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  device.has_ended = true;
+  stage.advance(std::chrono::milliseconds(100));
+  stage.run();
+  EXPECT_EQ(device.opened, 1);
+  EXPECT_EQ(device.kills, 0);
+  EXPECT_TRUE(stage.status().ready);
+  const auto who = stage.ask("hello", 5);
+  stage.run();
+  EXPECT_TRUE(has_finished(*who));
+}
+
+// The queue waits for it, and is late thereby.
+TEST(DeviceProcess, ThatBeginsSlowlyIsNotKilledForTheQueueThatWaitsForIt) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  const auto who = stage.ask("hello", 50);
+  stage.run(20);
+  device.while_opening = [&stage] { stage.advance(std::chrono::seconds(45)); };
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  stage.advance(std::chrono::milliseconds(100));
+  stage.run();
+  EXPECT_EQ(device.opened, 1);
+  EXPECT_EQ(device.kills, 0);
+  EXPECT_TRUE(stage.status().live);
+  EXPECT_TRUE(has_finished(*who));
+}
+
+TEST(DeviceProcess, ThatDoesNotBeginIsKilled) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  device.while_opening = [&stage] { stage.advance(std::chrono::minutes(5)); };
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(device.kills, 1);
+}
+
+}  // namespace
+}  // namespace troupe::test
