@@ -4,16 +4,12 @@
 //
 // With g = lane / 4 and t = lane % 4 a lane holds of the outputs g and g + 8 and of each group of 32 inputs
 // those at 16 * half + 4 * t + 0..3, half = 0 and 1. A unit of two groups is
-//   u4_min       codes [32 lanes][2 groups][2 outputs] words of 8 nibbles: input pair p = 2 * half + i / 2 of
-//   the eight,
-//                its first input in nibble p, its second in nibble p + 4
-//   s8, ...      codes [2 groups][32 lanes][2 outputs][2 halves] words of 4 bytes, each a code + 128
-//   u4_min,
-//   s8_min       scales [8 g][2 groups][2 outputs] pairs of f16: scale and minimum
-//   s8_half      the same: scales of the two halves
-//   s8           scales [8 g][2 groups][2 outputs] f16
-// Units of a tile of 16 outputs stand together, tiles one after another. What is beyond the matrix has scale
-// 0.
+// - codes of u4_min: [32 lanes][2 groups][2 outputs] words of 8 nibbles. Of the eight inputs' four pairs (two
+//   of each half) pair p has its first code in nibble p, its second in nibble p + 4.
+// - codes of the others: [2 groups][32 lanes][2 outputs][2 halves] words of 4 bytes, each a code + 128.
+// - scales of u4_min and s8_min: [8 g][2 groups][2 outputs] pairs of f16, scale and minimum; of s8_half the
+//   same, the scales of the two halves; of s8: [8 g][2 groups][2 outputs] f16.
+// Units of a tile of 16 outputs stand together, tiles one after another. Beyond the matrix scales are 0.
 #pragma once
 #include <cstddef>
 #include <cstdint>

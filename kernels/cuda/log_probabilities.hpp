@@ -7,10 +7,10 @@
 // the logits, which an H100 reads from L2 (64 x 49,152: 4 us a pass); the best n of a slice take n rounds of
 // a block's maximum.
 #pragma once
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include "kernels/cuda/element_type.hpp"
 
 namespace troupe::kernels::cuda {
 

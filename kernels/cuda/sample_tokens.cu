@@ -15,6 +15,16 @@ __device__ std::int32_t allowed_from(std::int32_t token, const std::uint32_t* ma
   return token;
 }
 
+// A token without a choice.
+__device__ void settle(const sampling_call& call, std::int32_t index, std::int32_t token) {
+  call.batch.tokens[index] = token;
+  const device_distribution& kept = call.batch.rows[index].kept;
+  if (kept.size == nullptr) return;
+  *kept.size = 1;
+  kept.ids[0] = token;
+  kept.weights[0] = 1.0F;
+}
+
 // Leaves the row to draw_residuals() where the draft is rejected.
 __device__ bool accept_draft(const sampling_call& call, std::int32_t index, const kept_rule& rule,
                              draw_space& space, draft_weights& weights) {
@@ -22,22 +32,24 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (thread == 0) weights = {0, 0};
   __syncthreads();
+  const std::int32_t draft = *row.draft;
+  const std::int32_t size = *row.drafted.size;
   std::uint64_t drafted = 0;
-  for (std::int32_t i = thread; i < row.draft_size; i += search_threads) {
-    const std::uint64_t steps = weight_steps(row.draft_weights[i]);
+  for (std::int32_t i = thread; i < size; i += search_threads) {
+    const std::uint64_t steps = weight_steps(row.drafted.weights[i]);
     drafted += steps;
-    if (row.draft_ids[i] == row.draft_token) weights.draft = steps;
+    if (row.drafted.ids[i] == draft) weights.draft = steps;
   }
   drafted = block_sum(drafted, space.sums);
   const std::uint64_t target =
       block_sum(thread < call.slices ? call.work.mass[slice_at(call, index, thread)] : 0, space.sums);
-  if (row.draft_token < call.batch.vocab) {
-    const std::int32_t slice = row.draft_token / sampling_slice;
+  if (draft >= 0 && draft < call.batch.vocab) {
+    const std::int32_t slice = draft / sampling_slice;
     const kept_steps kept = keep_of_slice(call, index, slice, rule, space.sums);
     const std::int32_t first = slice * sampling_slice + thread * 4;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      if (first + i == row.draft_token) weights.target = kept.of[i];
+      if (first + i == draft) weights.target = kept.of[i];
     }
     __syncthreads();
   }
@@ -61,22 +73,26 @@ __global__ void __launch_bounds__(search_threads) draw_rows(sampling_call call) 
   if (!draws(row) || is_empty) {
     // A draft is right where it is this token, and replaced by it where it is not.
     const auto first = static_cast<std::int32_t>(~static_cast<std::uint32_t>(best));
-    if (writes) call.batch.tokens[index] = allowed_from(is_empty ? 0 : first, row.mask, call.batch.vocab);
+    if (writes) settle(call, index, allowed_from(is_empty ? 0 : first, row.mask, call.batch.vocab));
     return;
   }
 
   rule_finder finder(call, index, best, space);
   const kept_rule rule = finder.find();
-  if (row.draft_token < 0) {
+  if (row.draft == nullptr) {
     const std::uint64_t u =
         uniform_bits(row.seed, static_cast<std::uint64_t>(row.position), random_stream::draw);
     const std::int32_t token = draw_kept(call, index, rule, u, space.sums, found);
-    if (writes) call.batch.tokens[index] = token;
+    if (!writes) return;
+    call.batch.tokens[index] = token;
+    if (row.kept.size == nullptr) return;
+    call.work.draft[index] = draft_state::kept;
+    call.work.rule[index] = rule;
     return;
   }
   const bool accepted = accept_draft(call, index, rule, space, weights);
   if (!writes) return;
-  call.batch.tokens[index] = row.draft_token;
+  call.batch.tokens[index] = *row.draft;
   if (accepted) return;
   call.work.draft[index] = draft_state::rejected;
   call.work.rule[index] = rule;
@@ -132,6 +148,7 @@ void sample_tokens(const sampling_batch& batch, const sampling_needs& needs, cud
   if (needs.weights || needs.top_p) weigh_slices(call, stream);
   if (needs.top_k || needs.top_p) list_candidates(call, stream);
   draw_tokens(call, stream);
+  if (needs.kept) keep_distributions(call, stream);
   if (needs.drafts) draw_residuals(call, stream);
 }
 

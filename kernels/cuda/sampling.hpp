@@ -7,26 +7,33 @@
 // by pivots: Ye et al., "FlashInfer", MLSys 2025, and its blog "Sorting-free GPU kernels for LLM sampling",
 // 2025; but exact, where rejection sampling would draw other tokens than the CPU), among the few values that
 // can be the threshold:
-//   survey   one pass: the greatest logit of each slice of 4,096, and for top-k of each group of 32. Greedy
-//   ends here. bound    top-k: the k-th greatest of the groups' greatest, which at least k logits reach weigh
-//   one pass, not for top-k: each slice's sum of weights; for top-p a histogram of mass over weights list one
-//   pass, top-k: what reaches the bound; top-p: the one bin of the histogram in which the limit lies draw the
-//   thresholds, searched in the list; the slice in which u falls, and the token in it
-// On an H100 a pass reads 12.6 MB (64 x 49,152) from L2 or 39 MB (64 x 151,936) from HBM, 4 or 12 us; `weigh`
-// is bound by its exponentials, about 35 instructions a logit.
+// - survey, a pass over the logits: the greatest of each slice of 4,096, for top-k of each group of 32;
+//   greedy rows need no more.
+// - bound, top-k: the k-th greatest of the groups' greatest, which at least k logits reach.
+// - weigh, a pass, not for top-k: each slice's sum of weights; for top-p a histogram of mass over weights.
+// - list, a pass: for top-k what reaches the bound, for top-p the bin of the histogram with the limit.
+// - draw: the thresholds, searched in the list; the slice in which u falls, and the token in it.
+// On an H100 a pass reads 12.6 MB (64 x 49,152) from L2 or 39 MB (64 x 151,936) from HBM: 4 or 12 us at the
+// least. Where few logits can be left out, `weigh` is bound by its exponentials, about 45 instructions each.
 //
-// A row is cut into slices of a fixed length and its sums are exact: its token does not depend on its
-// company.
+// A row is cut into slices of a fixed length and its sums are exact: its token does not depend on others.
 #pragma once
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
+
+#include "kernels/cuda/element_type.hpp"
 
 namespace troupe::kernels::cuda {
 
 inline constexpr std::int32_t sampling_slice = 4096;
 inline constexpr std::int32_t max_sampling_vocab = 1 << 20;
+
+// Tokens that may be drawn, ascending, and their weights: a kept_distribution in the device's memory.
+struct device_distribution {
+  std::int32_t* size = nullptr;  // how many; at most the vocabulary
+  std::int32_t* ids = nullptr;
+  float* weights = nullptr;
+};
 
 // How one token is drawn: sampling_params, and what a sample_row says. All pointers are the device's.
 struct sampling_row {
@@ -43,26 +50,25 @@ struct sampling_row {
   std::int32_t history_length = 0;  // looked at by penalties alone
   std::int32_t num_banned = 0;      // 0 where the minimum length is reached
   std::int32_t num_biased = 0;
-  std::int32_t draft_token = -1;  // to be verified by rejection sampling; -1: an ordinary row
-  std::int32_t draft_size = 0;
   const std::int32_t* history = nullptr;  // [history_length] prompt and output so far
   const std::int32_t* banned = nullptr;   // [num_banned] end tokens, while the text is too short
   const std::int32_t* biased = nullptr;   // [num_biased]
   const float* biases = nullptr;          // [num_biased]
   const std::uint32_t* mask = nullptr;    // [ceil(vocab / 32)] bits of the tokens that are allowed; null: all
-  const std::int32_t* draft_ids = nullptr;  // [draft_size] ascending: what the draft was drawn from (a
-  const float* draft_weights = nullptr;     // [draft_size]  kept_distribution); without a choice it alone
+  const std::int32_t* draft = nullptr;    // a draft of this very token, which rejection sampling verifies ...
+  device_distribution drafted = {};       // ... and what it was drawn from; without a choice it alone
+  device_distribution kept = {};          // where is left what this token is drawn from: a draft; or nothing
   float* processed = nullptr;  // [stride] where the changed logits go; null: they are changed in place
 };
 
-// What the rows of a batch need, so that launches without work are left out. A graph is captured with all of
-// them.
+// What the rows of a batch need, so that launches without work are left out. A graph is captured with all.
 struct sampling_needs {
   bool processing = true;  // a minimum length, bias or penalty
   bool weights = true;     // a row that draws, without top-k
   bool top_k = true;
   bool top_p = true;   // without top-k
-  bool drafts = true;  // a draft_token
+  bool drafts = true;  // a draft to verify
+  bool kept = true;    // a distribution to keep
 };
 
 struct sampling_batch {

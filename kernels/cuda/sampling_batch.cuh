@@ -26,7 +26,8 @@ struct draft_totals {
   std::uint64_t draft;
 };
 
-enum class draft_state : std::int32_t { none, rejected };
+// What is left to do for a row when its token is drawn.
+enum class draft_state : std::int32_t { none, rejected, kept };
 
 // Between the kernels of one call. Per slice unless it says otherwise.
 struct sampling_workspace {
@@ -37,9 +38,9 @@ struct sampling_workspace {
   std::uint64_t* histogram;    // [rows][mass_bins] steps
   std::uint64_t* sure;         // steps of the weights above the listed bin
   std::int32_t* critical_bin;  // [rows]
-  float* listed;  // [rows][slices][sampling_slice] logits in the order of their ids; then weights
-  std::int32_t* num_listed;
-  std::int32_t* keys_before;   // logits equal to the rule's key in the slices before
+  float* listed;              // [rows][slices][sampling_slice] logits in the order of their ids; then weights
+  std::int32_t* num_listed;   // then of the tokens that are kept
+  std::int32_t* keys_before;  // logits equal to the rule's key in the slices before
   std::int32_t* least_before;  // weights equal to the rule's least in the slices before
   kept_rule* rule;             // [rows]
   draft_state* draft;          // [rows]

@@ -11,6 +11,7 @@ void bound_top_k(const sampling_call& call, cudaStream_t stream);
 void weigh_slices(const sampling_call& call, cudaStream_t stream);
 void list_candidates(const sampling_call& call, cudaStream_t stream);
 void draw_tokens(const sampling_call& call, cudaStream_t stream);
+void keep_distributions(const sampling_call& call, cudaStream_t stream);
 void draw_residuals(const sampling_call& call, cudaStream_t stream);
 
 }  // namespace troupe::kernels::cuda

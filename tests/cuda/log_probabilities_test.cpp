@@ -106,6 +106,22 @@ TEST_F(log_probabilities_on_device, are_the_hosts_to_the_bit) {
   }
 }
 
+TEST_F(log_probabilities_on_device, count_what_is_no_number_as_minus_infinity) {
+  constexpr float none = -std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<asked> rows;
+  for (token_id token = 0; token < 6; ++token)
+    rows.push_back({{nan, none, 1.0F, nan, none, 0.5F}, {}, token, 6});
+  rows.push_back({std::vector<float>(6, nan), {}, 3, 6});
+  rows.push_back({{1.0F, 2.0F, 3.0F, nan, 5.0F, 6.0F}, {0b001011}, 1, 6});
+  const auto found = of_device(rows, 6);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(found[i].logprob, of_host(rows[i]).logprob) << i;
+    EXPECT_EQ(found[i].rank, of_host(rows[i]).rank) << i;
+    EXPECT_EQ(found[i].top, of_host(rows[i]).top) << i;
+  }
+}
+
 TEST_F(log_probabilities_on_device, of_a_large_vocabulary_are_the_hosts) {
   const test::sampling_case made = test::random_case(77, 49'152);
   const std::vector<asked> rows{{made.logits, {}, 49'151, 5}, {made.logits, {}, 7, 0}};

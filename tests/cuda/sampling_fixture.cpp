@@ -8,6 +8,7 @@
 namespace troupe::test {
 namespace {
 
+using kernels::cuda::device_distribution;
 using kernels::cuda::sampling_row;
 
 // Arrays on the device that live as long as the call; null for an empty one.
@@ -20,6 +21,19 @@ class uploads {
     EXPECT_EQ(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
               cudaSuccess);
     return reinterpret_cast<const T*>(array.data());
+  }
+  // With room for `size` tokens.
+  device_distribution copy(const kept_distribution& distribution, std::size_t size) {
+    device_distribution copied;
+    copied.size = const_cast<std::int32_t*>(
+        copy(std::vector<std::int32_t>{static_cast<std::int32_t>(distribution.ids.size())}));
+    std::vector<token_id> ids = distribution.ids;
+    std::vector<float> weights = distribution.weights;
+    ids.resize(size, -1);
+    weights.resize(size, nan);
+    copied.ids = const_cast<token_id*>(copy(ids));
+    copied.weights = const_cast<float*>(copy(weights));
+    return copied;
   }
   float* room(std::size_t count) { return reinterpret_cast<float*>(arrays_.emplace_back(count).data()); }
 
@@ -64,12 +78,11 @@ sampling_row device_row(const sampling_case& from, std::size_t stride, uploads& 
   add_processing(from, row, memory);
   row.mask = memory.copy(from.mask);
   if (from.draft) {
-    row.draft_token = *from.draft;
-    row.draft_size = static_cast<std::int32_t>(from.drafted.ids.size());
-    row.draft_ids = memory.copy(from.drafted.ids);
-    row.draft_weights = memory.copy(from.drafted.weights);
+    row.draft = memory.copy(std::vector<token_id>{*from.draft});
+    row.drafted = memory.copy(from.drafted, from.drafted.ids.size());
   }
   if (from.keeps_logits) row.processed = memory.room(stride);
+  if (from.is_draft) row.kept = memory.copy({}, stride);
   return row;
 }
 
@@ -113,10 +126,24 @@ void sprinkle(std::uint64_t seed, std::vector<float>& logits) {
   if (chance(seed, 10) < 0.05) std::fill(logits.begin(), logits.end(), -0.0F);
 }
 
+kept_distribution read_back(const device_distribution& distribution) {
+  std::int32_t size = 0;
+  EXPECT_EQ(cudaMemcpy(&size, distribution.size, sizeof(size), cudaMemcpyDeviceToHost), cudaSuccess);
+  kept_distribution kept;
+  kept.ids.resize(static_cast<std::size_t>(size));
+  kept.weights.resize(static_cast<std::size_t>(size));
+  const std::size_t bytes = kept.ids.size() * sizeof(token_id);
+  EXPECT_EQ(cudaMemcpy(kept.ids.data(), distribution.ids, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(kept.weights.data(), distribution.weights, bytes, cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  return kept;
+}
+
 }  // namespace
 
 std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
-                                       std::vector<std::vector<float>>* logits) {
+                                       std::vector<std::vector<float>>* logits,
+                                       std::vector<kept_distribution>* kept) {
   const std::size_t vocab = cases.front().logits.size();
   const std::size_t stride = (vocab + 3) / 4 * 4 + 8;
   uploads memory;
@@ -147,6 +174,10 @@ std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
       const auto begin = left.begin() + static_cast<std::ptrdiff_t>(i * stride);
       logits->emplace_back(begin, begin + static_cast<std::ptrdiff_t>(vocab));
     }
+  }
+  for (const sampling_row& row : rows) {
+    if (kept != nullptr)
+      kept->push_back(row.kept.size == nullptr ? kept_distribution{} : read_back(row.kept));
   }
   return tokens.read();
 }

@@ -17,12 +17,14 @@ struct sampling_case {
   std::optional<token_id> draft = {};    // to be verified by rejection sampling, drawn from ...
   kept_distribution drafted = {};
   bool keeps_logits = false;  // changes a copy of them
+  bool is_draft = false;      // leaves what it was drawn from
 };
 
 // The tokens that the device draws, all rows in one batch. The logits' rows stand further apart than they are
 // long. Where `logits` is not null, what is left in the rows goes there.
 std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
-                                       std::vector<std::vector<float>>* logits = nullptr);
+                                       std::vector<std::vector<float>>* logits = nullptr,
+                                       std::vector<kept_distribution>* kept = nullptr);
 
 std::vector<token_id> sample_on_host(const std::vector<sampling_case>& cases);
 

@@ -1,3 +1,4 @@
+#include "kernels/cuda/draft_math.cuh"
 #include "kernels/cuda/sampling_math.cuh"
 
 #include "runtime/sampling/philox.hpp"
@@ -73,6 +74,34 @@ TEST_F(sampling_math, gives_the_hosts_random_numbers) {
     EXPECT_EQ(static_cast<double>(drawn[i]) * 0x1.0p-53,
               uniform(0x123456789ABCDEFULL, (i / 3) << (i / 3), stream));
   }
+}
+
+struct share_case {
+  std::uint64_t bits;
+  std::uint64_t high;  // of the amount
+  std::uint64_t low;
+};
+
+__global__ void take_shares(const share_case* cases, std::uint64_t* shares) {
+  const share_case& own = cases[threadIdx.x];
+  const wide share = share_of_wide(own.bits, wide{own.high} << 64U | own.low);
+  shares[threadIdx.x * 2] = static_cast<std::uint64_t>(share >> 64U);
+  shares[threadIdx.x * 2 + 1] = static_cast<std::uint64_t>(share);
+}
+
+TEST_F(sampling_math, takes_the_integer_part_of_a_share) {
+  constexpr std::uint64_t half = std::uint64_t{1} << 52U;
+  constexpr std::uint64_t almost_all = (std::uint64_t{1} << 53U) - 1;
+  const test::device_array<share_case> cases(std::vector<share_case>{{half, 0, 7},
+                                                                     {half, 5, 1},
+                                                                     {almost_all, 0, 9},
+                                                                     {almost_all, 0, 0},
+                                                                     {0, 5, 5},
+                                                                     {half, std::uint64_t{1} << 42U, 0}});
+  const test::device_array<std::uint64_t> shares(12);
+  TROUPE_LAUNCH(take_shares, 1, 6, 0, nullptr, cases.data(), shares.data());
+  EXPECT_EQ(shares.read(), (std::vector<std::uint64_t>{0, 3, 2, std::uint64_t{1} << 63U, 0, 8, 0, 0, 0, 0,
+                                                       std::uint64_t{1} << 41U, 0}));
 }
 
 __global__ void add_up(const std::uint64_t* values, std::uint64_t* before, std::uint64_t* totals) {

@@ -103,6 +103,26 @@ TEST_F(sampling, verifies_drafts_as_the_host_does) {
   }
 }
 
+TEST_F(sampling, leaves_what_a_draft_was_drawn_from_as_the_host_does) {
+  sampler_scratch scratch;
+  for (const std::size_t vocab : {2, 50, 700, 4500}) {
+    std::vector<sampling_case> cases;
+    for (std::uint64_t seed = 20'000; seed < 20'008; ++seed) {
+      cases.push_back(test::random_case(seed + vocab, vocab));
+      cases.back().is_draft = seed % 4 != 0;
+    }
+    std::vector<kept_distribution> kept;
+    EXPECT_EQ(test::sample_on_device(cases, nullptr, &kept), test::sample_on_host(cases));
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      kept_distribution expected;
+      const auto& [logits, row, end_tokens, mask, draft, drafted, keeps_logits, is_draft] = cases[i];
+      if (is_draft) expected.assign(compute_distribution(logits, row, end_tokens, scratch, mask));
+      EXPECT_EQ(kept[i].ids, expected.ids) << vocab << " " << i;
+      EXPECT_EQ(kept[i].weights, expected.weights) << vocab << " " << i;
+    }
+  }
+}
+
 TEST_F(sampling, gives_a_row_the_same_token_in_any_company) {
   std::vector<sampling_case> cases;
   for (std::uint64_t seed = 500; seed < 505; ++seed) cases.push_back(test::random_case(seed, 5000));
