@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cuda/emulation/block_races.hpp"
 #include "kernels/cuda/emulation/memory_check.hpp"
 
 namespace troupe::kernels::cuda::emulation {
@@ -63,5 +64,5 @@ inline unsigned atomicInc(unsigned* memory, unsigned limit) {
       memory, [limit](unsigned old) { return old >= limit ? 0 : old + 1; });
 }
 
-inline void __threadfence() {}
+inline void __threadfence() { ::troupe::kernels::cuda::emulation::fence(); }
 inline void __threadfence_block() {}

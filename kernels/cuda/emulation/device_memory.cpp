@@ -20,8 +20,8 @@ constexpr std::size_t granule = 16;
 class memory_range {
  public:
   explicit memory_range(std::size_t bytes) : bytes_(bytes) {
-    base_ = reserve(bytes);
-    allocated_ = reserve(bytes / granule);
+    base_ = static_cast<std::byte*>(reserve_addresses(bytes));
+    allocated_ = static_cast<std::byte*>(reserve_addresses(bytes / granule));
   }
 
   void* allocate(std::size_t bytes) {
@@ -53,6 +53,9 @@ class memory_range {
     return true;
   }
 
+  std::size_t place(std::uintptr_t address) const {
+    return address - reinterpret_cast<std::uintptr_t>(base_);
+  }
   bool holds(std::uintptr_t address) const {
     return address - reinterpret_cast<std::uintptr_t>(base_) < bytes_;
   }
@@ -72,13 +75,6 @@ class memory_range {
   std::size_t allocations() const { return sizes_.size(); }
 
  private:
-  static std::byte* reserve(std::size_t bytes) {
-    void* const area =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (area == MAP_FAILED) throw std::bad_alloc();
-    return static_cast<std::byte*>(area);
-  }
-
   std::size_t allocated_byte(std::size_t place) const {
     return std::to_integer<std::size_t>(allocated_[place / granule]);
   }
@@ -109,7 +105,7 @@ class memory_range {
 };
 
 memory_range& device_range() {
-  static memory_range range(std::size_t{32} << 30);
+  static memory_range range(device_range_bytes);
   return range;
 }
 
@@ -119,6 +115,15 @@ memory_range& pinned_range() {
 }
 
 }  // namespace
+
+void* reserve_addresses(std::size_t bytes) {
+  void* const area =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (area == MAP_FAILED) throw std::bad_alloc();
+  return area;
+}
+
+std::size_t place_in_device_range(std::uintptr_t address) { return device_range().place(address); }
 
 void* allocate_device_memory(std::size_t bytes) {
   if (bytes > free_device_bytes()) return nullptr;

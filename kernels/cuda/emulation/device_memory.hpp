@@ -7,6 +7,15 @@ namespace troupe::kernels::cuda::emulation {
 
 inline constexpr unsigned char poison = 0xFF;  // NaN as bf16, fp16 and fp32; -1 as an index
 
+// What cudaMalloc gives lies in one range of addresses of this size; memory that was freed comes back late.
+inline constexpr std::size_t device_range_bytes = std::size_t{4} << 30;
+
+// Addresses of zeroed memory, which takes room where it is touched.
+void* reserve_addresses(std::size_t bytes);
+
+// Where in the range of device memory an address lies.
+std::size_t place_in_device_range(std::uintptr_t address);
+
 // null where the device's memory does not suffice.
 void* allocate_device_memory(std::size_t bytes);
 // False where no allocation begins at `memory`.

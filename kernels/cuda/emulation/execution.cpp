@@ -1,11 +1,11 @@
 #include "kernels/cuda/emulation/execution.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
-#include <new>
 #include <utility>
 
+#include "kernels/cuda/emulation/block_races.hpp"
+#include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/device_variables.hpp"
 #include "kernels/cuda/emulation/fiber.hpp"
 #include "kernels/cuda/emulation/reports.hpp"
@@ -33,12 +33,7 @@ bool stopped = false;
 bool last_was_backwards = false;
 
 std::byte* stack_memory() {
-  static std::byte* const memory = [] {
-    void* const area = mmap(nullptr, stack_bytes * max_block_threads, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (area == MAP_FAILED) throw std::bad_alloc();
-    return static_cast<std::byte*>(area);
-  }();
+  static auto* const memory = static_cast<std::byte*>(reserve_addresses(stack_bytes * max_block_threads));
   return memory;
 }
 
@@ -193,12 +188,14 @@ bool execute(const kernel_call& call) {
   }
   begin_kernel_shared_memory(call.dynamic_bytes);
   const std::uint64_t blocks = std::uint64_t{call.grid.x} * call.grid.y * call.grid.z;
+  begin_block_races(blocks);
   // A device promises no order of blocks: every other launch runs from the last to the first.
   const bool backwards = std::exchange(last_was_backwards, !last_was_backwards);
   for (std::uint64_t i = 0; i < blocks; i++) {
     const std::uint64_t b = backwards ? blocks - 1 - i : i;
     blockIdx = {static_cast<unsigned>(b % call.grid.x), static_cast<unsigned>(b / call.grid.x % call.grid.y),
                 static_cast<unsigned>(b / (std::uint64_t{call.grid.x} * call.grid.y))};
+    enter_block(b);
     if (!run_block()) return false;
   }
   return true;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/emulation/block_races.hpp"
 #include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/memory_check.hpp"
 #include "kernels/cuda/emulation/running_block.hpp"
@@ -59,6 +60,7 @@ void check_access(const void* memory, std::size_t bytes, access kind, std::size_
     stop_kernel("out of bounds: {} {} bytes of device memory beside its allocations",
                 kind == access::read ? "read of" : "write to", bytes);
   }
+  check_between_blocks(place_in_device_range(address), bytes, kind);
 }
 
 }  // namespace troupe::kernels::cuda::emulation

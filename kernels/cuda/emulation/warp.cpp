@@ -108,7 +108,9 @@ void complete_operation(unsigned warp, unsigned leader) {
       return;
     }
   }
-  if (request.operation == warp_operation::barrier) running.warps[warp].epoch++;
+  // A barrier of some lanes alone orders nobody here: rather a race too many than one too few.
+  const bool whole = taking_part == ~running.warps[warp].ended;
+  if (request.operation == warp_operation::barrier && whole) running.warps[warp].epoch++;
   for (unsigned lane = 0; lane < warp_size; lane++) {
     if ((taking_part & bit(lane)) != 0) lane_thread(warp, lane).result = lane_result(warp, lane, taking_part);
   }

@@ -29,7 +29,10 @@ TEST_F(execution, runs_every_thread_of_every_block_once) {
   for (unsigned i = 0; i < places.size(); i++) EXPECT_EQ(places[i], i / 30 * 1000 + i % 30);
 }
 
-__global__ void pass_to_the_next_block(int* out) { out[blockIdx.x + 1] = out[blockIdx.x] + 1; }
+// Atomic operations alone: others would be a race.
+__global__ void pass_to_the_next_block(int* out) {
+  atomicExch(&out[blockIdx.x + 1], atomicAdd(&out[blockIdx.x], 0) + 1);
+}
 
 TEST_F(execution, runs_blocks_in_one_order_and_then_in_the_other) {
   const test::device_array<int> out(std::vector<int>(4, 0));

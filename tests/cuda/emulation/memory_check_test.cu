@@ -57,12 +57,12 @@ __global__ void sum_shared(const float* in, float* out, int written) {
   __syncthreads();
   float sum = 0;
   for (int i = 0; i < 32; i++) sum += row[i];
-  out[threadIdx.x] = sum;
+  out[blockIdx.x * 32 + threadIdx.x] = sum;
 }
 
 TEST_F(memory_check, finds_reads_of_shared_memory_that_nobody_wrote) {
   const test::device_array<float> in(std::vector<float>(32, 1.0F));
-  const test::device_array<float> out(32);
+  const test::device_array<float> out(96);
   TROUPE_LAUNCH(sum_shared, 3, 32, 0, nullptr, in.data(), out.data(), 32);
   EXPECT_EQ(outcome(), "");
   EXPECT_EQ(out.read()[31], 32.0F);
@@ -71,9 +71,10 @@ TEST_F(memory_check, finds_reads_of_shared_memory_that_nobody_wrote) {
   EXPECT_REPORT("uninitialised: read of byte 124 of a shared array of 128 bytes");
 }
 
-enum class order { nothing, warp, block };
+enum class order { nothing, half_a_warp, warp, block };
 
 __device__ void wait(order how) {
+  if (how == order::half_a_warp) __syncwarp(threadIdx.x < 16 ? 0xFFFFU : 0xFFFF0000U);
   if (how == order::warp) __syncwarp();
   if (how == order::block) __syncthreads();
 }
@@ -85,11 +86,11 @@ __global__ void pass_on(int* out, int distance, order how) {
   __syncthreads();
   places[threadIdx.x] = 1;
   wait(how);
-  *out = places[(threadIdx.x + static_cast<unsigned>(distance)) % blockDim.x];
+  out[threadIdx.x] = places[(threadIdx.x + static_cast<unsigned>(distance)) % blockDim.x];
 }
 
 TEST_F(memory_check, finds_races_between_the_barriers) {
-  const test::device_array<int> out(1);
+  const test::device_array<int> out(64);
   TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 0, order::nothing);
   EXPECT_EQ(outcome(), "");
   TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 1, order::block);
@@ -100,6 +101,8 @@ TEST_F(memory_check, finds_races_between_the_barriers) {
   TROUPE_LAUNCH(pass_on, 1, 32, 0, nullptr, out.data(), 31, order::warp);
   EXPECT_EQ(outcome(), "");
   TROUPE_LAUNCH(pass_on, 1, 64, 0, nullptr, out.data(), 63, order::warp);
+  EXPECT_REPORT("race: ");
+  TROUPE_LAUNCH(pass_on, 1, 32, 0, nullptr, out.data(), 31, order::half_a_warp);
   EXPECT_REPORT("race: ");
 }
 
@@ -219,6 +222,52 @@ TEST_F(memory_check, finds_reads_of_another_threads_local_memory) {
   EXPECT_EQ(outcome(), "");
   TROUPE_LAUNCH(read_a_neighbours_local_memory, 1, 2, 0, nullptr, out.data());
   EXPECT_REPORT("illegal address: another thread's local memory");
+}
+
+__global__ void write_and_read_back(int* memory, int mine, int others) {
+  const int block = static_cast<int>(blockIdx.x);
+  memory[block * mine] = block;
+  if (memory[block * mine ^ others] == 100) memory[block * mine] = 0;
+}
+
+TEST_F(memory_check, finds_blocks_that_race_for_device_memory) {
+  const test::device_array<int> memory(std::vector<int>(4, 0));
+  TROUPE_LAUNCH(write_and_read_back, 4, 1, 0, nullptr, memory.data(), 1, 0);
+  EXPECT_EQ(outcome(), "");
+  TROUPE_LAUNCH(write_and_read_back, 1, 1, 0, nullptr, memory.data(), 0, 1);
+  EXPECT_EQ(outcome(), "") << "what an earlier launch wrote is there";
+  TROUPE_LAUNCH(write_and_read_back, 4, 1, 0, nullptr, memory.data(), 1, 1);
+  EXPECT_REPORT("race between blocks: ");
+  TROUPE_LAUNCH(write_and_read_back, 2, 1, 0, nullptr, memory.data(), 0, 0);
+  EXPECT_REPORT("race between blocks: write to device memory that block");
+}
+
+enum class hand_over { whole, without_fence, without_atomic };
+
+// Every block leaves a value; each reads what is there of the first's, as the last to arrive would.
+__global__ void hand_values_over(int* values, int* arrived, int* out, hand_over how) {
+  values[blockIdx.x] = 1;
+  if (how != hand_over::without_fence) __threadfence();
+  bool last = true;
+  if (how != hand_over::without_atomic) last = atomicAdd(arrived, 1) == static_cast<int>(gridDim.x) - 1;
+  if (!last) return;
+  int sum = 0;
+  for (unsigned i = 0; i < gridDim.x; i++) sum += values[i];
+  out[blockIdx.x] = sum;
+}
+
+TEST_F(memory_check, lets_the_last_block_read_what_was_handed_over_by_fence_and_atomic) {
+  const test::device_array<int> values(4);
+  const test::device_array<int> out(4);
+  const test::device_array<int> arrived(std::vector<int>{0});
+  TROUPE_LAUNCH(hand_values_over, 4, 1, 0, nullptr, values.data(), arrived.data(), out.data(),
+                hand_over::whole);
+  EXPECT_EQ(outcome(), "");
+  for (const hand_over how : {hand_over::without_fence, hand_over::without_atomic}) {
+    EXPECT_EQ(cudaMemset(arrived.data(), 0, sizeof(int)), cudaSuccess);
+    TROUPE_LAUNCH(hand_values_over, 4, 1, 0, nullptr, values.data(), arrived.data(), out.data(), how);
+    EXPECT_REPORT("race between blocks: ");
+  }
 }
 
 }  // namespace

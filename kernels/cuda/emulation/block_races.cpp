@@ -1,0 +1,100 @@
+#include "kernels/cuda/emulation/block_races.hpp"
+
+#include <vector>
+
+#include "kernels/cuda/emulation/device_memory.hpp"
+#include "kernels/cuda/emulation/running_block.hpp"
+
+namespace troupe::kernels::cuda::emulation {
+namespace {
+
+// The last access of two neighbouring bytes; of an earlier launch it counts for nothing.
+struct block_access {
+  std::uint32_t launch;
+  std::uint32_t block;
+  std::uint32_t fences;  // how many the block had behind it
+  bool others;           // a read: of several blocks; a write: atomic
+};
+
+struct place_record {
+  block_access write;
+  block_access read;
+};
+
+struct block_progress {
+  std::uint32_t fences = 0;
+  std::uint32_t released = 0;  // fences before its last atomic operation
+  bool acquired = false;       // has carried one out
+};
+
+constexpr std::size_t bytes_of_a_record = 2;
+
+std::uint32_t launch_number = 0;
+std::uint32_t current_block = 0;
+std::vector<block_progress> progress;
+
+place_record* place_records() {
+  static auto* const memory = static_cast<place_record*>(
+      reserve_addresses(device_range_bytes / bytes_of_a_record * sizeof(place_record)));
+  return memory;
+}
+
+bool of_this_launch(const block_access& earlier) { return earlier.launch == launch_number; }
+
+bool in_order(const block_access& earlier) {
+  if (earlier.block == current_block) return progress[current_block].acquired;
+  return progress[current_block].acquired && progress[earlier.block].released > earlier.fences;
+}
+
+[[noreturn]] void stop_race_of_blocks(const char* mine, const char* other, std::uint32_t block) {
+  stop_kernel("race between blocks: {} device memory that block {} {} in the same launch", mine, block,
+              other);
+}
+
+void check_record(const place_record& record, access kind) {
+  const block_access& write = record.write;
+  if (of_this_launch(write) && write.block != current_block && !(kind == access::atomic && write.others) &&
+      !in_order(write)) {
+    stop_race_of_blocks(kind == access::read ? "read of" : "write to", "wrote", write.block);
+  }
+  const block_access& read = record.read;
+  if (kind == access::write && of_this_launch(read) && (read.others || read.block != current_block) &&
+      !in_order(read)) {
+    stop_race_of_blocks("write to", "read", read.block);
+  }
+}
+
+}  // namespace
+
+void begin_block_races(std::uint64_t blocks) {
+  launch_number++;
+  progress.assign(blocks, {});
+}
+
+void enter_block(std::uint64_t block) { current_block = static_cast<std::uint32_t>(block); }
+
+void fence() {
+  if (running.checked) progress[current_block].fences++;
+}
+
+void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
+  if (progress.size() < 2) return;
+  block_progress& mine = progress[current_block];
+  place_record* const last = place_records() + (place + bytes - 1) / bytes_of_a_record;
+  for (place_record* record = place_records() + place / bytes_of_a_record; record <= last; record++) {
+    check_record(*record, kind);
+    const block_access& read = record->read;
+    const bool read_by_others = of_this_launch(read) && (read.others || read.block != current_block);
+    if (kind == access::read) {
+      record->read = {launch_number, current_block, mine.fences, read_by_others};
+    } else {
+      record->write = {launch_number, current_block, mine.fences, kind == access::atomic};
+    }
+  }
+  if (kind == access::atomic) {
+    mine.acquired = true;
+    mine.released = mine.fences;
+  }
+}
+
+}  // namespace troupe::kernels::cuda::emulation
