@@ -46,7 +46,8 @@ class company_board {
     step_due_.store((now + deadline_of(rows)).time_since_epoch().count(), relaxed);
   }
   void step_ended() { step_due_.store(none, relaxed); }
-  // Scheduler: requests could run, but no step is with the runner; that is not so.
+  // Scheduler: requests could run, but no step is with the runner; that is not so. The supervisor, too, where
+  // there is another device.
   void queue_waits(steady_time now) {
     if (queue_due_.load(relaxed) == none)
       queue_due_.store((now + step_deadline()).time_since_epoch().count(), relaxed);

@@ -23,7 +23,6 @@ void scheduler_state::meet(const company_roster& roster) {
   if (roster.model_runner != model_runner_) {
     model_runner_ = roster.model_runner;
     self_->send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
-    board_->queue_moves();                             // nothing could run before
   }
   if (roster.kv_cache != kv_cache_) meet_kv_cache(roster.kv_cache);
   changed_ = true;
@@ -66,7 +65,6 @@ msg::runner_missed scheduler_state::runner_lost() {
   if (was_running) ++lost_in_a_row_;
   running_.clear();
   board_->step_ended();
-  board_->queue_moves();  // what waits from here on waits for another device
   lose_storage(was_running ? blame::oldest_step : blame::nobody);
   return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
 }
