@@ -36,8 +36,10 @@ struct sample_row {
   std::int32_t sequence = 0;  // index into sequences
   std::int32_t row = 0;
   std::int32_t position = 0;
-  std::int32_t num_generated = 0;                        // output tokens before this one
-  std::shared_ptr<const sampling_params> sampling = {};  // in a step_batch not an owner: see keeps_sampling
+  std::int32_t num_generated = 0;  // output tokens before this one
+  // In a step_batch not an owner, see keeps_sampling: for the runner alone. Its requests outlive its steps;
+  // whoever else has the batch may read it when the runner has died and a request has gone.
+  std::shared_ptr<const sampling_params> sampling = {};
   std::int32_t prompt_length = 0;
   std::vector<token_id> history = {};  // prompt + output so far; empty unless sampling->needs_history()
 };
@@ -78,6 +80,12 @@ struct batch_rows {
   }
 };
 
+// A sample that a mask is asked for: the first of a request with a grammar.
+struct masked_sample {
+  std::int32_t sample = 0;  // index into samples
+  bool wants_logprobs = false;
+};
+
 // Where a token comes from that nobody knows yet: a sample of a step in flight.
 struct token_source {
   std::uint32_t step = 0;   // the last bits of its number, which tell it from the others in flight
@@ -99,7 +107,7 @@ struct fed_history {
 struct step_batch : batch_rows {
   std::vector<fed_row> fed_rows;
   std::vector<fed_history> fed_histories;
-  std::vector<std::int32_t> masked_samples;    // the first of each request with a grammar, ascending
+  std::vector<masked_sample> masked_samples;   // ascending
   std::vector<const std::int32_t*> tables;     // [sequences] of table_length blocks each
   std::shared_ptr<const void> keeps_tables;    // what these point into, and ...
   std::shared_ptr<const void> keeps_sampling;  // ... what the samples' parameters point into

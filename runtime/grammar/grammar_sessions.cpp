@@ -24,11 +24,11 @@ void grammar_sessions::begin(const step_batch& batch) {
   masked_step& step = begun_.emplace_back();
   step.step = batch.step;
   auto drafts = batch.drafts.begin();
-  for (const std::int32_t index : batch.masked_samples) {
+  for (const auto [index, wants_logprobs] : batch.masked_samples) {
     const sample_row& sample = batch.samples[static_cast<std::size_t>(index)];
     step.rows.push_back({batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
                          static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated),
-                         sample.sampling->logprobs.has_value()});
+                         wants_logprobs});
     while (drafts != batch.drafts.end() && drafts->first < index) ++drafts;
     if (drafts == batch.drafts.end() || drafts->first != index) continue;
     for (std::int32_t i = 0; i < drafts->count; ++i)

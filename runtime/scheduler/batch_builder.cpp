@@ -68,7 +68,7 @@ class batch_builder {
   void add_samples(sequence& who, const planned_rows& planned) {
     const auto first = static_cast<std::int32_t>(num_samples_);
     if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts, who.guess.number});
-    if (who.has_grammar) batch_.masked_samples.push_back(first);
+    if (who.has_grammar) batch_.masked_samples.push_back({first, who.sampling->logprobs.has_value()});
     for (std::int32_t i = 0; i <= planned.num_drafts; ++i) add_sample(who, planned, i);
     token_source& source = who.pending.emplace_back();  // in place: a copy would wait for its halves
     source.step = static_cast<std::uint32_t>(batch_.step);
@@ -76,8 +76,8 @@ class batch_builder {
   }
 
   // The one behind so many drafts. The place of a sample keeps its memory: most steps are much like the last.
-  // The parameters are the sequence's, which outlives the step: counting their holders would touch each of
-  // them twice a step.
+  // The parameters are the sequence's, which outlives the runner's step: counting their holders would touch
+  // each of them twice a step.
   void add_sample(sequence& who, const planned_rows& planned, std::int32_t drafts) {
     if (num_samples_ == batch_.samples.size()) batch_.samples.emplace_back();
     sample_row& sample = batch_.samples[num_samples_];

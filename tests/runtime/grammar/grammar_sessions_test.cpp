@@ -45,6 +45,7 @@ struct asked {
   bool wants_logprobs = false;
   std::vector<token_id> drafts = {};
 };
+// Without sampling parameters: those are the runner's alone to read.
 step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
   step_batch batch;
   batch.step = number;
@@ -52,19 +53,15 @@ step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
     const auto index = static_cast<std::int32_t>(batch.samples.size());
     const auto num_drafts = static_cast<std::int32_t>(each.drafts.size());
     batch.sequences.push_back({.id = each.id, .first_row = index, .num_rows = 1 + num_drafts});
-    sampling_params params;
-    if (each.wants_logprobs) params.logprobs = 0;
-    const auto sampling = std::make_shared<const sampling_params>(std::move(params));
     for (std::int32_t i = 0; i <= num_drafts; ++i) {
       sample_row sample;
       sample.sequence = static_cast<std::int32_t>(batch.sequences.size()) - 1;
       sample.row = index + i;
       sample.num_generated = each.num_generated + i;
-      sample.sampling = sampling;
       batch.samples.push_back(std::move(sample));
       batch.tokens.push_back(i == 0 ? 0 : each.drafts[static_cast<std::size_t>(i - 1)]);
     }
-    if (each.has_grammar) batch.masked_samples.push_back(index);
+    if (each.has_grammar) batch.masked_samples.push_back({index, each.wants_logprobs});
     if (num_drafts > 0) batch.drafts.push_back({index, num_drafts});
   }
   return batch;
