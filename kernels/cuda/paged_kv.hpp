@@ -50,6 +50,10 @@ struct paged_kv {
     return token_index(layer, block, part, kv_head, token) * head_dim;
   }
 
+  TROUPE_HOST_DEVICE std::int32_t block_shift() const {  // log2(block_size)
+    return 3 + (block_size >= 16 ? 1 : 0) + (block_size >= 32 ? 1 : 0) + (block_size >= 64 ? 1 : 0);
+  }
+
   constexpr std::size_t num_tokens() const {  // keys and values of all layers, each counted
     return static_cast<std::size_t>(num_layers) * static_cast<std::size_t>(num_blocks) * 2 *
            static_cast<std::size_t>(num_kv_heads) * static_cast<std::size_t>(block_size);

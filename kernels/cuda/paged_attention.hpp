@@ -1,0 +1,97 @@
+// Causal attention of a step's rows over the paged KV memory of a device: decodes, prefill chunks and the
+// rows of drafts that are verified.
+//
+// Two kernels, one arithmetic (attention_tile.cuh): a query's bits are the same from both, so the plan may
+// choose by speed alone, and a decode's bits are those that a prefill, a verification or any other batch
+// would give its row.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/cuda/element_type.hpp"
+#include "kernels/cuda/paged_kv.hpp"
+
+namespace troupe::kernels::cuda {
+
+// A query is a pair of a sequence's row and one of the query heads of a KV head: pair p of a sequence is its
+// row p / group and, of KV head h, query head h * group + p % group.
+struct alignas(16) attention_item {
+  std::int32_t sequence = 0;
+  std::int32_t first_pair = 0;   // a multiple of 16 (split), of 64 (chunks)
+  std::int32_t stretch = 0;      // split: which 256 tokens of the context
+  std::int32_t partial_row = 0;  // split: where the item's tile of pairs has its room in the work space
+};
+
+// What the two kernels have to do in a step: the same for all layers and KV heads. Filled on the host from
+// lengths that it knows; the items are copied to the device with the rest of the step.
+class attention_plan {
+ public:
+  // `group`: query heads of a KV head. `partial_rows`: what the work space has room for. Room is taken for so
+  // many items that no step allocates.
+  attention_plan(std::int32_t group, std::int32_t partial_rows, std::int32_t max_items);
+
+  void clear();
+  // Sequence number `sequence` of the step: rows, one at least, the last of which sees `context` tokens. Few
+  // queries are split along the context; many, or those for which the work space has no room, go in chunks.
+  void add(std::int32_t sequence, std::int32_t num_rows, std::int32_t context);
+
+  std::span<const attention_item> split() const { return split_; }
+  std::span<const attention_item> chunks() const { return chunks_; }
+  std::int32_t partial_rows() const { return used_rows_; }
+
+ private:
+  std::int32_t group_;
+  std::int32_t max_partial_rows_;
+  std::int32_t used_rows_ = 0;
+  std::vector<attention_item> split_;
+  std::vector<attention_item> chunks_;
+};
+
+// Results of single stretches, until the last of a query's is there. Of one step at a time, for all layers.
+struct attention_workspace {
+  float* outputs = nullptr;         // [partial_rows][kv_heads][head_dim]
+  float* states = nullptr;          // [partial_rows][kv_heads][2]: maximum, sum
+  std::int32_t* arrived = nullptr;  // [partial_rows][kv_heads]: zeroed once; each launch leaves it so
+};
+
+// Pointers are to device memory. Rows of a sequence are contiguous, positions ascending; a row sees the
+// tokens [0, position] of its sequence. Rows of no item are not written.
+struct attention_arguments {
+  paged_kv kv;
+  attention_workspace workspace;
+  const void* queries = nullptr;  // [rows][heads][head_dim], rotated, rows query_stride elements apart
+  void* out = nullptr;            // [rows][heads][head_dim], rows out_stride elements apart
+  std::int64_t query_stride = 0;  // multiples of 8; both pointers aligned to 16 bytes
+  std::int64_t out_stride = 0;
+  const std::int32_t* positions = nullptr;     // [rows]
+  const std::int32_t* query_starts = nullptr;  // [sequences + 1]: first row of each
+  const std::int32_t* block_tables = nullptr;  // [sequences][max_blocks]
+  const attention_item* items = nullptr;
+  const std::int32_t* num_items =
+      nullptr;  // one; on the device, so that a graph may be launched with another plan
+  std::int32_t max_blocks = 0;
+  std::int32_t layer = 0;
+  std::int32_t group = 1;  // query heads of a KV head
+  float scale = 1.0F;      // of the scores: head_dim ** -0.5 in most models
+};
+
+// Whether there are kernels for it. `type` is that of queries and outputs: a 16-bit KV memory is of the same,
+// an 8-bit one goes with either. head_dim is a multiple of 16 up to 256, block_size 8, 16, 32 or 64.
+bool can_attend(const paged_kv& kv, element_type type);
+
+// Few queries of a sequence, its context split into stretches of 256 tokens that blocks compute independently
+// (FlashDecoding, pytorch.org/blog/flash-decoding; all query heads of a KV head together). The block that
+// finishes a query's last stretch folds them in order, so no second launch is needed. `blocks`: at most so
+// many a KV head run, each taking items in turn; what the items number where that is known, for a graph what
+// fills the device.
+void attend_split(const attention_arguments& arguments, element_type type, std::int32_t blocks,
+                  cudaStream_t stream);
+
+// Many queries of a sequence: a block walks the whole context for 64 of them (FlashAttention-2, arXiv
+// 2307.08691).
+void attend_chunks(const attention_arguments& arguments, element_type type, std::int32_t blocks,
+                   cudaStream_t stream);
+
+}  // namespace troupe::kernels::cuda

@@ -1,0 +1,74 @@
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/paged_attention.hpp"
+
+namespace troupe {
+namespace {
+
+using kernels::cuda::attention_item;
+using kernels::cuda::attention_plan;
+
+std::vector<std::vector<std::int32_t>> listed(std::span<const attention_item> items) {
+  std::vector<std::vector<std::int32_t>> list;
+  for (const attention_item& item : items) {
+    list.push_back({item.sequence, item.first_pair, item.stretch, item.partial_row});
+  }
+  return list;
+}
+
+TEST(attention_plan, splits_few_queries_along_the_context) {
+  attention_plan plan(4, 1000, 100);
+  plan.add(0, 1, 256);  // one stretch needs no room
+  plan.add(1, 1, 513);  // three, of four pairs each
+  plan.add(2, 5, 257);  // two tiles of pairs
+  const std::vector<std::vector<std::int32_t>> expected = {{0, 0, 0, 0},   {1, 0, 0, 0},  {1, 0, 1, 0},
+                                                           {1, 0, 2, 0},   {2, 0, 0, 12}, {2, 0, 1, 12},
+                                                           {2, 16, 0, 44}, {2, 16, 1, 44}};
+  EXPECT_EQ(listed(plan.split()), expected);
+  EXPECT_TRUE(plan.chunks().empty());
+  EXPECT_EQ(plan.partial_rows(), 52);
+}
+
+TEST(attention_plan, computes_many_queries_in_chunks) {
+  attention_plan plan(4, 1000, 100);
+  plan.add(0, 16, 16);  // 64 pairs are few
+  plan.add(1, 17, 1000);
+  plan.add(2, 33, 33);
+  EXPECT_EQ(plan.split().size(), 4U);
+  const std::vector<std::vector<std::int32_t>> expected = {
+      {1, 0, 0, 0}, {1, 64, 0, 0}, {2, 0, 0, 0}, {2, 64, 0, 0}, {2, 128, 0, 0}};
+  EXPECT_EQ(listed(plan.chunks()), expected);
+}
+
+TEST(attention_plan, splits_a_single_row_of_any_number_of_heads) {
+  attention_plan plan(100, 1000, 100);
+  plan.add(0, 1, 100);
+  EXPECT_EQ(plan.split().size(), 7U);
+}
+
+TEST(attention_plan, does_without_room_that_the_work_space_lacks) {
+  attention_plan plan(4, 20, 100);
+  plan.add(0, 1, 1024);  // four stretches of four pairs: 16 rows
+  plan.add(1, 1, 1024);
+  plan.add(2, 1, 200);
+  EXPECT_EQ(plan.partial_rows(), 16);
+  EXPECT_EQ(plan.split().size(), 5U);
+  EXPECT_EQ(listed(plan.chunks()), (std::vector<std::vector<std::int32_t>>{{1, 0, 0, 0}}));
+  plan.add(3, 1, 2147483647);  // lengths that would overflow 32 bits times the pairs
+  EXPECT_EQ(plan.chunks().size(), 2U);
+}
+
+TEST(attention_plan, begins_anew_for_a_step) {
+  attention_plan plan(4, 20, 100);
+  plan.add(0, 1, 1024);
+  plan.add(1, 40, 40);
+  plan.clear();
+  EXPECT_TRUE(plan.split().empty());
+  EXPECT_TRUE(plan.chunks().empty());
+  EXPECT_EQ(plan.partial_rows(), 0);
+  plan.add(0, 1, 1024);
+  EXPECT_EQ(plan.split().size(), 4U);
+}
+
+}  // namespace
+}  // namespace troupe
