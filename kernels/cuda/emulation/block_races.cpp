@@ -53,8 +53,9 @@ bool in_order(const block_access& earlier) {
 
 void check_record(const place_record& record, access kind) {
   const block_access& write = record.write;
-  if (of_this_launch(write) && write.block != current_block && !(kind == access::atomic && write.others) &&
-      !in_order(write)) {
+  // Another block's atomic operation is itself what orders, for a block that has carried out one.
+  const bool met_atomically = write.others && (kind == access::atomic || progress[current_block].acquired);
+  if (of_this_launch(write) && write.block != current_block && !met_atomically && !in_order(write)) {
     stop_race_of_blocks(kind == access::read ? "read of" : "write to", "wrote", write.block);
   }
   const block_access& read = record.read;
