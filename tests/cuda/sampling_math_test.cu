@@ -19,11 +19,13 @@ __global__ void weigh_all(const float* logits, int count, weighing weigh, float*
 
 TEST_F(sampling_math, gives_the_hosts_weights_to_the_bit) {
   std::mt19937 random(71);
-  std::vector<float> logits = test::normal_floats(20'000, 8, random);
+  // Most of them with large weights, which hide no bit by rounding to a step; and weights of all sizes.
+  std::uniform_real_distribution<float> below(-8.0F, 0.0F);
+  std::vector<float> logits(20'000);
+  for (float& logit : logits) logit = below(random);
   logits[5] = -std::numeric_limits<float>::infinity();
   logits[6] = std::numeric_limits<float>::quiet_NaN();
-  for (std::size_t i = 7; i < 2'000; ++i)
-    logits[i] = 40.0F - 0.02F * static_cast<float>(i);  // all sizes of weights
+  for (std::size_t i = 7; i < 2'000; ++i) logits[i] = -0.02F * static_cast<float>(i);
   const float max = row_max(logits);
   for (const float temperature : {1.0F, 0.3F, 1.7F}) {
     std::vector<float> expected(logits.size());
