@@ -102,16 +102,23 @@ class Service:
         assert values, f"/metrics has no {name}"
         return sum(values)
 
-    def open_descriptors(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+    def children(self):
+        """The numbers of the processes that the service has started."""
+        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
+        return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+
+    def open_descriptors(self, pid=None):
+        return len(os.listdir(f"/proc/{pid or self.process.pid}/fd"))
 
     def resources(self):
-        """What every fault must leave as it was, of a service that has nothing to do: blocks in use, actors, descriptors and
-        the MiB of memory in use."""
+        """What every fault must leave as it was, of a service that has nothing to do: blocks in use, actors, processes, and
+        of all these the descriptors and the MiB of memory in use."""
         self.wait_idle()
-        resident = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        processes = [self.process.pid, *self.children()]
+        resident = sum(int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in processes)
         return {"blocks": self.metric("vllm:kv_cache_usage_perc"), "actors": self.metric("troupe_actors"),
-                "descriptors": self.open_descriptors(), "memory": resident >> 20}
+                "processes": len(processes), "descriptors": sum(map(self.open_descriptors, processes)),
+                "memory": resident * os.sysconf("SC_PAGE_SIZE") >> 20}
 
     def wait_as_before(self, before, mebibytes=32):
         """Until resources() are those again, memory within so many MiB: what an allocator keeps for the next time. What KV
@@ -122,9 +129,12 @@ class Service:
 
         def is_back():
             nonlocal now
-            now = self.resources()
+            try:
+                now = self.resources()
+            except FileNotFoundError:  # a process has ended meanwhile
+                return False
             return now["memory"] <= before["memory"] + mebibytes and all(
-                now[name] <= before[name] for name in ("blocks", "actors", "descriptors"))
+                now[name] <= before[name] for name in ("blocks", "actors", "processes", "descriptors"))
 
         end = time.monotonic() + 30
         while not is_back():

@@ -41,12 +41,14 @@ def test_the_actors_are_told_with_what_they_have_handled(start_service, operator
 def test_a_runner_that_was_restarted_is_counted(start_service, operators, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "model_runner:throw:40")
     with start_service(*operators.flags) as service:
+        before = service.resources()
         status, answer = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 60, "ignore_eos": True})
         assert status == 200, answer
         if service.metric("troupe_actor_restarts_total") == 0:
             pytest.skip("this build has no faults on purpose")
         service.wait_until(lambda: operators.actors()["model_runner"]["state"] == "running", 60, "restarted")
         assert operators.actors()["model_runner"]["restarts"] == 1
+        service.wait_as_before(before, 64)
 
 
 def test_the_log_level_changes_at_once(start_service, operators):

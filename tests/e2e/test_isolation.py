@@ -13,8 +13,7 @@ PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem a
 
 def runners(service):
     """The numbers of the service's child processes, which are its runner and nothing else."""
-    tasks = pathlib.Path(f"/proc/{service.process.pid}/task")
-    children = [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+    children = service.children()
     for child in children:
         assert b"runner-process" in pathlib.Path(f"/proc/{child}/cmdline").read_bytes()
     return children
@@ -54,8 +53,7 @@ def end_runner(service, how):
 def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
     with start_service() as service:
         undisturbed = ask_all(service)
-        service.wait_idle()
-        descriptors = service.open_descriptors()
+        before = service.resources()
         for how in (signal.SIGKILL, signal.SIGSEGV):
             ended = []
             answers = ask_all(service, lambda: ended.append(end_runner(service, how)))
@@ -64,13 +62,13 @@ def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
             assert runner != ended[0] and is_gone(ended[0])
             assert f"signal {int(how)}" in pathlib.Path(service.log_path).read_text()
             assert service.status("/livez") == service.status("/readyz") == 200
-            service.wait_idle()
-            assert service.open_descriptors() <= descriptors
+            service.wait_as_before(before, 64)
 
 
 def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_service):
     with start_service("--step-deadline", "1s") as service:
         undisturbed = ask_all(service)
+        before = service.resources()
         seen = []
 
         def hang():
@@ -81,6 +79,7 @@ def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_ser
 
         assert ask_all(service, hang) == undisturbed
         assert seen and "its process is killed" in pathlib.Path(service.log_path).read_text()
+        service.wait_as_before(before, 64)
 
 
 def test_a_runner_that_hangs_does_not_keep_the_service_from_its_end(start_service):

@@ -27,6 +27,7 @@ def test_a_reload_under_load_loses_no_request_and_changes_no_token(start_service
     config = settings("max_num_seqs = 8", "scheduling_policy = \"fcfs\"")
     with start_service(*operators.flags, "--config", config) as service:
         expected = service.post("/v1/completions", SHORT)[1]["choices"][0]["text"]
+        before = service.resources()
         stop = time.monotonic() + 12
 
         def client(_):
@@ -52,7 +53,7 @@ def test_a_reload_under_load_loses_no_request_and_changes_no_token(start_service
                 time.sleep(0.3)
             texts = [text for answer in answers for text in answer.result()]
         assert reloads > 10 and len(texts) >= 6 and set(texts) == {expected}
-        service.wait_idle()
+        service.wait_as_before(before)
 
 
 def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, operators, settings):
@@ -87,6 +88,7 @@ def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, o
 def test_where_one_setting_is_wrong_nothing_changes(start_service, operators, settings, line, words):
     config = settings("log_level = \"info\"")
     with start_service(*operators.flags, "--config", config) as service:
+        before = service.resources()
         settings("log_level = \"error\"", line)
         status, body, _ = operators.ask("/admin/reload", {})
         assert status == 400 and all(word in body["error"]["message"] for word in words), body
@@ -98,6 +100,7 @@ def test_where_one_setting_is_wrong_nothing_changes(start_service, operators, se
         settings("log_level = \"warn\"")
         assert operators.ask("/admin/reload", {})[0] == 200
         assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "warn"
+        service.wait_as_before(before)
 
 
 def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
