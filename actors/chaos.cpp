@@ -4,6 +4,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -13,15 +14,18 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace troupe::chaos {
 namespace {
 
+constexpr std::string_view poison = "poison";
+
 struct planned_fault {
   std::string role;
   std::string fault;
-  std::uint64_t every = 0;
+  std::uint64_t every = 0;  // of poison: the token
   std::atomic<std::uint64_t> messages{0};
 };
 
@@ -38,9 +42,18 @@ std::deque<planned_fault> read_plan() {
     std::getline(fields, planned.fault, ':');
     std::getline(fields, every);
     planned.every = std::strtoull(every.c_str(), nullptr, 10);
+    if (planned.fault == poison) {
+      spdlog::warn("chaos: token {} is poison to the runner's process", planned.every);
+      continue;
+    }
     spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);
   }
   return plan;
+}
+
+std::deque<planned_fault>& plan() {
+  static std::deque<planned_fault> once = read_plan();
+  return once;
 }
 
 void commit_fault(const planned_fault& planned) {
@@ -53,10 +66,16 @@ void commit_fault(const planned_fault& planned) {
 }  // namespace
 
 void meet_message(const char* role) {
-  static std::deque<planned_fault> plan = read_plan();
-  for (planned_fault& planned : plan)
+  for (planned_fault& planned : plan())
     if (planned.every > 0 && planned.role == role && ++planned.messages % planned.every == 0)
       commit_fault(planned);
+}
+
+void meet_tokens(std::span<const std::int32_t> tokens) {
+  for (const planned_fault& planned : plan())
+    if (planned.fault == poison &&
+        std::ranges::find(tokens, static_cast<std::int32_t>(planned.every)) != tokens.end())
+      std::raise(SIGSEGV);
 }
 
 }  // namespace troupe::chaos

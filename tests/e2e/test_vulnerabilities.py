@@ -1,4 +1,5 @@
 """What engines of this kind have been attacked by: one test for each class in docs/reliability.md that needs a whole service."""
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -62,12 +63,36 @@ def test_no_error_tells_an_address_or_a_path_of_this_machine(service, path, body
     assert not ADDRESS.search(told) and not PATH.search(told), message
 
 
-def test_a_poisoned_request_in_a_crowd_fails_alone(service):
-    """In one connection's time: what is refused, between requests that are served."""
+def test_what_is_refused_leaves_nothing_in_what_is_served(service):
     expected = service.post(TEXT, {"prompt": "One, two,", "max_tokens": 8, "temperature": 0})[1]["choices"][0]["text"]
     for _, body in FAULTY[:12]:
         service.post(CHAT, body)
         assert service.post(TEXT, {"prompt": "One, two,", "max_tokens": 8, "temperature": 0})[1]["choices"][0]["text"] == expected
+
+
+POISON = 31337
+
+
+def test_a_poisoned_request_in_a_crowd_fails_alone(service, start_service, monkeypatch):
+    """It ends the runner's process whenever that reads one of its tokens, beside requests that are being answered."""
+    def ask(of, prompt):
+        return of.post(TEXT, {"prompt": prompt, "max_tokens": 100, "temperature": 0, "ignore_eos": True})
+
+    prompts = ["One, two,", "Once upon a time", "The capital of France is", "A clock is", "In winter", "def main():", "Tea", "To be"]
+    undisturbed = [ask(service, prompt)[1]["choices"][0]["text"] for prompt in prompts]
+    monkeypatch.setenv("TROUPE_CHAOS", f"runner_process:poison:{POISON}")
+    with start_service() as crowded, concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
+        if "chaos:" not in crowded.log():
+            pytest.skip("this build has no faults on purpose")
+        before = crowded.resources()
+        crowd = [pool.submit(ask, crowded, prompt) for prompt in prompts]
+        crowded.wait_until(lambda: crowded.metric("vllm:num_requests_running") == len(prompts), 60, "crowded")
+        status, answer = ask(crowded, [504, POISON, 504])
+        assert status == 500 and answer["error"]["code"] == "internal_error", answer
+        assert [each.result()[1]["choices"][0]["text"] for each in crowd] == undisturbed
+        assert crowded.metric("troupe_actor_restarts_total") > 1, "who it was is found by trying"
+        assert crowded.status("/livez") == crowded.status("/readyz") == 200 and still_serves(crowded)
+        crowded.wait_as_before(before, 64)
 
 
 def listening(pid):
