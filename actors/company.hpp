@@ -79,7 +79,9 @@ class company {
   // Waits until the warm-up is done; `progress` is called on this thread, once per item.
   // Errors: unavailable, naming the actor that failed; or that the wait was interrupted.
   result<void> wait_ready(const progress_callback& progress = {});
-  // wait_ready() returns at once; the grace of a drain is over. Any thread.
+  // wait_ready() returns at once. Any thread.
+  void interrupt_wait();
+  // The same, and the grace of a drain is over. Any thread.
   void interrupt();
 
   // Opens a gateway; gives the port it listens on. Errors: those of the listening socket; unavailable after

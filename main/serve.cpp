@@ -144,14 +144,15 @@ result<void> wait_ready(company& served) {
   return ready;
 }
 
-void begin_end(company& served, stop_request& stop, std::optional<std::chrono::milliseconds> grace = {}) {
-  const bool warming_up = !served.status().ready;  // asked first: the drain that follows is not ready either
-  stop.tell({}, grace);
-  if (warming_up) served.interrupt();
+// False where the end has begun already: then nothing changes.
+bool begin_end(company& served, stop_request& stop, std::optional<std::chrono::milliseconds> grace = {}) {
+  if (!stop.tell({}, grace)) return false;
+  served.interrupt_wait();  // where it warms up still
+  return true;
 }
 
-// The first signal asks for an orderly end, the second ends the grace, the third or five seconds end the
-// process.
+// The first signal asks for an orderly end, the second ends the grace (whoever has asked for it), the third
+// or five seconds end the process.
 void on_signal(company& served, stop_request& stop, int signal, int count) {
   if (count > 2) std::_Exit(128 + signal);
   if (count == 2) {
@@ -163,7 +164,8 @@ void on_signal(company& served, stop_request& stop, int signal, int count) {
     }).detach();
     return;
   }
-  begin_end(served, stop);
+  if (!begin_end(served, stop))
+    spdlog::info("the service is ending already: running requests go on; another signal ends them");
 }
 
 int finish(company& served, const std::optional<std::string>& failure, std::chrono::milliseconds grace) {

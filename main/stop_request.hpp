@@ -11,15 +11,16 @@ namespace troupe::cli {
 
 class stop_request {
  public:
-  // The first word counts. `failure`: the actor whose end brings the service down; nothing: a signal, or an
-  // operator, who may say how long requests may go on.
-  void tell(std::optional<std::string> failure = {}, std::optional<std::chrono::milliseconds> grace = {}) {
+  // The first word counts; whether this was it. `failure`: the actor whose end brings the service down;
+  // nothing: a signal, or an operator, who may say how long requests may go on.
+  bool tell(std::optional<std::string> failure = {}, std::optional<std::chrono::milliseconds> grace = {}) {
     const std::lock_guard lock(mutex_);
-    if (told_) return;
+    if (told_) return false;
     told_ = true;
     failure_ = std::move(failure);
     grace_ = grace;
     changed_.notify_all();
+    return true;
   }
   std::optional<std::chrono::milliseconds> grace() const {
     const std::lock_guard lock(mutex_);

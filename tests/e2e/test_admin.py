@@ -1,4 +1,8 @@
 """The operators' port of a real service: the key, the actors, the log level, the drain."""
+import os
+import pty
+import signal
+import subprocess
 import time
 
 import pytest
@@ -72,6 +76,35 @@ def test_a_drain_lets_running_requests_finish_and_ends_the_service(start_service
         rest = answer.read().decode()
         assert '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
         assert service.process.wait(130) == 0
+        connection.close()
+
+
+def test_who_asks_again_for_the_end_cuts_nobody_off(start_service, operators):
+    """As a client that tries again does, and systemd after an operator."""
+    with start_service(*operators.flags, "--shutdown-grace", "120") as service:
+        connection, answer = begin_stream(service, max_tokens=500)
+        assert operators.ask("/admin/drain", {})[1]["grace_seconds"] == 120
+        service.wait_until(lambda: service.status("/readyz") == 503, 30, "draining")
+        assert operators.ask("/admin/drain", {"grace": 1})[1]["grace_seconds"] == 120
+        service.process.send_signal(signal.SIGTERM)
+        service.wait_until(lambda: "is ending already" in service.log(), 10, "told of the signal")
+        rest = answer.read().decode()
+        assert '"finish_reason":"length"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
+        assert service.process.wait(130) == 0
+        assert "every request had finished" in service.log()
+        connection.close()
+
+
+def test_a_second_signal_ends_an_operators_drain(start_service, operators):
+    with start_service(*operators.flags, "--shutdown-grace", "120") as service:
+        connection, answer = begin_stream(service, max_tokens=8000)
+        operators.ask("/admin/drain", {})
+        service.wait_until(lambda: service.status("/readyz") == 503, 30, "draining")
+        for count in (1, 2):
+            service.process.send_signal(signal.SIGTERM)
+            service.wait_until(lambda: "is ending already" in service.log(), 10, "told of the first signal")
+        assert '"finish_reason":"abort"' in answer.read().decode().replace(" ", "")
+        assert service.process.wait(30) == 0
         connection.close()
 
 
