@@ -38,11 +38,13 @@ void add_rows(const json& part, int depth, std::vector<tree_row>& rows) {
   for (const json& member : part.at("members")) add_rows(member, depth + 1, rows);
 }
 
-// An actor that was started anew counts from zero.
-double rate_of(const std::vector<tree_row>& before, const tree_row& now, double elapsed) {
+// Messages a second. An actor that was started anew counts from zero; of one that was not there before (or
+// that the operators' port did not tell of) nobody knows since when it counts.
+std::string rate_text(const std::vector<tree_row>& before, const tree_row& now, double elapsed) {
   const auto earlier = std::ranges::find(before, now.name, &tree_row::name);
-  const std::int64_t since = earlier == before.end() || earlier->handled > now.handled ? 0 : earlier->handled;
-  return elapsed > 0 ? static_cast<double>(now.handled - since) / elapsed : 0;
+  if (earlier == before.end() || elapsed <= 0) return "-";
+  const std::int64_t since = earlier->handled > now.handled ? 0 : earlier->handled;
+  return fmt::format("{:.1f}", static_cast<double>(now.handled - since) / elapsed);
 }
 
 std::string age_text(const std::optional<double>& seconds) {
@@ -72,8 +74,8 @@ std::vector<std::string> actor_tree_lines(const std::vector<tree_row>& before,
     if (row.is_group) {
       lines.push_back(fmt::format("{:<30} {:<12} {:>42}", name, row.state, row.restarts));
     } else {
-      lines.push_back(fmt::format("{:<30} {:<12} {:>8} {:>12.1f} {:>10} {:>9}", name, row.state, row.mailbox,
-                                  rate_of(before, row, elapsed), age_text(row.last_message), row.restarts));
+      lines.push_back(fmt::format("{:<30} {:<12} {:>8} {:>12} {:>10} {:>9}", name, row.state, row.mailbox,
+                                  rate_text(before, row, elapsed), age_text(row.last_message), row.restarts));
     }
   }
   return lines;

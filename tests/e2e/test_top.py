@@ -1,11 +1,14 @@
 """troupe top: the figures of a running service in a terminal and in a pipe."""
 import concurrent.futures
+import http.server
+import json
 import os
 import pty
 import re
 import select
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -101,6 +104,37 @@ def test_with_the_operators_key_the_tree_of_actors_is_shown(start_service, opera
         stranger = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY="not-the-right-key")
         assert stranger.returncode == 0 and "operators' port: answers 401" in stranger.stdout
         assert re.search(r"^scheduler +\d+", stranger.stdout, re.M), "the metrics tell of them all the same"
+
+
+class ServiceOfOneActor(http.server.BaseHTTPRequestHandler):
+    """Has handled 5000 messages long ago, and tells of it from the second question on."""
+    questions = 0
+
+    def do_GET(self):
+        status, body = 200, "troupe_actors 1\n"
+        if self.path == "/admin/actors":
+            type(self).questions += 1
+            status = 200 if self.questions > 1 else 503
+            actor = {"name": "scheduler", "state": "running", "mailbox": 0, "restarts": 0, "last_message_age_seconds": 900,
+                     "handled": {"submit": 5000}}
+            body = json.dumps({"supervisor": actor | {"name": "supervisor"}, "tree": actor})
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def test_an_actor_that_was_not_told_of_before_has_no_rate():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), ServiceOfOneActor) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        done = troupe("top", url, "--once", "--interval", "0.1", "--admin", url, TROUPE_ADMIN_KEY=KEY)
+        server.shutdown()
+    assert done.returncode == 0 and ServiceOfOneActor.questions == 2, done
+    assert re.search(r"^scheduler +running +0 +- +900 s +0$", done.stdout, re.M), done.stdout
 
 
 def test_without_a_key_the_operators_port_is_not_asked():
