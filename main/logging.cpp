@@ -1,6 +1,6 @@
 #include "main/logging.hpp"
 
-#include <spdlog/formatter.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -60,12 +60,9 @@ bool is_in_json(const config::settings& settings) {
   return settings.log_format == "json" || (settings.log_format == "auto" && !on_terminal());
 }
 
-void set_form(spdlog::logger& logger, const config::settings& settings) {
-  if (is_in_json(settings)) {
-    logger.set_formatter(std::make_unique<json_formatter>());
-  } else {
-    logger.set_pattern("%H:%M:%S.%e %^%-5l%$ %v");
-  }
+std::unique_ptr<spdlog::formatter> formatter_of(const config::settings& settings) {
+  if (is_in_json(settings)) return std::make_unique<json_formatter>();
+  return std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
 }
 
 net::line_form form_of(const config::settings& settings) {
@@ -77,12 +74,16 @@ net::logged_requests requests_of(const config::settings& settings) {
   return settings.log_requests == "failed" ? net::logged_requests::failed : net::logged_requests::all;
 }
 
+void set_sink_level(spdlog::level::level_enum level) {
+  for (const auto& sink : spdlog::default_logger()->sinks()) sink->set_level(level);
+}
+
 }  // namespace
 
 void start_logging(const config::settings& settings) {
   auto logger = spdlog::stderr_color_mt("troupe");
   logger->flush_on(spdlog::level::trace);
-  set_form(*logger, settings);
+  logger->set_formatter(formatter_of(settings));
   spdlog::set_default_logger(std::move(logger));
   set_log_level(settings.log_level);
 }
@@ -94,11 +95,20 @@ std::shared_ptr<net::request_log> open_request_log(const config::settings& setti
   return log;
 }
 
-void change_logging(const config::settings& settings, net::request_log& requests) {
-  set_form(*spdlog::default_logger(), settings);
-  requests.change(form_of(settings), requests_of(settings));
-  set_log_level(settings.log_level);
+log_change::log_change(const config::settings& settings)
+    : formatter_(formatter_of(settings)),
+      form_(form_of(settings)),
+      requests_(requests_of(settings)),
+      level_(spdlog::level::from_str(settings.log_level)) {}
+
+void log_change::take_up(net::request_log& requests) noexcept {
+  spdlog::default_logger()->set_formatter(std::move(formatter_));  // of one sink: nothing is copied
+  requests.change(form_, requests_);
+  spdlog::set_level(level_);
 }
+
+quiet_log::quiet_log() { set_sink_level(spdlog::level::warn); }
+quiet_log::~quiet_log() { set_sink_level(spdlog::level::trace); }
 
 std::string log_level() {
   for (const std::string_view word : config::find_option("log_level")->choices)

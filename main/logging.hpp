@@ -1,6 +1,9 @@
 // The log: text with the time on a terminal, one JSON object per line otherwise; to the standard error
 // stream.
 #pragma once
+#include <spdlog/common.h>
+#include <spdlog/formatter.h>
+
 #include <memory>
 #include <string>
 
@@ -13,8 +16,28 @@ namespace troupe::cli {
 void start_logging(const config::settings& settings);
 // Who writes the lines of requests, into the log that start_logging() has opened. Once in a process.
 std::shared_ptr<net::request_log> open_request_log(const config::settings& settings);
-// Has both go on by these settings. Any thread.
-void change_logging(const config::settings& settings, net::request_log& requests);
+// The form and level of both by other settings, made ready: to take them up cannot fail.
+class log_change {
+ public:
+  explicit log_change(const config::settings& settings);
+  void take_up(net::request_log& requests) noexcept;  // once; any thread
+
+ private:
+  std::unique_ptr<spdlog::formatter> formatter_;
+  net::line_form form_;
+  net::logged_requests requests_;
+  spdlog::level::level_enum level_;
+};
+
+// For as long as it lives neither tells anything below a warning, whatever the level, since a progress bar
+// has the terminal.
+class quiet_log {
+ public:
+  quiet_log();
+  ~quiet_log();
+  quiet_log(const quiet_log&) = delete;
+  quiet_log& operator=(const quiet_log&) = delete;
+};
 
 // By the words of the option log_level. Any thread.
 std::string log_level();

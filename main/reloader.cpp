@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "config/admin_key.hpp"
@@ -21,6 +22,16 @@ namespace {
 tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid_argument, std::move(why)); }
 
 }  // namespace
+
+// What a reload takes up besides the company's limits.
+struct reloader::new_settings {
+  log_change log;
+  config::settings values = {};
+  std::optional<net::key_digest> key = {};  // another one
+  std::vector<std::string> warnings = {};
+  changes made = {};
+  std::string line = {};  // of them, for the log
+};
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
     : sources_(std::move(sources)), parts_(parts), in_force_(std::move(in_force)) {
@@ -73,39 +84,49 @@ result<reloader::changes> reloader::reload_and_tell() {
 }
 
 result<reloader::changes> reloader::reload() try {
+  result<new_settings> wanted = prepare();
+  if (!wanted) return tl::unexpected<error>(wanted.error());
+  if (const auto told = tell_company(wanted->values); !told) return tl::unexpected<error>(told.error());
+  return take_up(std::move(*wanted));
+} catch (const std::exception& fault) {  // no memory, no random bytes: before anything has changed
+  return fail(error_code::internal, fault.what());
+}
+
+result<reloader::new_settings> reloader::prepare() const {
   const config::settings before = in_force();
-  const auto loaded = read_settings(sources_);
+  auto loaded = read_settings(sources_);
   if (!loaded) return refused(loaded.error());
   const auto planned = config::plan_reload(before, *loaded);
   if (!planned) return refused(planned.error());
-  changes made;
+  new_settings wanted{.log = log_change(loaded->values)};
   for (const config::setting_change& each : *planned)
-    made.push_back({std::string(each.which->name), each.before, each.after});
-  std::optional<net::key_digest> new_key;
-  std::string key_warning;
+    wanted.made.push_back({std::string(each.which->name), each.before, each.after});
+  wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
+  wanted.warnings = std::move(loaded->warnings);
   if (parts_.operators != nullptr) {
     const auto key = config::read_admin_key(*loaded);
     if (!key) return refused(key.error());
-    key_warning = key->warning;
+    if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
     if (!parts_.operators->is_key(key->text)) {
-      new_key.emplace(key->text);
-      made.push_back({"admin_key", std::nullopt, std::nullopt});
+      wanted.key.emplace(key->text);
+      wanted.made.push_back({"admin_key", std::nullopt, std::nullopt});
+      wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
-  if (const auto told = tell_company(loaded->values); !told) return tl::unexpected<error>(told.error());
+  wanted.values = std::move(loaded->values);
+  return wanted;
+}
 
-  for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
-  if (!key_warning.empty()) spdlog::warn("{}", key_warning);
-  if (new_key) parts_.operators->set_key(*new_key);
-  parts_.watch.set_patience(patience_of(loaded->values));
-  spdlog::info("reloaded: {}{}", made.empty() ? "nothing is different" : config::describe(*planned),
-               new_key ? (planned->empty() ? "another operators' key" : ", another operators' key") : "");
-  change_logging(loaded->values, parts_.requests);
+reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
+  static_assert(std::is_nothrow_move_assignable_v<config::settings>);
+  for (const std::string& warning : wanted.warnings) spdlog::warn("{}", warning);
+  if (wanted.key) parts_.operators->set_key(*wanted.key);
+  parts_.watch.set_patience(patience_of(wanted.values));
+  spdlog::info("reloaded: {}", wanted.line);
+  wanted.log.take_up(parts_.requests);
   const std::lock_guard lock(mutex_);
-  in_force_ = loaded->values;
-  return made;
-} catch (const std::exception& fault) {  // no memory, no random bytes: before anything has changed
-  return fail(error_code::internal, fault.what());
+  in_force_ = std::move(wanted.values);
+  return std::move(wanted.made);
 }
 
 // The promise is shared: whoever keeps it is not done with it when the answer is there.

@@ -45,11 +45,15 @@ class reloader {
   config::settings in_force() const;
 
  private:
+  struct new_settings;
   void work();
   result<changes> reload_and_tell();
-  // Everything that can fail comes before anything that changes.
   result<changes> reload();
+  // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
+  // company may refuse it, which takes all of its part or nothing.
+  result<new_settings> prepare() const;
   result<void> tell_company(const config::settings& wanted) const;
+  changes take_up(new_settings&& wanted) noexcept;
 
   const config::setting_sources sources_;
   const reloaded_parts parts_;

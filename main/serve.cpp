@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -130,18 +129,12 @@ result<void> wait_ready(company& served) {
     tell_status(fmt::format("warming up [{}/{}] {}", item.done, item.total, item.what));
   };
   if (!on_terminal()) return served.wait_ready(tell);
-  const auto level = spdlog::get_level();
-  spdlog::set_level(std::max(level, spdlog::level::warn));
-  result<void> ready;
-  {
-    progress_bar bar(true);
-    ready = served.wait_ready([&](const auto& item) {
-      tell(item);
-      bar.update(item.done, item.total, "warm-up: " + item.what);
-    });
-  }
-  spdlog::set_level(level);
-  return ready;
+  const quiet_log quiet;
+  progress_bar bar(true);
+  return served.wait_ready([&](const auto& item) {
+    tell(item);
+    bar.update(item.done, item.total, "warm-up: " + item.what);
+  });
 }
 
 // False where the end has begun already: then nothing changes.

@@ -7,10 +7,11 @@ import time
 
 import pytest
 
-from conftest import MODEL
+from conftest import BINARY, MODEL
 from operators_port import KEY
-from test_cli import refused, troupe
+from test_cli import clean_environment, refused, troupe
 from test_signals import begin_stream
+from test_warm_up import SMALL
 
 
 def test_nothing_is_told_without_the_key(start_service, operators):
@@ -64,6 +65,27 @@ def test_the_log_level_changes_at_once(start_service, operators):
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
         service.wait_until(lambda: '"request_id":"cmpl-' in service.log(), 10, "logging")
         assert operators.ask("/admin/log-level", {"level": "loud"})[0] == 400
+
+
+def test_the_level_that_is_set_while_a_bar_shows_the_warm_up_stays(operators):
+    """On a terminal the bar hides the log's lines, and nothing else of the log."""
+    terminal, inside = pty.openpty()
+    command = ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "-1", *SMALL, "--warmup", "full", *operators.flags]
+    with subprocess.Popen([BINARY, *map(str, command)], stderr=inside, env=clean_environment(TERM="xterm")) as service:
+        try:
+            os.close(inside)
+            shown = b""
+            while b"warm-up: " not in shown:
+                shown += os.read(terminal, 65536)
+            assert operators.ask("/admin/log-level", {"level": "debug"})[1]["before"] == "info"
+            assert operators.ask("/admin/actors")[1]["status"].startswith("warming up"), "it is set while the bar is there"
+            while b"ready after" not in shown:
+                shown += os.read(terminal, 65536)
+            assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "debug"
+            assert b"[Warmup]" not in shown
+        finally:
+            service.kill()
+            os.close(terminal)
 
 
 def test_a_drain_lets_running_requests_finish_and_ends_the_service(start_service, operators):
