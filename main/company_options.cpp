@@ -177,11 +177,10 @@ net::tcp_options to_tcp_options(const config::settings& settings) {
   return out;
 }
 
-net::listen_options to_admin_options(const config::settings& settings) {
-  net::listen_options out;
-  out.host = settings.admin_host;
-  out.port = static_cast<std::uint16_t>(settings.admin_port);
-  out.max_connections = 64;  // operators are few
+net::admin_options to_admin_options(const config::settings& settings) {
+  net::admin_options out;
+  out.listen.host = settings.admin_host;
+  out.listen.port = static_cast<std::uint16_t>(settings.admin_port);
   return out;
 }
 

@@ -17,6 +17,6 @@ std::chrono::nanoseconds patience_of(const config::settings& settings);
 company_limits to_company_limits(const config::settings& settings);
 net::http_options to_http_options(const config::settings& settings);
 net::tcp_options to_tcp_options(const config::settings& settings);
-net::listen_options to_admin_options(const config::settings& settings);
+net::admin_options to_admin_options(const config::settings& settings);
 
 }  // namespace troupe::cli

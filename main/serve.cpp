@@ -63,7 +63,7 @@ tl::expected<net::loading_server, int> open_early(const config::settings& settin
     if (!free) return tl::unexpected(report_listening(free.error()));
   }
   if (settings.admin_port >= 0) {
-    const auto free = net::check_address(to_admin_options(settings));
+    const auto free = net::check_address(to_admin_options(settings).listen);
     if (!free) return tl::unexpected(report_listening(free.error()));
   }
   auto options = to_http_options(settings);

@@ -1,7 +1,5 @@
 #include "actors/net/admin_connection.hpp"
 
-#include <spdlog/spdlog.h>
-
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
@@ -17,17 +15,10 @@ namespace http = boost::beast::http;
 
 namespace {
 
-using namespace std::chrono_literals;
-
 constexpr std::size_t admin_header_bytes = 16U << 10U;
 constexpr std::size_t admin_body_bytes = 64U << 10U;
 constexpr std::size_t admin_read_size = 4096;
 constexpr std::size_t admin_longest_verb = 16;
-constexpr std::chrono::milliseconds admin_request_time = 10s;
-constexpr std::chrono::milliseconds admin_idle_time = 75s;
-constexpr std::chrono::milliseconds admin_answer_time = 30s;  // for the actors to tell
-constexpr std::chrono::milliseconds admin_linger_time = 1s;
-constexpr auto between_lines = 10s;
 
 request_line describe_admin(const http::request<http::string_body>& header) {
   request_line line;
@@ -47,22 +38,11 @@ bool is_json_type(boost::beast::string_view type) {
 
 }  // namespace
 
-void stranger_log::add(const std::string& address) {
-  ++count_;
-  const auto now = std::chrono::steady_clock::now();
-  if (now < quiet_until_) return;
-  quiet_until_ = now + between_lines;
-  spdlog::warn("operators' port: {} without the right key, the last from {}",
-               count_ == 1 ? std::string("a request") : std::to_string(count_) + " requests", address);
-  count_ = 0;
-}
-
-admin_connection::admin_connection(asio::io_context& context, tcp::socket socket, admin_port& port,
-                                   std::shared_ptr<stranger_log> strangers)
+admin_connection::admin_connection(asio::io_context& context, tcp::socket socket,
+                                   std::shared_ptr<admin_shared> shared)
     : context_(context),
       socket_(std::move(socket)),
-      port_(port),
-      strangers_(std::move(strangers)),
+      shared_(std::move(shared)),
       buffer_(admin_header_bytes + admin_body_bytes + admin_read_size),
       deadline_(context,
                 [this] {
@@ -96,18 +76,19 @@ asio::awaitable<bool> admin_connection::serve_request() {
   request_parser parser;
   parser.header_limit(admin_header_bytes);
   parser.body_limit(admin_body_bytes);
-  deadline_.arm(admin_request_time);
+  if (is_known_) deadline_.arm(shared_->options.request_timeout);  // a stranger has what is left of its time
   const auto [unreadable, header_size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   if (unreadable) co_return co_await refuse_unreadable(unreadable);
   request_ = describe_admin(parser.get());
   const auto authorization = parser.get()[http::field::authorization];
   // Whoever has no key learns nothing of the routes, and leaves nothing in memory.
-  if (!is_authorized({authorization.data(), authorization.size()}, port_)) {
-    strangers_->add(peer());
+  is_known_ = is_authorized({authorization.data(), authorization.size()}, shared_->port);
+  if (!is_known_) {
+    shared_->strangers.add(peer());
     const http_response refusal = refuse_stranger();
-    if (parser.is_done()) co_return co_await respond(refusal);
     co_return co_await refuse(refusal);
   }
+  deadline_.arm(shared_->options.request_timeout);
   auto refusal = refuse_admin_route(request_);
   if (!refusal && !parser.is_done() && !is_json_type(parser.get()[http::field::content_type]))
     refusal = error_response(415, "the body must be sent as Content-Type: application/json");
@@ -131,10 +112,10 @@ asio::awaitable<bool> admin_connection::wait_for_request() {
   if (finishing_) co_return false;
   if (buffer_.size() > 0) co_return true;
   idle_ = true;
-  deadline_.arm(admin_idle_time);
+  deadline_.arm(is_known_ ? shared_->options.idle_timeout : shared_->options.stranger_timeout);
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(admin_read_size), no_throw);
   buffer_.commit(size);
-  deadline_.disarm();
+  if (is_known_) deadline_.disarm();
   idle_ = false;
   co_return !failure;
 }
@@ -144,18 +125,18 @@ asio::awaitable<bool> admin_connection::answer(const std::string& body) {
   using reply_box = mailbox<http_response>;
   const auto replies = std::make_shared<reply_box>(context_, 0, [this](bool) { wake_.notify(); });
   const reply_box::closer at_end(*replies);
-  answer_admin(*find_admin_resource(request_.path), body, port_,
+  const admin_resource target = *find_admin_resource(request_.path);
+  answer_admin(target, body, shared_->port,
                [replies](http_response response) { replies->push(std::move(response), 0); });
   std::vector<http_response> arrived;
-  deadline_.arm(admin_answer_time);
+  deadline_.arm(shared_->options.reply_timeout);
   while (arrived.empty() && !gone_ && !deadline_.expired()) {
     co_await wake_.wait();
     arrived = replies->take();
   }
   deadline_.disarm();
   if (gone_) co_return false;
-  if (arrived.empty())
-    arrived.push_back(error_response({error_code::unavailable, "the supervisor does not answer"}));
+  if (arrived.empty()) arrived.push_back(answer_without_reply(target));
   co_return co_await respond(arrived.front());
 }
 
@@ -180,7 +161,7 @@ asio::awaitable<bool> admin_connection::refuse_unreadable(asio_error why) {
 asio::awaitable<bool> admin_connection::respond(const http_response& response) {
   if (finishing_) request_.keep_alive = false;
   const std::string text = serialize(response, request_);
-  deadline_.arm(admin_request_time);
+  deadline_.arm(shared_->options.request_timeout);
   const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(text), no_throw);
   deadline_.disarm();
   co_return !failure && request_.keep_alive;
@@ -189,8 +170,8 @@ asio::awaitable<bool> admin_connection::respond(const http_response& response) {
 asio::awaitable<bool> admin_connection::refuse(const http_response& response) {
   request_.keep_alive = false;
   co_await respond(response);
-  deadline_.arm(admin_linger_time);
-  co_await linger(socket_, admin_linger_time);
+  deadline_.arm(shared_->options.linger_timeout);
+  co_await linger(socket_, shared_->options.linger_timeout);
   deadline_.disarm();
   co_return false;
 }

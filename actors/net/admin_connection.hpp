@@ -3,8 +3,6 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
-#include <chrono>
-#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -13,24 +11,21 @@
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
 #include "actors/net/http_message.hpp"
+#include "actors/net/options.hpp"
+#include "actors/net/stranger_log.hpp"
 
 namespace troupe::net {
 
-// Who came without the key, in the log: a line now and then, however many they are. Lives on the io_context
-// thread.
-class stranger_log {
- public:
-  void add(const std::string& address);
-
- private:
-  std::uint64_t count_ = 0;
-  std::chrono::steady_clock::time_point quiet_until_{};
+// What the connections of one server share. Lives on the io_context thread.
+struct admin_shared {
+  admin_options options;
+  admin_port& port;
+  stranger_log strangers = {};
 };
 
 class admin_connection final : public connection {
  public:
-  admin_connection(asio::io_context& context, tcp::socket socket, admin_port& port,
-                   std::shared_ptr<stranger_log> strangers);
+  admin_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<admin_shared> shared);
   asio::awaitable<void> run() override;
   void finish() override;
   void close() override;
@@ -51,15 +46,15 @@ class admin_connection final : public connection {
 
   asio::io_context& context_;
   tcp::socket socket_;
-  admin_port& port_;
-  std::shared_ptr<stranger_log> strangers_;
+  std::shared_ptr<admin_shared> shared_;
   boost::beast::flat_buffer buffer_;
   deadline deadline_;
   async_event wake_;
   request_line request_;
   bool gone_ = false;
   bool finishing_ = false;
-  bool idle_ = true;  // between two requests
+  bool idle_ = true;       // between two requests
+  bool is_known_ = false;  // it has shown the right key
 };
 
 }  // namespace troupe::net

@@ -174,4 +174,15 @@ void answer_admin(admin_resource target, const std::string& body, admin_port& po
   }
 }
 
+http_response answer_without_reply(admin_resource target) {
+  if (target != admin_resource::reload)
+    return error_response({error_code::unavailable, "the supervisor does not answer"});
+  http_response response{.status = 202};
+  openai::json_writer out(response.body);
+  out.begin_object().key("status").string("reloading");
+  out.key("message").string("whether the new settings are taken up is not known yet: the log will tell");
+  out.end_object();
+  return response;
+}
+
 }  // namespace troupe::net

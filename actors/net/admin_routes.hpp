@@ -26,5 +26,7 @@ std::optional<http_response> refuse_admin_route(const request_line& request);
 // nothing.
 void answer_admin(admin_resource target, const std::string& body, admin_port& port,
                   const std::function<void(http_response)>& reply);
+// Where no reply came in time. What was asked for may be done yet.
+http_response answer_without_reply(admin_resource target);
 
 }  // namespace troupe::net

@@ -8,16 +8,17 @@
 
 namespace troupe::net {
 
-result<admin_server> admin_server::start(const listen_options& options, admin_port& port) {
+result<admin_server> admin_server::start(admin_options options, admin_port& port) {
   const auto refusal = [] {
     request_line any;
     any.keep_alive = false;
     return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
   };
-  auto strangers = std::make_shared<stranger_log>();
-  auto server = socket_server::start(
-      options, refusal, [&port, strangers](asio::io_context& context, tcp::socket socket) {
-        return std::make_shared<admin_connection>(context, std::move(socket), port, strangers);
+  const listen_options listen = options.listen;
+  const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), port});
+  auto server =
+      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+        return std::make_shared<admin_connection>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());
   return admin_server(std::move(*server));

@@ -15,7 +15,7 @@ class admin_server {
  public:
   // Listens and serves at once, on its own thread. `port` must outlive the server.
   // Errors: io_error (a port in use), invalid_argument (an unknown host), naming port and host.
-  static result<admin_server> start(const listen_options& options, admin_port& port);
+  static result<admin_server> start(admin_options options, admin_port& port);
   ~admin_server();  // ends every connection and joins the thread
   admin_server(admin_server&&) noexcept;
   admin_server& operator=(admin_server&&) noexcept;

@@ -48,6 +48,18 @@ struct tcp_options {
   std::chrono::milliseconds linger_timeout{2'000};
 };
 
+// The operators' port.
+struct admin_options {
+  listen_options listen{.max_connections = 64};  // operators are few
+  // Until a connection has shown the right key: strangers must not hold the places of operators.
+  std::chrono::milliseconds stranger_timeout{5'000};
+  std::chrono::milliseconds idle_timeout{75'000};  // between two requests
+  std::chrono::milliseconds request_timeout{
+      10'000};                                      // from its first byte to its last, and to take the answer
+  std::chrono::milliseconds reply_timeout{30'000};  // for the actors to tell
+  std::chrono::milliseconds linger_timeout{1'000};  // for who is refused to read why
+};
+
 // What may change while a server works: connections and requests to come go by it. Each protocol takes what
 // it has.
 struct connection_limits {

@@ -35,6 +35,7 @@ class scripted_admin : public admin_port {
  public:
   bool is_key(std::string_view text) const override { return digest_.matches(text); }
   void describe(std::function<void(result<company_report>)> reply) override {
+    if (is_silent) return;
     std::thread([reply = std::move(reply)] { reply(small_company()); }).detach();
   }
   std::chrono::milliseconds drain(std::optional<std::chrono::milliseconds> grace) override {
@@ -47,26 +48,32 @@ class scripted_admin : public admin_port {
   }
 
   void reload(std::function<void(const result<std::vector<changed_setting>>&)> reply) override {
+    if (is_silent) return;
     std::thread([reply = std::move(reply), outcome = reload_outcome] { reply(outcome); }).detach();
   }
 
   std::atomic<int> drains = 0;
+  std::atomic<bool> is_silent = false;  // no reply ever comes
   result<std::vector<changed_setting>> reload_outcome;
 
  private:
   key_digest digest_{key};
 };
 
+std::string bearer(const std::string& secret = key) { return "Authorization: Bearer " + secret + "\r\n"; }
+
+testing::raw_answer ask(raw_client& client, const std::string& method, const std::string& path,
+                        const std::string& headers) {
+  EXPECT_TRUE(client.send(method + " " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
+  return client.read_answer(method == "HEAD");
+}
+
 class AdminServer : public ::testing::Test {
  protected:
-  AdminServer() : server(*admin_server::start({.host = "127.0.0.1"}, service)), client(server.port()) {}
+  AdminServer() : server(*admin_server::start({}, service)), client(server.port()) {}
 
-  static std::string bearer(const std::string& secret = key) {
-    return "Authorization: Bearer " + secret + "\r\n";
-  }
   testing::raw_answer ask(const std::string& method, const std::string& path, const std::string& headers) {
-    EXPECT_TRUE(client.send(method + " " + path + " HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n"));
-    return client.read_answer(method == "HEAD");
+    return net::ask(client, method, path, headers);
   }
 
   scripted_admin service;
@@ -80,15 +87,41 @@ TEST_F(AdminServer, NothingIsToldToWhoHasNoKeyNotEvenWhatThereIs) {
         bearer(key.substr(1)), "Authorization: " + key + "\r\n", "Authorization: Basic " + key + "\r\n",
         std::string("X-Key: ") + key + "\r\n"}) {
     for (const char* path : {"/admin/actors", "/admin/drain", "/", "/nothing", "/metrics"}) {
-      const auto answer = ask("GET", path, header);
+      raw_client stranger(server.port());
+      const auto answer = net::ask(stranger, "GET", path, header);
       EXPECT_EQ(answer.status, 401) << header << path;
       EXPECT_TRUE(answer.headers.at("www-authenticate").starts_with("Bearer"));
       EXPECT_EQ(json::parse(answer.body)["error"]["code"], "invalid_api_key");
       EXPECT_EQ(answer.body.find("/admin"), std::string::npos);
     }
   }
-  EXPECT_EQ(client.post("/admin/drain", "{}").status, 401);
+  EXPECT_EQ(raw_client(server.port()).post("/admin/drain", "{}").status, 401);
   EXPECT_EQ(service.drains, 0);
+}
+
+TEST_F(AdminServer, AStrangersConnectionEndsWithItsRefusal) {
+  const auto refusal = ask("GET", "/admin/actors", "");
+  EXPECT_EQ(refusal.status, 401);
+  EXPECT_EQ(refusal.headers.at("connection"), "close");
+  EXPECT_TRUE(client.at_end());
+  raw_client operators(server.port());
+  EXPECT_EQ(net::ask(operators, "GET", "/admin/actors", bearer()).status, 200);
+  EXPECT_EQ(net::ask(operators, "GET", "/admin/actors", bearer("a-key-of-yesterday")).status, 401);
+  EXPECT_TRUE(operators.at_end()) << "having had the right key once is not having it";
+}
+
+TEST(AdminServerWithPlacesForTwo, StrangersWhoSayNothingOrHalfARequestDoNotKeepOperatorsOut) {
+  scripted_admin service;
+  const auto server = *admin_server::start(
+      {.listen = {.max_connections = 2}, .stranger_timeout = std::chrono::milliseconds(50)}, service);
+  raw_client known(server.port());
+  ASSERT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200);
+  for (const char* words : {"", "GET /admin/actors HTTP/1.1\r\nHost"}) {
+    raw_client stranger(server.port());
+    ASSERT_TRUE(stranger.send(words));
+    EXPECT_TRUE(stranger.at_end()) << words;
+  }
+  EXPECT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200) << "who has the key has time";
 }
 
 TEST_F(AdminServer, TheSchemesNameMayBeWrittenAnyhow) {
@@ -167,6 +200,20 @@ TEST_F(AdminServer, AReloadTellsWhatHasChangedOrWhyNothingHas) {
   EXPECT_EQ(client.post("/admin/reload", R"({"max_num_seqs":3})", bearer()).status, 400);
 }
 
+TEST(AdminServerOfASilentService, SaysOfAReloadThatNobodyKnowsAndOfTheRestThatNothingCame) {
+  scripted_admin service;
+  service.is_silent = true;
+  const auto server = *admin_server::start({.reply_timeout = std::chrono::milliseconds(50)}, service);
+  raw_client client(server.port());
+  const auto reload = client.post("/admin/reload", "", bearer());
+  EXPECT_EQ(reload.status, 202) << "it may be taken up yet";
+  EXPECT_EQ(json::parse(reload.body)["status"], "reloading");
+  EXPECT_NE(reload.body.find("the log will tell"), std::string::npos);
+  const auto actors = ask(client, "GET", "/admin/actors", bearer());
+  EXPECT_EQ(actors.status, 503);
+  EXPECT_EQ(json::parse(actors.body)["error"]["message"], "the supervisor does not answer");
+}
+
 TEST_F(AdminServer, WhatIsNoRequestOrTooLargeIsRefused) {
   EXPECT_EQ(client.post("/admin/drain", std::string(70'000, ' '), bearer()).status, 413);
   raw_client header(server.port());
@@ -184,8 +231,12 @@ TEST_F(AdminServer, WhatIsNoRequestOrTooLargeIsRefused) {
 
 TEST_F(AdminServer, AKeyIsNeverLoggedAndStrangersAreOneLine) {
   const testing::captured_log log;
-  for (int i = 0; i < 20; ++i) ask("GET", "/admin/actors", bearer("a-guess-" + std::to_string(i)));
-  ask("GET", "/admin/actors", bearer());
+  for (int i = 0; i < 20; ++i) {
+    raw_client stranger(server.port());
+    net::ask(stranger, "GET", "/admin/actors", bearer("a-guess-" + std::to_string(i)));
+  }
+  raw_client known(server.port());
+  net::ask(known, "GET", "/admin/actors", bearer());
   EXPECT_EQ(log.lines(),
             std::vector<std::string>{
                 "warning operators' port: a request without the right key, the last from 127.0.0.1"});
