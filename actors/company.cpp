@@ -60,13 +60,7 @@ result<scheduler_limits> limits_of(const company_options& options, const loaded_
   limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
   limits.max_model_len = engine.max_model_len;
   limits.end_tokens = end_tokens(*engine.vocabulary);
-  if (!limits.enable_chunked_prefill && limits.max_num_batched_tokens < limits.max_model_len)
-    return fail(
-        error_code::invalid_argument,
-        fmt::format("without chunked prefill a prompt runs in one step, but max_num_batched_tokens ({}) is "
-                    "smaller than max_model_len ({}): raise the one or lower the other",
-                    limits.max_num_batched_tokens, limits.max_model_len),
-        "max_num_batched_tokens");
+  if (const auto fits = check_prompt_fits_step(limits); !fits) return tl::unexpected<error>(fits.error());
   return limits;
 }
 

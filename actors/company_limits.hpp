@@ -18,6 +18,9 @@ struct company_limits {
 };
 using company_limits_ptr = std::shared_ptr<const company_limits>;
 
+// Whether a step holds every prompt where one may not be cut into several. Errors: invalid_argument.
+result<void> check_prompt_fits_step(const scheduler_limits& limits);
+
 // Whether a company that was started with these limits can go on with those.
 // Errors: invalid_argument, naming the limit.
 result<void> check_limits(const scheduler_limits& at_start, const scheduler_limits& wanted);
