@@ -55,16 +55,21 @@ tl::expected<admin_key, std::string> from_file(const std::string& path) {
 
 }  // namespace
 
-tl::expected<admin_key, std::string> read_admin_key(const loaded_settings& loaded) {
-  const std::string& file = loaded.values.admin_key_file;
-  if (!file.empty() && !loaded.admin_key.empty())
-    return refused(origin_of(loaded, "admin_key_file") + ", " + std::string(admin_key_variable) +
+admin_key_place admin_key_place_of(const loaded_settings& loaded) {
+  return {origin_of(loaded, "admin_port"), loaded.admin_key, loaded.values.admin_key_file,
+          origin_of(loaded, "admin_key_file")};
+}
+
+tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place) {
+  const std::string variable = admin_key_variable;
+  if (!place.file.empty() && !place.variable.empty())
+    return refused(place.file_origin + ", " + variable +
                    ": of two keys for operators one is not meant; set only one of them");
-  if (!file.empty()) return from_file(file);
-  if (loaded.admin_key.empty())
-    return refused(origin_of(loaded, "admin_port") + ": the operators' port needs a key: set " +
-                   std::string(admin_key_variable) + ", or --admin-key-file to a file that holds it");
-  auto text = checked(loaded.admin_key, std::string(admin_key_variable));
+  if (!place.file.empty()) return from_file(place.file);
+  if (place.variable.empty())
+    return refused(place.needed_for + ": the operators' port needs a key: set " + variable +
+                   ", or --admin-key-file to a file that holds it");
+  auto text = checked(place.variable, variable);
   if (!text) return refused(std::move(text.error()));
   return admin_key{std::move(*text), {}};
 }

@@ -104,7 +104,7 @@ result<reloader::new_settings> reloader::prepare() const {
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
   wanted.warnings = std::move(loaded->warnings);
   if (parts_.operators != nullptr) {
-    const auto key = config::read_admin_key(*loaded);
+    const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
     if (!parts_.operators->is_key(key->text)) {

@@ -93,7 +93,7 @@ tl::expected<void, int> open_gateways(company& served, const config::settings& s
 // The operators' key, where they have a port; the exit code where there is none, or one that is not good.
 tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::loaded_settings& loaded) {
   if (loaded.values.admin_port < 0) return std::nullopt;
-  const auto key = config::read_admin_key(loaded);
+  const auto key = config::read_admin_key(config::admin_key_place_of(loaded));
   if (!key) {
     complain(key.error());
     return tl::unexpected<int>(exit_configuration);

@@ -1,4 +1,5 @@
 // troupe top: a live view of a running service, in the terminal.
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -133,13 +134,12 @@ tl::expected<std::optional<admin_access>, int> find_admin(const top_options& opt
     complain(url.error().message);
     return tl::unexpected<int>(exit_usage);
   }
-  config::loaded_settings where;
-  where.values.admin_key_file = options.admin_key_file;
-  where.origins["admin_key_file"] = "--admin-key-file";
-  where.origins["admin_port"] = "--admin";
-  const char* const key = std::getenv("TROUPE_ADMIN_KEY");
-  if (key != nullptr && options.admin_key_file.empty()) where.admin_key = key;
-  const auto found = config::read_admin_key(where);
+  const char* const variable = std::getenv(config::admin_key_variable);
+  const bool is_in_file = !options.admin_key_file.empty();  // a flag wins
+  const auto found = config::read_admin_key({.needed_for = "--admin",
+                                             .variable = variable == nullptr || is_in_file ? "" : variable,
+                                             .file = options.admin_key_file,
+                                             .file_origin = "--admin-key-file"});
   if (!found) {
     complain(found.error());
     return tl::unexpected<int>(exit_configuration);
@@ -189,8 +189,9 @@ void add_top(CLI::App& app, command_body& chosen) {
       ->capture_default_str();
   command->add_option("--admin", options->admin_url,
                       "Its operators' port, http://127.0.0.1:9090: shows the tree of actors");
-  command->add_option("--admin-key-file", options->admin_key_file,
-                      "File with the operators' key; else TROUPE_ADMIN_KEY has it");
+  command->add_option(
+      "--admin-key-file", options->admin_key_file,
+      fmt::format("File with the operators' key; else {} has it", config::admin_key_variable));
   command->add_flag("--once", options->once, "One view of one interval, then end");
   command->footer(
       "\nReads /metrics and /readyz. Ctrl-C ends it. Rates and quantiles are of the time between two looks.\n"
