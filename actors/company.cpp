@@ -295,7 +295,7 @@ void company::on_failure(std::function<void(const std::string& actor)> callback)
   state_->board->on_failure(std::move(callback));
 }
 
-void company::reload(company_limits limits, std::function<void(result<void>)> reply) const {
+void company::reload(company_limits limits, std::function<void(result<void>)> reply) {
   const auto call = std::make_shared<reload_call>(
       std::move(reply), fail(error_code::unavailable, "there is no supervisor any more"));
   const auto wanted = std::make_shared<const company_limits>(std::move(limits));

@@ -102,7 +102,7 @@ class company {
   // Goes on by these limits, or, where one of them cannot be had, by those that it has. `reply` is called
   // once, on any thread, when everybody has been told. Requests go on. Any thread. Errors: invalid_argument,
   // naming the limit; unavailable where the company is about to end.
-  void reload(company_limits limits, std::function<void(result<void>)> reply) const;
+  void reload(company_limits limits, std::function<void(result<void>)> reply);
   // Who fills which role, and how they are, asked of the supervisor; `reply` is called once, on any thread.
   // Any thread. Errors: unavailable, where there is no supervisor any more.
   void describe(std::function<void(result<net::company_report>)> reply) const;

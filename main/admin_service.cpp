@@ -11,22 +11,14 @@
 
 namespace troupe::cli {
 
-admin_service::admin_service(const company& served, net::key_digest key, ending end, reloading reload)
-    : served_(served), key_(key), end_(std::move(end)), reload_(std::move(reload)) {}
+admin_service::admin_service(const company& served, const operators_key& key, ending end, reloader& reload)
+    : served_(served), key_(key), end_(std::move(end)), reload_(reload) {}
 
-void admin_service::set_key(net::key_digest key) {
-  const std::lock_guard lock(mutex_);
-  key_ = key;
-}
-
-bool admin_service::is_key(std::string_view text) const {
-  const std::lock_guard lock(mutex_);
-  return key_.matches(text);
-}
+bool admin_service::is_key(std::string_view text) const { return key_.matches(text); }
 
 void admin_service::reload(std::function<void(const result<std::vector<net::changed_setting>>&)> reply) {
   spdlog::info("an operator asks for a reload");
-  reload_(std::move(reply));
+  reload_.ask(std::move(reply));
 }
 
 void admin_service::describe(std::function<void(result<net::company_report>)> reply) {

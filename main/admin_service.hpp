@@ -2,7 +2,6 @@
 #pragma once
 #include <chrono>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,7 +9,8 @@
 
 #include "actors/company.hpp"
 #include "actors/net/admin_port.hpp"
-#include "actors/net/key_digest.hpp"
+#include "main/operators_key.hpp"
+#include "main/reloader.hpp"
 
 namespace troupe::cli {
 
@@ -19,14 +19,7 @@ class admin_service final : public net::admin_port {
   // Begins the orderly end; gives the grace in force.
   using ending = std::function<std::chrono::milliseconds(std::optional<std::chrono::milliseconds> grace)>;
 
-  // Begins a reload; the reply comes once, on any thread.
-  using reloading =
-      std::function<void(std::function<void(const result<std::vector<net::changed_setting>>&)>)>;
-
-  admin_service(const company& served, net::key_digest key, ending end, reloading reload);
-
-  // From now on no other will do. Any thread.
-  void set_key(net::key_digest key);
+  admin_service(const company& served, const operators_key& key, ending end, reloader& reload);
 
   bool is_key(std::string_view text) const override;
   void describe(std::function<void(result<net::company_report>)> reply) override;
@@ -36,10 +29,9 @@ class admin_service final : public net::admin_port {
 
  private:
   const company& served_;
-  mutable std::mutex mutex_;
-  net::key_digest key_;
+  const operators_key& key_;
   ending end_;
-  reloading reload_;
+  reloader& reload_;
 };
 
 }  // namespace troupe::cli

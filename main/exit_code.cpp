@@ -39,4 +39,9 @@ int report(const error& failure) {
   return exit_failure;
 }
 
+int report_listening(const error& failure) {
+  complain(failure.message);
+  return failure.code == error_code::invalid_argument ? exit_configuration : exit_failure;
+}
+
 }  // namespace troupe::cli

@@ -103,11 +103,11 @@ result<reloader::new_settings> reloader::prepare() const {
     wanted.made.push_back({std::string(each.which->name), each.before, each.after});
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
   wanted.warnings = std::move(loaded->warnings);
-  if (parts_.operators != nullptr) {
+  if (parts_.key != nullptr) {
     const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
-    if (!parts_.operators->is_key(key->text)) {
+    if (!parts_.key->matches(key->text)) {
       wanted.key.emplace(key->text);
       wanted.made.push_back({"admin_key", std::nullopt, std::nullopt});
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
@@ -120,7 +120,7 @@ result<reloader::new_settings> reloader::prepare() const {
 reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
   static_assert(std::is_nothrow_move_assignable_v<config::settings>);
   for (const std::string& warning : wanted.warnings) spdlog::warn("{}", warning);
-  if (wanted.key) parts_.operators->set_key(*wanted.key);
+  if (wanted.key) parts_.key->replace(*wanted.key);
   parts_.watch.set_patience(patience_of(wanted.values));
   spdlog::info("reloaded: {}", wanted.line);
   wanted.log.take_up(parts_.requests);
@@ -130,7 +130,7 @@ reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
 }
 
 // The promise is shared: whoever keeps it is not done with it when the answer is there.
-result<void> reloader::tell_company(const config::settings& wanted) const {
+result<void> reloader::tell_company(const config::settings& wanted) {
   const auto told = std::make_shared<std::promise<result<void>>>();
   auto answer = told->get_future();
   parts_.served.reload(to_company_limits(wanted),

@@ -13,7 +13,7 @@
 #include "actors/net/admin_port.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
-#include "main/admin_service.hpp"
+#include "main/operators_key.hpp"
 #include "main/service_manager.hpp"
 #include "main/stop_request.hpp"
 
@@ -21,11 +21,11 @@ namespace troupe::cli {
 
 // Who goes by the settings, besides the rest of the log. All outlive the reloader.
 struct reloaded_parts {
-  const company& served;
+  company& served;
   liveness_watch& watch;
   const stop_request& stop;
   net::request_log& requests;
-  admin_service* operators;  // null: they have no port
+  operators_key* key;  // null: they have no port
 };
 
 class reloader {
@@ -52,7 +52,7 @@ class reloader {
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
   result<new_settings> prepare() const;
-  result<void> tell_company(const config::settings& wanted) const;
+  result<void> tell_company(const config::settings& wanted);
   changes take_up(new_settings&& wanted) noexcept;
 
   const config::setting_sources sources_;

@@ -1,0 +1,136 @@
+#include "main/running_service.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "config/values.hpp"
+#include "main/company_options.hpp"
+#include "main/exit_code.hpp"
+#include "main/logging.hpp"
+#include "main/progress.hpp"
+
+namespace troupe::cli {
+
+running_service::running_service(std::unique_ptr<company> served, signal_watch& signals,
+                                 const config::setting_sources& sources, const config::settings& settings,
+                                 const std::optional<net::key_digest>& key,
+                                 std::shared_ptr<net::request_log> requests)
+    : settings_(settings),
+      requests_(std::move(requests)),
+      served_(std::move(served)),
+      on_signal_(signals, [this](int signal, int count) { on_signal(signal, count); }),
+      watch_([this] { return served_->status(); }, patience_of(settings)),
+      key_(key),
+      reloader_(sources, settings, {*served_, watch_, stop_, *requests_, key_ ? &*key_ : nullptr}),
+      on_hangup_(signals, [this] { reloader_.ask([](const auto&) {}); }) {
+  served_->on_failure([this](const std::string& actor) { stop_.tell(actor); });
+}
+
+bool running_service::begin_end(std::optional<std::chrono::milliseconds> grace) {
+  if (!stop_.tell({}, grace)) return false;
+  served_->interrupt_wait();  // where it warms up still
+  return true;
+}
+
+// The first signal asks for an orderly end, the second ends the grace (whoever has asked for it), the third
+// or five seconds end the process.
+void running_service::on_signal(int signal, int count) {
+  if (count > 2) std::_Exit(128 + signal);
+  if (count == 2) {
+    spdlog::warn("second signal: ending at once");
+    served_->interrupt();
+    std::thread([signal] {
+      std::this_thread::sleep_for(std::chrono::seconds(5));
+      std::_Exit(128 + signal);
+    }).detach();
+    return;
+  }
+  if (!begin_end())
+    spdlog::info("the service is ending already: running requests go on; another signal ends them");
+}
+
+std::chrono::milliseconds running_service::grace() const {
+  return stop_.grace().value_or(reloader_.in_force().shutdown_grace);
+}
+
+tl::expected<void, int> running_service::open_ports() {
+  if (const auto open = open_gateways(); !open) return open;
+  if (!key_) return {};
+  return open_operators_port();
+}
+
+tl::expected<void, int> running_service::open_gateways() {
+  auto http_options = to_http_options(settings_);
+  http_options.observers.push_back(requests_);
+  const auto http = served_->serve_http(http_options);
+  if (!http) return tl::unexpected(report_listening(http.error()));
+  spdlog::info("HTTP on http://{}:{}", settings_.host, *http);
+  if (settings_.tcp_port < 0) return {};
+  auto tcp_options = to_tcp_options(settings_);
+  tcp_options.observers.push_back(requests_);
+  const auto tcp = served_->serve_tcp(tcp_options);
+  if (!tcp) return tl::unexpected(report_listening(tcp.error()));
+  spdlog::info("TCP on {}:{}", settings_.host, *tcp);
+  return {};
+}
+
+tl::expected<void, int> running_service::open_operators_port() {
+  const auto end = [this](std::optional<std::chrono::milliseconds> wanted) {
+    begin_end(wanted);
+    return grace();
+  };
+  operators_.emplace(*served_, *key_, end, reloader_);
+  auto server = net::admin_server::start(to_admin_options(settings_), *operators_);
+  if (!server) return tl::unexpected(report_listening(server.error()));
+  spdlog::info("operators on http://{}:{}/admin", settings_.admin_host, server->port());
+  operators_port_.emplace(std::move(*server));
+  return {};
+}
+
+// A bar on a terminal; elsewhere the log has a line per item.
+result<void> running_service::wait_ready() {
+  const auto tell = [](const warm_up_progress& item) {
+    tell_status(fmt::format("warming up [{}/{}] {}", item.done, item.total, item.what));
+  };
+  if (!on_terminal()) return served_->wait_ready(tell);
+  const quiet_log quiet;
+  progress_bar bar(true);
+  return served_->wait_ready([&](const auto& item) {
+    tell(item);
+    bar.update(item.done, item.total, "warm-up: " + item.what);
+  });
+}
+
+int running_service::run(std::chrono::steady_clock::time_point begun) {
+  const auto ready = wait_ready();
+  if (ready) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    spdlog::info("ready after {:.2f} s", took.count());
+    tell_ready();
+    reloader_.service_is_ready();
+  } else if (!stop_.told()) {
+    return report(ready.error());
+  }
+  return finish(stop_.wait());
+}
+
+int running_service::finish(const std::optional<std::string>& failure) {
+  if (failure) {
+    spdlog::critical("the {} failed; ending", *failure);
+    served_->stop();
+    return exit_internal;
+  }
+  tell_stopping();
+  const std::chrono::milliseconds time = grace();
+  spdlog::info("ending: running requests have {} to finish", config::duration_text(time));
+  const bool all = served_->drain(time);
+  served_->stop();
+  spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");
+  return exit_ok;
+}
+
+}  // namespace troupe::cli

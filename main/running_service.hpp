@@ -1,0 +1,60 @@
+// A company behind its ports, from its warm-up to its end: who may end it, who looks after it, who gives it
+// new settings.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tl/expected.hpp>
+
+#include "actors/company.hpp"
+#include "actors/net/admin_server.hpp"
+#include "actors/net/request_log.hpp"
+#include "config/load.hpp"
+#include "main/admin_service.hpp"
+#include "main/operators_key.hpp"
+#include "main/reloader.hpp"
+#include "main/service_manager.hpp"
+#include "main/signals.hpp"
+#include "main/stop_request.hpp"
+
+namespace troupe::cli {
+
+class running_service {
+ public:
+  // Hears signals from here on. `settings`: those of the start, as read from `sources`; `key`: the
+  // operators', nothing where they have no port; `requests`: hears of each request. `signals` must outlive
+  // the service.
+  running_service(std::unique_ptr<company> served, signal_watch& signals,
+                  const config::setting_sources& sources, const config::settings& settings,
+                  const std::optional<net::key_digest>& key, std::shared_ptr<net::request_log> requests);
+
+  // The gateways answer 503 until the company may serve. Errors: the exit code, where a port cannot be had.
+  tl::expected<void, int> open_ports();
+  // Until it is to end. Gives the exit code. `begun`: when the program was started.
+  int run(std::chrono::steady_clock::time_point begun);
+
+ private:
+  // False where the end has begun already: then nothing changes.
+  bool begin_end(std::optional<std::chrono::milliseconds> grace = {});
+  void on_signal(int signal, int count);
+  std::chrono::milliseconds grace() const;
+  tl::expected<void, int> open_gateways();
+  tl::expected<void, int> open_operators_port();
+  result<void> wait_ready();
+  int finish(const std::optional<std::string>& failure);
+
+  const config::settings settings_;  // of the start
+  const std::shared_ptr<net::request_log> requests_;
+  stop_request stop_;  // outlives the company, which may tell it until its end
+  std::unique_ptr<company> served_;
+  scoped_handler on_signal_;
+  liveness_watch watch_;
+  std::optional<operators_key> key_;
+  reloader reloader_;
+  scoped_hangup on_hangup_;
+  std::optional<admin_service> operators_;
+  std::optional<net::admin_server> operators_port_;
+};
+
+}  // namespace troupe::cli
