@@ -66,6 +66,18 @@ std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
   return settings.warmup == "full" ? warm_up_mode::full : warm_up_mode::lazy;
 }
 
+net::connection_limits to_connection_limits(const config::settings& settings) {
+  net::connection_limits out;
+  out.max_connections = static_cast<std::size_t>(settings.max_connections);
+  out.max_body_bytes = settings.max_body_bytes;
+  out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
+  out.header_timeout = settings.header_timeout;
+  out.read_timeout = settings.read_timeout;
+  out.write_timeout = settings.write_timeout;
+  out.idle_timeout = settings.idle_timeout;
+  return out;
+}
+
 }  // namespace
 
 result<company_options> to_company_options(const config::settings& settings, const std::string& model_path) {
@@ -125,13 +137,7 @@ company_limits to_company_limits(const config::settings& settings) {
   out.request_timeout = settings.request_timeout;
   out.queue_timeout = settings.queue_timeout;
   out.step_deadline = settings.step_deadline;
-  out.connections.max_connections = static_cast<std::size_t>(settings.max_connections);
-  out.connections.max_body_bytes = settings.max_body_bytes;
-  out.connections.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
-  out.connections.header_timeout = settings.header_timeout;
-  out.connections.read_timeout = settings.read_timeout;
-  out.connections.write_timeout = settings.write_timeout;
-  out.connections.idle_timeout = settings.idle_timeout;
+  out.connections = to_connection_limits(settings);
   return out;
 }
 
@@ -141,7 +147,6 @@ net::listen_options to_listen_options(const config::settings& settings, std::int
   net::listen_options out;
   out.host = settings.host;
   out.port = static_cast<std::uint16_t>(port);
-  out.max_connections = static_cast<std::size_t>(settings.max_connections);
   return out;
 }
 
@@ -150,30 +155,22 @@ net::listen_options to_listen_options(const config::settings& settings, std::int
 net::http_options to_http_options(const config::settings& settings) {
   net::http_options out;
   out.listen = to_listen_options(settings, settings.port);
+  out.limits = to_connection_limits(settings);
   out.version = TROUPE_VERSION;
   out.max_logprobs = settings.max_logprobs;
   out.max_header_bytes = settings.max_header_bytes;
-  out.max_body_bytes = settings.max_body_bytes;
   out.max_buffered_bytes = settings.max_buffered_bytes;
-  out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
-  out.header_timeout = settings.header_timeout;
-  out.body_timeout = settings.read_timeout;
-  out.write_timeout = settings.write_timeout;
-  out.idle_timeout = settings.idle_timeout;
   return out;
 }
 
 net::tcp_options to_tcp_options(const config::settings& settings) {
   net::tcp_options out;
   out.listen = to_listen_options(settings, settings.tcp_port);
+  out.limits = to_connection_limits(settings);
   out.version = TROUPE_VERSION;
   out.max_logprobs = settings.max_logprobs;
   out.max_frame_bytes = settings.max_frame_bytes;
   out.max_buffered_bytes = settings.max_buffered_bytes;
-  out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
-  out.hello_timeout = settings.header_timeout;
-  out.frame_timeout = settings.read_timeout;
-  out.write_timeout = settings.write_timeout;
   return out;
 }
 

@@ -15,9 +15,10 @@ result<admin_server> admin_server::start(admin_options options, admin_port& port
     return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
   };
   const listen_options listen = options.listen;
+  const std::size_t max_connections = options.max_connections;
   const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), port});
-  auto server =
-      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+  auto server = socket_server::start(
+      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
         return std::make_shared<admin_connection>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());

@@ -129,7 +129,7 @@ asio::awaitable<bool> http_connection::serve_request() {
   came_ = std::chrono::steady_clock::now();
   request_parser parser;
   parser.header_limit(static_cast<std::uint32_t>(shared_->options.max_header_bytes));
-  parser.body_limit(shared_->options.max_body_bytes);
+  parser.body_limit(shared_->options.limits.max_body_bytes);
   const bool header_read = co_await read_header(parser);
   if (!header_read) co_return false;
   request_ = describe(parser.get());
@@ -179,7 +179,7 @@ asio::awaitable<bool> http_connection::wait_for_request() {
   if (buffer_.size() > 0) co_return true;
   if (input_ended_) co_return false;
   idle_ = true;
-  deadline_.arm(shared_->options.idle_timeout);
+  deadline_.arm(shared_->options.limits.idle_timeout);
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
   buffer_.commit(size);
   deadline_.disarm();
@@ -188,7 +188,7 @@ asio::awaitable<bool> http_connection::wait_for_request() {
 }
 
 asio::awaitable<bool> http_connection::read_header(request_parser& parser) {
-  deadline_.arm(shared_->options.header_timeout);
+  deadline_.arm(shared_->options.limits.header_timeout);
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   if (!failure) co_return true;
@@ -203,7 +203,7 @@ asio::awaitable<bool> http_connection::read_body(request_parser& parser, byte_bu
     const bool written = co_await write(go_on);
     if (!written) co_return false;
   }
-  deadline_.arm(shared_->options.body_timeout);
+  deadline_.arm(shared_->options.limits.read_timeout);
   while (room && !parser.is_done()) {
     const auto [failure, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
     if (failure) {
@@ -231,8 +231,8 @@ std::optional<http_response> http_connection::explain(const asio_error& why) con
     return error_response(431, fmt::format("the header is larger than {} bytes", options.max_header_bytes));
   }
   if (why == http::error::body_limit) {
-    return error_response(
-        {error_code::too_large, fmt::format("the body is larger than {} bytes", options.max_body_bytes)});
+    return error_response({error_code::too_large,
+                           fmt::format("the body is larger than {} bytes", options.limits.max_body_bytes)});
   }
   if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
   const bool broken_off = why == http::error::end_of_stream || why == http::error::partial_message;
@@ -283,7 +283,7 @@ asio::awaitable<bool> http_connection::refuse(const http_response& response) {
 }
 
 asio::awaitable<bool> http_connection::write(const std::string& text) {
-  deadline_.arm(shared_->options.write_timeout);
+  deadline_.arm(shared_->options.limits.write_timeout);
   const auto rest = asio::buffer(text) + std::exchange(sent_ahead_, 0);
   const auto [failure, size] = co_await asio::async_write(socket_, rest, no_throw);
   deadline_.disarm();

@@ -15,9 +15,10 @@ result<http_server> http_server::start(http_options options, engine_port& port) 
     return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
   };
   const listen_options listen = options.listen;
+  const std::size_t max_connections = options.limits.max_connections;
   auto shared = std::make_shared<http_shared>(std::move(options), port);
-  auto server =
-      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+  auto server = socket_server::start(
+      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
         return std::make_shared<http_connection>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());
@@ -32,13 +33,7 @@ http_server& http_server::operator=(http_server&&) noexcept = default;
 
 void http_server::change(const connection_limits& limits) {
   server_->post([shared = shared_, server = server_.get(), limits] {
-    http_options& options = shared->options;
-    options.max_body_bytes = limits.max_body_bytes;
-    options.max_stream_buffer_bytes = limits.max_stream_buffer_bytes;
-    options.header_timeout = limits.header_timeout;
-    options.body_timeout = limits.read_timeout;
-    options.write_timeout = limits.write_timeout;
-    options.idle_timeout = limits.idle_timeout;
+    shared->options.limits = limits;
     server->set_max_connections(limits.max_connections);
   });
 }

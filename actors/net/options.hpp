@@ -11,65 +11,56 @@ namespace troupe::net {
 
 struct listen_options {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;  // 0: any free one
-  std::size_t max_connections = 1024;
+  std::uint16_t port = 0;     // 0: any free one
   int send_buffer_bytes = 0;  // of the socket; 0: the system's own choice
+};
+
+// What may change while a server works: connections and requests to come go by it. Each protocol takes what
+// it has. Times are from the first byte to the last.
+struct connection_limits {
+  std::size_t max_connections = 1024;
+  std::size_t max_body_bytes = 32U << 20U;           // HTTP
+  std::size_t max_stream_buffer_bytes = 4U << 20U;   // unsent output of one stream; TCP: of one connection
+  std::chrono::milliseconds header_timeout{10'000};  // TCP: the greeting
+  std::chrono::milliseconds read_timeout{30'000};    // a body, a frame
+  std::chrono::milliseconds write_timeout{30'000};
+  std::chrono::milliseconds idle_timeout{75'000};  // HTTP: between two requests
 };
 
 struct http_options {
   listen_options listen;
+  connection_limits limits;
   std::string version;  // of the program
   std::int32_t max_logprobs = 20;
   request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_header_bytes = 16U << 10U;
-  std::size_t max_body_bytes = 32U << 20U;
-  std::size_t max_buffered_bytes = 256U << 20U;      // bodies of all connections together
-  std::size_t max_stream_buffer_bytes = 4U << 20U;   // unsent output of one stream
-  std::chrono::milliseconds header_timeout{10'000};  // from its first byte to its last
-  std::chrono::milliseconds body_timeout{30'000};
-  std::chrono::milliseconds write_timeout{30'000};
-  std::chrono::milliseconds idle_timeout{75'000};   // between two requests
+  std::size_t max_buffered_bytes = 256U << 20U;     // bodies of all connections together
   std::chrono::milliseconds linger_timeout{2'000};  // for a refused client to read why
 };
 
 struct tcp_options {
   listen_options listen;
+  connection_limits limits;
   std::string version;
   std::int32_t max_logprobs = 20;
   request_observers observers = {};  // hear of each request when it has ended
   std::size_t max_frame_bytes = 32U << 20U;
   std::size_t max_buffered_bytes = 256U << 20U;     // frames of all connections together
-  std::size_t max_stream_buffer_bytes = 4U << 20U;  // unsent output of one connection
   std::size_t max_streams = 256;                    // at once on one connection
-  std::chrono::milliseconds hello_timeout{10'000};
-  std::chrono::milliseconds frame_timeout{30'000};  // from its first byte to its last
-  std::chrono::milliseconds write_timeout{30'000};
   std::chrono::milliseconds idle_timeout{300'000};  // without a frame and without a stream
   std::chrono::milliseconds linger_timeout{2'000};
 };
 
 // The operators' port.
 struct admin_options {
-  listen_options listen{.max_connections = 64};  // operators are few
+  listen_options listen;
+  std::size_t max_connections = 64;  // operators are few
   // Until a connection has shown the right key: strangers must not hold the places of operators.
   std::chrono::milliseconds stranger_timeout{5'000};
-  std::chrono::milliseconds idle_timeout{75'000};  // between two requests
-  std::chrono::milliseconds request_timeout{
-      10'000};                                      // from its first byte to its last, and to take the answer
-  std::chrono::milliseconds reply_timeout{30'000};  // for the actors to tell
-  std::chrono::milliseconds linger_timeout{1'000};  // for who is refused to read why
-};
-
-// What may change while a server works: connections and requests to come go by it. Each protocol takes what
-// it has.
-struct connection_limits {
-  std::size_t max_connections = 1024;
-  std::size_t max_body_bytes = 32U << 20U;  // HTTP
-  std::size_t max_stream_buffer_bytes = 4U << 20U;
-  std::chrono::milliseconds header_timeout{10'000};  // TCP: the greeting
-  std::chrono::milliseconds read_timeout{30'000};    // a body, a frame
-  std::chrono::milliseconds write_timeout{30'000};
-  std::chrono::milliseconds idle_timeout{75'000};  // HTTP
+  std::chrono::milliseconds idle_timeout{75'000};     // between two requests
+  std::chrono::milliseconds request_timeout{10'000};  // to arrive, and for its answer to be taken
+  std::chrono::milliseconds reply_timeout{30'000};    // for the actors to tell
+  std::chrono::milliseconds linger_timeout{1'000};    // for who is refused to read why
 };
 
 }  // namespace troupe::net

@@ -15,10 +15,11 @@ constexpr std::chrono::milliseconds refusal_timeout{1'000};
 }  // namespace
 
 result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
+                                                            std::size_t max_connections,
                                                             std::function<std::string()> refusal,
                                                             connection_factory make) {
   std::unique_ptr<socket_server> server(
-      new socket_server(std::move(options), std::move(refusal), std::move(make)));
+      new socket_server(std::move(options), max_connections, std::move(refusal), std::move(make)));
   auto acceptor = open_listener(server->context_, server->options_);
   if (!acceptor) return tl::unexpected<error>(acceptor.error());
   server->acceptor_ = std::move(*acceptor);
@@ -32,9 +33,12 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
   return server;
 }
 
-socket_server::socket_server(listen_options options, std::function<std::string()> refusal,
-                             connection_factory make)
-    : options_(std::move(options)), refusal_(std::move(refusal)), make_(std::move(make)) {}
+socket_server::socket_server(listen_options options, std::size_t max_connections,
+                             std::function<std::string()> refusal, connection_factory make)
+    : options_(std::move(options)),
+      max_connections_(max_connections),
+      refusal_(std::move(refusal)),
+      make_(std::move(make)) {}
 
 socket_server::~socket_server() { close(); }
 
@@ -59,7 +63,7 @@ void socket_server::admit(tcp::socket socket) {
   if (options_.send_buffer_bytes > 0) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
-  const bool refused = clients_.size() - refused_ >= options_.max_connections;
+  const bool refused = clients_.size() - refused_ >= max_connections_;
   if (refused && refused_ >= max_refused) return;
   serve_client(
       refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_(), refusal_timeout)

@@ -21,7 +21,7 @@ class socket_server {
   using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
 
   // `refusal` makes what a client beyond max_connections reads. Errors: those of open_listener.
-  static result<std::unique_ptr<socket_server>> start(listen_options options,
+  static result<std::unique_ptr<socket_server>> start(listen_options options, std::size_t max_connections,
                                                       std::function<std::string()> refusal,
                                                       connection_factory make);
   ~socket_server();  // close()
@@ -34,7 +34,7 @@ class socket_server {
   // Does `work` on the server's thread, soon; not after close(). Any thread.
   void post(std::function<void()> work) { asio::post(context_, std::move(work)); }
   // On the server's thread. Connections that are open stay.
-  void set_max_connections(std::size_t most) { options_.max_connections = most; }
+  void set_max_connections(std::size_t most) { max_connections_ = most; }
 
   // Any thread but the server's own.
   // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
@@ -44,13 +44,15 @@ class socket_server {
   void close();
 
  private:
-  socket_server(listen_options options, std::function<std::string()> refusal, connection_factory make);
+  socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,
+                connection_factory make);
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   void on_end(const std::shared_ptr<connection>& client, bool refused);
 
   listen_options options_;
+  std::size_t max_connections_;
   std::function<std::string()> refusal_;
   connection_factory make_;
   asio::io_context context_{1};

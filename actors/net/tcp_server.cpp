@@ -18,9 +18,10 @@ result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
     return frame;
   };
   const listen_options listen = options.listen;
+  const std::size_t max_connections = options.limits.max_connections;
   auto shared = std::make_shared<tcp_shared>(std::move(options), port);
-  auto server =
-      socket_server::start(listen, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+  auto server = socket_server::start(
+      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
         return std::make_shared<tcp_session>(context, std::move(socket), shared);
       });
   if (!server) return tl::unexpected<error>(server.error());
@@ -35,11 +36,7 @@ tcp_server& tcp_server::operator=(tcp_server&&) noexcept = default;
 
 void tcp_server::change(const connection_limits& limits) {
   server_->post([shared = shared_, server = server_.get(), limits] {
-    tcp_options& options = shared->options;
-    options.max_stream_buffer_bytes = limits.max_stream_buffer_bytes;
-    options.hello_timeout = limits.header_timeout;
-    options.frame_timeout = limits.read_timeout;
-    options.write_timeout = limits.write_timeout;
+    shared->options.limits = limits;
     server->set_max_connections(limits.max_connections);
   });
 }

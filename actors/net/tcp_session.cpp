@@ -22,7 +22,7 @@ tcp_session::tcp_session(asio::io_context& context, tcp::socket socket, std::sha
       write_deadline_(context, [this] { close(); }),
       wake_writer_(context),
       writer_ended_(context),
-      events_(std::make_shared<event_mailbox>(context, shared_->options.max_stream_buffer_bytes,
+      events_(std::make_shared<event_mailbox>(context, shared_->options.limits.max_stream_buffer_bytes,
                                               [this](bool overflowed) {
                                                 if (overflowed) close();
                                                 wake_writer_.notify();
@@ -93,11 +93,11 @@ asio::awaitable<bool> tcp_session::read_header(wire::frame_header& header) {
   const tcp_options& options = shared_->options;
   wire::header_bytes bytes{};
   in_frame_ = false;
-  read_deadline_.arm(greeted_ ? options.idle_timeout : options.hello_timeout);
+  read_deadline_.arm(greeted_ ? options.idle_timeout : options.limits.header_timeout);
   const auto [failure, first] = co_await socket_.async_read_some(asio::buffer(bytes), no_throw);
   if (failure) co_return false;
   in_frame_ = true;
-  if (greeted_) read_deadline_.arm(options.frame_timeout);
+  if (greeted_) read_deadline_.arm(options.limits.read_timeout);
   const auto [cut, rest] = co_await asio::async_read(socket_, asio::buffer(bytes) + first, no_throw);
   header = wire::decode_header(bytes);
   co_return !cut;
@@ -151,7 +151,7 @@ asio::awaitable<void> tcp_session::write_frames() {
       continue;
     }
     const std::string batch = std::exchange(out_, {});
-    write_deadline_.arm(shared_->options.write_timeout);
+    write_deadline_.arm(shared_->options.limits.write_timeout);
     const auto [failure, size] = co_await asio::async_write(socket_, asio::buffer(batch), no_throw);
     write_deadline_.disarm();
     if (failure) close();
@@ -162,7 +162,7 @@ asio::awaitable<void> tcp_session::write_frames() {
 
 void tcp_session::queue(wire::frame_type type, std::uint64_t request, std::string_view payload) {
   wire::append_frame(out_, type, request, payload);
-  if (out_.size() > 2 * shared_->options.max_stream_buffer_bytes) close();
+  if (out_.size() > 2 * shared_->options.limits.max_stream_buffer_bytes) close();
   wake_writer_.notify();
 }
 

@@ -112,8 +112,10 @@ TEST_F(AdminServer, AStrangersConnectionEndsWithItsRefusal) {
 
 TEST(AdminServerWithPlacesForTwo, StrangersWhoSayNothingOrHalfARequestDoNotKeepOperatorsOut) {
   scripted_admin service;
-  const auto server = *admin_server::start(
-      {.listen = {.max_connections = 2}, .stranger_timeout = std::chrono::milliseconds(50)}, service);
+  admin_options options;
+  options.max_connections = 2;
+  options.stranger_timeout = std::chrono::milliseconds(50);
+  const auto server = *admin_server::start(options, service);
   raw_client known(server.port());
   ASSERT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200);
   for (const char* words : {"", "GET /admin/actors HTTP/1.1\r\nHost"}) {
@@ -203,7 +205,9 @@ TEST_F(AdminServer, AReloadTellsWhatHasChangedOrWhyNothingHas) {
 TEST(AdminServerOfASilentService, SaysOfAReloadThatNobodyKnowsAndOfTheRestThatNothingCame) {
   scripted_admin service;
   service.is_silent = true;
-  const auto server = *admin_server::start({.reply_timeout = std::chrono::milliseconds(50)}, service);
+  admin_options options;
+  options.reply_timeout = std::chrono::milliseconds(50);
+  const auto server = *admin_server::start(options, service);
   raw_client client(server.port());
   const auto reload = client.post("/admin/reload", "", bearer());
   EXPECT_EQ(reload.status, 202) << "it may be taken up yet";

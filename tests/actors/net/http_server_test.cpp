@@ -26,7 +26,7 @@ const std::string streamed_chat =
 http_options options_of_test() {
   http_options options;
   options.version = "1.2.3";
-  options.max_body_bytes = 1U << 20U;
+  options.limits.max_body_bytes = 1U << 20U;
   return options;
 }
 
@@ -638,7 +638,7 @@ TEST(http_server, a_slow_reader_loses_its_stream_and_nobody_else_notices) {
   scripted_engine engine(pace::by_hand);
   http_options options = options_of_test();
   options.listen.send_buffer_bytes = 16384;
-  options.max_stream_buffer_bytes = 65536;
+  options.limits.max_stream_buffer_bytes = 65536;
   http_server server = *http_server::start(options, engine);
   raw_client slow(server.port(), 4096);
   slow.send(post_text("/v1/chat/completions", streamed_chat));
@@ -659,7 +659,7 @@ TEST(http_server, a_client_that_never_reads_its_answer_is_closed) {
   scripted_engine engine(pace::by_hand);
   http_options options = options_of_test();
   options.listen.send_buffer_bytes = 16384;
-  options.write_timeout = std::chrono::milliseconds(50);
+  options.limits.write_timeout = std::chrono::milliseconds(50);
   http_server server = *http_server::start(options, engine);
   raw_client client(server.port(), 4096);
   client.send(post_text("/v1/chat/completions", chat));
@@ -670,7 +670,7 @@ TEST(http_server, a_client_that_never_reads_its_answer_is_closed) {
 TEST(http_server, half_a_request_is_closed_in_time) {
   scripted_engine engine;
   http_options options = options_of_test();
-  options.header_timeout = options.body_timeout = std::chrono::milliseconds(50);
+  options.limits.header_timeout = options.limits.read_timeout = std::chrono::milliseconds(50);
   http_server server = *http_server::start(options, engine);
   const std::string whole = post_text("/v1/completions", R"({"prompt":"x"})");
   for (const std::size_t length : {std::size_t{1}, std::size_t{30}, whole.size() - 1}) {
@@ -684,7 +684,7 @@ TEST(http_server, half_a_request_is_closed_in_time) {
 TEST(http_server, an_idle_connection_is_closed_in_time) {
   scripted_engine engine;
   http_options options = options_of_test();
-  options.idle_timeout = std::chrono::milliseconds(50);
+  options.limits.idle_timeout = std::chrono::milliseconds(50);
   http_server server = *http_server::start(options, engine);
   raw_client silent(server.port());
   EXPECT_TRUE(silent.at_end());
@@ -745,7 +745,7 @@ TEST(http_server, a_body_that_is_announced_and_never_sent_takes_no_room) {
 TEST(http_server, connections_beyond_the_limit_are_told_so) {
   scripted_engine engine;
   http_options options = options_of_test();
-  options.listen.max_connections = 2;
+  options.limits.max_connections = 2;
   http_server server = *http_server::start(options, engine);
   raw_client first(server.port());
   raw_client second(server.port());

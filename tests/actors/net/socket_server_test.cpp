@@ -51,10 +51,8 @@ std::string refusal() { return "full"; }
 TEST(socket_server, a_connection_that_cannot_begin_leaves_nothing_behind) {
   std::atomic<int> alive = 0;
   std::atomic<int> made = 0;
-  listen_options options;
-  options.max_connections = 2;
   const auto server = *socket_server::start(
-      options, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
+      {}, 2, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
         if (++made <= 4) return std::make_shared<stillborn>(alive);
         return std::make_shared<greeter>(std::move(socket));
       });
@@ -70,7 +68,7 @@ TEST(socket_server, a_connection_that_cannot_begin_leaves_nothing_behind) {
 TEST(socket_server, goes_on_accepting_after_any_failure_to_serve_a_client) {
   std::atomic<int> made = 0;
   const auto server = *socket_server::start(
-      {}, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
+      {}, 8, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
         if (++made <= 3) throw std::runtime_error("no luck");
         return std::make_shared<greeter>(std::move(socket));
       });
@@ -83,11 +81,9 @@ TEST(socket_server, goes_on_accepting_after_any_failure_to_serve_a_client) {
 }
 
 TEST(socket_server, tells_each_client_beyond_the_limit_afresh) {
-  listen_options options;
-  options.max_connections = 0;
   std::atomic<int> told = 0;
   const auto server = *socket_server::start(
-      options, [&] { return "refusal " + std::to_string(++told); },
+      {}, 0, [&] { return "refusal " + std::to_string(++told); },
       [](asio::io_context&, tcp::socket socket) { return std::make_shared<greeter>(std::move(socket)); });
   for (int i = 1; i <= 3; ++i) {
     raw_client client(server->port());

@@ -309,7 +309,7 @@ TEST(tcp_server, a_slow_reader_loses_its_connection_and_nobody_else_notices) {
   scripted_engine engine(pace::by_hand);
   tcp_options options = tcp_options_of_test();
   options.listen.send_buffer_bytes = 16384;
-  options.max_stream_buffer_bytes = 65536;
+  options.limits.max_stream_buffer_bytes = 65536;
   tcp_server server = *tcp_server::start(options, engine);
   frame_client slow(server.port(), 4096);
   slow.greet();
@@ -331,7 +331,7 @@ TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
   scripted_engine engine;
   tcp_options options = tcp_options_of_test();
   options.listen.send_buffer_bytes = 16384;
-  options.max_stream_buffer_bytes = 65536;
+  options.limits.max_stream_buffer_bytes = 65536;
   tcp_server server = *tcp_server::start(options, engine);
   frame_client flooder(server.port(), 4096);
   flooder.greet();
@@ -345,7 +345,8 @@ TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {
 TEST(tcp_server, silence_has_its_limits) {
   scripted_engine engine(pace::by_hand);
   tcp_options options = tcp_options_of_test();
-  options.hello_timeout = options.frame_timeout = options.idle_timeout = std::chrono::milliseconds(50);
+  options.limits.header_timeout = options.limits.read_timeout = options.idle_timeout =
+      std::chrono::milliseconds(50);
   tcp_server server = *tcp_server::start(options, engine);
   frame_client mute(server.port());
   EXPECT_TRUE(mute.socket.at_end());
@@ -462,7 +463,7 @@ TEST(tcp_server, large_frames_share_one_bound_of_what_has_arrived) {
 TEST(tcp_server, connections_beyond_the_limit_are_told_so) {
   scripted_engine engine;
   tcp_options options = tcp_options_of_test();
-  options.listen.max_connections = 1;
+  options.limits.max_connections = 1;
   tcp_server server = *tcp_server::start(options, engine);
   frame_client first(server.port());
   EXPECT_EQ(first.greet().type, frame_type::welcome);
