@@ -1,16 +1,11 @@
-// One operator's connection: reads small requests one after another, answers each before it reads the next.
+// One operator's connection, or a stranger's.
 #pragma once
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "actors/net/admin_port.hpp"
-#include "actors/net/async_event.hpp"
-#include "actors/net/connection.hpp"
-#include "actors/net/deadline.hpp"
-#include "actors/net/http_message.hpp"
+#include "actors/net/http_exchange.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/stranger_log.hpp"
 
@@ -23,38 +18,21 @@ struct admin_shared {
   stranger_log strangers = {};
 };
 
-class admin_connection final : public connection {
+class admin_connection final : public http_exchange {
  public:
   admin_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<admin_shared> shared);
-  asio::awaitable<void> run() override;
-  void finish() override;
-  void close() override;
 
  private:
-  using request_parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
-
-  // Each returns false where the connection has to end. Arguments are references to what the caller keeps
-  // while it awaits, as in http_connection.
-  asio::awaitable<bool> serve_request();
-  asio::awaitable<bool> wait_for_request();
+  // As http_exchange has it.
+  asio::awaitable<bool> serve_request() override;
   asio::awaitable<bool> answer(const std::string& body);
-  asio::awaitable<bool> respond(const http_response& response);
-  // To a request that was not read to its end.
-  asio::awaitable<bool> refuse(const http_response& response);
-  asio::awaitable<bool> refuse_unreadable(asio_error why);
+  // A stranger has one time for all until its key.
+  std::chrono::milliseconds time_for(std::chrono::milliseconds known) const;
   std::string peer() const;
 
-  asio::io_context& context_;
-  tcp::socket socket_;
   std::shared_ptr<admin_shared> shared_;
-  boost::beast::flat_buffer buffer_;
-  deadline deadline_;
-  async_event wake_;
-  request_line request_;
-  bool gone_ = false;
-  bool finishing_ = false;
-  bool idle_ = true;       // between two requests
-  bool is_known_ = false;  // it has shown the right key
+  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
+  bool is_known_ = false;  // its last request had the right key
 };
 
 }  // namespace troupe::net

@@ -15,7 +15,7 @@ result<admin_server> admin_server::start(admin_options options, admin_port& port
     return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
   };
   const listen_options listen = options.listen;
-  const std::size_t max_connections = options.max_connections;
+  const std::size_t max_connections = options.limits.max_connections;
   const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), port});
   auto server = socket_server::start(
       listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {

@@ -1,8 +1,5 @@
 // One HTTP client: reads requests one after another, answers each before it reads the next.
 #pragma once
-#include <atomic>
-#include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -11,13 +8,10 @@
 #include <random>
 #include <string>
 
-#include "actors/net/async_event.hpp"
 #include "actors/net/background_worker.hpp"
 #include "actors/net/byte_budget.hpp"
-#include "actors/net/connection.hpp"
-#include "actors/net/deadline.hpp"
 #include "actors/net/engine_port.hpp"
-#include "actors/net/growing_body.hpp"
+#include "actors/net/http_exchange.hpp"
 #include "actors/net/http_message.hpp"
 #include "actors/net/http_routes.hpp"
 #include "actors/net/live_generation.hpp"
@@ -43,26 +37,17 @@ struct http_shared {
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
 };
 
-class http_connection final : public connection, public std::enable_shared_from_this<http_connection> {
+class http_connection final : public http_exchange, public std::enable_shared_from_this<http_connection> {
  public:
   http_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<http_shared> shared);
-  asio::awaitable<void> run() override;
-  void finish() override;
-  void close() override;
 
  private:
-  using request_parser = boost::beast::http::request_parser<growing_body>;
-
   // Puts a question to the engine, whose answer goes to the function handed in.
   template <class Reply>
   using question = std::function<void(std::function<void(result<Reply>)>)>;
 
-  // Each returns false where the connection has to end. Arguments are references to what the caller keeps
-  // while it awaits: GCC 12 may destroy a temporary in a co_await expression twice.
-  asio::awaitable<bool> serve_request();
-  asio::awaitable<bool> wait_for_request();
-  asio::awaitable<bool> read_header(request_parser& parser);
-  asio::awaitable<bool> read_body(request_parser& parser, byte_budget::share& held);
+  // As http_exchange has it.
+  asio::awaitable<bool> serve_request() override;
   asio::awaitable<bool> answer_post(resource target, result<openai::json>& body);
   asio::awaitable<bool> generate(resource target, openai::json& body);
   asio::awaitable<bool> answer_whole(const generation_request_ptr& request, const answer_plan& plan);
@@ -75,18 +60,12 @@ class http_connection final : public connection, public std::enable_shared_from_
   template <class Reply>
   asio::awaitable<std::optional<result<Reply>>> reply_to(const question<Reply>& ask);
 
-  asio::awaitable<bool> respond(const http_response& response);
   // What is known of the request by its header.
   request_report begun_report() const;
-  void note_refusal(const http_response& response) const;
-  asio::awaitable<bool> write(const std::string& text);
+  void note_refusal(const http_response& response) const override;
   // Waits until something has happened; false where the client has left. Where it has only ended its sending
   // side it is probed with the beginning of its answer, or with `comment` where that has begun.
   asio::awaitable<bool> wait_for_news(const std::string& comment);
-  // For requests that were not read to their end: answers, then lets the client read it.
-  asio::awaitable<bool> refuse(const http_response& response);
-  asio::awaitable<bool> refuse_unreadable(asio_error why);
-  std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 
   // While an answer is made nothing is read but to see the client leave; what it sends early is kept for
   // later. An end of the client's sending side may be either: it has left, or it waits for its answer as
@@ -96,7 +75,6 @@ class http_connection final : public connection, public std::enable_shared_from_
   void watch_for_reset();
   void watched(asio_error failure);
   asio::awaitable<void> stop_watching();
-  void leave();  // the client is gone or must go: wakes whoever waits
 
   template <class Item>
   std::shared_ptr<mailbox<Item>> open_mailbox(std::size_t max_bytes);
@@ -112,26 +90,15 @@ class http_connection final : public connection, public std::enable_shared_from_
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,
                           std::string name);
 
-  asio::io_context& context_;
-  tcp::socket socket_;
   std::shared_ptr<http_shared> shared_;
-  boost::beast::flat_buffer buffer_;
-  deadline deadline_;
-  async_event wake_;
   asio::cancellation_signal stop_watch_;
-  request_line request_;
   bool tracked_ = false;                               // the request has a report of its own
   std::chrono::steady_clock::time_point came_{};       // its first byte
   std::size_t body_bytes_ = 0;                         // of the request, and ...
   std::chrono::steady_clock::time_point body_came_{};  // ... when all of it was there
   bool watching_ = false;
   bool want_watch_ = false;
-  bool input_ended_ = false;        // the client sends nothing more
-  bool probe_due_ = false;          // and has not been probed
-  std::size_t sent_ahead_ = 0;      // bytes of the next answer that a probe has sent already
-  std::atomic<bool> gone_ = false;  // read in the background, too
-  bool finishing_ = false;
-  bool idle_ = true;  // between two requests
+  bool probe_due_ = false;  // the client sends nothing more and has not been probed
 };
 
 }  // namespace troupe::net

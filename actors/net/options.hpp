@@ -54,13 +54,14 @@ struct tcp_options {
 // The operators' port.
 struct admin_options {
   listen_options listen;
-  std::size_t max_connections = 64;  // operators are few
+  connection_limits limits{.max_connections = 64,  // operators are few
+                           .max_body_bytes = 64U << 10U,
+                           .read_timeout = std::chrono::seconds(10),
+                           .write_timeout = std::chrono::seconds(10)};
   // Until a connection has shown the right key: strangers must not hold the places of operators.
   std::chrono::milliseconds stranger_timeout{5'000};
-  std::chrono::milliseconds idle_timeout{75'000};     // between two requests
-  std::chrono::milliseconds request_timeout{10'000};  // to arrive, and for its answer to be taken
-  std::chrono::milliseconds reply_timeout{30'000};    // for the actors to tell
-  std::chrono::milliseconds linger_timeout{1'000};    // for who is refused to read why
+  std::chrono::milliseconds reply_timeout{30'000};  // for the actors to tell
+  std::chrono::milliseconds linger_timeout{1'000};  // for who is refused to read why
 };
 
 }  // namespace troupe::net

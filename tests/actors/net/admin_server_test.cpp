@@ -113,7 +113,7 @@ TEST_F(AdminServer, AStrangersConnectionEndsWithItsRefusal) {
 TEST(AdminServerWithPlacesForTwo, StrangersWhoSayNothingOrHalfARequestDoNotKeepOperatorsOut) {
   scripted_admin service;
   admin_options options;
-  options.max_connections = 2;
+  options.limits.max_connections = 2;
   options.stranger_timeout = std::chrono::milliseconds(50);
   const auto server = *admin_server::start(options, service);
   raw_client known(server.port());
@@ -230,6 +230,13 @@ TEST_F(AdminServer, WhatIsNoRequestOrTooLargeIsRefused) {
   ASSERT_TRUE(other.send("POST /admin/drain HTTP/1.1\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n" +
                          bearer() + "\r\n{}"));
   EXPECT_EQ(other.read_answer().status, 415);
+  for (const auto& [field, status] : {std::pair{"Content-Encoding: gzip\r\n", 415}, {"Expect: x\r\n", 417}}) {
+    raw_client odd(server.port());
+    EXPECT_EQ(odd.post("/admin/drain", "{}", bearer() + field).status, status) << "as on the clients' port";
+  }
+  raw_client version(server.port());
+  ASSERT_TRUE(version.send("GET /admin/actors HTTP/3.0\r\n" + bearer() + "\r\n"));
+  EXPECT_EQ(version.read_answer().status, 505);
   EXPECT_EQ(service.drains, 0);
 }
 

@@ -1,0 +1,192 @@
+#include "actors/net/http_exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <utility>
+
+namespace troupe::net {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr std::size_t longest_verb = 16;
+
+http_method method_of(http::verb verb) {
+  if (verb == http::verb::get) return http_method::get;
+  if (verb == http::verb::head) return http_method::head;
+  if (verb == http::verb::post) return http_method::post;
+  return http_method::other;
+}
+
+// A browser sends JSON to another origin only as JSON, and only after asking: other types are not taken for
+// it.
+bool is_json(boost::beast::string_view type) {
+  return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
+}
+
+}  // namespace
+
+http_exchange::http_exchange(asio::io_context& context, tcp::socket socket, const connection_limits& limits,
+                             const exchange_bounds& bounds)
+    : context_(context),
+      socket_(std::move(socket)),
+      buffer_(bounds.max_header_bytes + read_ahead_bytes + read_size),
+      deadline_(context,
+                [this] {
+                  asio_error ignored;
+                  socket_.cancel(ignored);
+                  wake_.notify();
+                }),
+      wake_(context),
+      limits_(limits),
+      bounds_(bounds) {}
+
+asio::awaitable<void> http_exchange::run() {
+  bool going_on = true;
+  while (going_on && !gone_) going_on = co_await serve_request();
+}
+
+void http_exchange::finish() {
+  finishing_ = true;
+  if (idle_) close();
+}
+
+void http_exchange::close() {
+  leave();
+  asio_error ignored;
+  socket_.close(ignored);
+}
+
+void http_exchange::leave() {
+  gone_ = true;
+  wake_.notify();
+}
+
+asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds within) {
+  if (finishing_) co_return false;
+  if (buffer_.size() > 0) co_return true;
+  if (input_ended_) co_return false;
+  idle_ = true;
+  deadline_.arm(within);
+  const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
+  buffer_.commit(size);
+  deadline_.disarm();
+  idle_ = false;
+  co_return !failure;
+}
+
+asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::chrono::milliseconds within) {
+  request_ = {};
+  parser.header_limit(static_cast<std::uint32_t>(bounds_.max_header_bytes));
+  parser.body_limit(limits_.max_body_bytes);
+  deadline_.arm(within);
+  const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
+  deadline_.disarm();
+  if (failure) co_return co_await refuse_unreadable(failure);
+  const request_header& header = parser.get();
+  request_.version = header.version();
+  request_.keep_alive = header.keep_alive();
+  request_.verb = std::string(header.method_string()).substr(0, longest_verb);
+  request_.path = target_path({header.target().data(), header.target().size()});
+  request_.method = method_of(header.method());
+  co_return true;
+}
+
+asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
+                                               const std::function<bool()>& has_room) {
+  if (parser.is_done()) co_return true;
+  bool room = true;
+  if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
+    const bool written = co_await write(go_on);
+    if (!written) co_return false;
+  }
+  deadline_.arm(limits_.read_timeout);
+  while (room && !parser.is_done()) {
+    const auto [failure, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
+    if (failure) {
+      deadline_.disarm();
+      co_return co_await refuse_unreadable(failure);
+    }
+    room = has_room();
+  }
+  deadline_.disarm();
+  if (room) co_return true;
+  const http_response full = error_response({error_code::unavailable, "too many large bodies at the moment"});
+  co_return co_await refuse(full);
+}
+
+std::optional<http_response> http_exchange::refuse_fields(const request_header& header) {
+  if (!is_json(header[http::field::content_type])) {
+    return error_response(415, "the body must be sent as Content-Type: application/json");
+  }
+  if (!header[http::field::content_encoding].empty()) {
+    return error_response(415, "an encoded body is not supported");
+  }
+  const auto expectation = header[http::field::expect];
+  if (!expectation.empty() && !boost::beast::iequals(expectation, "100-continue")) {
+    return error_response(417, "only 100-continue can be expected");
+  }
+  return std::nullopt;
+}
+
+asio::awaitable<bool> http_exchange::refuse_unreadable(asio_error why) {
+  const std::optional<http_response> response = explain(why);
+  if (!response) co_return false;
+  co_return co_await refuse(*response);
+}
+
+std::optional<http_response> http_exchange::explain(const asio_error& why) const {
+  if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
+  if (why == http::error::header_limit || why == http::error::buffer_overflow) {
+    return error_response(431, fmt::format("the header is larger than {} bytes", bounds_.max_header_bytes));
+  }
+  if (why == http::error::body_limit) {
+    return error_response(
+        {error_code::too_large, fmt::format("the body is larger than {} bytes", limits_.max_body_bytes)});
+  }
+  if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
+  const bool broken_off = why == http::error::end_of_stream || why == http::error::partial_message;
+  const bool of_http = why.category() == make_error_code(http::error::bad_method).category();
+  if (broken_off || !of_http) return std::nullopt;
+  return error_response(400, "this is not an HTTP request: " + why.message());
+}
+
+asio::awaitable<bool> http_exchange::respond(const http_response& response) {
+  if (finishing_) request_.keep_alive = false;
+  note_refusal(response);
+  const std::string text = serialize(response, request_);
+  const bool written = co_await write(text);
+  co_return written&& request_.keep_alive;
+}
+
+asio::awaitable<bool> http_exchange::refuse(const http_response& response) {
+  request_.keep_alive = false;
+  co_await respond(response);
+  if (gone_) co_return false;  // it could not be written
+  deadline_.arm(bounds_.linger_timeout);
+  co_await linger(socket_, bounds_.linger_timeout);
+  deadline_.disarm();
+  co_return false;
+}
+
+asio::awaitable<bool> http_exchange::refuse_header(const request_parser& parser,
+                                                   const http_response& response) {
+  if (parser.is_done()) co_return co_await respond(response);
+  co_return co_await refuse(response);
+}
+
+asio::awaitable<bool> http_exchange::write(const std::string& text) {
+  deadline_.arm(limits_.write_timeout);
+  const auto rest = asio::buffer(text) + std::exchange(sent_ahead_, 0);
+  const auto [failure, size] = co_await asio::async_write(socket_, rest, no_throw);
+  deadline_.disarm();
+  if (failure) close();
+  co_return !failure;
+}
+
+}  // namespace troupe::net
