@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "actors/net/admin_port.hpp"
+#include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"

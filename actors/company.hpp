@@ -12,7 +12,7 @@
 #include "actors/company_board.hpp"
 #include "actors/company_limits.hpp"
 #include "actors/load_engine.hpp"
-#include "actors/net/admin_port.hpp"
+#include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/trace_exporter.hpp"
 #include "runtime/drafting/drafter.hpp"

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "actors/company.hpp"
-#include "actors/net/admin_port.hpp"
+#include "actors/net/operator_commands.hpp"
 #include "main/operators_key.hpp"
 #include "main/reloader.hpp"
 
 namespace troupe::cli {
 
-class admin_service final : public net::admin_port {
+class admin_service final : public net::operator_commands {
  public:
   // Begins the orderly end; gives the grace in force.
   using ending = std::function<std::chrono::milliseconds(std::optional<std::chrono::milliseconds> grace)>;

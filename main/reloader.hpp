@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/company.hpp"
-#include "actors/net/admin_port.hpp"
+#include "actors/net/operator_commands.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
 #include "main/operators_key.hpp"

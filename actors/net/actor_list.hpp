@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "actors/net/admin_port.hpp"
+#include "actors/net/company_report.hpp"
 
 namespace troupe::net {
 

@@ -33,7 +33,7 @@ asio::awaitable<bool> admin_connection::serve_request() {
   if (!header_read) co_return false;
   const auto authorization = parser.get()[http::field::authorization];
   // Whoever has no key learns nothing of the routes, and leaves nothing in memory.
-  is_known_ = is_authorized({authorization.data(), authorization.size()}, shared_->port);
+  is_known_ = is_authorized({authorization.data(), authorization.size()}, shared_->commands);
   if (!is_known_) {
     shared_->strangers.add(peer());
     const http_response stranger = refuse_stranger();
@@ -54,7 +54,7 @@ asio::awaitable<bool> admin_connection::answer(const std::string& body) {
   const auto replies = std::make_shared<reply_box>(context_, 0, [this](bool) { wake_.notify(); });
   const reply_box::closer at_end(*replies);
   const admin_resource target = *find_admin_resource(request_.path);
-  answer_admin(target, body, shared_->port,
+  answer_admin(target, body, shared_->commands,
                [replies](http_response response) { replies->push(std::move(response), 0); });
   std::vector<http_response> arrived;
   deadline_.arm(shared_->options.reply_timeout);

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "actors/net/admin_port.hpp"
 #include "actors/net/http_exchange.hpp"
+#include "actors/net/operator_commands.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/stranger_log.hpp"
 
@@ -14,7 +14,7 @@ namespace troupe::net {
 // What the connections of one server share. Lives on the io_context thread.
 struct admin_shared {
   admin_options options;
-  admin_port& port;
+  operator_commands& commands;
   stranger_log strangers = {};
 };
 

@@ -54,7 +54,7 @@ result<openai::json> read_members(const std::string& body, std::initializer_list
   return members;
 }
 
-http_response answer_drain(const std::string& body, admin_port& port) {
+http_response answer_drain(const std::string& body, operator_commands& commands) {
   const auto members = read_members(body, {"grace"});
   if (!members) return error_response(members.error());
   std::optional<std::chrono::milliseconds> grace;
@@ -65,7 +65,7 @@ http_response answer_drain(const std::string& body, admin_port& port) {
           {error_code::invalid_argument, "grace must be a number of seconds from 0 to 86400", "grace"});
     grace = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   }
-  const double in_force = std::chrono::duration<double>(port.drain(grace)).count();
+  const double in_force = std::chrono::duration<double>(commands.drain(grace)).count();
   http_response response{.status = 202};
   openai::json_writer out(response.body);
   out.begin_object().key("status").string("draining");
@@ -78,14 +78,14 @@ http_response answer_drain(const std::string& body, admin_port& port) {
   return response;
 }
 
-http_response answer_log_level(const std::string& body, admin_port& port) {
+http_response answer_log_level(const std::string& body, operator_commands& commands) {
   const auto members = read_members(body, {"level"});
   if (!members) return error_response(members.error());
   const auto found = members->find("level");
   if (found == members->end() || !found->is_string())
     return error_response({error_code::invalid_argument, "level must be a text such as \"debug\"", "level"});
   const auto level = found->get<std::string>();
-  const auto before = port.set_log_level(level);
+  const auto before = commands.set_log_level(level);
   if (!before) return error_response(before.error());
   http_response response;
   openai::json_writer out(response.body);
@@ -125,13 +125,13 @@ std::optional<admin_resource> find_admin_resource(std::string_view path) {
   return found->target;
 }
 
-bool is_authorized(std::string_view authorization, const admin_port& port) {
+bool is_authorized(std::string_view authorization, const operator_commands& commands) {
   constexpr std::string_view scheme = "Bearer ";
   const std::string_view word = authorization.substr(0, scheme.size());
   if (!boost::beast::iequals({word.data(), word.size()}, {scheme.data(), scheme.size()})) return false;
   std::string_view key = authorization.substr(scheme.size());
   while (key.starts_with(' ')) key.remove_prefix(1);
-  return port.is_key(key);
+  return commands.is_key(key);
 }
 
 http_response refuse_stranger() {
@@ -156,21 +156,21 @@ std::optional<http_response> refuse_admin_route(const request_line& request) {
   return response;
 }
 
-void answer_admin(admin_resource target, const std::string& body, admin_port& port,
+void answer_admin(admin_resource target, const std::string& body, operator_commands& commands,
                   const std::function<void(http_response)>& reply) {
   switch (target) {
     case admin_resource::actors:
-      return port.describe([reply](const result<company_report>& report) {
+      return commands.describe([reply](const result<company_report>& report) {
         reply(report ? http_response{.body = actor_list(*report)} : error_response(report.error()));
       });
     case admin_resource::drain:
-      return reply(answer_drain(body, port));
+      return reply(answer_drain(body, commands));
     case admin_resource::log_level:
-      return reply(answer_log_level(body, port));
+      return reply(answer_log_level(body, commands));
     case admin_resource::reload:
       if (const auto members = read_members(body, {}); !members)
         return reply(error_response(members.error()));
-      return port.reload([reply](const auto& outcome) { reply(answer_reload(outcome)); });
+      return commands.reload([reply](const auto& outcome) { reply(answer_reload(outcome)); });
   }
 }
 

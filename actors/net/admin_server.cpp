@@ -8,7 +8,7 @@
 
 namespace troupe::net {
 
-result<admin_server> admin_server::start(admin_options options, admin_port& port) {
+result<admin_server> admin_server::start(admin_options options, operator_commands& commands) {
   const auto refusal = [] {
     request_line any;
     any.keep_alive = false;
@@ -16,7 +16,7 @@ result<admin_server> admin_server::start(admin_options options, admin_port& port
   };
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
-  const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), port});
+  const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), commands});
   auto server = socket_server::start(
       listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
         return std::make_shared<admin_connection>(context, std::move(socket), shared);

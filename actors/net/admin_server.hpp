@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "actors/net/admin_port.hpp"
+#include "actors/net/operator_commands.hpp"
 #include "actors/net/options.hpp"
 #include "runtime/result.hpp"
 
@@ -13,9 +13,9 @@ class socket_server;
 
 class admin_server {
  public:
-  // Listens and serves at once, on its own thread. `port` must outlive the server.
+  // Listens and serves at once, on its own thread. `commands` must outlive the server.
   // Errors: io_error (a port in use), invalid_argument (an unknown host), naming port and host.
-  static result<admin_server> start(admin_options options, admin_port& port);
+  static result<admin_server> start(admin_options options, operator_commands& commands);
   ~admin_server();  // ends every connection and joins the thread
   admin_server(admin_server&&) noexcept;
   admin_server& operator=(admin_server&&) noexcept;

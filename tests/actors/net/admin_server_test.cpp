@@ -31,7 +31,7 @@ company_report small_company() {
   return report;
 }
 
-class scripted_admin : public admin_port {
+class scripted_admin : public operator_commands {
  public:
   bool is_key(std::string_view text) const override { return digest_.matches(text); }
   void describe(std::function<void(result<company_report>)> reply) override {
