@@ -77,7 +77,8 @@ class collector {
         const std::lock_guard lock(mutex_);
         requests_.emplace_back(text.substr(0, head), nlohmann::json::parse(text.substr(head)));
       }
-      asio::write(client, asio::buffer(answer_));
+      asio_error ignored;  // whoever has asked may have gone meanwhile
+      asio::write(client, asio::buffer(answer_), ignored);
     }
   }
   static void read_until(tcp::socket& client, std::string& text, const std::function<bool()>& done) {
