@@ -88,7 +88,6 @@ void scheduler::state::grammar_ready(request_id id) {
   who.ticket = ++tickets;
   --num_without_grammar;
   waiting->add(who);
-  room_came_back = true;
 }
 
 // The next in line has been waiting for so long: a newcomer may expect no less.

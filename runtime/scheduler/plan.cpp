@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "runtime/prefetch.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
@@ -94,22 +95,14 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
 scheduler::state::readiness scheduler::state::readiness_of(sequence& who) {
   if (!tried.may_run(who.id)) return readiness::held;
   if (who.last_step > committed) return readiness::blocks_others;
-  if (!who.fork_of) return readiness::ready;
   if (is_held(who)) return readiness::held;
-  if (shares_prompt_of_running(who)) return readiness::ready;
-  who.fork_of.reset();
-  --num_held;
+  if (std::exchange(who.fork_of, std::nullopt)) --num_held;
   return readiness::ready;
 }
 
-bool scheduler::state::shares_prompt_of_running(const sequence& who) const {
-  if (!who.fork_of) return false;
-  const auto first = requests.find(*who.fork_of);
-  return first != requests.end() && first->second->running && first->second->num_stored >= who.prompt_length;
-}
-
+// The first token comes with the commit of the step that has stored the last of the prompt.
 bool scheduler::state::is_held(const sequence& who) const {
-  if (!who.fork_of || shares_prompt_of_running(who)) return false;
+  if (!who.fork_of) return false;
   const auto first = requests.find(*who.fork_of);
   return first != requests.end() && first->second->num_generated() == 0;
 }

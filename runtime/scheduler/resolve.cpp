@@ -95,7 +95,6 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   who.last_slot = no_slot;
   rows.num_rows = std::min(rows.num_rows, who.num_missing());
   waiting->admitted(who, rows.num_rows);
-  if (std::exchange(who.fork_of, std::nullopt)) --num_held;
   if (std::exchange(who.admitted_once, true)) return;
   who.num_cached = std::min(who.num_computed, who.prompt_length);
   who.tokens.reserve(static_cast<std::size_t>(who.prompt_length) + static_cast<std::size_t>(who.max_tokens));

@@ -48,7 +48,6 @@ struct scheduler::state {
   enum class readiness { ready, held, blocks_others };
   readiness readiness_of(sequence& who);
   bool is_held(const sequence& who) const;  // until the request whose prompt it is to share has computed it
-  bool shares_prompt_of_running(const sequence& who) const;
   std::int32_t blocks_to_keep_free() const;
   step_demand_ptr demand_planned();
 

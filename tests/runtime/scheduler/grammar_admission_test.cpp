@@ -49,6 +49,20 @@ TEST_F(grammar_admission, a_grammar_that_comes_late_puts_its_request_behind_thos
   EXPECT_EQ(shape(dispatch_and_complete()), "1x2");
 }
 
+TEST_F(grammar_admission, a_grammar_that_comes_while_a_plan_is_open_is_planned_where_that_comes_to_nothing) {
+  submit(make_request(1, 2));
+  submit_with_grammar(2);
+  const auto demand = tested->plan();
+  ASSERT_NE(demand, nullptr);
+  const step_reservation reservation = cache->reserve_step(*demand);
+  tested->grammar_ready(2);
+  give_back(tested->end(1, finish_reason::abort).releases);
+  const resolved_step resolved = tested->resolve(reservation);
+  EXPECT_EQ(resolved.batch, nullptr);
+  ASSERT_NE(resolved.demand, nullptr) << "nobody else asks again";
+  EXPECT_EQ(resolved.demand->sequences.front().id, 2U);
+}
+
 TEST_F(grammar_admission, the_end_of_a_grammar_is_an_end_whatever_the_request_says) {
   submit_with_grammar(1, {.max_tokens = 9, .min_tokens = 5});
   submit_with_grammar(2, {.max_tokens = 9, .ignore_eos = true});

@@ -76,6 +76,53 @@ TEST_F(steps_in_flight, who_has_its_last_token_on_the_way_is_not_preempted) {
   complete(*first);
 }
 
+TEST_F(steps_in_flight, blocks_that_come_back_with_the_later_step_are_waited_for_after_the_earlier_one) {
+  set_up({.block_size = 1, .num_blocks = 9, .max_steps_in_flight = 2});
+  for (request_id id = 1; id <= 3; ++id) submit(make_request(id, 2, {.max_tokens = 6}));
+  const auto first = dispatch();
+  const auto second = dispatch();
+  ASSERT_EQ(shape(second), "1x1 2x1 3x1") << "each holds three of the nine blocks";
+  give_back(tested->end(3, finish_reason::abort).releases);
+  complete(*first);
+  EXPECT_EQ(dispatch(), nullptr) << "the blocks of 3 come back with the second step";
+  EXPECT_EQ(tested->counts().preemptions, 0U);
+  complete(*second);
+  EXPECT_EQ(shape(dispatch()), "1x1 2x1");
+}
+
+TEST_F(steps_in_flight, blocks_that_have_come_back_are_not_waited_for_again) {
+  set_up({.block_size = 1, .num_blocks = 7, .max_steps_in_flight = 2});
+  submit(make_request(1, 2, {.max_tokens = 5}));
+  submit(make_request(2, 2, {.max_tokens = 5}));
+  submit(make_request(3, 1, {.max_tokens = 1}));
+  const auto first = dispatch();
+  const auto second = dispatch();
+  ASSERT_EQ(shape(first), "1x2 2x2 3x1");
+  ASSERT_EQ(shape(second), "1x1 2x1") << "the last step of 3 is the first one";
+  give_back(tested->end(3, finish_reason::abort).releases);
+  complete(*first);
+  dispatch();
+  EXPECT_EQ(tested->counts().preemptions, 1U) << "two want a block each, and one is free";
+  complete(*second);
+}
+
+TEST_F(steps_in_flight, blocks_that_came_back_with_a_step_do_not_come_back_with_a_later_one) {
+  set_up({.block_size = 1, .num_blocks = 8, .max_steps_in_flight = 2});
+  submit(make_request(1, 2, {.max_tokens = 6}));
+  submit(make_request(2, 2, {.max_tokens = 6}));
+  submit(make_request(3, 2, {.max_tokens = 1}));
+  const auto first = dispatch();
+  const auto second = dispatch();
+  ASSERT_EQ(shape(second), "1x1 2x1");
+  give_back(tested->end(3, finish_reason::abort).releases);
+  complete(*first);
+  const auto third = dispatch();
+  ASSERT_EQ(shape(third), "1x1 2x1") << "in the blocks of 3";
+  complete(*second);
+  dispatch();
+  EXPECT_EQ(tested->counts().preemptions, 1U) << "two want a block each, and none comes back";
+}
+
 TEST_F(steps_in_flight, a_request_is_never_planned_past_its_max_tokens) {
   submit(make_request(1, 2, {.max_tokens = 2}));
   const auto first = dispatch();
