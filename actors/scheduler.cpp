@@ -24,7 +24,8 @@ void scheduler_state::start(scheduler_parts parts) {
 }
 
 void scheduler_state::submit(const engine_request_ptr& request) {
-  if (auto accepted = scheduler_->submit(*request); !accepted) {
+  result<scheduler_output> accepted = scheduler_->submit(*request);
+  if (!accepted) {
     token_event refusal;
     refusal.id = request->id;
     refusal.end.emplace();
@@ -39,6 +40,7 @@ void scheduler_state::submit(const engine_request_ptr& request) {
   unscheduled_.insert(request->id);
   if (request->sampling->grammar) open_grammar(*request);
   open_drafts(request);
+  if (!accepted->events.empty()) settle(std::move(*accepted));
   changed_ = true;
   arm_timer();
   plan();

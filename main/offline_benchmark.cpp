@@ -47,7 +47,8 @@ class offline_run {
       for (token_id& token : request.prompt) token = any(random_);
       open_.push_back(request.id);
       awaiting_first_.insert(request.id);
-      if (auto submitted = engine_.submit(std::move(request)); !submitted) return submitted;
+      if (auto submitted = engine_.submit(std::move(request)); !submitted)
+        return tl::unexpected(std::move(submitted.error()));
     }
     return {};
   }

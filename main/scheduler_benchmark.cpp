@@ -79,7 +79,7 @@ class engine_run {
   }
 
  private:
-  result<void> submit() {
+  result<token_batch> submit() {
     const std::int64_t n = next_++;
     return engine_.submit({.id = static_cast<request_id>(n),
                            .prompt = prompt_of(n),

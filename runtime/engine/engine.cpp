@@ -30,18 +30,20 @@ engine::engine(std::unique_ptr<executor> device, scheduler_limits limits, engine
                  .block_size = device_->layout().block_size,
                  .enable_prefix_caching = limits.enable_prefix_caching}) {}
 
-result<void> engine::submit(engine_request request) {
+result<token_batch> engine::submit(engine_request request) {
   const bool has_grammar = request.sampling && request.sampling->grammar;
   result<grammar::compiled_grammar_ptr> grammar = nullptr;
   if (has_grammar) grammar = compile(request);
   if (!grammar) return tl::unexpected(std::move(grammar.error()));
-  if (auto accepted = scheduler_.submit(request); !accepted) return accepted;
+  result<scheduler_output> accepted = scheduler_.submit(request);
+  if (!accepted) return tl::unexpected(std::move(accepted.error()));
+  give_back(accepted->releases);
   if (*grammar) {
     sessions_.open(request.id, std::move(*grammar));
     scheduler_.grammar_ready(request.id);
   }
   kv_cache_.add_request(request);
-  return {};
+  return std::move(accepted->events);
 }
 
 result<grammar::compiled_grammar_ptr> engine::compile(const engine_request& request) {

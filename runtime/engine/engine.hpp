@@ -30,8 +30,9 @@ class engine {
   engine(std::unique_ptr<executor> device, scheduler_limits limits, engine_grammars grammars = {});
 
   // A grammar is compiled here and now. Errors: invalid_argument (can never fit, a grammar is refused),
-  // resource_exhausted (the queue is full), internal (an id that runs).
-  result<void> submit(engine_request request);
+  // resource_exhausted (the queue is full), internal (an id that runs). Gives the ends of those who gave way
+  // for it in a full queue.
+  result<token_batch> submit(engine_request request);
   token_batch abort(request_id id);
   // Ends who is past its deadline, or has waited past its queue deadline. Deadlines bind only those who call
   // this.

@@ -53,30 +53,21 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   return *wanted;
 }
 
-result<void> scheduler::state::submit(engine_request request) {
+result<scheduler_output> scheduler::state::submit(engine_request request) {
   if (!request.sampling) return fail(error_code::internal, "a request came without sampling parameters");
   if (requests.contains(request.id))
     return fail(error_code::internal, fmt::format("request {} is known", request.id));
   const result<std::int32_t> max_tokens = admissible_tokens(request);
   if (!max_tokens) return tl::unexpected(max_tokens.error());
-  if (finds_queue_full(request)) return queue_is_full(request.arrival);
+  result<scheduler_output> made_room = make_room_in_queue(request);
+  if (!made_room) return made_room;
   sequence& added = add(std::move(request), *max_tokens);
   if (added.waits_for_grammar) {
     ++num_without_grammar;
   } else {
     waiting->add(added);
   }
-  return {};
-}
-
-// A request is let in or refused with all its choices: the first one decides.
-bool scheduler::state::finds_queue_full(const engine_request& request) {
-  if (request.fork_of)
-    return std::find(refused_firsts.begin(), refused_firsts.end(), *request.fork_of) != refused_firsts.end();
-  if (num_waiting() < limits.max_num_queued_requests) return false;
-  if (refused_firsts.size() == most_refused_firsts) refused_firsts.pop_front();
-  refused_firsts.push_back(request.id);
-  return true;
+  return made_room;
 }
 
 // The policies count on it that who joins the queue is the youngest in it.
@@ -88,18 +79,6 @@ void scheduler::state::grammar_ready(request_id id) {
   who.ticket = ++tickets;
   --num_without_grammar;
   waiting->add(who);
-}
-
-// The next in line has been waiting for so long: a newcomer may expect no less.
-tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) {
-  error refusal{
-      error_code::resource_exhausted,
-      fmt::format(
-          "{} requests are waiting, and no more than {} may (max_num_queued_requests); try again later",
-          num_waiting(), limits.max_num_queued_requests)};
-  const std::vector<sequence*>& first = waiting->next(1);
-  refusal.retry_after = seconds_between(first.empty() ? arrival : first.front()->arrival, arrival);
-  return tl::unexpected<error>(std::move(refusal));
 }
 
 sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens) {
@@ -125,6 +104,7 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->arrival = request.arrival;
   added->priority = request.priority;
   added->tenant = std::move(request.tenant);
+  added->first_answer = request.fork_of.value_or(request.id);
   // Its prompt has to be computed by itself: all of its log-probabilities are wanted.
   if (!added->wants_prompt_logprobs) added->fork_of = request.fork_of;
   if (added->fork_of) ++num_held;

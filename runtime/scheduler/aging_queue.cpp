@@ -1,6 +1,7 @@
 #include "runtime/scheduler/aging_queue.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe {
 
@@ -13,6 +14,23 @@ void aging_queue::add(sequence& who) {
 void aging_queue::remove(sequence& who) {
   by_age_.erase(&who);
   by_priority_.erase(&who);
+  if (spared_ == &who) spared_ = nullptr;
+}
+
+sequence* aging_queue::gives_way_to(std::int32_t priority) {
+  for (auto each = by_priority_.rbegin(); each != by_priority_.rend(); ++each) {
+    sequence& who = **each;
+    if (who.priority <= priority) break;
+    const bool has_begun = who.admitted_once || who.another_answer_has_begun;
+    if (has_begun || !who.is_first_answer() || is_overdue(who) || &who == spared_) continue;
+    if (patience_ > 0 && spared_ == nullptr && std::exchange(spares_next_, false)) {
+      spared_ = &who;
+      continue;
+    }
+    spares_next_ = true;
+    return &who;
+  }
+  return nullptr;
 }
 
 // Who came first is overdue first.

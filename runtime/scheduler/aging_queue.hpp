@@ -12,6 +12,11 @@ namespace troupe {
 // running ones of higher numbers. A request that `patience` others have been admitted after it came is
 // overdue: it goes before all that are not, the oldest first, and nobody takes its place for a lower number.
 // It takes nobody's place by that.
+//
+// A full queue gives up the youngest of the highest number for a newcomer of a lower one. Neither who is
+// overdue gives way nor who has begun, nor the one who is spared: after each that gave way the next whose
+// turn it would be keeps its place until it is admitted. So of a kind of request that always gives way one
+// runs every `patience` admissions, as long as one finds the queue not full.
 class aging_queue final : public waiting_queue {
  public:
   // `patience`: admissions; 0: nobody is ever overdue.
@@ -21,6 +26,7 @@ class aging_queue final : public waiting_queue {
   void add(sequence& who) override;
   void remove(sequence& who) override;
   void admitted(const sequence&, std::int32_t) override { ++admissions_; }
+  sequence* gives_way_to(std::int32_t priority) override;
   bool preempts(const sequence& waiting, const sequence& runs) const override;
   bool yields_before(const sequence& a, const sequence& b) const override;
 
@@ -40,6 +46,8 @@ class aging_queue final : public waiting_queue {
   std::set<sequence*, older> by_age_;
   std::set<sequence*, before> by_priority_;  // the same ones
   std::uint64_t admissions_ = 0;
+  sequence* spared_ = nullptr;
+  bool spares_next_ = false;  // somebody has given way since one was spared
 };
 
 }  // namespace troupe

@@ -96,9 +96,17 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   rows.num_rows = std::min(rows.num_rows, who.num_missing());
   waiting->admitted(who, rows.num_rows);
   if (std::exchange(who.admitted_once, true)) return;
+  tell_first_answer(who);
   who.num_cached = std::min(who.num_computed, who.prompt_length);
   who.tokens.reserve(static_cast<std::size_t>(who.prompt_length) + static_cast<std::size_t>(who.max_tokens));
   if (who.queue_deadline) queue_deadlines.erase({*who.queue_deadline, who.id});
+}
+
+// An answer that computes its prompt by itself may begin before the first one.
+void scheduler::state::tell_first_answer(const sequence& who) {
+  if (who.is_first_answer()) return;
+  const auto first = requests.find(who.first_answer);
+  if (first != requests.end()) first->second->another_answer_has_begun = true;
 }
 
 void scheduler::state::send_off(const step_reservation& reservation, resolved_step& resolved) {

@@ -20,7 +20,9 @@ scheduler::~scheduler() = default;
 scheduler::scheduler(scheduler&&) noexcept = default;
 scheduler& scheduler::operator=(scheduler&&) noexcept = default;
 
-result<void> scheduler::submit(engine_request request) { return state_->submit(std::move(request)); }
+result<scheduler_output> scheduler::submit(engine_request request) {
+  return state_->submit(std::move(request));
+}
 void scheduler::grammar_ready(request_id id) { state_->grammar_ready(id); }
 scheduler_output scheduler::end(request_id id, finish_reason reason, std::optional<error> failure) {
   return state_->end(id, reason, std::move(failure));

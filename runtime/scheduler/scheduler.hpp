@@ -125,10 +125,11 @@ class scheduler {
   scheduler(scheduler&&) noexcept;
   scheduler& operator=(scheduler&&) noexcept;
 
-  // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted). A
-  // request with a grammar waits for grammar_ready(), keeps nobody else waiting meanwhile, and may be ended
-  // like any other.
-  result<void> submit(engine_request request);
+  // Refuses what can never fit (invalid_argument) and what finds the queue full (resource_exhausted). Gives
+  // the ends of those who gave way for it in a full queue: a request that has not begun, with all its answers
+  // (unavailable). A request with a grammar waits for grammar_ready(), keeps nobody else waiting meanwhile,
+  // and may be ended like any other.
+  result<scheduler_output> submit(engine_request request);
   // Its grammar is compiled: it joins the queue, behind all that wait there. Unknown ids are ignored.
   void grammar_ready(request_id id);
   // Ends a request in any state, also while its steps run. Gives its one end event; nothing for an unknown

@@ -32,10 +32,15 @@ struct scheduler::state {
   state(scheduler_limits given, std::uint64_t last_step);
 
   // admission.cpp
-  result<void> submit(engine_request request);
+  result<scheduler_output> submit(engine_request request);
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
-  bool finds_queue_full(const engine_request& request);
-  tl::unexpected<error> queue_is_full(steady_time arrival);
+  // full_queue.cpp: the ends of those who make room for it in a full queue.
+  result<scheduler_output> make_room_in_queue(const engine_request& request);
+  bool refused_first(request_id first) const;
+  void remember_refused(request_id first);
+  scheduler_output displace(request_id first, steady_time now);
+  tl::unexpected<error> queue_is_full(steady_time arrival) const;
+  std::int32_t seconds_the_next_waits(steady_time now) const;
   sequence& add(engine_request request, std::int32_t max_tokens);
   void grammar_ready(request_id id);
 
@@ -75,6 +80,7 @@ struct scheduler::state {
   // Admits the waiting requests that were granted; false where one was refused.
   bool admit_joining(const step_reservation& reservation);
   void admit(planned_rows& rows, std::int32_t num_cached);
+  void tell_first_answer(const sequence& who);
   void send_off(const step_reservation& reservation, resolved_step& resolved);
 
   // preempt.cpp
@@ -146,7 +152,7 @@ struct scheduler::state {
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue
   std::size_t num_waiting() const { return waiting->size() + num_without_grammar; }
-  // By the full queue, not long ago: their further choices follow close behind.
+  // By the full queue, or given up by it, not long ago: their further choices follow close behind.
   static constexpr std::size_t most_refused_firsts = 1024;
   std::deque<request_id> refused_firsts;
   std::set<std::pair<steady_time, request_id>> deadlines;

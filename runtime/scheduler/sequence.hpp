@@ -62,6 +62,8 @@ struct alignas(64) sequence {
   std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
   std::int32_t num_preemptions = 0;
   bool admitted_once = false;
+  request_id first_answer = 0;            // to its prompt; its own id, where it is that
+  bool another_answer_has_begun = false;  // told of the first one
   std::optional<request_id> fork_of = {};
   std::optional<steady_time> deadline = {};
   std::optional<steady_time> queue_deadline = {};
@@ -84,6 +86,7 @@ struct alignas(64) sequence {
   void prefetch_tokens() const {
     if (tokens.is_full() || num_known + 1 >= index_at) tokens.prefetch_older();
   }
+  bool is_first_answer() const { return first_answer == id; }
   std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }

@@ -39,6 +39,9 @@ class waiting_queue {
   virtual void finished(const sequence& /*who*/) {}
   // The requests whose cached_prefix the policy wants to know at the next plan, appended to `ids`.
   virtual void want_prefixes(std::vector<request_id>& /*ids*/) const {}
+  // Whom the queue, being full, gives up for a newcomer of this priority number: the first answer of a
+  // request that has not begun. Null: nobody, the newcomer is refused.
+  virtual sequence* gives_way_to(std::int32_t /*priority*/) { return nullptr; }
   // Whether `waiting` is worth more than `runs`, so much that it takes its place.
   virtual bool preempts(const sequence& /*waiting*/, const sequence& /*runs*/) const { return false; }
   // Of two running sequences, whether `a` is preempted before `b` where blocks are short. `a` runs for

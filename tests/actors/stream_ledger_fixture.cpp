@@ -170,18 +170,24 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
   }
   require(entry.fits, "what can never run was refused for another reason: " + failure.message);
   require(failure.retry_after > 0, "a refusal says nothing of another try");
+  stream_entry& first = entries_.at(entry.first);
+  const bool was_queue_full = most_beside(first) >= rules_.limits.max_num_queued_requests;
+  const bool may_give_way = was_queue_full && rules_.limits.policy == scheduling_policy::priority;
   if (failure.code == error_code::unavailable) {
-    require(rules_.queue_timeout.count() > 0 && entry.asked + rules_.queue_timeout <= now && !entry.is_choice,
-            "a queue deadline came too early");
-    ++counts_.queue_refusals;
+    const bool waited_too_long =
+        rules_.queue_timeout.count() > 0 && entry.asked + rules_.queue_timeout <= now && !entry.is_choice;
+    require(waited_too_long || may_give_way, "a queue deadline came too early");
+    if (waited_too_long) {
+      ++counts_.queue_refusals;
+      return;
+    }
   } else {
     require(failure.code == error_code::resource_exhausted &&
-                (entry.is_choice ? entries_.at(entry.first).found_queue_full
-                                 : most_beside(entry) >= rules_.limits.max_num_queued_requests),
+                (entry.is_choice ? first.found_queue_full || may_give_way : was_queue_full),
             "a queue that is not full refused a request: " + failure.message);
-    entry.found_queue_full = true;
     ++counts_.full_queues;
   }
+  first.found_queue_full = true;
 }
 
 // How many others were open at the same time at most: some of them may have ended since it was refused.

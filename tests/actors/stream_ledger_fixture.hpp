@@ -38,8 +38,8 @@ struct stream_entry {
   std::size_t number = 0;               // among all that were opened
   request_id first = 0;                 // the first of the answers to its prompt, itself maybe
   bool is_choice = false;               // a further one
-  bool found_queue_full = false;
-  bool fits = true;  // else it is refused
+  bool found_queue_full = false;        // or was given up by it; of the first one, for all
+  bool fits = true;                     // else it is refused
   const company_grammar* grammar = nullptr;
   bool aborted = false;  // its client has left
   plain_answer expected;

@@ -1,9 +1,12 @@
 """Requests that ask for more than one plain answer: several choices, names, salts, cut prompts, half-closed sockets."""
+import concurrent.futures
 import json
 import socket
 import threading
 import urllib.error
 import urllib.request
+
+from test_signals import begin_stream
 
 MODEL = "SmolLM2-135M-Instruct"
 STORY = "Once upon a time, in a small village by the sea, there lived an old fisherman who had never caught a fish. "
@@ -110,6 +113,25 @@ def test_a_request_ends_with_what_it_has_when_its_own_timeout_is_over(service):
         assert json.loads(said)["choices"][0]["finish_reason"] == "timeout"
     assert complete(service, timeout=600)["choices"][0]["finish_reason"] in ("length", "stop")
     service.wait_idle()
+
+
+def test_in_a_full_queue_a_better_request_takes_the_place_of_the_worst(start_service):
+    def ask(service, priority):
+        return service.post("/v1/completions", {"prompt": STORY, "max_tokens": 4, "ignore_eos": True, "priority": priority})
+
+    flags = ["--scheduling-policy", "priority", "--max-num-seqs", "1", "--max-num-queued-requests", "1"]
+    with start_service(*flags) as service, concurrent.futures.ThreadPoolExecutor(2) as pool:
+        connection, answer = begin_stream(service)
+        worse = pool.submit(ask, service, 9)
+        service.wait_until(lambda: service.metric("vllm:num_requests_waiting") == 1, 30, "waiting")
+        assert ask(service, 9)[0] == 429, "it is no better"
+        better = pool.submit(ask, service, 1)
+        status, refusal = worse.result(30)
+        assert status == 503 and refusal["error"]["code"] == "unavailable" and refusal["error"]["retry_after"] > 0, refusal
+        connection.close()
+        answer.close()
+        assert better.result(60)[0] == 200
+        service.wait_idle()
 
 
 def test_a_client_that_has_stopped_sending_is_answered(service):

@@ -269,6 +269,63 @@ TEST_F(admission, a_full_queue_names_how_long_its_first_has_waited) {
   EXPECT_EQ(tested->submit(std::move(late)).error().retry_after, 7);
 }
 
+TEST_F(admission, a_better_request_takes_the_place_of_the_worst_in_a_full_queue) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 2, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.priority = 5}));
+  dispatch_and_complete();
+  submit(make_request(2, 2, {.priority = 5}));
+  submit(make_request(3, 2, {.priority = 6}));
+  EXPECT_FALSE(tested->submit(make_request(4, 2, {.priority = 6}))) << "it is no better";
+  engine_request better = make_request(5, 2, {.priority = 0});
+  better.arrival += seconds(7);
+  const auto accepted = tested->submit(std::move(better));
+  ASSERT_TRUE(accepted);
+  ASSERT_EQ(accepted->events.size(), 1U);
+  const token_event& end = accepted->events.front();
+  EXPECT_EQ(end.id, 3U);
+  EXPECT_EQ(end.end->failure->code, error_code::unavailable);
+  EXPECT_EQ(end.end->failure->retry_after, 7);
+  EXPECT_FALSE(tested->describe(3));
+  EXPECT_EQ(tested->counts().waiting, 2);
+  cache->add_request(make_request(5, 2));
+  EXPECT_EQ(shape(dispatch_and_complete()), "5x2") << "it takes the place of request 1";
+}
+
+TEST_F(admission, who_gives_way_does_so_with_all_its_answers) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 2, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2));
+  dispatch_and_complete();
+  submit(make_request(2, 2, {.priority = 5}));
+  submit(make_request(3, 2, {.priority = 5, .fork_of = 2}));
+  submit(make_request(4, 2, {.prompt_logprobs = 1, .priority = 5, .fork_of = 2}));
+  const auto accepted = tested->submit(make_request(5, 2, {.priority = 4}));
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(accepted->events.size(), 3U);
+  EXPECT_EQ(tested->counts().waiting, 1);
+  EXPECT_FALSE(tested->submit(make_request(6, 2, {.priority = 5, .fork_of = 2}))) << "one that came late";
+}
+
+TEST_F(admission, nobody_gives_way_whose_answer_has_begun) {
+  set_up({.max_num_seqs = 2, .max_num_queued_requests = 1, .policy = scheduling_policy::priority});
+  submit(make_request(1, 2, {.max_tokens = 1, .priority = 5}));
+  dispatch_and_complete();
+  submit(make_request(2, 2, {.priority = 0}));
+  dispatch_and_complete();
+  submit(make_request(3, 2, {.priority = 5}));
+  dispatch_and_complete();
+  submit(make_request(4, 2, {.priority = 5, .fork_of = 3}));
+  EXPECT_FALSE(tested->submit(make_request(5, 2, {.priority = 1}))) << "request 3 has begun, and 4 is of it";
+}
+
+TEST_F(admission, only_under_priority_does_anybody_give_way) {
+  for (const scheduling_policy policy :
+       {scheduling_policy::fcfs, scheduling_policy::lpm, scheduling_policy::drr}) {
+    set_up({.max_num_seqs = 1, .max_num_queued_requests = 1, .policy = policy});
+    submit(make_request(1, 2, {.priority = 5}));
+    EXPECT_FALSE(tested->submit(make_request(2, 2, {.priority = 0})));
+  }
+}
+
 TEST_F(admission, only_the_refused_of_late_are_remembered) {
   set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
   submit(make_request(1, 2));

@@ -63,6 +63,16 @@ TEST_F(grammar_admission, a_grammar_that_comes_while_a_plan_is_open_is_planned_w
   EXPECT_EQ(resolved.demand->sequences.front().id, 2U);
 }
 
+TEST_F(grammar_admission, who_waits_does_not_give_way_where_another_of_its_answers_has_begun) {
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1, .policy = scheduling_policy::priority});
+  submit_with_grammar(1);
+  submit(make_request(2, 2, {.prompt_logprobs = 1, .fork_of = 1}));
+  dispatch_and_complete();
+  ASSERT_EQ(tested->describe(2)->phase, request_phase::running);
+  tested->grammar_ready(1);
+  EXPECT_FALSE(tested->submit(make_request(3, 2, {.priority = -1})));
+}
+
 TEST_F(grammar_admission, the_end_of_a_grammar_is_an_end_whatever_the_request_says) {
   submit_with_grammar(1, {.max_tokens = 9, .min_tokens = 5});
   submit_with_grammar(2, {.max_tokens = 9, .ignore_eos = true});

@@ -27,6 +27,8 @@ void ledger::open(const engine_request& request) {
   entry.sampling = request.sampling;
   entry.deadline = request.deadline;
   entry.queue_deadline = request.queue_deadline;
+  entry.first = request.fork_of.value_or(request.id);
+  entry.priority = request.priority;
   fill_expected(entry);
   entries_.emplace(request.id, std::move(entry));
 }
@@ -67,6 +69,20 @@ void ledger::fill_expected(ledger_entry& entry) const {
       return;
     }
   }
+}
+
+void ledger::give_way(const token_batch& ends, std::int32_t priority) {
+  const request_id first = entries_.at(ends.front().id).first;
+  for (const token_event& event : ends) {
+    ledger_entry& entry = entries_.at(event.id);
+    require(entry.first == first, "more than one request gave way");
+    require(entry.priority > priority, "a request gave way to one that is no better");
+    require(event.end && event.end->failure && event.end->failure->code == error_code::unavailable,
+            "a request gave way and was not told so");
+    entry.gave_way = true;
+  }
+  for (const auto& [id, entry] : entries_)
+    require(entry.first != first || entry.ended || entry.gave_way, "half a request gave way");
 }
 
 void ledger::take(const token_event& event, steady_time now) {
@@ -116,8 +132,9 @@ void ledger::check_finished(ledger_entry& entry, const finished& end, request_id
             fmt::format("request {} was ended by its grammar at the wrong place", id));
   if (end.reason == finish_reason::timeout) require(*entry.deadline <= now, "timed out too early");
   if (end.failure && end.failure->code == error_code::unavailable) {
-    require(entry.queue_deadline && *entry.queue_deadline <= now && entry.received.empty(),
-            "refused by a queue deadline that had not passed, or after it had run");
+    require(entry.gave_way || (entry.queue_deadline && *entry.queue_deadline <= now),
+            "refused by a queue deadline that had not passed");
+    require(entry.received.empty(), "refused after it had run");
     require(end.failure->retry_after > 0, "a refusal says nothing of another try");
   }
   if (end.reason != finish_reason::stop && end.reason != finish_reason::length) return;

@@ -21,6 +21,9 @@ struct ledger_entry {
   std::vector<token_id> expected;
   finish_reason expected_reason = finish_reason::length;
   std::vector<token_id> received;
+  request_id first = 0;  // of the answers to its prompt
+  std::int32_t priority = 0;
+  bool gave_way = false;                 // to a better one, in a full queue
   std::optional<std::int32_t> kills_at;  // the step that samples this or a later token of it dies
   bool ended = false;
 };
@@ -38,6 +41,8 @@ class ledger {
   void open(const engine_request& request);
   // Its stream took a stop string: no event is owed any more.
   void stop(request_id id) { entries_.at(id).ended = true; }
+  // The scheduler says that these have made room for a request of this priority.
+  void give_way(const token_batch& ends, std::int32_t priority);
   void poison(request_id id, std::int32_t kills_at) { entries_.at(id).kills_at = kills_at; }
   void take(const token_event& event, steady_time now);
   void check_all_ended() const;

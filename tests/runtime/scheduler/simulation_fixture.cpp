@@ -437,7 +437,10 @@ class simulation {
     if (!is_fork) first_answer_ = request.id;
     const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
     const auto accepted = scheduler_.submit(request);
-    const bool finds_room = is_fork ? !first_found_queue_full_ : queued < limits_.max_num_queued_requests;
+    const bool is_made_room = accepted && !accepted->events.empty();
+    const bool finds_room =
+        is_fork ? !first_found_queue_full_ : queued < limits_.max_num_queued_requests || is_made_room;
+    if (is_made_room) take_displacement(*accepted, request, queued);
     if (!is_fork) first_found_queue_full_ = ledger_.fits(request) && !finds_room;
     if (ledger_.fits(request) && finds_room) {
       require(accepted.has_value(), "a request that fits was refused");
@@ -462,6 +465,15 @@ class simulation {
       kv_cache_.add_sequence(request.id, request.prompt, {});
       if (request.fork_of) kv_cache_.fork(*request.fork_of, request.id);
     });
+  }
+
+  void take_displacement(const scheduler_output& output, const engine_request& by, std::size_t queued) {
+    require(limits_.policy == scheduling_policy::priority && !by.fork_of, "nobody gives way to this one");
+    require(queued >= limits_.max_num_queued_requests, "a request gave way in a queue that was not full");
+    require(static_cast<std::size_t>(scheduler_.counts().waiting) <= queued, "a full queue has grown");
+    ledger_.give_way(output.events, by.priority);
+    ++story_.displaced;
+    settle(output);
   }
 
   void settle(const scheduler_output& output) {

@@ -27,6 +27,7 @@ struct simulation_story {
   std::uint64_t ended_in_flight = 0;    // requests ended while their step ran
   std::uint64_t ended_in_planning = 0;  // between plan and resolve
   std::uint64_t queue_refusals = 0;     // by queue deadlines
+  std::uint64_t displaced = 0;          // requests that gave way to a better one in a full queue
   std::uint64_t masked_steps = 0;
   std::uint64_t masks_awaited = 0;    // steps whose forward pass was over before their masks were there
   std::uint64_t draft_tokens = 0;     // that steps verified

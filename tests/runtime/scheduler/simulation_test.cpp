@@ -36,6 +36,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.cached_tokens += story.cached_tokens;
     total.copied_blocks += story.copied_blocks;
     total.queue_refusals += story.queue_refusals;
+    total.displaced += story.displaced;
     total.masked_steps += story.masked_steps;
     total.masks_awaited += story.masks_awaited;
     total.draft_tokens += story.draft_tokens;
@@ -59,6 +60,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.cached_tokens, seeds);
   EXPECT_GT(total.copied_blocks, seeds / 10);
   EXPECT_GT(total.queue_refusals, seeds / 10);
+  EXPECT_GT(total.displaced, seeds / 100);
   EXPECT_GT(total.masked_steps, seeds);
   EXPECT_GT(total.masks_awaited, seeds / 10);
   EXPECT_GT(total.accepted_tokens, seeds);

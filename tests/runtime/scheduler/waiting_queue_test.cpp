@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 
 #include "runtime/scheduler/lpm_queue.hpp"
 
@@ -27,6 +28,7 @@ struct queue_driver {
     sequence& who = all.emplace_back();
     who.id = all.size();
     who.ticket = all.size();
+    who.first_answer = who.id;
     who.begin_with(std::vector<token_id>(static_cast<std::size_t>(prompt)));
     who.tenant = tenant;
     who.cached_prefix = cached;
@@ -134,6 +136,102 @@ TEST(waiting_queue, priority_lets_nobody_be_passed_for_ever) {
       bound.erase(who.id);
       for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions) << "seed " << seed;
     }
+  }
+}
+
+// A queue that holds so many. What comes when it is full takes another's place, or is refused.
+struct full_queue_driver : queue_driver {
+  std::size_t limit;
+  std::set<request_id> displaced;
+
+  explicit full_queue_driver(std::size_t most) : queue_driver(scheduling_policy::priority), limit(most) {}
+
+  sequence* come(std::int32_t priority) {
+    if (queue->size() == limit) {
+      sequence* worst = queue->gives_way_to(priority);
+      if (worst == nullptr) return nullptr;
+      EXPECT_GT(worst->priority, priority);
+      EXPECT_FALSE(worst->admitted_once) << "its answer has begun";
+      EXPECT_TRUE(displaced.insert(worst->id).second);
+      queue->remove(*worst);
+      worst->ended = true;
+    }
+    return &add(64, "", 0, priority);
+  }
+};
+
+TEST(waiting_queue, a_full_priority_queue_gives_up_the_youngest_of_the_highest_number) {
+  full_queue_driver driver(4);
+  for (const std::int32_t priority : {5, 7, 7, 1}) driver.come(priority);
+  EXPECT_EQ(driver.come(7), nullptr) << "it is no better than the worst";
+  EXPECT_EQ(driver.come(8), nullptr);
+  EXPECT_NE(driver.come(0), nullptr);
+  EXPECT_EQ(driver.displaced, (std::set<request_id>{3}));
+  for (const scheduling_policy policy :
+       {scheduling_policy::fcfs, scheduling_policy::lpm, scheduling_policy::drr}) {
+    queue_driver other(policy);
+    other.add(64, "", 0, 7);
+    EXPECT_EQ(other.queue->gives_way_to(0), nullptr);
+  }
+}
+
+TEST(waiting_queue, neither_who_has_begun_nor_who_is_overdue_gives_way) {
+  full_queue_driver driver(2);
+  sequence& preempted = *driver.come(9);
+  driver.admit();
+  driver.queue->add(preempted);
+  const sequence& young = *driver.come(1);
+  EXPECT_NE(driver.come(0), nullptr);
+  EXPECT_EQ(driver.displaced, (std::set<request_id>{young.id}));
+
+  full_queue_driver other(2);
+  const sequence& old = *other.come(8);
+  for (std::int32_t i = 0; i < patience; ++i) {
+    other.come(0);
+    other.admit();
+  }
+  EXPECT_FALSE(old.running);
+  const sequence& late = *other.come(7);
+  EXPECT_NE(other.come(0), nullptr);
+  EXPECT_EQ(other.displaced, (std::set<request_id>{late.id}));
+}
+
+TEST(waiting_queue, after_one_that_gave_way_the_next_is_spared_until_it_runs) {
+  full_queue_driver driver(1);
+  for (int round = 0; round < 3; ++round) {
+    driver.come(5);
+    EXPECT_NE(driver.come(0), nullptr);
+    EXPECT_EQ(driver.admit().priority, 0);
+    driver.come(5);
+    EXPECT_EQ(driver.come(0), nullptr);
+    EXPECT_EQ(driver.come(0), nullptr);
+    EXPECT_EQ(driver.admit().priority, 5);
+  }
+}
+
+// Better ones keep coming, more than there is room for.
+TEST(waiting_queue, a_full_priority_queue_lets_every_kind_run) {
+  for (const std::size_t limit : {1U, 2U, 5U, 30U}) {
+    full_queue_driver driver(limit);
+    std::uint64_t admissions = 0;
+    std::uint64_t last_poor = 0;
+    std::map<request_id, std::uint64_t> bound;  // admissions by which it has to be in, or to have given way
+    for (int i = 0; i < 2000; ++i) {
+      for (const std::int32_t priority : {9, 0, 0, 5, 0}) {
+        const sequence* who = driver.come(priority);
+        if (who != nullptr) bound[who->id] = admissions + static_cast<std::uint64_t>(patience) + limit;
+        ASSERT_LE(driver.queue->size(), limit);
+      }
+      const sequence& who = driver.admit();
+      ASSERT_LE(++admissions, bound.at(who.id));
+      bound.erase(who.id);
+      for (const request_id id : driver.displaced) bound.erase(id);
+      for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions);
+      if (who.priority == 9) last_poor = admissions;
+      ASSERT_LE(admissions - last_poor, 2 * (static_cast<std::uint64_t>(patience) + limit) + 4)
+          << "the poorest are always displaced, limit " << limit;
+    }
+    EXPECT_GT(driver.displaced.size(), 500U);
   }
 }
 

@@ -1,0 +1,71 @@
+// What becomes of a request that finds the queue full, and of those that wait there. A request is let in,
+// refused or given up with all its answers.
+#include <fmt/format.h>
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "runtime/scheduler/scheduler_state.hpp"
+
+namespace troupe {
+
+result<scheduler_output> scheduler::state::make_room_in_queue(const engine_request& request) {
+  if (request.fork_of) {
+    if (refused_first(*request.fork_of)) return queue_is_full(request.arrival);
+    return {};
+  }
+  if (num_waiting() < limits.max_num_queued_requests) return {};
+  if (const sequence* worst = waiting->gives_way_to(request.priority); worst != nullptr)
+    return displace(worst->id, request.arrival);
+  remember_refused(request.id);
+  return queue_is_full(request.arrival);
+}
+
+bool scheduler::state::refused_first(request_id first) const {
+  return std::find(refused_firsts.begin(), refused_firsts.end(), first) != refused_firsts.end();
+}
+
+void scheduler::state::remember_refused(request_id first) {
+  if (refused_firsts.size() == most_refused_firsts) refused_firsts.pop_front();
+  refused_firsts.push_back(first);
+}
+
+scheduler_output scheduler::state::displace(request_id first, steady_time now) {
+  error failure{
+      error_code::unavailable,
+      fmt::format("the queue is full ({} may wait, max_num_queued_requests), and a request of a lower "
+                  "priority number has taken this one's place; try again later",
+                  limits.max_num_queued_requests)};
+  failure.retry_after = seconds_the_next_waits(now);
+  remember_refused(first);
+  std::vector<request_id> answers;
+  for (const auto& [id, who] : requests)
+    if (who->first_answer == first) answers.push_back(id);
+  std::sort(answers.begin(), answers.end());
+  scheduler_output output;
+  for (const request_id id : answers) {
+    scheduler_output one = end(id, finish_reason::error, failure);
+    std::move(one.events.begin(), one.events.end(), std::back_inserter(output.events));
+    std::move(one.releases.begin(), one.releases.end(), std::back_inserter(output.releases));
+  }
+  return output;
+}
+
+tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {
+  error refusal{
+      error_code::resource_exhausted,
+      fmt::format(
+          "{} requests are waiting, and no more than {} may (max_num_queued_requests); try again later",
+          num_waiting(), limits.max_num_queued_requests)};
+  refusal.retry_after = seconds_the_next_waits(arrival);
+  return tl::unexpected<error>(std::move(refusal));
+}
+
+// The next in line has been waiting for so long: a newcomer may expect no less.
+std::int32_t scheduler::state::seconds_the_next_waits(steady_time now) const {
+  const std::vector<sequence*>& first = waiting->next(1);
+  return seconds_between(first.empty() ? now : first.front()->arrival, now);
+}
+
+}  // namespace troupe
