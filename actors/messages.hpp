@@ -43,7 +43,7 @@ using compile_outcome_ptr = std::shared_ptr<const result<grammar::compiled_gramm
 
 template <class Inspector>
 auto inspect(Inspector& f, block_release& x) {
-  return f(caf::meta::type_name("block_release"), x.id, x.last_step, x.preempted);
+  return f(caf::meta::type_name("block_release"), x.id, x.last_step, x.preempted, x.place);
 }
 template <class Inspector>
 auto inspect(Inspector& f, token_append& x) {

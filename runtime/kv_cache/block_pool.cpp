@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/prefetch.hpp"
 
@@ -12,19 +13,33 @@ std::int32_t block_pool::take() {
   const std::int32_t block = queue_.pop_front();
   if (index_.contains(block)) evict(block);
   look_ahead();
+  ++taken_;
   references_[static_cast<std::size_t>(block)] = 1;
   return block;
 }
 
-// Blocks are taken one after another: what the next ones need is asked for now, the bucket when the link that
-// names it has come. A block that has left the queue since is asked for in vain.
+// Blocks are taken one after another: what the next ones need is asked for now. One more than was taken,
+// until there are enough. A block that has left the queue since is asked for in vain.
 void block_pool::look_ahead() {
-  const std::optional<std::int32_t> block = queue_.ahead(coming_.size());
-  if (!block) return;
-  prefetch_block(*block);
+  for (int i = 0; i < 2; ++i)
+    if (const std::optional<std::int32_t> block = queue_.ahead(coming_.size())) expect(*block);
+}
+
+void block_pool::expect_as_many_takes() {
+  const std::size_t count = std::min(std::exchange(taken_, 0), most_expected);
+  queue_.visit_next(count, [this](std::int32_t block) { expect(block); });
+}
+
+// Each part is asked for when that which names it has come.
+void block_pool::expect(std::int32_t block) {
+  prefetch_block(block);
   next_coming_ = (next_coming_ + 1) % coming_.size();
-  index_.prefetch_bucket(coming_[(next_coming_ + coming_.size() / 2) % coming_.size()]);
-  coming_[next_coming_] = *block;
+  const auto earlier = [this](std::size_t calls) {
+    return coming_[(next_coming_ + coming_.size() - calls) % coming_.size()];
+  };
+  index_.prefetch_bucket(earlier(coming_.size() / 2));
+  index_.prefetch_neighbour(earlier(coming_.size() * 3 / 4));
+  coming_[next_coming_] = block;
 }
 
 void block_pool::prefetch_block(std::int32_t block) const {

@@ -32,13 +32,21 @@ class block_pool {
   // A block for one holder; evicts the content used least recently where no block is free. Only while
   // available() > 0.
   std::int32_t take();
+  // Asks for the memory that as many take()s need as there were since the last call. The queue is a list: its
+  // next blocks come one miss after another, however far one looks ahead, so it is better done in time.
+  void expect_as_many_takes();
   // One more holder, of a block that is referenced or cached.
   void share(std::int32_t block);
   // One holder less. The last one gone, the block is cached where its content can be found, else free.
   void drop(std::int32_t block);
-  // For a drop() soon: what is known of the block, or (where that is there) where its content is looked up.
+  // For a drop() soon: what is known of the block; where that is there, where its content is looked up; where
+  // that is there, what is found first.
   void prefetch_block(std::int32_t block) const;
   void prefetch_bucket(std::int32_t block) const { index_.prefetch_bucket(block); }
+  void prefetch_neighbour(std::int32_t block) const { index_.prefetch_neighbour(block); }
+  // The same for a find() soon.
+  void prefetch_bucket(const block_hash& hash) const { index_.prefetch_bucket(hash); }
+  void prefetch_first(const block_hash& hash) const { index_.prefetch_first(hash); }
   // For a publish() soon.
   void prefetch_publish(std::int32_t block, const block_hash& hash) const {
     index_.prefetch_insert(block, hash);
@@ -59,6 +67,7 @@ class block_pool {
 
  private:
   void look_ahead();
+  void expect(std::int32_t block);
   void evict(std::int32_t block);
   void forget_cached(std::int32_t block);
   std::string check_queue() const;
@@ -67,7 +76,9 @@ class block_pool {
   free_queue queue_;                      // free ones, then cached ones
   prefix_index index_;
   std::int32_t cached_ = 0;
-  std::array<std::int32_t, 8> coming_ = {};  // what look_ahead() has asked for
+  static constexpr std::size_t most_expected = 1024;  // more than that would not stay near
+  std::size_t taken_ = 0;                             // since expect_as_many_takes()
+  std::array<std::int32_t, 16> coming_ = {};          // what expect() was called with
   std::size_t next_coming_ = 0;
 };
 

@@ -19,6 +19,14 @@ class free_queue {
   // The next block behind the one that the last call gave, as long as that is no more than about `most`
   // places from the front.
   std::optional<std::int32_t> ahead(std::size_t most);
+  // visit(block) for the next blocks, no more than `most`, front to back.
+  template <class Visit>
+  void visit_next(std::size_t most, Visit visit) const {
+    for (std::int32_t block = links_[end()].next; block != last() && most > 0; --most) {
+      visit(block);
+      block = links_[static_cast<std::size_t>(block)].next;
+    }
+  }
   void prefetch_link(std::int32_t block) const { prefetch_line(&links_[static_cast<std::size_t>(block)]); }
   // Only while size() > 0.
   std::int32_t pop_front();

@@ -63,6 +63,7 @@ void kv_cache_manager::append_tokens(std::span<const token_append> appends,
                                      std::span<const token_id> tokens) {
   for (std::size_t i = 0; i < appends.size(); ++i) {
     if (i + prefetch_distance < appends.size()) prefetch_sequence(appends[i + prefetch_distance].place);
+    if (i + prefetch_distance / 2 < appends.size()) prefetch_tail(appends[i + prefetch_distance / 2].place);
     const auto count = static_cast<std::size_t>(appends[i].count);
     append_to(find(appends[i].id, appends[i].place), tokens.first(count));
     tokens = tokens.subspan(count);
@@ -87,6 +88,7 @@ void kv_cache_manager::index_blocks() {
     index(*who);
   }
   to_index_.clear();
+  pool_.expect_as_many_takes();
 }
 
 void kv_cache_manager::index(cached_sequence& who) {
@@ -161,6 +163,8 @@ void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
 }
 
 void kv_cache_manager::give_back(std::span<const block_release> releases) {
+  for (const block_release& given : releases) prefetch_sequence(given.place);
+  for (const block_release& given : releases) prefetch_table_end(given.place);
   for (const block_release& given : releases)
     given.preempted ? preempt(given.id, given.last_step) : release(given.id, given.last_step);
 }
@@ -186,12 +190,16 @@ void kv_cache_manager::forget_copy(const cached_sequence& who) {
   pending_.erase(held);
 }
 
-// The last block first, so that a prefix outlives what continued it.
+// The last block first, so that a prefix outlives what continued it. Each is asked for in three steps before.
 void kv_cache_manager::drop_table(block_table& table) {
-  for (std::size_t i = table.size(); i > 0; --i) {
-    if (i > 2 * prefetch_distance) pool_.prefetch_block(table[i - 1 - 2 * prefetch_distance]);
-    if (i > prefetch_distance) pool_.prefetch_bucket(table[i - 1 - prefetch_distance]);
-    pool_.drop(table[i - 1]);
+  constexpr std::size_t ahead = 2 * prefetch_distance;
+  const std::size_t size = table.size();
+  const auto block = [&](std::size_t i) { return table[size - 1 - i]; };
+  for (std::size_t i = 0; i < size + ahead; ++i) {
+    if (i < size) pool_.prefetch_block(block(i));
+    if (i >= ahead / 2 && i - ahead / 2 < size) pool_.prefetch_bucket(block(i - ahead / 2));
+    if (i >= ahead * 3 / 4 && i - ahead * 3 / 4 < size) pool_.prefetch_neighbour(block(i - ahead * 3 / 4));
+    if (i >= ahead) pool_.drop(block(i - ahead));
   }
   tables_->give_back(table);
 }

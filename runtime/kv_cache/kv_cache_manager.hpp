@@ -56,7 +56,8 @@ class kv_cache_manager {
   void append_tokens(request_id id, std::span<const token_id> tokens);
   // The same of several sequences: `tokens` are those of all, in order, as many as the appends count.
   void append_tokens(std::span<const token_append> appends, std::span<const token_id> tokens);
-  // Hashes the blocks that appended tokens have filled; for a moment when the device is busy.
+  // Hashes the blocks that appended tokens have filled, and looks for those that the next step may want; for
+  // a moment when the device is busy.
   void index_blocks();
   // At its first grant the child shares what is computed of the parent's blocks, up to all but the last of
   // the child's known tokens, which must be the parent's too. Without blocks of the parent by then it is a
@@ -128,6 +129,7 @@ class kv_cache_manager {
                             std::vector<std::int32_t>& shared) const;
   void prefetch_sequence(std::int32_t place) const;
   void prefetch_table_end(std::int32_t place) const;
+  void prefetch_tail(std::int32_t place) const;
   void append_to(cached_sequence* who, std::span<const token_id> tokens);
   void decide(const sequence_demand& wanted, bool refused, step_reservation& out);
   void make_room_for_drafts(const step_demand& demand, step_reservation& out);

@@ -33,6 +33,20 @@ class prefix_index {
   void prefetch_bucket(std::int32_t block) const {
     if (contains(block)) prefetch_line(&heads_[bucket_of(link_of(block).tag)]);
   }
+  // What stands first in its bucket, where the link and the bucket are there.
+  void prefetch_neighbour(std::int32_t block) const {
+    if (!contains(block)) return;
+    const std::int32_t first = heads_[bucket_of(link_of(block).tag)];
+    if (first != last) prefetch_line(&link_of(first));
+  }
+  // For a find() soon: its bucket, or (where that is there) what stands first in it.
+  void prefetch_bucket(const block_hash& hash) const { prefetch_line(&heads_[bucket_of(tag_of(hash))]); }
+  void prefetch_first(const block_hash& hash) const {
+    const std::int32_t first = heads_[bucket_of(tag_of(hash))];
+    if (first == last) return;
+    prefetch_line(&link_of(first));
+    prefetch_line(&hash_of(first));
+  }
   // For an insert() soon.
   void prefetch_insert(std::int32_t block, const block_hash& hash) const {
     prefetch_line(&link_of(block));

@@ -43,6 +43,12 @@ void kv_cache_manager::prefetch_table_end(std::int32_t place) const {
   if (place >= 0 && place < all_sequences_.size()) prefetch_line(all_sequences_[place].table.end());
 }
 
+void kv_cache_manager::prefetch_tail(std::int32_t place) const {
+  if (place < 0 || place >= all_sequences_.size()) return;
+  const std::vector<token_id>& tail = all_sequences_[place].tail;
+  prefetch_line(tail.data() + tail.size());
+}
+
 void kv_cache_manager::decide(const sequence_demand& wanted, bool refused, step_reservation& out) {
   sequence_grant& grant = out.sequences.emplace_back();
   grant.id = wanted.id;
@@ -160,8 +166,15 @@ kv_cache_manager::prefix_match kv_cache_manager::match_prefix(const cached_seque
   shared.clear();
   const std::int32_t limit = (who.added ? std::min(who.known, num_tokens) : num_tokens) - 1;
   const std::int32_t most = std::min(who.num_hashed(), limit / block_size_);
-  for (std::int32_t i = 0; i < most; ++i) {
-    const auto block = pool_.find(who.chain[static_cast<std::size_t>(i) + 1]);
+  constexpr std::int32_t ahead = prefetch_distance;
+  const auto name = [&who](std::int32_t i) -> const block_hash& {
+    return who.chain[static_cast<std::size_t>(i) + 1];
+  };
+  for (std::int32_t i = -ahead; i < most; ++i) {
+    if (i + ahead < most) pool_.prefetch_bucket(name(i + ahead));
+    if (i + ahead / 2 >= 0 && i + ahead / 2 < most) pool_.prefetch_first(name(i + ahead / 2));
+    if (i < 0) continue;
+    const auto block = pool_.find(name(i));
     if (!block) break;
     shared.push_back(*block);
   }

@@ -43,6 +43,7 @@ struct block_release {
   request_id id = 0;
   std::uint64_t last_step = 0;
   bool preempted = false;
+  std::int32_t place = no_place;
 };
 
 // The sequence's next `count` tokens, known to the scheduler and not yet to the KV cache.

@@ -82,6 +82,7 @@ void scheduler::state::grammar_ready(request_id id) {
 }
 
 sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens) {
+  forget_retired();
   const sampling_params& params = *request.sampling;
   const std::int32_t number = sequences->take();
   sequence* added = &(*sequences)[number];

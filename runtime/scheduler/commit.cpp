@@ -40,9 +40,10 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   std::size_t prompt_row = 0;
   step_samples samples(*done.batch, result);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
-    if (i + prefetch_distance < done.rows.size()) prefetch_lines(done.rows[i + prefetch_distance].who, 3);
-    if (i + prefetch_distance / 2 < done.rows.size())
-      done.rows[i + prefetch_distance / 2].who->prefetch_tokens();
+    if (i + far_prefetch_distance < done.rows.size())
+      prefetch_lines(done.rows[i + far_prefetch_distance].who, 3);
+    if (i + far_prefetch_distance / 2 < done.rows.size())
+      done.rows[i + far_prefetch_distance / 2].who->prefetch_tokens();
     const planned_rows& rows = done.rows[i];
     sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
@@ -159,7 +160,6 @@ void scheduler::state::finish_step() {
   committed = flights.front().step;
   flights.pop();
   room_came_back = true;
-  forget_retired();
 }
 
 }  // namespace troupe

@@ -29,7 +29,7 @@ block_release scheduler::state::retire(sequence& who) {
   tried.forget(who.id);
   retired.push_back(&who);
   requests.erase(found);
-  return {who.id, who.last_step, false};
+  return {who.id, who.last_step, false, who.place};
 }
 
 void scheduler::state::return_blocks(const sequence& who) {

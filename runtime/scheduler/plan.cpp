@@ -13,7 +13,10 @@ step_demand_ptr scheduler::state::plan() {
   planned.clear();
   joining.clear();
   plan_drafts(plan_waiting(plan_running()));
-  if (planned.empty() && joining.empty()) return nullptr;
+  if (planned.empty() && joining.empty()) {
+    forget_retired();
+    return nullptr;
+  }
   ++step;
   is_planned = true;
   room_came_back = false;
@@ -29,7 +32,7 @@ std::int32_t scheduler::state::plan_running() {
   past_prompt.clear();
   prefilling.clear();
   for (std::size_t i = 0; i < running.size(); ++i) {
-    if (i + prefetch_distance < running.size()) prefetch_line(running[i + prefetch_distance]);
+    if (i + far_prefetch_distance < running.size()) prefetch_line(running[i + far_prefetch_distance]);
     sequence* who = running[i];
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {

@@ -39,7 +39,6 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
     // have come back since: where no step is in flight, the caller has no other occasion to plan.
     if (flights.empty() && (room_came_back || !resolved.releases.empty())) resolved.demand = plan();
   }
-  forget_retired();
   return resolved;
 }
 

@@ -1,6 +1,7 @@
 // The scheduler's request table and queues; its methods are spread over the .cpp files of this folder by
 // concern.
 #pragma once
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -8,7 +9,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -127,6 +127,7 @@ struct scheduler::state {
   // `running` for the caller to remove.
   block_release retire(sequence& who);
   void return_blocks(const sequence& who);
+  // When a request comes or nothing is to be done: memory is given back when nobody waits for a step.
   void forget_retired();
   // Rounded up; from a second to an hour.
   static std::int32_t seconds_between(steady_time from, steady_time to);
@@ -146,7 +147,7 @@ struct scheduler::state {
   scheduler_limits limits;
   // Shared with the batches, whose samples point to the sequences' parameters.
   std::shared_ptr<object_pool<sequence>> sequences = std::make_shared<object_pool<sequence>>();
-  std::unordered_map<request_id, sequence*> requests;
+  boost::unordered_flat_map<request_id, sequence*> requests;
   std::vector<sequence*> running;  // in the order of admission
   std::unique_ptr<waiting_queue> waiting;
   std::size_t num_held = 0;             // waiting ones that share another's prompt

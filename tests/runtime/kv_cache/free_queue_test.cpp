@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <random>
 
@@ -28,6 +29,20 @@ TEST(free_queue, takes_blocks_back_at_either_end_and_gives_them_from_the_middle)
   queue.push_back(1);
   queue.push_front(3);
   EXPECT_EQ(queue.blocks(), (blocks{3, 0, 2, 1}));
+}
+
+TEST(free_queue, shows_its_next_blocks_and_keeps_them) {
+  free_queue queue(4);
+  queue.remove(1);
+  queue.push_back(1);
+  for (const std::size_t most : {0U, 2U, 4U, 9U}) {
+    blocks seen;
+    queue.visit_next(most, [&seen](std::int32_t block) { seen.push_back(block); });
+    blocks expected = {0, 2, 3, 1};
+    expected.resize(std::min<std::size_t>(most, 4));
+    EXPECT_EQ(seen, expected);
+  }
+  EXPECT_EQ(queue.size(), 4);
 }
 
 TEST(free_queue, is_a_list_like_any_other) {
