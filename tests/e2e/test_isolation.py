@@ -99,7 +99,7 @@ def test_the_end_of_a_runner_without_work_is_noticed(start_service):
         undisturbed = ask(service, 0)
         (runner,) = runners(service)
         os.kill(runner, signal.SIGKILL)
-        service.wait_until(lambda: is_gone(runner) and runners(service) not in ([], [runner]), 20, "there again")
+        service.wait_until(lambda: is_gone(runner) and service.children() not in ([], [runner]), 20, "there again")
         assert ask(service, 0) == undisturbed
 
 
