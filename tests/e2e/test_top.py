@@ -28,7 +28,7 @@ def figure(text, pattern):
 
 def test_once_shows_one_interval_and_ends(service):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 3})
+        request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 8})
         service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
         done = troupe("top", service.url, "--once", "--interval", "0.5")
         assert request.result()[0] == 200
@@ -87,7 +87,7 @@ def test_with_the_operators_key_the_tree_of_actors_is_shown(start_service, opera
     with start_service(*operators.flags) as service:
         admin = f"http://127.0.0.1:{operators.port}"
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 4})
+            request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 8})
             service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
             done = troupe("top", service.url, "--once", "--interval", "0.5", "--admin", admin, "--admin-key-file", operators.key_file)
             assert request.result()[0] == 200
