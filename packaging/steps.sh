@@ -57,6 +57,7 @@ libbenchmark-dev        benchmarks
 chromium                looks at the status page
 clang-14                builds the fuzz targets
 libclang-rt-14-dev      their sanitizers
+libpython3.11           runs the collector of traces that the tests send to
 '
 
 # install_packages LIST: installs what is missing, after saying what and why.

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -26,10 +27,20 @@ MODEL = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 KV_BYTES_PER_TOKEN = 30 * 3 * 64 * 2 * 2  # of that model in f16: layers, KV heads, head size, K and V, bytes
 
 
+# Below the ports that the kernel gives to clients, and never one twice: nobody takes it before the service has it.
+PORTS = iter(random.SystemRandom().sample(range(10000, 32768), 20000))
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    for port in PORTS:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+    raise OSError("no free port is left between 10000 and 32768")
 
 
 def end(process):

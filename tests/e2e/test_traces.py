@@ -268,6 +268,16 @@ def test_a_collector_that_fails_costs_no_request_anything(start_service, kind, r
             assert len([line for line in log if "traces are lost" in line]) == 1
 
 
+def wait_until_listening(port, process, log_path):
+    end = time.monotonic() + 30
+    while True:
+        assert process.poll() is None and time.monotonic() < end, log_path.read_text()
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+
+
 def test_a_real_collector_understands_them(start_service, tmp_path):
     """rotel, a collector for OpenTelemetry, reads them from JSON and hands them on as protocol buffers."""
     rotel = pytest.importorskip("rotel")
@@ -281,6 +291,7 @@ def test_a_real_collector_understands_them(start_service, tmp_path):
                  "--otlp-exporter-endpoint", f"http://127.0.0.1:{behind.port}", "--otlp-exporter-protocol", "http",
                  "--traces-batch-timeout", "100ms"], stdout=log, stderr=log)
         try:
+            wait_until_listening(port, process, tmp_path / "collector")
             with start_service("--otlp-traces-endpoint", f"http://127.0.0.1:{port}") as service:
                 service.post(TEXT, {"prompt": "Once", "max_tokens": 3, "ignore_eos": True}, {"traceparent": PARENT, "tracestate": "a=1"})
                 spans = {span.name: span for span in behind.wait_for(4)}
