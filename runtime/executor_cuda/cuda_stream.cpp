@@ -20,6 +20,10 @@ void cuda_stream::copy_to_host(void* to, const void* from, std::size_t bytes) co
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
 }
 
+void cuda_stream::copy_on_device(void* to, const void* from, std::size_t bytes) const {
+  check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "cudaMemcpyAsync");
+}
+
 void cuda_stream::fill(void* to, int value, std::size_t bytes) const {
   check_cuda(cudaMemsetAsync(to, value, bytes, stream_), "cudaMemsetAsync");
 }

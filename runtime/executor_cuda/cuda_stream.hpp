@@ -24,6 +24,7 @@ class cuda_stream {
   void copy_to_device(void* to, const void* from, std::size_t bytes) const;
   // `to` is pinned and means nothing until the copy is over.
   void copy_to_host(void* to, const void* from, std::size_t bytes) const;
+  void copy_on_device(void* to, const void* from, std::size_t bytes) const;
   void fill(void* to, int value, std::size_t bytes) const;
 
  private:

@@ -1,0 +1,174 @@
+#include "runtime/executor_cuda/cublaslt_gemm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/cuda_event.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA recommends for Hopper
+constexpr int most_proposals = 12;
+constexpr int timed_rounds = 5;
+
+std::size_t l2_cache_bytes() {
+  int device = 0;
+  int bytes = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "cudaDeviceGetAttribute");
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+// The library stores by columns: it is asked for out^T [outputs x rows] = weight [inputs x outputs]^T *
+// input^T [inputs x rows], which are our rows as they lie.
+struct cublaslt_gemm::product {
+  product(const cublaslt_library& library, const __nv_bfloat16* input_rows, const device_matrix& matrix,
+          std::int32_t rows, gemm_output kind, void* result)
+      : weight(matrix.data),
+        input(input_rows),
+        out(result),
+        add(kind == gemm_output::add_to_f32 ? 1.0F : 0.0F) {
+    const auto describe = [&](cublasLtMatrixLayoutOpaque_t& layout, cudaDataType type, std::int32_t height,
+                              std::int32_t width) {
+      library.check(library.cublasLtMatrixLayoutInit_internal(&layout, sizeof layout, type,
+                                                              static_cast<std::uint64_t>(height),
+                                                              static_cast<std::uint64_t>(width), height),
+                    "cublasLtMatrixLayoutInit");
+    };
+    describe(weight_layout, CUDA_R_16BF, matrix.inputs, matrix.outputs);
+    describe(input_layout, CUDA_R_16BF, matrix.inputs, rows);
+    describe(out_layout, kind == gemm_output::bf16 ? CUDA_R_16BF : CUDA_R_32F, matrix.outputs, rows);
+  }
+
+  const void* weight;
+  const void* input;
+  void* out;
+  float multiply = 1.0F;
+  float add;
+  // The library asks for pointers to what it could change, and changes nothing.
+  mutable cublasLtMatrixLayoutOpaque_t weight_layout{};
+  mutable cublasLtMatrixLayoutOpaque_t input_layout{};
+  mutable cublasLtMatrixLayoutOpaque_t out_layout{};
+};
+
+cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows)
+    : library_(std::move(library)),
+      max_rows_(max_rows),
+      handle_(nullptr, library_->cublasLtDestroy),
+      operation_(nullptr, library_->cublasLtMatmulDescDestroy),
+      preference_(nullptr, library_->cublasLtMatmulPreferenceDestroy),
+      workspace_(workspace_bytes),
+      l2_bytes_(l2_cache_bytes()) {
+  cublasLtHandle_t handle = nullptr;
+  library_->check(library_->cublasLtCreate(&handle), "cublasLtCreate");
+  handle_.reset(handle);
+  cublasLtMatmulDesc_t operation = nullptr;
+  library_->check(library_->cublasLtMatmulDescCreate(&operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                  "cublasLtMatmulDescCreate");
+  operation_.reset(operation);
+  const cublasOperation_t transposed = CUBLAS_OP_T;
+  library_->check(library_->cublasLtMatmulDescSetAttribute(operation, CUBLASLT_MATMUL_DESC_TRANSA,
+                                                           &transposed, sizeof transposed),
+                  "cublasLtMatmulDescSetAttribute");
+  cublasLtMatmulPreference_t preference = nullptr;
+  library_->check(library_->cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+  preference_.reset(preference);
+  library_->check(
+      library_->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                                     &workspace_bytes, sizeof workspace_bytes),
+      "cublasLtMatmulPreferenceSetAttribute");
+}
+
+void cublaslt_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
+                             const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+  const product of(*library_, input, weight, rows, kind, out);
+  run(stream, of, choose(choices_of(weight, kind), of, rows));
+}
+
+cublaslt_gemm::choices& cublaslt_gemm::choices_of(const device_matrix& weight, gemm_output kind) {
+  choices& found = choices_[{weight.outputs, weight.inputs, kind}];
+  found.by_rows.resize(static_cast<std::size_t>(max_rows_) + 1);
+  return found;
+}
+
+// What was measured with at least so many rows, the least of them, where it can compute as few as these.
+const cublasLtMatmulAlgo_t& cublaslt_gemm::choose(choices& among, const product& of,
+                                                  std::int32_t rows) const {
+  std::optional<cublasLtMatmulAlgo_t>& chosen = among.by_rows.at(static_cast<std::size_t>(rows));
+  if (chosen) return *chosen;
+  const auto measured = among.measured.lower_bound(rows);
+  if (measured != among.measured.end()) {
+    cublasLtMatmulHeuristicResult_t checked{};
+    const cublasStatus_t fits = library_->cublasLtMatmulAlgoCheck(
+        handle_.get(), operation_.get(), &of.weight_layout, &of.input_layout, &of.out_layout, &of.out_layout,
+        &measured->second, &checked);
+    if (fits == CUBLAS_STATUS_SUCCESS && checked.workspaceSize <= workspace_bytes)
+      return chosen.emplace(measured->second);
+  }
+  return chosen.emplace(proposals(of, 1).front().algo);
+}
+
+std::vector<cublasLtMatmulHeuristicResult_t> cublaslt_gemm::proposals(const product& of, int most) const {
+  std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
+  int count = 0;
+  library_->check(library_->cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), &of.weight_layout,
+                                                           &of.input_layout, &of.out_layout, &of.out_layout,
+                                                           preference_.get(), most, found.data(), &count),
+                  "cublasLtMatmulAlgoGetHeuristic");
+  found.resize(static_cast<std::size_t>(count));
+  std::erase_if(found, [](const auto& each) { return each.state != CUBLAS_STATUS_SUCCESS; });
+  if (found.empty()) throw std::runtime_error("cuBLASLt has no kernel for a product");
+  return found;
+}
+
+void cublaslt_gemm::run(const cuda_stream& stream, const product& of,
+                        const cublasLtMatmulAlgo_t& algorithm) const {
+  library_->check(library_->cublasLtMatmul(handle_.get(), operation_.get(), &of.multiply, of.weight,
+                                           &of.weight_layout, of.input, &of.input_layout, &of.add, of.out,
+                                           &of.out_layout, of.out, &of.out_layout, &algorithm,
+                                           workspace_.data(), workspace_.size(), stream.get()),
+                  "cublasLtMatmul");
+}
+
+// Milliseconds: the median of some rounds, each behind a write of more than the L2 cache holds.
+float cublaslt_gemm::time(const cuda_stream& stream, const product& of,
+                          const cublasLtMatmulAlgo_t& algorithm) {
+  cuda_event begin(cuda_event::use::timing);
+  cuda_event end(cuda_event::use::timing);
+  std::array<float, timed_rounds> took{};
+  run(stream, of, algorithm);  // the first launch loads the kernel
+  for (float& each : took) {
+    stream.fill(flushed_->data(), 0, flushed_->size());
+    begin.record(stream);
+    run(stream, of, algorithm);
+    end.record(stream);
+    end.synchronize();
+    each = end.milliseconds_since(begin);
+  }
+  std::nth_element(took.begin(), took.begin() + timed_rounds / 2, took.end());
+  return took[timed_rounds / 2];
+}
+
+void cublaslt_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
+                            const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+  choices& among = choices_of(weight, kind);
+  if (among.measured.contains(rows)) return;
+  const product of(*library_, input, weight, rows, kind, out);
+  flushed_.emplace(2 * l2_bytes_);
+  std::optional<std::pair<float, cublasLtMatmulAlgo_t>> best;
+  for (const cublasLtMatmulHeuristicResult_t& each : proposals(of, most_proposals)) {
+    const float took = time(stream, of, each.algo);
+    if (!best || took < best->first) best.emplace(took, each.algo);
+  }
+  flushed_.reset();
+  among.measured.emplace(rows, best->second);
+  // What was used for fewer rows so far was chosen without this one.
+  std::fill(among.by_rows.begin(), among.by_rows.begin() + rows + 1, std::nullopt);
+}
+
+}  // namespace troupe

@@ -1,0 +1,208 @@
+#include "runtime/executor_cuda/cuda_decoder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cuda/copy_kv_blocks.hpp"
+#include "kernels/cuda/gather_embeddings.hpp"
+#include "kernels/cuda/gather_rows.hpp"
+#include "kernels/cuda/residual_norm.hpp"
+#include "kernels/cuda/rope_angles.hpp"
+#include "kernels/cuda/rotate_and_store.hpp"
+#include "kernels/cuda/silu_multiply.hpp"
+
+namespace troupe {
+namespace {
+
+using kernels::cuda::element_type;
+
+std::size_t elements(std::int32_t rows, std::int32_t width) {
+  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
+}
+
+}  // namespace
+
+cuda_decoder::cuda_decoder(const model_config& config, const device_weights& weights, gemm& products,
+                           const sizes& sizes, const cuda_stream& stream)
+    : config_(config),
+      weights_(weights),
+      products_(products),
+      sizes_(sizes),
+      query_width_(config.num_heads * config.head_dim),
+      hidden_(elements(std::max(sizes.rows, sizes.logit_rows), config.hidden_size)),
+      normed_(elements(std::max(sizes.rows, sizes.logit_rows), config.hidden_size)),
+      qkv_(elements(sizes.rows, weights.layers.front().qkv.outputs)),
+      attended_(elements(sizes.rows, query_width_)),
+      gate_up_(elements(sizes.rows, weights.layers.front().gate_up.outputs)),
+      gated_(elements(sizes.rows, config.intermediate_size)),
+      gathered_(elements(sizes.logit_rows, config.hidden_size)),
+      angles_(elements(sizes.rows, config.rope_dim)),
+      logits_(elements(sizes.logit_rows, weights.head.outputs)),
+      partial_outputs_(elements(sizes.partial_rows, config.num_kv_heads * config.head_dim)),
+      partial_states_(elements(sizes.partial_rows, config.num_kv_heads * 2)),
+      arrived_(elements(sizes.partial_rows, config.num_kv_heads)) {
+  stream.fill(arrived_.data(), 0, arrived_.bytes());
+}
+
+std::size_t cuda_decoder::bytes() const {
+  return hidden_.bytes() + normed_.bytes() + qkv_.bytes() + attended_.bytes() + gate_up_.bytes() +
+         gated_.bytes() + gathered_.bytes() + angles_.bytes() + logits_.bytes() + partial_outputs_.bytes() +
+         partial_states_.bytes() + arrived_.bytes();
+}
+
+void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
+  load_dummy_hidden_states(stream);
+  const device_layer& layer = weights_.layers.front();
+  for (std::int32_t next = 1; next < 2 * most; next *= 2) {
+    const std::int32_t rows = std::min(next, most);
+    const auto choose = [&](const device_array<__nv_bfloat16>& input, const device_matrix& weight,
+                            gemm_output kind,
+                            void* out) { products_.prepare(stream, input.data(), weight, rows, kind, out); };
+    choose(normed_, layer.qkv, gemm_output::bf16, qkv_.data());
+    choose(attended_, layer.output, gemm_output::add_to_f32, hidden_.data());
+    choose(normed_, layer.gate_up, gemm_output::bf16, gate_up_.data());
+    choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
+    if (rows <= sizes_.logit_rows) choose(normed_, weights_.head, gemm_output::f32, logits_.data());
+  }
+}
+
+void cuda_decoder::norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows) {
+  kernels::cuda::residual_rms_norm({.residual = residual,
+                                    .addition = nullptr,
+                                    .weight = weight,
+                                    .output = normed_.data(),
+                                    .rows = rows,
+                                    .width = config_.hidden_size,
+                                    .epsilon = config_.rms_norm_eps,
+                                    .type = element_type::bf16},
+                                   stream.get());
+}
+
+void cuda_decoder::forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                           const kernels::cuda::paged_kv& kv, std::int32_t layers, bool captured) {
+  embed(stream, shape, step);
+  for (std::int32_t layer = 0; layer < layers; ++layer) run_layer(stream, shape, step, kv, layer, captured);
+}
+
+// Each block adds to the residual stream in its last product: a norm reads it and adds nothing.
+void cuda_decoder::run_layer(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                             const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured) {
+  const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const std::int32_t rows = shape.rows;
+  norm(stream, hidden_.data(), weights.attention_norm, rows);
+  products_.multiply(stream, normed_.data(), weights.qkv, rows, gemm_output::bf16, qkv_.data());
+  rotate_and_store(stream, shape, step, kv, layer);
+  attend(stream, shape, step, kv, layer, captured);
+  products_.multiply(stream, attended_.data(), weights.output, rows, gemm_output::add_to_f32, hidden_.data());
+  norm(stream, hidden_.data(), weights.ffn_norm, rows);
+  products_.multiply(stream, normed_.data(), weights.gate_up, rows, gemm_output::bf16, gate_up_.data());
+  kernels::cuda::silu_multiply({.gate_up = gate_up_.data(),
+                                .output = gated_.data(),
+                                .rows = rows,
+                                .width = config_.intermediate_size,
+                                .type = element_type::bf16},
+                               stream.get());
+  products_.multiply(stream, gated_.data(), weights.down, rows, gemm_output::add_to_f32, hidden_.data());
+}
+
+void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                          const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured) {
+  kernels::cuda::attention_arguments arguments;
+  arguments.kv = kv;
+  arguments.workspace = {partial_outputs_.data(), partial_states_.data(), arrived_.data()};
+  arguments.queries = qkv_.data();
+  arguments.out = attended_.data();
+  arguments.query_stride = weights_.layers.front().qkv.outputs;
+  arguments.out_stride = query_width_;
+  arguments.positions = step.positions;
+  arguments.query_starts = step.query_start;
+  arguments.block_tables = step.block_tables;
+  arguments.max_blocks = shape.blocks;
+  arguments.layer = layer;
+  arguments.group = config_.num_heads / config_.num_kv_heads;
+  arguments.scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
+  constexpr auto type = kernels::cuda::element_type::bf16;
+  // A graph's blocks take items in turn: as many as keep the device busy, whatever the step.
+  const std::int32_t blocks =
+      captured ? std::max(1, 4 * sizes_.multiprocessors / config_.num_kv_heads) : shape.split_items;
+  if (captured || shape.split_items > 0) {
+    arguments.items = step.split_items;
+    arguments.num_items = step.item_counts;
+    kernels::cuda::attend_split(arguments, type, blocks, stream.get());
+  }
+  if (captured || shape.chunk_items == 0) return;
+  arguments.items = step.chunk_items;
+  arguments.num_items = step.item_counts + 1;
+  kernels::cuda::attend_chunks(arguments, type, shape.chunk_items, stream.get());
+}
+
+// Rows without a name are the first ones: any will do where the hidden states are dummies.
+device_logits cuda_decoder::logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t count) {
+  float* hidden = hidden_.data();
+  if (rows != nullptr) {
+    kernels::cuda::gather_rows(hidden_.data(), rows, count, config_.hidden_size, gathered_.data(),
+                               stream.get());
+    hidden = gathered_.data();
+  }
+  norm(stream, hidden, weights_.output_norm, count);
+  products_.multiply(stream, normed_.data(), weights_.head, count, gemm_output::f32, logits_.data());
+  return {logits_.data(), static_cast<std::size_t>(weights_.head.outputs)};
+}
+
+// Every byte alike: as bf16 and as fp32 a small number, and no weight meets infinities or NaN.
+void cuda_decoder::load_dummy_hidden_states(const cuda_stream& stream) {
+  constexpr int small = 0x3c;
+  for (const device_array<__nv_bfloat16>* each : {&normed_, &attended_, &gated_})
+    stream.fill(each->data(), small, each->bytes());
+  stream.fill(hidden_.data(), small, hidden_.bytes());
+}
+
+void cuda_decoder::copy_blocks(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                               const kernels::cuda::paged_kv& kv) {
+  if (shape.copies > 0) kernels::cuda::copy_kv_blocks({kv, step.copies, shape.copies}, stream.get());
+}
+
+void cuda_decoder::embed(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step) {
+  kernels::cuda::gather_embeddings({.table = weights_.embedding.data,
+                                    .tokens = step.tokens,
+                                    .sources = nullptr,
+                                    .sampled = nullptr,
+                                    .residual = hidden_.data(),
+                                    .rows = shape.rows,
+                                    .width = config_.hidden_size,
+                                    .type = element_type::bf16},
+                                   stream.get());
+  kernels::cuda::rope_angles({.positions = step.positions,
+                              .inverse_frequencies = weights_.rope_frequencies,
+                              .scale = config_.rope_attention_scale,
+                              .angles = angles_.data(),
+                              .rows = shape.rows,
+                              .pairs = config_.rope_dim / 2},
+                             stream.get());
+}
+
+void cuda_decoder::rotate_and_store(const cuda_stream& stream, const flat_step_shape& shape,
+                                    const flat_step& step, const kernels::cuda::paged_kv& kv,
+                                    std::int32_t layer) {
+  const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  kernels::cuda::rotate_and_store(
+      {.qkv = qkv_.data(),
+       .qkv_stride = weights.qkv.outputs,
+       .kv = kv,
+       .bias = weights.qkv_bias,
+       .query_norm = weights.query_norm,
+       .key_norm = weights.key_norm,
+       .epsilon = config_.rms_norm_eps,
+       .angles = angles_.data(),
+       .slots = step.slots,
+       .rows = shape.rows,
+       .num_heads = config_.num_heads,
+       .rope_dim = config_.rope_dim,
+       .pairs = config_.rope == rope_layout::halves ? kernels::cuda::rope_pairs::halves
+                                                    : kernels::cuda::rope_pairs::interleaved,
+       .layer = layer,
+       .type = element_type::bf16},
+      stream.get());
+}
+
+}  // namespace troupe

@@ -1,0 +1,80 @@
+// The forward pass on the device: a fixed course of kernels and products, asked of one stream.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/paged_kv.hpp"
+#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/device_sampler.hpp"
+#include "runtime/executor_cuda/device_weights.hpp"
+#include "runtime/executor_cuda/flat_step.hpp"
+#include "runtime/executor_cuda/gemm.hpp"
+
+namespace troupe {
+
+class cuda_decoder {
+ public:
+  struct sizes {
+    std::int32_t rows = 0;          // of a step
+    std::int32_t logit_rows = 0;    // whose logits are computed at once
+    std::int32_t partial_rows = 0;  // of attention's work space
+    std::int32_t multiprocessors = 1;
+  };
+  // Takes the memory of steps within `sizes`. config, weights and products outlive it. Throws what
+  // check_cuda() throws.
+  cuda_decoder(const model_config& config, const device_weights& weights, gemm& products, const sizes& sizes,
+               const cuda_stream& stream);
+
+  // Chooses how products of up to so many rows are computed (gemm::prepare): for each power of two.
+  void prepare(const cuda_stream& stream, std::int32_t rows);
+
+  // The step's copies of whole blocks, in order.
+  void copy_blocks(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                   const kernels::cuda::paged_kv& kv);
+  // Runs the step's rows through the first `layers`; hidden states stay until the next call. With `captured`
+  // what is launched depends on rows, sequences and blocks of the shape alone, so that a graph of it serves
+  // all such steps; then there are no chunk_items.
+  void forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+               const kernels::cuda::paged_kv& kv, std::int32_t layers, bool captured = false);
+  // Logits of `count` rows of the last forward pass, named by `rows` on the device; at most
+  // sizes::logit_rows.
+  device_logits logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t count);
+
+  // Hidden states without a forward pass, for logits() of rows without a name (null).
+  void load_dummy_hidden_states(const cuda_stream& stream);
+
+  std::size_t bytes() const;
+
+ private:
+  void embed(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step);
+  void rotate_and_store(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                        const kernels::cuda::paged_kv& kv, std::int32_t layer);
+  void run_layer(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                 const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured);
+  void attend(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+              const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured);
+  void norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows);
+
+  const model_config& config_;
+  const device_weights& weights_;
+  gemm& products_;
+  sizes sizes_;
+  std::int32_t query_width_;  // heads * head_dim
+
+  device_array<float> hidden_;            // [rows][hidden]: the residual stream
+  device_array<__nv_bfloat16> normed_;    // [rows or logit_rows][hidden]
+  device_array<__nv_bfloat16> qkv_;       // [rows][qkv outputs]
+  device_array<__nv_bfloat16> attended_;  // [rows][heads * head_dim]
+  device_array<__nv_bfloat16> gate_up_;   // [rows][2 * intermediate]
+  device_array<__nv_bfloat16> gated_;     // [rows][intermediate]
+  device_array<float> gathered_;          // [logit_rows][hidden]
+  device_array<float> angles_;            // [rows][rope_dim / 2][2]
+  device_array<float> logits_;            // [logit_rows][head outputs]
+  device_array<float> partial_outputs_;   // [partial_rows][kv_heads][head_dim]
+  device_array<float> partial_states_;    // [partial_rows][kv_heads][2]
+  device_array<std::int32_t> arrived_;    // [partial_rows][kv_heads]
+};
+
+}  // namespace troupe

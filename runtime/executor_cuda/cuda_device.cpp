@@ -1,0 +1,58 @@
+#include "runtime/executor_cuda/cuda_device.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+namespace troupe {
+namespace {
+
+constexpr int oldest_major = 8;  // bf16 in tensor cores
+
+tl::unexpected<error> unusable(const char* call, cudaError_t status) {
+  cudaGetLastError();
+  return fail(error_code::unavailable,
+              fmt::format("no CUDA device can be used: {}: {}", call, cudaGetErrorString(status)), "device");
+}
+
+}  // namespace
+
+result<cuda_device> find_cuda_device(std::int32_t id) {
+  int count = 0;
+  if (const cudaError_t status = cudaGetDeviceCount(&count); status != cudaSuccess)
+    return unusable("cudaGetDeviceCount", status);
+  if (id < 0 || id >= count)
+    return fail(error_code::unavailable,
+                fmt::format("device_id is {}, but there are {} CUDA devices", id, count), "device_id");
+  cudaDeviceProp properties{};
+  if (const cudaError_t status = cudaGetDeviceProperties(&properties, id); status != cudaSuccess)
+    return unusable("cudaGetDeviceProperties", status);
+  cuda_device device;
+  device.id = id;
+  device.name = properties.name;
+  device.major = properties.major;
+  device.minor = properties.minor;
+  device.multiprocessors = properties.multiProcessorCount;
+  device.memory = properties.totalGlobalMem;
+  device.l2_cache = static_cast<std::size_t>(properties.l2CacheSize);
+  if (device.major < oldest_major)
+    return fail(
+        error_code::unsupported,
+        fmt::format("{} is too old: compute capability {}.0 is needed", describe(device), oldest_major),
+        "device_id");
+  return device;
+}
+
+result<cuda_device> open_cuda_device(std::int32_t id) {
+  auto device = find_cuda_device(id);
+  if (!device) return device;
+  if (const cudaError_t status = cudaSetDevice(id); status != cudaSuccess)
+    return unusable("cudaSetDevice", status);
+  return device;
+}
+
+std::string describe(const cuda_device& device) {
+  return fmt::format("{} (device {}, compute capability {}.{}, {} multiprocessors, {} MiB)", device.name,
+                     device.id, device.major, device.minor, device.multiprocessors, device.memory >> 20U);
+}
+
+}  // namespace troupe

@@ -1,0 +1,30 @@
+// A CUDA device: whether there is one that this program can use, and what it is.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+struct cuda_device {
+  std::int32_t id = 0;
+  std::string name;
+  std::int32_t major = 0;  // compute capability
+  std::int32_t minor = 0;
+  std::int32_t multiprocessors = 0;
+  std::size_t memory = 0;    // bytes
+  std::size_t l2_cache = 0;  // bytes
+};
+
+// Looks at device `id` and takes nothing of it. Errors: unavailable (no driver, no device, a device of this
+// number is not there), unsupported (older than compute capability 8.0), each saying what there is.
+result<cuda_device> find_cuda_device(std::int32_t id);
+// The same, and makes it the calling thread's.
+result<cuda_device> open_cuda_device(std::int32_t id);
+
+// "NVIDIA H100 80GB HBM3 (device 0, compute capability 9.0, 132 multiprocessors, 81079 MiB)"
+std::string describe(const cuda_device& device);
+
+}  // namespace troupe

@@ -1,0 +1,279 @@
+#include "runtime/executor_cuda/cuda_executor.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/executor/check_batch.hpp"
+#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor_cuda/cuda_device.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/device_kv_cache.hpp"
+#include "runtime/executor_cuda/step_room.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t most_rows_of_a_step = 1 << 20;
+
+tl::unexpected<error> no_room(const std::string& what, const std::exception& why, std::string param) {
+  return fail(error_code::resource_exhausted, fmt::format("{}: {}", what, why.what()), std::move(param));
+}
+
+class cuda_executor final : public executor {
+ public:
+  cuda_executor(model_ptr source, const cuda_executor_options& options, cuda_device device,
+                kernels::cuda::kv_element element)
+      : source_(std::move(source)),
+        config_(source_->config),
+        options_(options),
+        limits_(options.limits),
+        device_(std::move(device)),
+        element_(element),
+        weights_(upload_weights(*source_, stream_)),
+        kv_(config_, element, limits_.block_size, 0) {
+    if (limits_.max_model_len <= 0 || limits_.max_model_len > config_.context_length)
+      limits_.max_model_len = config_.context_length;
+    limits_.max_rows = 0;
+    limits_.max_sequences = 0;
+  }
+  ~cuda_executor() override { cudaSetDevice(device_.id); }
+
+  kv_layout layout() const override { return kv_.layout(); }
+  std::string kernel_path() const override { return "cuda"; }
+
+  result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override;
+  result<memory_profile> profile() override;
+  result<void> take_kv_cache() override;
+
+  void forward(const device_batch& batch) override;
+  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override;
+  void load_dummy_hidden_states(std::int32_t rows) override;
+  void synchronize() override {
+    use_device();
+    stream_.synchronize();
+  }
+
+ private:
+  // What is current belongs to the thread, and any thread may call.
+  void use_device() const { check_cuda(cudaSetDevice(device_.id), "cudaSetDevice"); }
+  void run(const device_batch& batch, std::int32_t layers);
+  void run_as_graph(const flat_step_shape& shape);
+  void note_eager_decode(const flat_step_shape& shape);
+  result<std::int64_t> affordable_blocks() const;
+
+  model_ptr source_;
+  const model_config& config_;
+  cuda_executor_options options_;
+  executor_limits limits_;  // rows and sequences: what has been reserved
+  cuda_device device_;
+  kernels::cuda::kv_element element_;
+  cuda_stream stream_;
+  device_weights weights_;
+  device_kv_cache kv_;
+  std::unique_ptr<gemm> products_;
+  std::unique_ptr<step_room> room_;
+  flat_step step_;         // on the device, of the last forward()
+  bool is_dummy_ = false;  // hidden states are those of load_dummy_hidden_states()
+  std::uint64_t eager_decodes_ = 0;
+};
+
+result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequences) try {
+  use_device();
+  rows = std::max(rows, limits_.max_rows);
+  sequences = std::max(sequences, limits_.max_sequences);
+  if (rows > most_rows_of_a_step || sequences > most_rows_of_a_step)
+    return fail(error_code::unsupported, fmt::format("a step of {} rows and {} sequences is beyond {}", rows,
+                                                     sequences, most_rows_of_a_step));
+  executor_limits limits = limits_;
+  limits.max_rows = rows;
+  limits.max_sequences = sequences;
+  auto products = options_.open_gemm(step_room::most_rows(limits, options_.graph_rows));
+  if (!products) return tl::unexpected(products.error());
+  auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
+                                          options_.end_tokens, device_, stream_);
+  stream_.synchronize();
+  room_ = std::move(room);
+  products_ = std::move(*products);
+  limits_ = limits;
+  return {};
+} catch (const out_of_device_memory& why) {
+  return no_room(fmt::format("the device has no room for a step of {} rows", rows), why,
+                 "max_num_batched_tokens");
+}
+
+// Kernels are loaded when they are first launched, and take memory then: so the products are measured before.
+result<memory_profile> cuda_executor::profile() try {
+  use_device();
+  room_->decoder.prepare(stream_, room_->rows);
+  const device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
+  check_batch(batch, config_, limits_, kv_.layout());
+  run(batch, 1);
+  step_result unused;
+  sample(batch, nullptr, unused);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  memory_profile out;
+  out.weights = weights_.memory.size();
+  out.activations = room_->bytes();
+  out.available = free;
+  return out;
+} catch (const out_of_device_memory& why) {
+  return no_room(fmt::format("the device has no room for a step of {} rows", limits_.max_rows), why,
+                 "max_num_batched_tokens");
+}
+
+// Blocks besides the scratch block.
+result<std::int64_t> cuda_executor::affordable_blocks() const {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
+  double bytes = static_cast<double>(options_.limits.kv_cache_bytes);
+  if (options_.memory_utilization > 0) {
+    const auto whole = static_cast<double>(total);
+    bytes = whole * options_.memory_utilization - (whole - static_cast<double>(free));
+  }
+  const auto block =
+      static_cast<double>(device_kv_cache::bytes_per_block(config_, element_, limits_.block_size));
+  const double blocks = bytes / block - 1.0;
+  if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, double{most_rows_of_a_step} * 64.0));
+  return fail(error_code::resource_exhausted,
+              fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache: raise "
+                          "gpu_memory_utilization, or lower max_num_batched_tokens",
+                          total >> 20U, mib(bytes)),
+              "gpu_memory_utilization");
+}
+
+result<void> cuda_executor::take_kv_cache() {
+  use_device();
+  const auto affordable = affordable_blocks();
+  if (!affordable) return tl::unexpected(affordable.error());
+  room_->graphs.clear();
+  stream_.synchronize();
+  kv_ = device_kv_cache();
+  for (std::int64_t blocks = *affordable; blocks > 0; blocks -= std::max<std::int64_t>(1, blocks / 16)) {
+    try {
+      kv_ = device_kv_cache(config_, element_, limits_.block_size, static_cast<std::int32_t>(blocks));
+    } catch (const out_of_device_memory&) {
+      continue;
+    }
+    if (blocks < *affordable)
+      options_.warn(
+          fmt::format("the device has no room for {} KV blocks: the cache has {}", *affordable, blocks));
+    return {};
+  }
+  return fail(error_code::resource_exhausted, "the device has no room for a single KV block",
+              "gpu_memory_utilization");
+}
+
+void cuda_executor::forward(const device_batch& batch) {
+  use_device();
+  check_batch(batch, config_, limits_, kv_.layout());
+  run(batch, config_.num_layers);
+}
+
+void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
+  is_dummy_ = false;
+  const flat_step_shape exact = room_->flattener.shape_of(batch);
+  const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
+  const flat_step_shape shape = padded.value_or(exact);
+  step_ = room_->stage.send(batch, shape, room_->flattener, stream_);
+  room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
+  if (shape.rows == 0) return;
+  if (padded) return run_as_graph(shape);
+  if (shape.rows == shape.sequences && layers == config_.num_layers) note_eager_decode(shape);
+  room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
+  check_launches("a step's kernels");
+}
+
+void cuda_executor::run_as_graph(const flat_step_shape& shape) {
+  const bool has_room = room_->graphs.run(shape, stream_, [&] {
+    room_->decoder.forward(stream_, shape, step_, kv_.memory(), config_.num_layers, true);
+  });
+  if (!has_room)
+    options_.warn(
+        fmt::format("the device has no room for the graph of {} rows and {} blocks: such decodes run eagerly",
+                    shape.rows, shape.blocks));
+  check_launches("a decode step");
+}
+
+// Told less and less often.
+void cuda_executor::note_eager_decode(const flat_step_shape& shape) {
+  eager_decodes_ += 1;
+  if ((eager_decodes_ & (eager_decodes_ - 1)) != 0 || options_.graph_rows.empty()) return;
+  options_.warn(
+      fmt::format("a decode of {} sequences is beyond every graph and runs eagerly ({} such steps so far)",
+                  shape.rows, eager_decodes_));
+}
+
+void cuda_executor::sample(const device_batch& batch, const step_masks* masks, step_result& result) {
+  use_device();
+  const auto logits = [&](std::int32_t first, std::int32_t count) {
+    return room_->decoder.logits(stream_, is_dummy_ ? nullptr : step_.logit_rows + first, count);
+  };
+  room_->sampler.sample(stream_, batch, masks, logits, result);
+  check_launches("the sampler's kernels");
+}
+
+void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {
+  use_device();
+  if (rows < 0 || rows > limits_.max_rows) throw std::invalid_argument("warm-up: too many rows");
+  room_->decoder.load_dummy_hidden_states(stream_);
+  is_dummy_ = true;
+}
+
+result<void> check_options(const model_config& config, const cuda_executor_options& options,
+                           kernels::cuda::kv_element element) {
+  const executor_limits& limits = options.limits;
+  if (limits.max_rows < 1 || limits.max_rows > most_rows_of_a_step)
+    return fail(error_code::invalid_argument, "max_num_batched_tokens must be 1 to 1048576",
+                "max_num_batched_tokens");
+  if (limits.max_sequences < 1 || limits.max_sequences > most_rows_of_a_step)
+    return fail(error_code::invalid_argument, "max_num_seqs must be 1 to 1048576", "max_num_seqs");
+  if (!(options.memory_utilization >= 0 && options.memory_utilization <= 1))
+    return fail(error_code::invalid_argument, "gpu_memory_utilization must be 0 to 1",
+                "gpu_memory_utilization");
+  if (options.dtype != "auto" && options.dtype != "bfloat16")
+    return fail(
+        error_code::unsupported,
+        fmt::format("dtype is {}, but a CUDA device computes in bfloat16: dtype must be auto or bfloat16",
+                    options.dtype),
+        "dtype");
+  kernels::cuda::paged_kv kv;
+  kv.element = element;
+  kv.block_size = limits.block_size;
+  kv.head_dim = config.head_dim;
+  if (!kernels::cuda::can_attend(kv, kernels::cuda::element_type::bf16))
+    return fail(
+        error_code::unsupported,
+        fmt::format("no kernel for heads of {} in blocks of {} tokens", config.head_dim, limits.block_size),
+        "block_size");
+  return {};
+}
+
+}  // namespace
+
+result<std::unique_ptr<executor>> load_cuda_executor(const model_ptr& model,
+                                                     const cuda_executor_options& options) try {
+  const auto element = find_kv_element(options.kv_cache_dtype);
+  if (!element) return tl::unexpected(element.error());
+  if (auto checked = check_options(model->config, options, *element); !checked)
+    return tl::unexpected(checked.error());
+  auto device = open_cuda_device(options.device_id);
+  if (!device) return tl::unexpected(device.error());
+  auto made = std::make_unique<cuda_executor>(model, options, std::move(*device), *element);
+  const executor_limits& limits = options.limits;
+  if (auto room = made->reserve_steps(limits.max_rows, limits.max_sequences); !room)
+    return tl::unexpected(room.error());
+  return made;
+} catch (const out_of_device_memory& why) {
+  return no_room("the device has no room for the weights", why, "model");
+}
+
+}  // namespace troupe

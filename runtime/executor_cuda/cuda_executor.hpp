@@ -1,0 +1,42 @@
+// The model on a CUDA device: bf16 weights and activations, an fp32 residual stream, paged KV, sampling on
+// the device, decode steps as graphs.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/executor/executor.hpp"
+#include "runtime/executor_cuda/decode_graphs.hpp"
+#include "runtime/executor_cuda/gemm.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe {
+
+struct cuda_executor_options {
+  executor_limits limits;  // kv_cache_bytes is not looked at where memory_utilization is above 0
+  // The share of the device's whole memory that this program may use: what weights and steps leave of it is
+  // the KV cache's. 0: limits.kv_cache_bytes.
+  double memory_utilization = 0.9;
+  std::int32_t device_id = 0;
+  std::string dtype = "auto";           // auto | bfloat16
+  std::string kv_cache_dtype = "auto";  // auto | bf16 | fp8 | int8; auto is bf16
+  std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
+  // The numbers of rows that decode steps have graphs for; none: all run eagerly.
+  std::vector<std::int32_t> graph_rows = {1, 2, 4, 8, 16, 32};
+  // Products of up to so many rows on the device that is open: cuBLASLt (cublaslt_gemm.hpp), but in tests.
+  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm;
+  // Hears, in a line for people, what is less than was asked for.
+  std::function<void(const std::string&)> warn = [](const std::string&) {};
+};
+
+// Copies the weights to the device and takes the memory of a step within the limits. What executor.hpp calls
+// the start is still to come: until then there is no KV cache. Errors: those of open_cuda_device(),
+// find_kv_element() and open_gemm; invalid_argument; unsupported (a shape of heads or blocks that there is no
+// kernel for); resource_exhausted.
+result<std::unique_ptr<executor>> load_cuda_executor(const model_ptr& model,
+                                                     const cuda_executor_options& options);
+
+}  // namespace troupe

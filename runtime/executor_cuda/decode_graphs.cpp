@@ -1,0 +1,48 @@
+#include "runtime/executor_cuda/decode_graphs.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/executor_cuda/cuda_error.hpp"
+
+namespace troupe {
+
+decode_graphs::decode_graphs(std::vector<decode_graph_size> sizes) : sizes_(std::move(sizes)) {
+  std::ranges::sort(sizes_);
+  sizes_.erase(std::ranges::unique(sizes_).begin(), sizes_.end());
+}
+
+std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step) const {
+  if (step.rows == 0 || step.rows != step.sequences || step.chunk_items > 0) return std::nullopt;
+  const auto holds = [&](const decode_graph_size& size) {
+    return size.rows >= step.rows && size.blocks >= step.blocks;
+  };
+  const auto found = std::ranges::find_if(sizes_, holds);
+  if (found == sizes_.end()) return std::nullopt;
+  flat_step_shape shape = step;
+  shape.rows = found->rows;
+  shape.sequences = found->rows;
+  shape.blocks = found->blocks;
+  return shape;
+}
+
+bool decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
+                        const std::function<void()>& work) {
+  const decode_graph_size size{shape.rows, shape.blocks};
+  if (const auto found = graphs_.find(size); found != graphs_.end()) {
+    found->second.launch(stream);
+    return true;
+  }
+  work();
+  try {
+    graphs_.emplace(size, cuda_graph::capture(stream, work));
+    return true;
+  } catch (const out_of_device_memory&) {
+    std::erase(sizes_, size);
+    return false;
+  }
+}
+
+void decode_graphs::clear() { graphs_.clear(); }
+
+}  // namespace troupe

@@ -1,0 +1,47 @@
+// Decode steps as graphs: one launch in place of some hundred. A graph holds a number of rows and of block
+// table entries; steps of fewer run in the smallest that holds them.
+#pragma once
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "runtime/executor_cuda/cuda_graph.hpp"
+#include "runtime/executor_cuda/flat_step.hpp"
+
+namespace troupe {
+
+// Rows (one of each sequence), entries of each block table.
+struct decode_graph_size {
+  std::int32_t rows = 0;
+  std::int32_t blocks = 0;
+  friend auto operator<=>(const decode_graph_size&, const decode_graph_size&) = default;
+};
+
+class decode_graphs {
+ public:
+  // Of these sizes; none: every step runs eagerly.
+  explicit decode_graphs(std::vector<decode_graph_size> sizes);
+
+  // The shape that a step is padded to so that a graph runs it; nothing where it is no decode, beyond every
+  // size, or of a size that could not be captured.
+  std::optional<flat_step_shape> padded(const flat_step_shape& step) const;
+  // Runs `work`, by the graph of a shape that padded() gave. The first time of a shape it runs as it is,
+  // which loads what kernels it needs (none may be loaded during a capture), and is captured for the next
+  // time: the warm-up runs each size once. False where the device has no room for the graph: it has run, and
+  // its size is left out from now on.
+  bool run(const flat_step_shape& shape, const cuda_stream& stream, const std::function<void()>& work);
+  // Forgets all that has been captured, as is needed where memory has moved.
+  void clear();
+
+  std::int32_t count() const { return static_cast<std::int32_t>(graphs_.size()); }  // captured
+
+ private:
+  std::vector<decode_graph_size> sizes_;  // ascending
+  std::map<decode_graph_size, cuda_graph> graphs_;
+};
+
+}  // namespace troupe

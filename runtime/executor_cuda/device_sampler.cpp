@@ -1,0 +1,144 @@
+#include "runtime/executor_cuda/device_sampler.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t rows_finished_at_once = 8;
+
+std::size_t to_size(std::int32_t number) { return static_cast<std::size_t>(number); }
+
+bool is_kept(const device_batch& batch, std::size_t sample) {
+  return !batch.kept.empty() && batch.kept[sample] != nullptr;
+}
+
+const drafted_token* draft_of(const device_batch& batch, std::size_t sample) {
+  return batch.verified.empty() ? nullptr : batch.verified[sample];
+}
+
+// Whether the token of logit row `index` is drawn by the device.
+bool is_drawn_there(const device_batch& batch, std::size_t index) {
+  return index < batch.samples.size() && !batch.samples[index].sampling->logprobs && !is_kept(batch, index) &&
+         draft_of(batch, index) == nullptr;
+}
+
+std::span<const std::uint32_t> mask_of(const step_masks* masks, std::size_t sample) {
+  return masks == nullptr ? std::span<const std::uint32_t>() : masks->mask_of(sample);
+}
+
+}  // namespace
+
+device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_len, std::int32_t rows,
+                               std::int32_t most, std::vector<token_id> end_tokens)
+    : vocab_size_(vocab_size),
+      rows_(rows),
+      end_tokens_(std::move(end_tokens)),
+      stage_(rows, vocab_size, max_model_len),
+      workspace_(kernels::cuda::sampling_workspace_bytes(rows, vocab_size)),
+      tokens_(to_size(most)),
+      sampled_(to_size(most) * sizeof(token_id)),
+      copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
+  on_host_.reserve(to_size(rows));
+}
+
+void device_sampler::sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
+                            const logits_source& logits, step_result& result) {
+  result.step = batch.step;
+  result.tokens.clear();
+  result.tokens.resize(batch.samples.size());
+  result.prompt_logprobs.clear();
+  result.prompt_logprobs.resize(batch.prompt_logprobs.size());
+  const auto total = static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size());
+  if (total == 0) return;
+  for (std::int32_t first = 0; first < total; first += rows_) {
+    const std::int32_t count = std::min(rows_, total - first);
+    sample_rows(stream, batch, masks, first, count, logits(first, count), result);
+  }
+  stream.copy_to_host(sampled_.data(), tokens_.data(), batch.samples.size() * sizeof(token_id));
+  stream.synchronize();
+  const std::span<const token_id> sampled = sampled_.as<const token_id>();
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+    result.tokens[i].id = batch.sequences[to_size(batch.samples[i].sequence)].id;
+    if (is_drawn_there(batch, i)) result.tokens[i].token = sampled[i];
+  }
+}
+
+// The stage may have room for fewer samples than there are logits, where their lists are long.
+void device_sampler::sample_rows(const cuda_stream& stream, const device_batch& batch,
+                                 const step_masks* masks, std::int32_t first, std::int32_t count,
+                                 const device_logits& logits, step_result& result) {
+  finish_on_host(stream, batch, masks, first, count, logits, result);
+  const std::int32_t end = std::min(first + count, static_cast<std::int32_t>(batch.samples.size()));
+  for (std::int32_t next = first; next < end;) {
+    if (next > 0) stream.synchronize();  // the stage may still be on its way
+    const std::int32_t staged = stage_rows(batch, masks, next, end);
+    stage_.send(stream);
+    kernels::cuda::sampling_batch rows;
+    rows.logits = logits.data + to_size(next - first) * logits.stride;
+    rows.stride = logits.stride;
+    rows.vocab = vocab_size_;
+    rows.num_rows = staged;
+    rows.rows = stage_.rows();
+    rows.tokens = tokens_.data() + next;
+    rows.workspace = workspace_.data();
+    kernels::cuda::sample_tokens(rows, stage_.needs(), stream.get());
+    next += staged;
+  }
+}
+
+std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_masks* masks,
+                                        std::int32_t first, std::int32_t end) {
+  stage_.clear();
+  for (std::int32_t i = first; i < end; ++i) {
+    const auto sample = to_size(i);
+    const bool added = is_drawn_there(batch, sample)
+                           ? stage_.add(batch.samples[sample], end_tokens_, mask_of(masks, sample))
+                           : stage_.add_placeholder();
+    if (!added) break;
+  }
+  if (stage_.num_rows() == 0)
+    throw std::length_error("a sample has longer lists than the device has room for");
+  return stage_.num_rows();
+}
+
+void device_sampler::finish_on_host(const cuda_stream& stream, const device_batch& batch,
+                                    const step_masks* masks, std::int32_t first, std::int32_t count,
+                                    const device_logits& logits, step_result& result) {
+  on_host_.clear();
+  for (std::int32_t i = first; i < first + count; ++i)
+    if (!is_drawn_there(batch, to_size(i))) on_host_.push_back(i);
+  const std::span<float> copied = copied_.as<float>();
+  for (std::size_t begin = 0; begin < on_host_.size(); begin += to_size(rows_finished_at_once)) {
+    const std::size_t end = std::min(begin + to_size(rows_finished_at_once), on_host_.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      const float* row = logits.data + to_size(on_host_[i] - first) * logits.stride;
+      stream.copy_to_host(copied.data() + (i - begin) * to_size(vocab_size_), row,
+                          to_size(vocab_size_) * sizeof(float));
+    }
+    stream.synchronize();
+    for (std::size_t i = begin; i < end; ++i)
+      finish_row(batch, masks, to_size(on_host_[i]), copied.data() + (i - begin) * to_size(vocab_size_),
+                 result);
+  }
+}
+
+void device_sampler::finish_row(const device_batch& batch, const step_masks* masks, std::size_t index,
+                                const float* logits, step_result& result) {
+  const std::span<const float> row(logits, to_size(vocab_size_));
+  if (index >= batch.samples.size()) {
+    const std::size_t prompt = index - batch.samples.size();
+    const prompt_logprob_row& of = batch.prompt_logprobs[prompt];
+    result.prompt_logprobs[prompt] = log_probabilities(row, of.next_token, of.top);
+    return;
+  }
+  const sample_row& sample = batch.samples[index];
+  result.tokens[index] =
+      is_kept(batch, index)
+          ? sample_draft(row, sample, end_tokens_, scratch_, *batch.kept[index])
+          : sample_token(row, sample, end_tokens_, scratch_, mask_of(masks, index), draft_of(batch, index));
+}
+
+}  // namespace troupe

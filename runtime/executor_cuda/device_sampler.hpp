@@ -1,0 +1,64 @@
+// Tokens from logits on the device. What the device does not do itself (log-probabilities, the distributions
+// that a draft model keeps and that its drafts are verified by) is done on the host with copies of the rows
+// in question.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "runtime/executor/device_batch.hpp"
+#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/pinned_memory.hpp"
+#include "runtime/executor_cuda/sampling_stage.hpp"
+#include "runtime/sampling/sampler.hpp"
+#include "runtime/step_masks.hpp"
+
+namespace troupe {
+
+// Rows of logits, f32, `stride` floats apart.
+struct device_logits {
+  float* data = nullptr;
+  std::size_t stride = 0;
+};
+
+class device_sampler {
+ public:
+  // `rows`: of logits computed at once. `most`: of a step.
+  device_sampler(std::int32_t vocab_size, std::int32_t max_model_len, std::int32_t rows, std::int32_t most,
+                 std::vector<token_id> end_tokens);
+
+  // Computes the logits of rows [first, first + count) of flat_step::logit_rows, on the stream.
+  using logits_source = std::function<device_logits(std::int32_t first, std::int32_t count)>;
+
+  // executor::sample(): all samples, then all prompt rows, as many at once as there is room for.
+  void sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
+              const logits_source& logits, step_result& result);
+
+  std::size_t bytes() const { return stage_.bytes() + workspace_.size() + tokens_.bytes(); }  // on the device
+
+ private:
+  void sample_rows(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
+                   std::int32_t first, std::int32_t count, const device_logits& logits, step_result& result);
+  std::int32_t stage_rows(const device_batch& batch, const step_masks* masks, std::int32_t first,
+                          std::int32_t end);
+  void finish_on_host(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
+                      std::int32_t first, std::int32_t count, const device_logits& logits,
+                      step_result& result);
+  void finish_row(const device_batch& batch, const step_masks* masks, std::size_t index, const float* logits,
+                  step_result& result);
+
+  std::int32_t vocab_size_;
+  std::int32_t rows_;
+  std::vector<token_id> end_tokens_;
+  sampling_stage stage_;
+  device_memory workspace_;
+  device_array<token_id> tokens_;  // [most]
+  pinned_memory sampled_;          // [most]: the same on the host
+  pinned_memory copied_;           // [rows_finished_at_once][vocab_size] logits
+  std::vector<std::int32_t> on_host_;
+  sampler_scratch scratch_;
+};
+
+}  // namespace troupe

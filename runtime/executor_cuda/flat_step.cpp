@@ -1,0 +1,121 @@
+#include "runtime/executor_cuda/flat_step.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+using kernels::cuda::attention_item;
+
+constexpr std::size_t alignment = 16 / sizeof(std::int32_t);
+
+class integer_layout {
+ public:
+  explicit integer_layout(std::int32_t* memory) : memory_(memory) {}
+
+  std::int32_t* take(std::size_t count) {
+    std::int32_t* place = memory_ == nullptr ? nullptr : memory_ + used_;
+    used_ += (count + alignment - 1) / alignment * alignment;
+    return place;
+  }
+  std::size_t used() const { return used_; }
+
+ private:
+  std::int32_t* memory_;
+  std::size_t used_ = 0;
+};
+
+std::size_t size(std::int32_t count) { return static_cast<std::size_t>(count); }
+
+void fill(std::int32_t* values, std::int32_t begin, std::int32_t end, std::int32_t value) {
+  std::fill(values + begin, values + end, value);
+}
+
+}  // namespace
+
+flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
+  integer_layout all(memory);
+  flat_step out;
+  const auto items = [&all](std::int32_t count) {
+    constexpr std::size_t integers = sizeof(attention_item) / sizeof(std::int32_t);
+    return reinterpret_cast<attention_item*>(all.take(size(count) * integers));
+  };
+  out.tokens = all.take(size(shape.rows));
+  out.positions = all.take(size(shape.rows));
+  out.slots = all.take(size(shape.rows));
+  out.query_start = all.take(size(shape.sequences) + 1);
+  out.block_tables = all.take(size(shape.sequences) * size(shape.blocks));
+  out.item_counts = all.take(2);
+  out.split_items = items(shape.split_items);
+  out.chunk_items = items(shape.chunk_items);
+  out.logit_rows = all.take(size(shape.logits));
+  out.copies = all.take(2 * size(shape.copies));
+  out.count = all.used();
+  return out;
+}
+
+flat_step_shape step_flattener::shape_of(const device_batch& batch) {
+  flat_step_shape shape;
+  plan_.clear();
+  for (const sequence_rows& each : batch.sequences) {
+    if (each.num_rows == 0) continue;
+    const std::int32_t last = batch.positions[size(each.first_row + each.num_rows - 1)];
+    plan_.add(shape.sequences, each.num_rows, last + 1);
+    shape.rows += each.num_rows;
+    shape.sequences += 1;
+    shape.blocks = std::max(shape.blocks, each.table_length);
+  }
+  shape.split_items = static_cast<std::int32_t>(plan_.split().size());
+  shape.chunk_items = static_cast<std::int32_t>(plan_.chunks().size());
+  shape.logits = static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size());
+  shape.copies = static_cast<std::int32_t>(batch.copies.size());
+  return shape;
+}
+
+void step_flattener::flatten(const device_batch& batch, const flat_step_shape& shape, const flat_step& to) {
+  rows_ = 0;
+  sequences_ = 0;
+  moved_by_.clear();
+  for (const sequence_rows& each : batch.sequences) {
+    moved_by_.push_back(rows_ - each.first_row);
+    if (each.num_rows > 0) add_sequence(batch, each, shape, to);
+  }
+  fill(to.tokens, rows_, shape.rows, 0);
+  fill(to.positions, rows_, shape.rows, 0);
+  fill(to.slots, rows_, shape.rows, no_slot);
+  fill(to.query_start, sequences_, shape.sequences + 1, rows_);
+  std::fill(to.block_tables + size(sequences_) * size(shape.blocks),
+            to.block_tables + size(shape.sequences) * size(shape.blocks), no_block);
+
+  to.item_counts[0] = shape.split_items;
+  to.item_counts[1] = shape.chunk_items;
+  std::ranges::copy(plan_.split(), to.split_items);
+  std::ranges::copy(plan_.chunks(), to.chunk_items);
+  std::int32_t* logits = to.logit_rows;
+  for (const sample_row& each : batch.samples) *logits++ = each.row + moved_by_[size(each.sequence)];
+  for (const prompt_logprob_row& each : batch.prompt_logprobs)
+    *logits++ = each.row + moved_by_[size(each.sequence)];
+  std::int32_t* copies = to.copies;
+  for (const block_copy& copy : batch.copies) {
+    *copies++ = copy.from;
+    *copies++ = copy.to;
+  }
+}
+
+void step_flattener::add_sequence(const device_batch& batch, const sequence_rows& from,
+                                  const flat_step_shape& shape, const flat_step& to) {
+  const auto copy = [&](const std::vector<std::int32_t>& values, std::int32_t* into) {
+    std::copy_n(values.begin() + from.first_row, from.num_rows, into + rows_);
+  };
+  copy(batch.tokens, to.tokens);
+  copy(batch.positions, to.positions);
+  copy(batch.slots, to.slots);
+  to.query_start[sequences_] = rows_;
+  rows_ += from.num_rows;
+  std::int32_t* table = to.block_tables + size(sequences_) * size(shape.blocks);
+  std::copy_n(batch.block_tables.begin() + from.table_offset, from.table_length, table);
+  fill(table, from.table_length, shape.blocks, no_block);
+  sequences_ += 1;
+}
+
+}  // namespace troupe

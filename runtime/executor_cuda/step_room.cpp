@@ -1,0 +1,99 @@
+#include "runtime/executor_cuda/step_room.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t tokens_of_a_stretch = 256;  // kernels/cuda/paged_attention.hpp
+constexpr std::int32_t pairs_of_a_chunk = 64;
+constexpr std::int64_t most_partial_bytes = std::int64_t{256} << 20U;
+constexpr std::int32_t most_logit_rows = 256;
+constexpr std::int32_t usual_blocks = 256;  // of a block table; longer ones cost transfer time in every step
+
+std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole + size - 1) / size; }
+
+// Those that a decode of so many sequences may be rounded up to.
+std::vector<std::int32_t> useful_rows(std::span<const std::int32_t> graph_rows, std::int32_t sequences) {
+  std::vector<std::int32_t> rows(graph_rows.begin(), graph_rows.end());
+  std::erase_if(rows, [](std::int32_t each) { return each < 1; });
+  std::ranges::sort(rows);
+  const auto last = std::ranges::lower_bound(rows, sequences);
+  if (last != rows.end()) rows.erase(last + 1, rows.end());
+  return rows;
+}
+
+}  // namespace
+
+struct step_room::sizes {
+  sizes(const model_config& config, const executor_limits& limits, std::span<const std::int32_t> graph_rows)
+      : rows(most_rows(limits, graph_rows)), sequences(limits.max_sequences) {
+    blocks = parts(limits.max_model_len, limits.block_size);
+    group = config.num_heads / config.num_kv_heads;
+    for (const std::int32_t each : useful_rows(graph_rows, limits.max_sequences)) {
+      graphs.push_back({each, std::min(blocks, usual_blocks)});
+      graphs.push_back({each, blocks});
+      sequences = std::max(sequences, each);
+    }
+    const std::int64_t bytes_of_a_row = std::int64_t{config.num_kv_heads} * (config.head_dim + 2) * 4;
+    const std::int64_t wanted =
+        std::int64_t{sequences} * parts(limits.max_model_len, tokens_of_a_stretch) * group;
+    partial_rows = static_cast<std::int32_t>(std::min(wanted, most_partial_bytes / bytes_of_a_row));
+    chunk_items = rows * group / pairs_of_a_chunk + sequences;
+    split_items = partial_rows + 4 * sequences;
+    logit_rows = std::min(std::max(limits.max_sequences, 1), most_logit_rows);
+  }
+
+  std::size_t integers() const {
+    const flat_step_shape largest{.rows = rows,
+                                  .sequences = sequences,
+                                  .blocks = blocks,
+                                  .split_items = split_items,
+                                  .chunk_items = chunk_items,
+                                  .logits = 2 * rows,
+                                  .copies = sequences};
+    return lay_out(largest, nullptr).count;
+  }
+
+  std::int32_t rows;
+  std::int32_t sequences;
+  std::int32_t blocks = 0;
+  std::int32_t group = 1;
+  std::int32_t partial_rows = 0;
+  std::int32_t split_items = 0;
+  std::int32_t chunk_items = 0;
+  std::int32_t logit_rows = 1;
+  std::vector<decode_graph_size> graphs;
+};
+
+std::int32_t step_room::most_rows(const executor_limits& limits, std::span<const std::int32_t> graph_rows) {
+  const std::vector<std::int32_t> useful = useful_rows(graph_rows, limits.max_sequences);
+  return useful.empty() ? limits.max_rows : std::max(limits.max_rows, useful.back());
+}
+
+step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,
+                     const executor_limits& limits, std::span<const std::int32_t> graph_rows,
+                     const std::vector<token_id>& end_tokens, const cuda_device& device,
+                     const cuda_stream& stream)
+    : step_room(config, weights, products, limits, end_tokens, device, stream,
+                sizes(config, limits, graph_rows)) {}
+
+step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,
+                     const executor_limits& limits, const std::vector<token_id>& end_tokens,
+                     const cuda_device& device, const cuda_stream& stream, const sizes& sizes)
+    : rows(sizes.rows),
+      flattener(kernels::cuda::attention_plan(sizes.group, sizes.partial_rows,
+                                              std::max(sizes.split_items, sizes.chunk_items))),
+      stage(sizes.integers()),
+      decoder(config, weights, products,
+              {.rows = sizes.rows,
+               .logit_rows = sizes.logit_rows,
+               .partial_rows = sizes.partial_rows,
+               .multiprocessors = device.multiprocessors},
+              stream),
+      sampler(config.vocab_size, limits.max_model_len, sizes.logit_rows, 2 * sizes.rows, end_tokens),
+      graphs(sizes.graphs) {}
+
+std::size_t step_room::bytes() const { return decoder.bytes() + stage.bytes() + sampler.bytes(); }
+
+}  // namespace troupe

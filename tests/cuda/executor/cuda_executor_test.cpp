@@ -1,0 +1,325 @@
+#include "runtime/executor_cuda/cuda_executor.hpp"
+
+#include <cmath>
+
+#include "kernels/cuda/emulation/faults.hpp"
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/token_bits.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/reference_gemm_fixture.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+using test::executor_driver;
+
+// bf16 rounds activations to 8 bits: where the two best tokens are nearer than this the CPU's choice is
+// chance.
+constexpr float clear_margin = 0.1F;
+
+cuda_executor_options small_options() {
+  cuda_executor_options options;
+  options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
+  options.memory_utilization = 0;
+  options.graph_rows = {1, 2, 4};
+  options.open_gemm = test::open_reference_gemm;
+  return options;
+}
+
+class cuda_executor : public test::cuda_kernels {
+ protected:
+  static model_ptr load(test::tiny_kind kind, std::uint64_t seed = 1) {
+    return test::load_from_memory(test::tiny_model({.kind = kind,
+                                                    .weights = gguf::tensor_type::bf16,
+                                                    .embedding = gguf::tensor_type::bf16,
+                                                    .seed = seed,
+                                                    .num_layers = 2}));
+  }
+
+  static std::unique_ptr<executor> start(const model_ptr& model, const cuda_executor_options& options) {
+    auto made = load_cuda_executor(model, options);
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    const auto measured = (*made)->profile();
+    EXPECT_TRUE(measured.has_value()) << measured.error().message;
+    const auto taken = (*made)->take_kv_cache();
+    EXPECT_TRUE(taken.has_value()) << taken.error().message;
+    return std::move(*made);
+  }
+
+  static std::unique_ptr<executor> start_cpu(const model_ptr& model) {
+    cpu_executor_options options;
+    options.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = 1U << 20U};
+    options.threads = 1;
+    return std::move(*make_cpu_executor(model, options));
+  }
+
+  static std::vector<token_id> prompt_of(std::size_t length, const model& model, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<token_id> prompt(length);
+    for (token_id& each : prompt)
+      each = static_cast<token_id>(random() % static_cast<std::uint32_t>(model.config.vocab_size));
+    return prompt;
+  }
+
+  static sampling_params greedy_with_margins() {
+    sampling_params params = test::greedy();
+    params.logprobs = 2;
+    return params;
+  }
+};
+
+// Until the first token that the CPU itself is not sure of; then both would go on from different texts.
+TEST_F(cuda_executor, greedy_tokens_are_those_of_the_cpu_for_every_kind_of_model) {
+  constexpr std::int32_t wanted = 12;
+  for (const test::tiny_kind kind : test::all_tiny_kinds) {
+    const model_ptr model = load(kind);
+    const auto device = start(model, small_options());
+    const auto cpu = start_cpu(model);
+    std::size_t compared = 0;
+    for (const std::size_t length : {1U, 5U, 17U, 33U, 40U}) {
+      const std::vector<token_id> prompt = prompt_of(length, *model, static_cast<std::uint32_t>(length));
+      executor_driver there(*device);
+      executor_driver here(*cpu);
+      const auto a = there.add(prompt, test::greedy());
+      const auto b = here.add(prompt, greedy_with_margins());
+      there.generate(a, wanted);
+      here.generate(b, wanted);
+      const auto& logprobs = here[b].logprobs;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
+        if (logprobs[i].top[0].second - logprobs[i].top[1].second < clear_margin) break;
+        ASSERT_EQ(there.output(a)[i], here.output(b)[i])
+            << test::to_string(kind) << ", prompt of " << length << ", token " << i;
+        compared += 1;
+      }
+    }
+    EXPECT_GE(compared, 12U) << test::to_string(kind) << ": too little was compared to mean anything";
+  }
+}
+
+std::vector<float> all_of(const test::driver_sequence& sequence) {
+  std::vector<float> values;
+  for (const token_logprobs& each : sequence.logprobs)
+    for (const auto& [token, logprob] : each.top)
+      values.insert(values.end(), {static_cast<float>(token), logprob});
+  return values;
+}
+
+sampling_params greedy_with_all_logprobs(const model_ptr& model) {
+  sampling_params params = test::greedy();
+  params.logprobs = model->config.vocab_size;
+  return params;
+}
+
+// Alone and in one step; whole and in chunks; beside others, as a graph and eagerly: every logit.
+TEST_F(cuda_executor, the_bits_of_a_row_do_not_depend_on_its_company) {
+  const model_ptr model = load(test::tiny_kind::qwen3);
+  const std::vector<token_id> prompt = prompt_of(37, *model, 3);
+  const auto alone = [&](const cuda_executor_options& options) {
+    const auto device = start(model, options);
+    executor_driver driver(*device);
+    const auto sequence = driver.add(prompt, greedy_with_all_logprobs(model));
+    driver.generate(sequence, 3);
+    return all_of(driver[sequence]);
+  };
+  const std::vector<float> expected = alone(small_options());
+  ASSERT_FALSE(expected.empty());
+  cuda_executor_options eager = small_options();
+  eager.graph_rows.clear();
+  EXPECT_EQ(alone(eager), expected);
+
+  const auto device = start(model, small_options());
+  executor_driver driver(*device);
+  const auto other = driver.add(prompt_of(9, *model, 4), test::greedy());
+  const auto third = driver.add(prompt_of(20, *model, 5), test::greedy());
+  const auto sequence = driver.add(prompt, greedy_with_all_logprobs(model));
+  driver.step({{other, 9}, {sequence, 13}});
+  driver.step({{other, 1}, {sequence, 24}, {third, 20}});
+  driver.step({{other, 1}, {sequence, 1}, {third, 1}});  // a graph of four rows
+  driver.step({{sequence, 1}});
+  EXPECT_EQ(all_of(driver[sequence]), expected);
+}
+
+TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_same_logits) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start(model, small_options());
+  sampling_params random;
+  random.temperature = 1.5F;
+  random.seed = 77;
+  std::vector<sampling_params> kinds(5, random);
+  kinds[1].top_k = 7;
+  kinds[2].top_p = 0.8F;
+  kinds[3].min_p = 0.05F;
+  kinds[3].repetition_penalty = 1.3F;
+  kinds[3].frequency_penalty = 0.4F;
+  kinds[4].min_tokens = 20;
+  kinds[4].stop_token_ids = {3, 5};
+  kinds[4].logit_bias = {{11, 4.0F}, {12, -100.0F}};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    executor_driver there(*device);
+    executor_driver here(*device);
+    const std::vector<token_id> prompt = prompt_of(8, *model, 6);
+    const auto drawn = there.add(prompt, kinds[i]);
+    there.generate(drawn, 6);
+    kinds[i].logprobs = 0;  // sampled on the host
+    const auto expected = here.add(prompt, kinds[i]);
+    here.generate(expected, 6);
+    EXPECT_EQ(there.output(drawn), here.output(expected)) << i;
+  }
+}
+
+TEST_F(cuda_executor, a_mask_leaves_what_it_allows) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start(model, small_options());
+  executor_driver driver(*device);
+  driver.add(prompt_of(4, *model, 7), test::greedy());
+  driver.add(prompt_of(4, *model, 8), test::greedy());
+  const device_batch batch = driver.build({{0, 4}, {1, 4}});
+  step_masks masks;
+  masks.num_words = (static_cast<std::size_t>(model->config.vocab_size) + 31) / 32;
+  masks.words.assign(2 * masks.num_words, ~0U);
+  masks.is_masked = {0, 1};
+  allow_only(masks.row(1), 42);
+  step_result free;
+  step_result masked;
+  device->forward(batch);
+  device->sample(batch, nullptr, free);
+  device->sample(batch, &masks, masked);
+  EXPECT_EQ(masked.tokens[0].token, free.tokens[0].token);
+  EXPECT_EQ(masked.tokens[1].token, 42);
+}
+
+TEST_F(cuda_executor, prompt_log_probabilities_and_copied_blocks_are_those_of_the_cpu) {
+  const model_ptr model = load(test::tiny_kind::mistral);
+  const auto device = start(model, small_options());
+  const auto cpu = start_cpu(model);
+  const auto run = [&](executor& on) {
+    executor_driver driver(on);
+    driver.add(prompt_of(16, *model, 9), test::greedy());
+    device_batch first = driver.build({{0, 16}});
+    for (std::int32_t row = 0; row < 15; ++row)
+      first.prompt_logprobs.push_back({0, row, first.tokens[static_cast<std::size_t>(row) + 1], 0});
+    step_result prompt;
+    on.forward(first);
+    on.sample(first, nullptr, prompt);
+    // The same context, but from a copy of the block.
+    device_batch second;
+    second.tokens = {prompt.tokens[0].token};
+    second.positions = {16};
+    second.slots = {6 * 16};
+    second.sequences = {{.id = 1, .first_row = 0, .num_rows = 1, .table_offset = 0, .table_length = 2}};
+    second.block_tables = {5, 6};
+    second.copies = {{0, 5}};
+    second.prompt_logprobs = {{0, 0, 20, 5}};
+    step_result copied;
+    on.forward(second);
+    on.sample(second, nullptr, copied);
+    prompt.prompt_logprobs.push_back(copied.prompt_logprobs[0]);
+    return prompt.prompt_logprobs;
+  };
+  const auto there = run(*device);
+  const auto here = run(*cpu);
+  ASSERT_EQ(there.size(), 16U);
+  for (std::size_t i = 0; i < there.size(); ++i)
+    EXPECT_NEAR(there[i].logprob, here[i].logprob, 0.05F + 0.01F * std::abs(here[i].logprob)) << i;
+}
+
+TEST_F(cuda_executor, eight_bit_kv_memory_gives_nearly_the_same_probabilities) {
+  const model_ptr model = load(test::tiny_kind::qwen2);
+  const auto first_logprobs = [&](const std::string& dtype) {
+    cuda_executor_options options = small_options();
+    options.kv_cache_dtype = dtype;
+    const auto device = start(model, options);
+    EXPECT_EQ(device->layout().dtype, dtype == "auto" ? "bf16" : dtype);
+    executor_driver driver(*device);
+    const auto sequence = driver.add(prompt_of(20, *model, 10), greedy_with_all_logprobs(model));
+    driver.generate(sequence, 1);
+    std::vector<float> by_token(static_cast<std::size_t>(model->config.vocab_size));
+    for (const auto& [token, logprob] : driver[sequence].logprobs[0].top)
+      by_token[static_cast<std::size_t>(token)] = logprob;
+    return by_token;
+  };
+  const std::vector<float> exact = first_logprobs("auto");
+  for (const char* dtype : {"fp8", "int8"}) {
+    const std::vector<float> near = first_logprobs(dtype);
+    EXPECT_NE(near, exact) << dtype;
+    float apart = 0.0F;
+    for (std::size_t i = 0; i < exact.size(); ++i) apart += std::abs(near[i] - exact[i]);
+    EXPECT_LT(apart / static_cast<float>(exact.size()), 0.3F) << dtype;
+  }
+}
+
+TEST_F(cuda_executor, a_step_that_fails_on_the_device_is_a_lost_device) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto before = kernels::cuda::emulation::faults();
+  {
+    const auto device = start(model, small_options());
+    executor_driver driver(*device);
+    const auto sequence = driver.add(prompt_of(4, *model, 11), test::greedy());
+    kernels::cuda::emulation::faults().error = cudaErrorIllegalAddress;
+    kernels::cuda::emulation::faults().failing_call = 3;
+    EXPECT_THROW(driver.generate(sequence, 2), device_lost);
+    EXPECT_THROW(device->synchronize(), device_lost);
+  }
+  kernels::cuda::emulation::faults() = before;
+  cudaDeviceReset();
+}
+
+TEST_F(cuda_executor, memory_that_does_not_suffice_shrinks_the_pool_or_is_refused) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto before = kernels::cuda::emulation::faults();
+  std::vector<std::string> warnings;
+  cuda_executor_options options = small_options();
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  options.limits.kv_cache_bytes = 512U << 20U;  // more than there is
+  kernels::cuda::emulation::faults().device_bytes = 64U << 20U;
+  {
+    const auto device = start(model, options);
+    EXPECT_GT(device->layout().num_blocks, 16);
+    EXPECT_LT(device->layout().num_blocks * device->layout().bytes_per_block, 64U << 20U);
+    ASSERT_EQ(warnings.size(), 1U);
+    EXPECT_NE(warnings[0].find("no room"), std::string::npos);
+  }
+  options.limits.max_rows = 1 << 17;
+  const auto refused = load_cuda_executor(model, options);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, error_code::resource_exhausted);
+  EXPECT_EQ(refused.error().param, "max_num_batched_tokens");
+  kernels::cuda::emulation::faults().device_bytes = 1U << 17U;
+  EXPECT_EQ(load_cuda_executor(model, small_options()).error().code, error_code::resource_exhausted);
+  kernels::cuda::emulation::faults() = before;
+}
+
+TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  cuda_executor_options options = small_options();
+  options.memory_utilization = 0.25;
+  const auto device = start(model, options);
+  std::size_t free = 0;
+  std::size_t total = 0;
+  ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+  const auto used = static_cast<double>(total - free);
+  const auto share = 0.25 * static_cast<double>(total);
+  EXPECT_LE(used, share + 4096);
+  EXPECT_GE(used, share - 2.0 * static_cast<double>(device->layout().bytes_per_block));
+}
+
+TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  cuda_executor_options options = small_options();
+  options.dtype = "half";
+  EXPECT_EQ(load_cuda_executor(model, options).error().param, "dtype");
+  options = small_options();
+  options.kv_cache_dtype = "f32";
+  EXPECT_EQ(load_cuda_executor(model, options).error().param, "kv_cache_dtype");
+  options = small_options();
+  options.limits.block_size = 4;
+  EXPECT_EQ(load_cuda_executor(model, options).error().code, error_code::unsupported);
+  options = small_options();
+  options.device_id = 7;
+  EXPECT_EQ(load_cuda_executor(model, options).error().param, "device_id");
+}
+
+}  // namespace
+}  // namespace troupe

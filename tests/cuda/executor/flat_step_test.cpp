@@ -1,0 +1,121 @@
+#include "runtime/executor_cuda/flat_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include "runtime/executor/pad_batch.hpp"
+
+namespace troupe {
+namespace {
+
+using kernels::cuda::attention_plan;
+
+// Two decodes around a chunk of three rows, the chunk and one decode sampled.
+device_batch three_sequences() {
+  device_batch batch;
+  batch.tokens = {10, 20, 21, 22, 30};
+  batch.positions = {16, 0, 1, 2, 5};
+  batch.slots = {7 * 16, 3 * 16, 3 * 16 + 1, 3 * 16 + 2, 4 * 16 + 5};
+  batch.sequences = {{.id = 1, .first_row = 0, .num_rows = 1, .table_offset = 0, .table_length = 2},
+                     {.id = 2, .first_row = 1, .num_rows = 3, .table_offset = 2, .table_length = 1},
+                     {.id = 3, .first_row = 4, .num_rows = 1, .table_offset = 3, .table_length = 1}};
+  batch.block_tables = {6, 7, 3, 4};
+  sample_row sample;
+  sample.sequence = 1;
+  sample.row = 3;
+  batch.samples.push_back(sample);
+  sample.sequence = 2;
+  sample.row = 4;
+  batch.samples.push_back(sample);
+  batch.prompt_logprobs = {{1, 2, 9, 0}};
+  batch.copies = {{1, 2}, {2, 5}};
+  return batch;
+}
+
+struct written_step {
+  std::vector<std::int32_t> memory;
+  flat_step step;
+};
+
+written_step write(step_flattener& flattener, const device_batch& batch, const flat_step_shape& shape) {
+  written_step out;
+  out.memory.assign(lay_out(shape, nullptr).count, 12345);
+  out.step = lay_out(shape, out.memory.data());
+  flattener.flatten(batch, shape, out.step);
+  return out;
+}
+
+std::vector<std::int32_t> values(const std::int32_t* from, std::size_t count) { return {from, from + count}; }
+using integers = std::vector<std::int32_t>;
+
+TEST(flat_step, holds_rows_sequences_tables_and_what_attention_does) {
+  step_flattener flattener(attention_plan(2, 100, 100));
+  const device_batch batch = three_sequences();
+  const flat_step_shape shape = flattener.shape_of(batch);
+  EXPECT_EQ(shape.rows, 5);
+  EXPECT_EQ(shape.sequences, 3);
+  EXPECT_EQ(shape.blocks, 2);
+  EXPECT_EQ(shape.logits, 3);
+  const written_step out = write(flattener, batch, shape);
+  EXPECT_EQ(values(out.step.tokens, 5), batch.tokens);
+  EXPECT_EQ(values(out.step.positions, 5), batch.positions);
+  EXPECT_EQ(values(out.step.slots, 5), batch.slots);
+  EXPECT_EQ(values(out.step.query_start, 4), (integers{0, 1, 4, 5}));
+  EXPECT_EQ(values(out.step.block_tables, 6), (integers{6, 7, 3, no_block, 4, no_block}));
+  EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
+  EXPECT_EQ(values(out.step.copies, 4), (integers{1, 2, 2, 5}));
+  EXPECT_EQ(out.step.item_counts[0] + out.step.item_counts[1], shape.split_items + shape.chunk_items);
+  EXPECT_GE(shape.split_items, 2);
+  EXPECT_EQ(out.step.split_items[0].sequence, 0);
+}
+
+TEST(flat_step, what_pads_a_batch_is_left_out_and_samples_stay_with_their_rows) {
+  step_flattener flattener(attention_plan(1, 100, 100));
+  const device_batch batch = three_sequences();
+  step_placement placement;
+  placement.prompt = bucket{2, 8, 4};
+  placement.decode = bucket{4, 1, 4};
+  device_batch padded;
+  std::int32_t padding = 0;
+  pad_batch(batch, placement, 16, padded, padding);
+  ASSERT_GT(padding, 0);
+  const flat_step_shape shape = flattener.shape_of(padded);
+  EXPECT_EQ(shape.rows, 5);
+  EXPECT_EQ(shape.sequences, 3);
+  const written_step out = write(flattener, padded, shape);
+  EXPECT_EQ(values(out.step.tokens, 5), batch.tokens);
+  EXPECT_EQ(values(out.step.query_start, 4), (integers{0, 1, 4, 5}));
+  EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
+}
+
+TEST(flat_step, of_a_larger_shape_has_rows_and_sequences_that_are_not_there) {
+  step_flattener flattener(attention_plan(1, 100, 100));
+  const device_batch batch = three_sequences();
+  flat_step_shape shape = flattener.shape_of(batch);
+  shape.rows = 7;
+  shape.sequences = 5;
+  shape.blocks = 3;
+  const written_step out = write(flattener, batch, shape);
+  EXPECT_EQ(values(out.step.tokens + 5, 2), (integers{0, 0}));
+  EXPECT_EQ(values(out.step.slots + 5, 2), (integers{no_slot, no_slot}));
+  EXPECT_EQ(values(out.step.query_start, 6), (integers{0, 1, 4, 5, 5, 5}));
+  EXPECT_EQ(values(out.step.block_tables + 9, 6), integers(6, no_block));
+}
+
+TEST(flat_step, places_what_a_graph_reads_by_rows_sequences_and_blocks_alone) {
+  flat_step_shape one{.rows = 4, .sequences = 4, .blocks = 8, .split_items = 4, .logits = 1};
+  flat_step_shape other = one;
+  other.split_items = 40;
+  other.logits = 4;
+  other.copies = 2;
+  std::vector<std::int32_t> memory(4096);
+  const flat_step a = lay_out(one, memory.data());
+  const flat_step b = lay_out(other, memory.data());
+  EXPECT_EQ(a.block_tables, b.block_tables);
+  EXPECT_EQ(a.item_counts, b.item_counts);
+  EXPECT_EQ(a.split_items, b.split_items);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.split_items) % 16,
+            reinterpret_cast<std::uintptr_t>(memory.data()) % 16);
+}
+
+}  // namespace
+}  // namespace troupe

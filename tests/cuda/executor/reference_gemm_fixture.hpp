@@ -1,0 +1,40 @@
+// Products by a plain loop, run by the emulated device when it comes to them: in place of cuBLASLt.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/executor_cuda/gemm.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::test {
+
+class reference_gemm final : public gemm {
+ public:
+  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                std::int32_t rows, gemm_output kind, void* out) override;
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t rows, gemm_output,
+               void*) override {
+    prepared.push_back(rows);
+  }
+  std::string name() const override { return "reference"; }
+
+  std::vector<std::int32_t> prepared;  // the row counts that were asked for
+
+  // What a stream or a graph is asked for: graphs run it again and again, so it is kept.
+  struct call {
+    const __nv_bfloat16* input;
+    device_matrix weight;
+    std::int32_t rows;
+    gemm_output kind;
+    void* out;
+  };
+
+ private:
+  std::vector<std::unique_ptr<call>> calls_;
+};
+
+// cuda_executor_options::open_gemm.
+result<std::unique_ptr<gemm>> open_reference_gemm(std::int32_t max_rows);
+
+}  // namespace troupe::test
