@@ -35,8 +35,11 @@ result<std::shared_ptr<const chat_template>> load_chat_template(const gguf::file
   return std::make_shared<const chat_template>(std::move(*compiled));
 }
 
-result<std::int32_t> context_length(std::int32_t wanted, std::int32_t trained) {
-  if (wanted == 0) return trained;
+constexpr std::int32_t usual_cuda_context = 4096;
+
+result<std::int32_t> context_length(const engine_options& options, std::int32_t trained) {
+  const std::int32_t wanted = options.max_model_len;
+  if (wanted == 0) return options.cuda ? std::min(usual_cuda_context, trained) : trained;
   if (wanted < 0 || wanted > trained)
     return fail(error_code::invalid_argument,
                 fmt::format("max_model_len is {}, but the model holds {} tokens", wanted, trained),
@@ -52,7 +55,9 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
   if (held >= context) return context;
   const std::int64_t blocks = (context + layout.block_size - 1) / layout.block_size;
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
-  const std::string remedy = fmt::format("raise kv_cache_memory to {} MiB", (needed >> 20U) + 1);
+  const std::string remedy =
+      options.cuda ? fmt::format("raise gpu_memory_utilization: it takes {} MiB", (needed >> 20U) + 1)
+                   : fmt::format("raise kv_cache_memory to {} MiB", (needed >> 20U) + 1);
   if (options.max_model_len > 0)
     return fail(error_code::invalid_argument,
                 fmt::format("max_model_len is {}, but the KV cache holds only {} tokens: lower max_model_len "
@@ -69,7 +74,9 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
 void log_kv_cache(const engine_options& options, const memory_profile& profile, const kv_layout& layout) {
   const double mebibytes = static_cast<double>(layout.num_blocks) *
                            static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
-  const std::string source = options.memory_utilization > 0
+  const std::string source = options.cuda && options.cuda->memory_utilization > 0
+                                 ? fmt::format("gpu_memory_utilization {}", options.cuda->memory_utilization)
+                             : options.memory_utilization > 0
                                  ? fmt::format("memory_utilization {} of {} MiB", options.memory_utilization,
                                                profile.available >> 20U)
                                  : fmt::format("kv_cache_memory {} MiB", options.kv_cache_bytes >> 20U);
@@ -113,6 +120,34 @@ result<padded_limits> reserve_buckets(const engine_options& options, std::int32_
   return holds;
 }
 
+// In a line for people.
+result<std::string> check_device(const engine_options& options) {
+  if (!options.cuda) {
+    const auto cpu = check_cpu_device(options.kernel_path, options.dtype, options.kv_cache_dtype);
+    if (!cpu) return tl::unexpected<error>(cpu.error());
+    return describe(*cpu);
+  }
+  if (!options.cuda_devices.find)
+    return fail(error_code::unsupported, "this program was built without CUDA: device must be cpu", "device");
+  if (options.draft)
+    return fail(error_code::unsupported, "a draft model runs on the CPU alone: device must be cpu",
+                "speculative_config");
+  return options.cuda_devices.find(options.cuda->device_id);
+}
+
+// The batch sizes of the decode buckets; without buckets those that vLLM's and others' graphs begin with.
+std::vector<std::int32_t> graph_rows(const engine_options& options, std::int32_t max_model_len) {
+  if (!options.cuda || !options.cuda->graphs) return {};
+  const std::int32_t blocks = std::max(1, max_model_len / options.block_size);
+  const auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, blocks));
+  if (!plan || plan->decode.empty()) return {1, 2, 4, 8, 16, 32};
+  std::vector<std::int32_t> rows;
+  for (const bucket& each : plan->decode) rows.push_back(each.batch);
+  std::ranges::sort(rows);
+  rows.erase(std::ranges::unique(rows).begin(), rows.end());
+  return rows;
+}
+
 // The device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
   std::shared_ptr<executor> device;
@@ -125,9 +160,10 @@ result<started_device> start_device(executor_place& place, const engine_options&
                                     const tokenizer& vocabulary, std::int32_t max_model_len) {
   cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
   cpu.limits.max_model_len = max_model_len;
+  place.set_graph_rows(graph_rows(options, max_model_len));
   auto device = load_target(place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
-  spdlog::info("weights packed for {}", (*device)->kernel_path());
+  spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
 
   options.on_phase("profiling");
   started_device out;
@@ -143,6 +179,8 @@ result<started_device> start_device(executor_place& place, const engine_options&
   log_kv_cache(options, *profile, (*device)->layout());
   out.device = std::move(*device);
   out.padded = *padded;
+  out.options = cpu;
+  if (options.cuda) return out;  // its share is of the same memory again
   const kv_layout layout = out.device->layout();
   cpu.limits.kv_cache_bytes = static_cast<std::size_t>(layout.num_blocks) * layout.bytes_per_block;
   cpu.memory_utilization = 0;
@@ -212,20 +250,20 @@ bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesys
 
 result<loaded_engine> load_engine(const engine_options& options) {
   options.on_phase("device check");
-  const result<cpu_device> cpu = check_cpu_device(options.kernel_path, options.dtype, options.kv_cache_dtype);
-  if (!cpu) return tl::unexpected<error>(cpu.error());
-  spdlog::info("device: {}", describe(*cpu));
+  const result<std::string> checked = check_device(options);
+  if (!checked) return tl::unexpected<error>(checked.error());
+  spdlog::info("device: {}", *checked);
 
   options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);
-  const auto place = std::make_shared<executor_place>(options.isolation);
+  const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);
   const result<model_ptr> model = place->add_model(options.model_path);
   if (!model) return tl::unexpected<error>(model.error());
   result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
   result<std::shared_ptr<const chat_template>> chat = load_chat_template((*model)->file);
   if (!chat) return tl::unexpected<error>(chat.error());
-  const result<std::int32_t> length = context_length(options.max_model_len, (*model)->config.context_length);
+  const result<std::int32_t> length = context_length(options, (*model)->config.context_length);
   if (!length) return tl::unexpected<error>(length.error());
   const auto draft = read_draft_file(*place, options, **vocabulary);
   if (!draft) return tl::unexpected<error>(draft.error());

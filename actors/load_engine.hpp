@@ -13,6 +13,7 @@
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/drafting/speculative_config.hpp"
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cuda_support.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/pad_batch.hpp"
 #include "runtime/executor/tuning_file.hpp"
@@ -36,6 +37,10 @@ struct engine_options {
   std::int32_t threads = 0;       // of the executor; 0: one per core that the process may use
   std::string kernel_path = "auto";
   std::string dtype = "auto";  // vLLM's words; the CPU takes auto alone
+  // A CUDA device in place of the CPU: threads, kernel_path, tuning and memory_utilization are then not
+  // looked at. What is opened in this process is opened by cuda_devices.
+  std::optional<cuda_choice> cuda;
+  cuda_support cuda_devices;
   bucketing_options bucketing;
   // Whether the warm-up measures which plans run fastest. Those of earlier starts are read from, and those of
   // this one kept in, a file or a folder that has one for each machine and model; neither: not kept.

@@ -12,6 +12,11 @@ std::vector<option> engine_options() {
       text_option("kernel_path", group::engine, &settings::kernel_path,
                   "Arithmetic to use; auto: the fastest that the CPU has",
                   {"auto", "avx512vnni", "avx2", "reference"}),
+      text_option(
+          "device", group::engine, &settings::device,
+          "Where the model runs; auto: a CUDA device where this program was built for them and there is one",
+          {"auto", "cpu", "cuda"}),
+      number_option("device_id", group::engine, &settings::device_id, 0, 1023, "Which CUDA device"),
       number_option("tokenizer_workers", group::engine, &settings::tokenizer_workers, 1, 64,
                     "Tokenizer actors that share the requests"),
       number_option("max_logprobs", group::engine, &settings::max_logprobs, 0, 1024,

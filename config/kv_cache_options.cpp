@@ -16,12 +16,18 @@ std::vector<option> kv_cache_options() {
           "the same"),
       size_option("kv_cache_memory", group::engine, &settings::kv_cache_memory, mib, 16 * tib,
                   "Memory for the KV cache; a draft model's, for as many tokens, comes beside it"),
-      text_option("kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
-                  "How keys and values are stored; int8 takes half the memory; auto: f16 on the CPU",
-                  {"auto", "f16", "int8"}),
+      text_option(
+          "kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
+          "How keys and values are stored; int8 and fp8 take half the memory; auto: f16 on the CPU, bf16 on "
+          "a CUDA device; f16 is for the CPU alone, bf16 and fp8 for CUDA devices",
+          {"auto", "f16", "int8", "bf16", "fp8"}),
       ratio_option("memory_utilization", group::engine, &settings::memory_utilization, 0, 1000,
                    "Share of the memory that is free beside the weights for the KV cache, in place of "
                    "--kv-cache-memory; 0: off"),
+      ratio_option(
+          "gpu_memory_utilization", group::engine, &settings::gpu_memory_utilization, 1, 1000,
+          "Share of a CUDA device's memory that may be used: what weights and steps leave of it is the KV "
+          "cache's"),
   };
 }
 

@@ -24,6 +24,9 @@ struct settings : bucketing_settings {
   double memory_utilization = 0;  // of what is free; 0: kv_cache_memory says how much
   std::int32_t threads = 0;       // 0: one per core that the process may use
   std::string kernel_path = "auto";
+  std::string device = "auto";  // main/choose_device.hpp makes "cuda" of it
+  std::int32_t device_id = 0;
+  double gpu_memory_utilization = 0.9;  // of the device's whole memory
   std::int32_t tokenizer_workers = 2;
   std::int32_t max_num_queued_requests = 1024;
   std::chrono::milliseconds queue_timeout{0};  // 0: none

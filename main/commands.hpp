@@ -21,6 +21,7 @@ void add_buckets(CLI::App& app, command_body& chosen);
 void add_bench_scheduler(CLI::App& bench, command_body& chosen);
 void add_grammar(CLI::App& app, command_body& chosen);
 void add_config(CLI::App& app, command_body& chosen);
+void add_gpu_selftest(CLI::App& app, command_body& chosen);
 void add_runner_process(CLI::App& app, command_body& chosen);
 
 }  // namespace troupe::cli

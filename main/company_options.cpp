@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "main/bucketing_options.hpp"
+#include "main/cuda_support.hpp"
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
 #include "main/tuning_place.hpp"
@@ -60,6 +61,13 @@ std::optional<bool> pad_of(const config::settings& settings) {
   return settings.bucket_padding == "on";
 }
 
+std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
+  if (settings.device != "cuda") return std::nullopt;
+  return cuda_choice{.device_id = settings.device_id,
+                     .memory_utilization = settings.gpu_memory_utilization,
+                     .graphs = !settings.enforce_eager};
+}
+
 std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
   if (settings.skip_warmup || settings.enforce_eager) return warm_up_mode::skip;
   if (settings.warmup == "auto") return std::nullopt;
@@ -98,6 +106,8 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.threads = settings.threads > 0 ? settings.threads : usable_cores();
   out.engine.kernel_path = settings.kernel_path;
   out.engine.dtype = settings.dtype;
+  out.engine.cuda = to_cuda_choice(settings);
+  out.engine.cuda_devices = find_cuda_support();
   const tuning_place tuning = find_tuning(settings.tuning_file);
   out.engine.tune = settings.tuning_file != "off";
   out.engine.tuning_file = tuning.file;

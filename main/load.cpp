@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "main/choose_device.hpp"
+#include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
 
 namespace troupe::cli {
@@ -17,7 +19,11 @@ tl::expected<config::loaded_settings, std::string> read_settings(config::setting
     if (equals == std::string_view::npos) continue;
     sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  return config::load_settings(sources);
+  auto loaded = config::load_settings(sources);
+  if (!loaded) return loaded;
+  if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
+    return tl::unexpected(chosen.error());
+  return loaded;
 }
 
 tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources) {

@@ -33,6 +33,7 @@ int parse_and_run(int argc, char** argv) {
   troupe::cli::add_buckets(app, chosen);
   troupe::cli::add_grammar(app, chosen);
   troupe::cli::add_config(app, chosen);
+  troupe::cli::add_gpu_selftest(app, chosen);
   troupe::cli::add_runner_process(app, chosen);
   app.footer(footer);  // not before, or each subcommand without examples would show these
   try {

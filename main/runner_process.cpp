@@ -4,6 +4,7 @@
 
 #include "actors/chaos.hpp"
 #include "main/commands.hpp"
+#include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/isolation/executor_host.hpp"
@@ -25,7 +26,7 @@ class exposed_executor final : public forwarding_executor {
 int host(pid_t parent, int num_descriptors) {
   const auto hosted =
       host_executors(parent, num_descriptors, [](const executor_setup& setup, std::span<const int> files) {
-        auto opened = open_cpu_executor(setup, files);
+        auto opened = open_executor(setup, files, find_cuda_support());
         return opened
                    ? result<std::unique_ptr<executor>>(std::make_unique<exposed_executor>(std::move(*opened)))
                    : std::move(opened);

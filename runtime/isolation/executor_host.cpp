@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <stdexcept>
@@ -17,6 +19,8 @@
 
 namespace troupe {
 namespace {
+
+constexpr int device_lost_exit = 70;  // EX_SOFTWARE
 
 // One executor, and what its steps are read into.
 struct hosted_executor {
@@ -44,6 +48,9 @@ class executor_host {
     flat_writer to = calls_.answer();
     write(to, answered.error());
     calls_.reply(call_outcome::failure, to);
+  } catch (const device_lost& fault) {
+    fmt::print(stderr, "runner process: the device is lost: {}\n", fault.what());
+    std::_Exit(device_lost_exit);
   } catch (const std::exception& fault) {
     flat_writer to = calls_.answer();
     to.text(fault.what());
@@ -172,21 +179,44 @@ std::vector<int> inherited_descriptors(int count) {
 
 }  // namespace
 
-result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files) {
-  const auto file_at = [&](std::int32_t place) { return files[static_cast<std::size_t>(place)]; };
+namespace {
+
+result<int> file_of(const executor_setup& setup, std::span<const int> files, std::int32_t place) {
   const auto count = static_cast<std::int32_t>(files.size());
-  if (setup.model_file < 0 || setup.model_file >= count || setup.packed_weights < 0 ||
-      setup.packed_weights >= count)
+  if (setup.model_file < 0 || setup.model_file >= count || place < 0 || place >= count)
     return fail(error_code::invalid_argument, "a runner process without its model");
-  const result<model_ptr> model = load_model(fmt::format("/proc/self/fd/{}", file_at(setup.model_file)));
+  return files[static_cast<std::size_t>(place)];
+}
+
+result<model_ptr> model_of(const executor_setup& setup, std::span<const int> files) {
+  const result<int> file = file_of(setup, files, setup.model_file);
+  if (!file) return tl::unexpected(file.error());
+  return load_model(fmt::format("/proc/self/fd/{}", *file));
+}
+
+}  // namespace
+
+result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files) {
+  const result<int> packed = file_of(setup, files, setup.packed_weights);
+  if (!packed) return tl::unexpected(packed.error());
+  const result<model_ptr> model = model_of(setup, files);
   if (!model) return tl::unexpected(model.error());
-  result<page_memory> matrices = page_memory::map_shared(file_at(setup.packed_weights), false);
+  result<page_memory> matrices = page_memory::map_shared(*packed, false);
   if (!matrices) return tl::unexpected(matrices.error());
   result<packed_model> weights = map_packed_model(**model, std::move(*matrices));
   if (!weights) return tl::unexpected(weights.error());
   cpu_executor_options options = setup.options;
   options.weights = std::make_shared<const packed_model>(std::move(*weights));
   return load_cpu_executor(*model, options);
+}
+
+result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std::span<const int> files,
+                                                const cuda_support& cuda) {
+  if (!setup.cuda) return open_cpu_executor(setup, files);
+  if (!cuda.open) return fail(error_code::unsupported, "this program was built without CUDA", "device");
+  const result<model_ptr> model = model_of(setup, files);
+  if (!model) return tl::unexpected(model.error());
+  return cuda.open(*model, setup.options, *setup.cuda);
 }
 
 result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open) {

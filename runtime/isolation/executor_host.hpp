@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "runtime/executor/cuda_support.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/isolation/executor_setup.hpp"
 #include "runtime/result.hpp"
@@ -18,9 +19,15 @@ using executor_opener =
 // load_model, map_packed_model and load_cpu_executor.
 result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup, std::span<const int> files);
 
+// The one that the setup asks for. Errors besides: those of cuda_support::open; unsupported (`cuda` has
+// none).
+result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std::span<const int> files,
+                                                const cuda_support& cuda);
+
 // The whole life of the process that `parent` has started and left so many descriptors: answers calls for
 // ever. Returns (with an error) only where it cannot begin. What executors throw is told to the service,
-// which decides whether that is the end.
+// which decides whether that is the end; but a device that is lost ends the process, so that the next one
+// finds it as it is after a start.
 result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open);
 
 }  // namespace troupe

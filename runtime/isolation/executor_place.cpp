@@ -47,6 +47,7 @@ result<model_ptr> executor_place::add_model(const std::string& path) {
   if (isolation_ && !added.file)
     return fail(error_code::io_error, fmt::format("{} could not be opened at first: try again", path));
   added.model = std::move(*model);
+  if (cuda_) return files_.emplace_back(std::move(added)).model;
   auto packed = pack_model(*added.model, isolation_ ? packed_for::all_processes : packed_for::this_process);
   if (!packed) return tl::unexpected(packed.error());
   if (isolation_) {
@@ -62,14 +63,14 @@ std::vector<int> executor_place::descriptors() const {
   std::vector<int> all;
   for (const packed_file& each : files_) {
     all.push_back(each.file->descriptor());
-    all.push_back(each.matrices->descriptor());
+    all.push_back(each.matrices ? each.matrices->descriptor() : each.file->descriptor());
   }
   return all;
 }
 
-executor_setup executor_place::setup_of(std::size_t number, const cpu_executor_options& options) {
+executor_setup executor_place::setup_of(std::size_t number, const cpu_executor_options& options) const {
   const auto first = static_cast<std::int32_t>(2 * number);  // of the two of each model
-  return {.model_file = first, .packed_weights = first + 1, .options = options};
+  return {.model_file = first, .packed_weights = first + 1, .options = options, .cuda = cuda_};
 }
 
 result<void> executor_place::begin() {
@@ -92,6 +93,7 @@ result<void> executor_place::begin() {
 result<std::unique_ptr<executor>> executor_place::load(std::size_t number,
                                                        const cpu_executor_options& options) {
   if (isolation_) return load_there(number, options);
+  if (cuda_) return support_.open(files_[number].model, options, *cuda_);
   cpu_executor_options with_weights = options;
   with_weights.weights = files_[number].weights;
   return load_cpu_executor(files_[number].model, with_weights);

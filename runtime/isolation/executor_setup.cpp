@@ -15,6 +15,11 @@ void write(flat_writer& to, const executor_setup& setup) {
   to.text(options.dtype);
   to.text(options.kv_cache_dtype);
   to.array(options.end_tokens);
+  to.value(static_cast<std::uint8_t>(setup.cuda ? 1 : 0));
+  if (!setup.cuda) return;
+  to.value(setup.cuda->device_id);
+  to.value(setup.cuda->memory_utilization);
+  to.array(setup.cuda->graph_rows);
 }
 
 void read(flat_reader& from, executor_setup& into) {
@@ -28,6 +33,12 @@ void read(flat_reader& from, executor_setup& into) {
   options.dtype = from.text();
   options.kv_cache_dtype = from.text();
   from.array(options.end_tokens);
+  into.cuda.reset();
+  if (from.value<std::uint8_t>() == 0) return;
+  into.cuda.emplace();
+  into.cuda->device_id = from.value<std::int32_t>();
+  into.cuda->memory_utilization = from.value<double>();
+  from.array(into.cuda->graph_rows);
 }
 
 void write(flat_writer& to, const opened_executor& opened) {

@@ -1,20 +1,24 @@
 // What a runner process needs to know to open an executor.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/cuda_support.hpp"
 #include "runtime/isolation/flat_message.hpp"
 
 namespace troupe {
 
 struct executor_setup {
   // Places among the descriptors that the process has inherited, behind those of its call_channel: the
-  // model's file, and its packed weights (shared memory).
+  // model's file, and its packed weights (shared memory; the file once more for a
+  // CUDA device, which reads that).
   std::int32_t model_file = 0;
   std::int32_t packed_weights = 0;
-  cpu_executor_options options;  // neither weights nor available(): those are the process's own
+  cpu_executor_options options;     // neither weights nor available(): those are the process's own
+  std::optional<cuda_choice> cuda;  // nothing: the CPU
 };
 
 void write(flat_writer& to, const executor_setup& setup);

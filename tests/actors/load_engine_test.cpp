@@ -138,5 +138,78 @@ TEST_F(LoadEngine, TunesUnlessAnEarlierStartHasLeftItsPlans) {
   std::filesystem::remove_all(folder);
 }
 
+struct LoadEngineOnCuda : LoadEngine {
+  // The CPU in its place; `asked` is what was asked for.
+  struct request {
+    cpu_executor_options options;
+    cuda_choice choice;
+    int times = 0;
+  };
+  engine_options on_cuda() {
+    engine_options out = options();
+    out.kernel_path = "no such path";  // of the CPU: not looked at
+    out.cuda = cuda_choice{.device_id = 2, .memory_utilization = 0.5};
+    out.cuda_devices.find = [](std::int32_t id) -> result<std::string> {
+      if (id != 2) return fail(error_code::unavailable, "no such device", "device_id");
+      return std::string("a device");
+    };
+    out.cuda_devices.open = [this](const model_ptr& model, const cpu_executor_options& options,
+                                   const cuda_choice& choice) {
+      asked = {options, choice, asked.times + 1};
+      cpu_executor_options cpu = options;
+      cpu.kernel_path = "auto";
+      cpu.memory_utilization = 0;
+      cpu.limits.kv_cache_bytes = std::size_t{4} << 20U;
+      return load_cpu_executor(model, cpu);
+    };
+    return out;
+  }
+  request asked;
+};
+
+TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {
+  const auto loaded = load_engine(on_cuda());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(asked.choice.device_id, 2);
+  EXPECT_EQ(asked.choice.graph_rows.front(), 1);
+  EXPECT_EQ(asked.choice.graph_rows.back(), 4) << "the batch sizes of the decode buckets";
+  const auto first = asked;
+  ASSERT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(asked.times, 2);
+  EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
+  EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
+}
+
+TEST_F(LoadEngineOnCuda, GraphsAreLeftOutWhereNobodyWantsThem) {
+  engine_options eager = on_cuda();
+  eager.cuda->graphs = false;
+  ASSERT_TRUE(load_engine(eager).has_value());
+  EXPECT_TRUE(asked.choice.graph_rows.empty());
+}
+
+TEST_F(LoadEngineOnCuda, AProgramWithoutCudaAndADeviceThatIsNotThereAreToldApart) {
+  engine_options without = on_cuda();
+  without.cuda_devices = {};
+  EXPECT_EQ(load_engine(without).error().param, "device");
+  engine_options other = on_cuda();
+  other.cuda->device_id = 1;
+  EXPECT_EQ(load_engine(other).error().param, "device_id");
+  engine_options drafting = on_cuda();
+  drafting.draft.emplace();
+  EXPECT_EQ(load_engine(drafting).error().param, "speculative_config");
+}
+
+TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsAtMostTheUsualOne) {
+  const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
+  engine_options usual = on_cuda();
+  usual.model_path = longer.path();
+  ASSERT_TRUE(load_engine(usual).has_value());
+  EXPECT_EQ(asked.options.limits.max_model_len, 4096);
+  usual.max_model_len = 5000;
+  EXPECT_EQ(load_engine(usual).error().param, "max_model_len")
+      << "the small cache of this test does not hold it";
+  EXPECT_EQ(asked.options.limits.max_model_len, 5000);
+}
+
 }  // namespace
 }  // namespace troupe

@@ -14,7 +14,7 @@ import pytest
 from conftest import BINARY, MODEL, ROOT
 
 SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["top"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
-               ["buckets"], ["grammar", "check"], ["grammar", "bench"]]
+               ["buckets"], ["grammar", "check"], ["grammar", "bench"], ["gpu-selftest"]]
 
 
 def clean_environment(**extra):
@@ -113,6 +113,19 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path):
     assert found["max_num_seqs"] == ("4", "TROUPE_MAX_NUM_SEQS")
     assert found["block_size"] == ("32", f"{file}:4")
     assert found["tcp_port"] == ("7777", "default")
+
+
+def test_a_device_that_cannot_be_had_is_refused_by_name_and_auto_goes_on_without():
+    """A machine of the tests has no CUDA device, whether the program was built for them or not."""
+    refused(troupe("config", "--device", "cuda", CUDA_VISIBLE_DEVICES=""), 78, "--device", "CUDA")
+    refused(troupe("config", TROUPE_DEVICE="cuda", CUDA_VISIBLE_DEVICES=""), 78, "TROUPE_DEVICE", "CUDA")
+    chosen = settings("--device", "auto", CUDA_VISIBLE_DEVICES="")
+    assert chosen["max_num_seqs"][0] == "64", "the defaults of the CPU"
+
+
+def test_a_gpu_selftest_says_that_there_is_no_device():
+    done = troupe("gpu-selftest", MODEL, CUDA_VISIBLE_DEVICES="")
+    assert done.returncode != 0 and "CUDA" in done.stderr and done.stdout == ""
 
 
 def test_printed_settings_are_a_configuration_file(tmp_path):

@@ -7,5 +7,6 @@ namespace troupe::test {
 inline constexpr token_id throws = 3;
 inline constexpr token_id kills = 4;
 inline constexpr token_id hangs = 5;
+inline constexpr token_id loses = 2;  // the device
 
 }  // namespace troupe::test

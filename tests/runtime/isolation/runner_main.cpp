@@ -28,12 +28,34 @@ class faulty_executor final : public forwarding_executor {
     if (first == test::throws) throw std::runtime_error("a step that throws");
     if (first == test::kills) std::raise(SIGKILL);
     if (first == test::hangs) std::raise(SIGSTOP);
+    if (first == test::loses) throw device_lost("the device has left the bus");
     forwarding_executor::forward(batch);
   }
 };
 
+// In place of a CUDA device: the CPU, by a name that says what was asked for.
+class renamed_executor final : public forwarding_executor {
+ public:
+  renamed_executor(std::unique_ptr<executor> inner, std::string name)
+      : forwarding_executor(std::move(inner)), name_(std::move(name)) {}
+  std::string kernel_path() const override { return name_; }
+
+ private:
+  std::string name_;
+};
+
+result<std::unique_ptr<executor>> open_cuda(const model_ptr& model, const cpu_executor_options& options,
+                                            const cuda_choice& choice) {
+  auto opened = load_cpu_executor(model, options);
+  if (!opened) return opened;
+  std::string name =
+      "cuda " + std::to_string(choice.device_id) + " " + std::to_string(choice.memory_utilization);
+  for (const std::int32_t rows : choice.graph_rows) name += " " + std::to_string(rows);
+  return std::make_unique<renamed_executor>(std::move(*opened), std::move(name));
+}
+
 result<std::unique_ptr<executor>> open(const executor_setup& setup, std::span<const int> files) {
-  auto opened = open_cpu_executor(setup, files);
+  auto opened = open_executor(setup, files, {.find = {}, .open = open_cuda});
   if (!opened) return opened;
   return std::make_unique<faulty_executor>(std::move(*opened));
 }

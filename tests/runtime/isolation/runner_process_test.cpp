@@ -215,6 +215,28 @@ TEST_F(runner_processes, that_are_killed_by_a_step_are_lost_and_the_next_one_giv
   EXPECT_EQ(serve(*there, vocab_size), before);
 }
 
+TEST_F(runner_processes, end_with_a_device_that_is_lost) {
+  const auto there = open(start());
+  try {
+    run(*there, test::loses);
+    FAIL() << "nothing was thrown";
+  } catch (const device_lost& lost) {
+    EXPECT_NE(std::string(lost.what()).find("70"), std::string::npos) << lost.what();
+  }
+  run(*open(start()), 9);
+}
+
+TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
+  executor_setup wanted = setup();
+  wanted.packed_weights = 0;  // there are none: the file once more
+  wanted.cuda = cuda_choice{.device_id = 3, .memory_utilization = 0.5, .graphs = true, .graph_rows = {1, 8}};
+  const auto process = start();
+  const auto opened = process->open(wanted);
+  ASSERT_TRUE(opened.has_value()) << opened.error().message;
+  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 1 8");
+  EXPECT_NE((*open(start())).kernel_path().substr(0, 4), "cuda");
+}
+
 // The state of a process, of proc(5): "T" where it is stopped.
 std::string state_of(pid_t id) {
   std::ifstream status("/proc/" + std::to_string(id) + "/stat");

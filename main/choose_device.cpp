@@ -1,0 +1,29 @@
+#include "main/choose_device.hpp"
+
+namespace troupe::cli {
+namespace {
+
+void set_unless_given(const config::loaded_settings& loaded, std::string_view name, std::int32_t& value,
+                      std::int32_t usual) {
+  if (!loaded.origins.contains(name)) value = usual;
+}
+
+}  // namespace
+
+tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda) {
+  config::settings& settings = loaded.values;
+  if (settings.device == "cpu") return {};
+  const auto found = cuda.find ? cuda.find(settings.device_id)
+                               : fail(error_code::unsupported, "this program was built without CUDA");
+  if (!found) {
+    if (settings.device == "auto") return {};
+    return tl::unexpected(config::origin_of(loaded, "device") + ": device is cuda, but " +
+                          found.error().message);
+  }
+  settings.device = "cuda";
+  set_unless_given(loaded, "max_num_batched_tokens", settings.max_num_batched_tokens, 8192);
+  set_unless_given(loaded, "max_num_seqs", settings.max_num_seqs, 256);
+  return {};
+}
+
+}  // namespace troupe::cli

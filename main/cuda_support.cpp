@@ -1,0 +1,57 @@
+#include "main/cuda_support.hpp"
+
+#ifdef TROUPE_HAS_CUDA
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "runtime/executor_cuda/cublaslt_gemm.hpp"
+#include "runtime/executor_cuda/cuda_device.hpp"
+
+namespace troupe::cli {
+namespace {
+
+result<std::unique_ptr<gemm>> open_cublaslt(std::int32_t max_rows) {
+  auto library = cublaslt_library::open();
+  if (!library) return tl::unexpected(library.error());
+  return std::make_unique<cublaslt_gemm>(std::move(*library), max_rows);
+}
+
+}  // namespace
+
+cuda_executor_options cuda_options_of(const cpu_executor_options& options, const cuda_choice& choice) {
+  cuda_executor_options wanted;
+  wanted.limits = options.limits;
+  wanted.memory_utilization = choice.memory_utilization;
+  wanted.device_id = choice.device_id;
+  wanted.dtype = options.dtype;
+  wanted.kv_cache_dtype = options.kv_cache_dtype;
+  wanted.end_tokens = options.end_tokens;
+  wanted.graph_rows = choice.graph_rows;
+  wanted.open_gemm = open_cublaslt;
+  // The runner's process has no log; its standard error is the service's.
+  wanted.warn = [](const std::string& text) { fmt::print(stderr, "CUDA: {}\n", text); };
+  return wanted;
+}
+
+cuda_support find_cuda_support() {
+  return {.find = [](std::int32_t id) -> result<std::string> {
+            const auto device = find_cuda_device(id);
+            if (!device) return tl::unexpected(device.error());
+            return describe(*device);
+          },
+          .open =
+              [](const model_ptr& model, const cpu_executor_options& options, const cuda_choice& choice) {
+                return load_cuda_executor(model, cuda_options_of(options, choice));
+              }};
+}
+
+}  // namespace troupe::cli
+#else
+
+namespace troupe::cli {
+
+cuda_support find_cuda_support() { return {}; }
+
+}  // namespace troupe::cli
+#endif

@@ -1,0 +1,131 @@
+// troupe gpu-selftest: whether a CUDA device computes what the CPU does, and how fast.
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "main/commands.hpp"
+#include "main/cuda_support.hpp"
+#include "main/default_model.hpp"
+#include "main/exit_code.hpp"
+
+#ifdef TROUPE_HAS_CUDA
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "main/json_dumps.hpp"
+#include "main/rounded.hpp"
+#include "runtime/executor_cuda/self_test.hpp"
+#endif
+
+namespace troupe::cli {
+namespace {
+
+struct selftest_options {
+  std::string model;
+  std::int32_t device_id = 0;
+  std::int32_t prompt = 256;
+  std::int32_t context = 1024;
+  std::int32_t rounds = 20;
+  bool json = false;
+};
+
+#ifdef TROUPE_HAS_CUDA
+
+void print_selftest_json(const std::string& model, const self_test_report& report) {
+  nlohmann::ordered_json out;
+  out["passed"] = report.passed();
+  out["model"] = model;
+  out["device"] = report.device;
+  out["products"] = report.products;
+  out["logprobs_compared"] = report.compared;
+  out["logprobs_mean_difference"] = report.mean_difference;
+  out["logprobs_largest_difference"] = report.largest_difference;
+  out["greedy_compared"] = report.greedy_compared;
+  out["greedy_different"] = report.greedy_different;
+  out["graphs_agree"] = report.graphs_agree;
+  out["copy_gb_per_s"] = rounded(report.copy_bandwidth / 1e9);
+  out["weight_bytes"] = report.weight_bytes;
+  out["prompt_us"] = rounded(report.prompt_time);
+  for (const decode_timing& each : report.decodes)
+    out["decode"].push_back({{"sequences", each.sequences},
+                             {"graph_us", rounded(each.as_graph)},
+                             {"eager_us", rounded(each.eagerly)},
+                             {"weights_share_of_copy_bandwidth", each.bandwidth_share}});
+  out["version"] = TROUPE_VERSION;
+  std::printf("%s\n", json_dumps(out).c_str());
+}
+
+void print_selftest_table(const std::string& model, const self_test_report& report) {
+  std::printf("model        %s\ndevice       %s, %s\n", model.c_str(), report.device.c_str(),
+              report.products.c_str());
+  std::printf("logprobs     %d compared with the CPU's: %.4f apart on average, %.4f at most\n",
+              report.compared, report.mean_difference, report.largest_difference);
+  std::printf("greedy       %d of %d tokens differ; graphs and eager steps %s\n", report.greedy_different,
+              report.greedy_compared, report.graphs_agree ? "agree" : "DISAGREE");
+  std::printf("prompt       %.0f us\ncopies       %.0f GB/s\n", report.prompt_time,
+              report.copy_bandwidth / 1e9);
+  for (const decode_timing& each : report.decodes)
+    std::printf(
+        "decode %4d  %.0f us as a graph, %.0f us eagerly; weights at %.0f %% of the copies' bandwidth\n",
+        each.sequences, each.as_graph, each.eagerly, 100 * each.bandwidth_share);
+  std::printf("%s\n", report.passed() ? "passed" : "FAILED");
+}
+
+int run_selftest(const selftest_options& wanted) {
+  const auto path = find_model(wanted.model);
+  if (!path) return report(path.error());
+  const auto model = load_model(*path);
+  if (!model) return report(model.error());
+  cpu_executor_options common;
+  common.limits = {.max_rows = std::max(1024, wanted.prompt), .max_sequences = 64};
+  cuda_choice choice;
+  choice.device_id = wanted.device_id;
+  choice.memory_utilization = 0.8;
+  self_test_options options;
+  options.device = cuda_options_of(common, choice);
+  options.device.graph_rows = {1, 8, 64};
+  options.prompt = wanted.prompt;
+  options.context = wanted.context;
+  options.rounds = wanted.rounds;
+  options.now = [] {
+    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  };
+  const auto tested = run_self_test(*model, options);
+  if (!tested) return report(tested.error());
+  if (wanted.json) {
+    print_selftest_json(*path, *tested);
+  } else {
+    print_selftest_table(*path, *tested);
+  }
+  return finish_output(tested->passed() ? exit_ok : exit_failure);
+}
+
+#else
+
+int run_selftest(const selftest_options&) {
+  return report(error{error_code::unsupported, "this program was built without CUDA", "device"});
+}
+
+#endif
+
+}  // namespace
+
+void add_gpu_selftest(CLI::App& app, command_body& chosen) {
+  const auto options = std::make_shared<selftest_options>();
+  CLI::App* command =
+      app.add_subcommand("gpu-selftest", "Compare a CUDA device with the CPU on a model, and time its steps");
+  command->add_option("model", options->model, "A GGUF file; nothing: the default model")->type_name("MODEL");
+  command->add_option("--device-id", options->device_id, "Which CUDA device")->check(CLI::Range(0, 1023));
+  command->add_option("--prompt", options->prompt, "Tokens of the prompt")->check(CLI::Range(2, 65536));
+  command->add_option("--context", options->context, "Tokens of the decodes' contexts")
+      ->check(CLI::Range(1, 65536));
+  command->add_option("--rounds", options->rounds, "Rounds of each timing")->check(CLI::Range(1, 10000));
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->footer("\nExample:\n  troupe gpu-selftest --json");
+  command->callback([options, &chosen] { chosen = [options] { return run_selftest(*options); }; });
+}
+
+}  // namespace troupe::cli
