@@ -1,0 +1,74 @@
+#include "main/choose_device.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe::cli {
+namespace {
+
+config::loaded_settings settings(const std::string& device) {
+  config::loaded_settings loaded;
+  loaded.values.device = device;
+  loaded.origins["device"] = "--device";
+  return loaded;
+}
+
+cuda_support one_device() {
+  cuda_support cuda;
+  cuda.find = [](std::int32_t id) -> result<std::string> {
+    if (id != 0) return fail(error_code::unavailable, "there is no device 3", "device_id");
+    return std::string("a device");
+  };
+  return cuda;
+}
+
+TEST(ChooseDevice, TakesADeviceWhereThereIsOneAndWhatIsUsualThere) {
+  for (const char* device : {"auto", "cuda"}) {
+    config::loaded_settings loaded = settings(device);
+    ASSERT_TRUE(choose_device(loaded, one_device()));
+    EXPECT_EQ(loaded.values.device, "cuda");
+    EXPECT_EQ(loaded.values.max_num_batched_tokens, 8192);
+    EXPECT_EQ(loaded.values.max_num_seqs, 256);
+    EXPECT_EQ(loaded.values.gpu_memory_utilization, 0.9);
+    EXPECT_TRUE(loaded.values.enable_prefix_caching);
+    EXPECT_TRUE(loaded.values.enable_chunked_prefill);
+  }
+}
+
+TEST(ChooseDevice, LeavesWhatSomebodyHasSet) {
+  config::loaded_settings loaded = settings("cuda");
+  loaded.values.max_num_seqs = 64;
+  loaded.origins["max_num_seqs"] = "TROUPE_MAX_NUM_SEQS";
+  ASSERT_TRUE(choose_device(loaded, one_device()));
+  EXPECT_EQ(loaded.values.max_num_seqs, 64);
+  EXPECT_EQ(loaded.values.max_num_batched_tokens, 8192);
+}
+
+TEST(ChooseDevice, WithoutADeviceAutoStaysOnTheCpuAndCudaIsRefused) {
+  for (const cuda_support& cuda : {cuda_support{}, one_device()}) {
+    config::loaded_settings automatic = settings("auto");
+    automatic.values.device_id = 3;
+    ASSERT_TRUE(choose_device(automatic, cuda));
+    EXPECT_EQ(automatic.values.device, "auto");
+    EXPECT_EQ(automatic.values.max_num_seqs, config::settings().max_num_seqs);
+    config::loaded_settings asked = settings("cuda");
+    asked.values.device_id = 3;
+    const auto refused = choose_device(asked, cuda);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().starts_with("--device: device is cuda, but ")) << refused.error();
+  }
+}
+
+TEST(ChooseDevice, OnTheCpuNobodyLooksForADevice) {
+  config::loaded_settings loaded = settings("cpu");
+  cuda_support cuda;
+  cuda.find = [](std::int32_t) -> result<std::string> {
+    ADD_FAILURE() << "looked for";
+    return std::string();
+  };
+  ASSERT_TRUE(choose_device(loaded, cuda));
+  EXPECT_EQ(loaded.values.device, "cpu");
+  EXPECT_EQ(loaded.values.max_num_seqs, config::settings().max_num_seqs);
+}
+
+}  // namespace
+}  // namespace troupe::cli
