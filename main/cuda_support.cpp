@@ -9,15 +9,14 @@
 #include "runtime/executor_cuda/cuda_device.hpp"
 
 namespace troupe::cli {
-namespace {
 
-result<std::unique_ptr<gemm>> open_cublaslt(std::int32_t max_rows) {
-  auto library = cublaslt_library::open();
-  if (!library) return tl::unexpected(library.error());
-  return std::make_unique<cublaslt_gemm>(std::move(*library), max_rows);
+std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> cublaslt_opener(int most_proposals) {
+  return [most_proposals](std::int32_t max_rows) -> result<std::unique_ptr<gemm>> {
+    auto library = cublaslt_library::open();
+    if (!library) return tl::unexpected(library.error());
+    return std::make_unique<cublaslt_gemm>(std::move(*library), max_rows, most_proposals);
+  };
 }
-
-}  // namespace
 
 cuda_executor_options cuda_options_of(const cpu_executor_options& options, const cuda_choice& choice) {
   cuda_executor_options wanted;
@@ -28,7 +27,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.kv_cache_dtype = options.kv_cache_dtype;
   wanted.end_tokens = options.end_tokens;
   wanted.graph_rows = choice.graph_rows;
-  wanted.open_gemm = open_cublaslt;
+  wanted.open_gemm = cublaslt_opener(cublaslt_gemm::usual_proposals);
   // The runner's process has no log; its standard error is the service's.
   wanted.warn = [](const std::string& text) { fmt::print(stderr, "CUDA: {}\n", text); };
   return wanted;

@@ -2,6 +2,9 @@
 #pragma once
 #include "runtime/executor/cuda_support.hpp"
 #ifdef TROUPE_HAS_CUDA
+#include <functional>
+#include <memory>
+
 #include "runtime/executor_cuda/cuda_executor.hpp"
 #endif
 
@@ -10,6 +13,8 @@ namespace troupe::cli {
 #ifdef TROUPE_HAS_CUDA
 // What the executor of a CUDA device is told: cuBLASLt multiplies, warnings go to standard error.
 cuda_executor_options cuda_options_of(const cpu_executor_options& options, const cuda_choice& choice);
+// Products by cuBLASLt, the fastest of so many of its proposals.
+std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> cublaslt_opener(int most_proposals);
 #endif
 
 // Empty functions where this program was built without CUDA.

@@ -11,6 +11,7 @@
 #ifdef TROUPE_HAS_CUDA
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +22,8 @@
 
 namespace troupe::cli {
 namespace {
+
+constexpr int all_proposals = 256;  // more than cuBLASLt has for a product
 
 struct selftest_options {
   std::string model;
@@ -33,43 +36,96 @@ struct selftest_options {
 
 #ifdef TROUPE_HAS_CUDA
 
+nlohmann::ordered_json json_of(const checks::kernel_check& check) {
+  nlohmann::ordered_json out{{"kernel", check.name}, {"shapes", check.shapes}, {"passed", check.passed}};
+  // JSON has no infinity: what is no number is infinitely far from its expectation.
+  out["largest_difference"] = nullptr;
+  if (std::isfinite(check.difference)) out["largest_difference"] = check.difference;
+  out["bound"] = check.bound;
+  if (!check.failure.empty()) out["failure"] = check.failure;
+  return out;
+}
+
+nlohmann::ordered_json json_of(const checks::kernel_timing& timing) {
+  nlohmann::ordered_json out{{"kernel", timing.name},
+                             {"shape", timing.shape},
+                             {"us", rounded(timing.microseconds)},
+                             {"share_of_copy_bandwidth", rounded(timing.bandwidth_share)}};
+  if (timing.operations > 0) out["share_of_arithmetic"] = rounded(timing.arithmetic_share);
+  if (timing.best_microseconds > 0) out["best_us"] = rounded(timing.best_microseconds);
+  return out;
+}
+
+nlohmann::ordered_json json_of(const step_time& time) {
+  return {{"us", rounded(time.whole)},
+          {"device_us", rounded(time.device)},
+          {"gap_us", rounded(time.gap)},
+          {"idle_share", rounded(time.idle_share())}};
+}
+
+nlohmann::ordered_json json_of(const decode_timing& decode) {
+  return {{"sequences", decode.sequences},
+          {"context", decode.context},
+          {"graph", json_of(decode.as_graph)},
+          {"eager", json_of(decode.eagerly)},
+          {"share_of_copy_bandwidth", rounded(decode.bandwidth_share)}};
+}
+
 void print_selftest_json(const std::string& model, const self_test_report& report) {
   nlohmann::ordered_json out;
   out["passed"] = report.passed();
   out["model"] = model;
   out["device"] = report.device;
   out["products"] = report.products;
+  out["kernels_passed"] = report.kernels_passed();
+  for (const checks::kernel_check& each : report.kernels) out["kernels"].push_back(json_of(each));
+  out["copy_gb_per_s"] = rounded(report.limits.copy_bandwidth / 1e9);
+  out["product_tflop_per_s"] = rounded(report.limits.arithmetic / 1e12);
+  for (const checks::kernel_timing& each : report.timings) out["timings"].push_back(json_of(each));
   out["logprobs_compared"] = report.compared;
   out["logprobs_mean_difference"] = report.mean_difference;
   out["logprobs_largest_difference"] = report.largest_difference;
   out["greedy_compared"] = report.greedy_compared;
   out["greedy_different"] = report.greedy_different;
   out["graphs_agree"] = report.graphs_agree;
-  out["copy_gb_per_s"] = rounded(report.copy_bandwidth / 1e9);
   out["weight_bytes"] = report.weight_bytes;
   out["prompt_us"] = rounded(report.prompt_time);
-  for (const decode_timing& each : report.decodes)
-    out["decode"].push_back({{"sequences", each.sequences},
-                             {"graph_us", rounded(each.as_graph)},
-                             {"eager_us", rounded(each.eagerly)},
-                             {"weights_share_of_copy_bandwidth", each.bandwidth_share}});
+  for (const decode_timing& each : report.decodes) out["decode"].push_back(json_of(each));
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", json_dumps(out).c_str());
 }
 
+void print_kernels(const self_test_report& report) {
+  for (const checks::kernel_check& each : report.kernels)
+    std::printf("kernel       %-6s %s: %.3g apart at most, %.3g allowed there%s%s\n",
+                each.passed ? "right" : "WRONG", each.name.c_str(), each.difference, each.bound,
+                each.failure.empty() ? "" : ": ", each.failure.c_str());
+  std::printf("limits       %.0f GB/s copied, %.0f TFLOP/s multiplied\n", report.limits.copy_bandwidth / 1e9,
+              report.limits.arithmetic / 1e12);
+  for (const checks::kernel_timing& each : report.timings) {
+    std::printf("time         %8.1f us  %3.0f %% of bandwidth, %3.0f %% of arithmetic  %s, %s",
+                each.microseconds, 100 * each.bandwidth_share, 100 * each.arithmetic_share, each.name.c_str(),
+                each.shape.c_str());
+    if (each.best_microseconds > 0) std::printf(" (%.1f us at best)", each.best_microseconds);
+    std::printf("\n");
+  }
+}
+
 void print_selftest_table(const std::string& model, const self_test_report& report) {
-  std::printf("model        %s\ndevice       %s, %s\n", model.c_str(), report.device.c_str(),
-              report.products.c_str());
+  std::printf("device       %s, %s\n", report.device.c_str(), report.products.c_str());
+  print_kernels(report);
+  std::printf("model        %s\n", model.c_str());
   std::printf("logprobs     %d compared with the CPU's: %.4f apart on average, %.4f at most\n",
               report.compared, report.mean_difference, report.largest_difference);
   std::printf("greedy       %d of %d tokens differ; graphs and eager steps %s\n", report.greedy_different,
               report.greedy_compared, report.graphs_agree ? "agree" : "DISAGREE");
-  std::printf("prompt       %.0f us\ncopies       %.0f GB/s\n", report.prompt_time,
-              report.copy_bandwidth / 1e9);
+  std::printf("prompt       %.0f us\n", report.prompt_time);
   for (const decode_timing& each : report.decodes)
     std::printf(
-        "decode %4d  %.0f us as a graph, %.0f us eagerly; weights at %.0f %% of the copies' bandwidth\n",
-        each.sequences, each.as_graph, each.eagerly, 100 * each.bandwidth_share);
+        "decode %4d  of %d tokens: %.0f us as a graph (device idle for %.1f %%), %.0f us eagerly; %.0f %% of "
+        "the copies' bandwidth\n",
+        each.sequences, each.context, each.as_graph.whole, 100 * each.as_graph.idle_share(),
+        each.eagerly.whole, 100 * each.bandwidth_share);
   std::printf("%s\n", report.passed() ? "passed" : "FAILED");
 }
 
@@ -86,6 +142,8 @@ int run_selftest(const selftest_options& wanted) {
   self_test_options options;
   options.device = cuda_options_of(common, choice);
   options.device.graph_rows = {1, 8, 64};
+  options.checks.open_gemm = options.timings.open_gemm = options.device.open_gemm;
+  options.timings.open_thorough_gemm = cublaslt_opener(all_proposals);
   options.prompt = wanted.prompt;
   options.context = wanted.context;
   options.rounds = wanted.rounds;

@@ -11,7 +11,6 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA recommends for Hopper
-constexpr int most_proposals = 12;
 constexpr int timed_rounds = 5;
 
 std::size_t l2_cache_bytes() {
@@ -56,9 +55,11 @@ struct cublaslt_gemm::product {
   mutable cublasLtMatrixLayoutOpaque_t out_layout{};
 };
 
-cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows)
+cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows,
+                             int most_proposals)
     : library_(std::move(library)),
       max_rows_(max_rows),
+      most_proposals_(most_proposals),
       handle_(nullptr, library_->cublasLtDestroy),
       operation_(nullptr, library_->cublasLtMatmulDescDestroy),
       preference_(nullptr, library_->cublasLtMatmulPreferenceDestroy),
@@ -161,7 +162,7 @@ void cublaslt_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* inpu
   const product of(*library_, input, weight, rows, kind, out);
   flushed_.emplace(2 * l2_bytes_);
   std::optional<std::pair<float, cublasLtMatmulAlgo_t>> best;
-  for (const cublasLtMatmulHeuristicResult_t& each : proposals(of, most_proposals)) {
+  for (const cublasLtMatmulHeuristicResult_t& each : proposals(of, most_proposals_)) {
     const float took = time(stream, of, each.algo);
     if (!best || took < best->first) best.emplace(took, each.algo);
   }

@@ -18,9 +18,11 @@ namespace troupe {
 
 class cublaslt_gemm final : public gemm {
  public:
-  // Products of up to `max_rows` rows, on the device that is current. Throws what check_cuda() and
-  // cublaslt_library::check() throw.
-  cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows);
+  // Products of up to `max_rows` rows, on the device that is current; of each at most so many of the
+  // library's proposals are timed. Throws what check_cuda() and cublaslt_library::check() throw.
+  static constexpr int usual_proposals = 12;
+  cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows,
+                int most_proposals = usual_proposals);
 
   void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
                 std::int32_t rows, gemm_output kind, void* out) override;
@@ -43,6 +45,7 @@ class cublaslt_gemm final : public gemm {
 
   std::shared_ptr<const cublaslt_library> library_;
   std::int32_t max_rows_;
+  int most_proposals_;
   std::unique_ptr<cublasLtContext, decltype(&::cublasLtDestroy)> handle_;
   std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&::cublasLtMatmulDescDestroy)> operation_;
   std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(&::cublasLtMatmulPreferenceDestroy)> preference_;

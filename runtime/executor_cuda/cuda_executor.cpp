@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/device_kv_cache.hpp"
+#include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
 
 namespace troupe {
@@ -40,6 +42,7 @@ class cuda_executor final : public executor {
       limits_.max_model_len = config_.context_length;
     limits_.max_rows = 0;
     limits_.max_sequences = 0;
+    if (options_.step_timed) clock_.emplace();
   }
   ~cuda_executor() override { cudaSetDevice(device_.id); }
 
@@ -80,6 +83,7 @@ class cuda_executor final : public executor {
   flat_step step_;         // on the device, of the last forward()
   bool is_dummy_ = false;  // hidden states are those of load_dummy_hidden_states()
   std::uint64_t eager_decodes_ = 0;
+  std::optional<step_clock> clock_;  // where steps are timed
 };
 
 result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequences) try {
@@ -175,6 +179,7 @@ result<void> cuda_executor::take_kv_cache() {
 void cuda_executor::forward(const device_batch& batch) {
   use_device();
   check_batch(batch, config_, limits_, kv_.layout());
+  if (clock_) clock_->begin(stream_);
   run(batch, config_.num_layers);
 }
 
@@ -217,8 +222,9 @@ void cuda_executor::sample(const device_batch& batch, const step_masks* masks, s
   const auto logits = [&](std::int32_t first, std::int32_t count) {
     return room_->decoder.logits(stream_, is_dummy_ ? nullptr : step_.logit_rows + first, count);
   };
-  room_->sampler.sample(stream_, batch, masks, logits, result);
+  room_->sampler.sample(stream_, batch, masks, logits, result, clock_ ? &clock_->end() : nullptr);
   check_launches("the sampler's kernels");
+  if (clock_ && !batch.samples.empty()) clock_->tell(options_.step_timed);
 }
 
 void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {

@@ -28,6 +28,9 @@ struct cuda_executor_options {
   std::vector<std::int32_t> graph_rows = {1, 2, 4, 8, 16, 32};
   // Products of up to so many rows on the device that is open: cuBLASLt (cublaslt_gemm.hpp), but in tests.
   std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm;
+  // Hears of each step, in microseconds of the device's clock: from its first work to its last, and how long
+  // the device had had nothing to do before it. Steps are not timed where nobody hears.
+  std::function<void(double busy, double idle)> step_timed;
   // Hears, in a line for people, what is less than was asked for.
   std::function<void(const std::string&)> warn = [](const std::string&) {};
 };

@@ -45,7 +45,7 @@ device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_l
 }
 
 void device_sampler::sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-                            const logits_source& logits, step_result& result) {
+                            const logits_source& logits, step_result& result, cuda_event* end) {
   result.step = batch.step;
   result.tokens.clear();
   result.tokens.resize(batch.samples.size());
@@ -58,6 +58,7 @@ void device_sampler::sample(const cuda_stream& stream, const device_batch& batch
     sample_rows(stream, batch, masks, first, count, logits(first, count), result);
   }
   stream.copy_to_host(sampled_.data(), tokens_.data(), batch.samples.size() * sizeof(token_id));
+  if (end != nullptr) end->record(stream);
   stream.synchronize();
   const std::span<const token_id> sampled = sampled_.as<const token_id>();
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/executor/device_batch.hpp"
+#include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
@@ -32,9 +33,10 @@ class device_sampler {
   // Computes the logits of rows [first, first + count) of flat_step::logit_rows, on the stream.
   using logits_source = std::function<device_logits(std::int32_t first, std::int32_t count)>;
 
-  // executor::sample(): all samples, then all prompt rows, as many at once as there is room for.
+  // executor::sample(): all samples, then all prompt rows, as many at once as there is room for. `end`, where
+  // it is not null, is recorded behind the last work on the stream.
   void sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-              const logits_source& logits, step_result& result);
+              const logits_source& logits, step_result& result, cuda_event* end = nullptr);
 
   std::size_t bytes() const { return stage_.bytes() + workspace_.size() + tokens_.bytes(); }  // on the device
 

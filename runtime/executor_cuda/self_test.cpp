@@ -8,9 +8,6 @@
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
-#include "runtime/executor_cuda/cuda_event.hpp"
-#include "runtime/executor_cuda/cuda_stream.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
 
 namespace troupe {
@@ -33,29 +30,10 @@ std::shared_ptr<sampling_params> greedy_params() {
   return params;
 }
 
-// Any tokens, the same each time (Knuth's multiplicative hash).
-std::vector<token_id> some_tokens(std::int32_t count, std::int32_t vocab_size) {
-  std::vector<token_id> tokens;
-  for (std::int32_t i = 0; i < count; ++i)
-    tokens.push_back(static_cast<token_id>((static_cast<std::uint32_t>(i) + 1) * 2654435761U %
-                                           static_cast<std::uint32_t>(vocab_size)));
-  return tokens;
-}
-
-// `tokens` as the rows of one sequence in blocks 0, 1, ... from `first` on; the last one sampled.
-device_batch rows_of(const std::vector<token_id>& tokens, std::int32_t first, const kv_layout& layout) {
-  device_batch batch;
+// The rows of one sequence in blocks 0, 1, ... from `first` on; the last one sampled.
+device_batch asked_rows(const std::vector<token_id>& tokens, std::int32_t first, const kv_layout& layout) {
+  device_batch batch = rows_of(tokens, first, 0, layout);
   const auto count = static_cast<std::int32_t>(tokens.size());
-  for (std::int32_t i = 0; i < count; ++i) {
-    batch.positions.push_back(first + i);
-    batch.slots.push_back(first + i);
-  }
-  batch.tokens = tokens;
-  sequence_rows rows;
-  rows.num_rows = count;
-  rows.table_length = (first + count + layout.block_size - 1) / layout.block_size;
-  for (std::int32_t block = 0; block < rows.table_length; ++block) batch.block_tables.push_back(block);
-  batch.sequences.push_back(rows);
   sample_row sample;
   sample.row = count - 1;
   sample.position = first + count;
@@ -81,7 +59,7 @@ void note(const sampled_token& sampled, answer& out) {
 answer ask(executor& device, const std::vector<token_id>& prompt) {
   answer out;
   step_result result;
-  device_batch batch = rows_of(prompt, 0, device.layout());
+  device_batch batch = asked_rows(prompt, 0, device.layout());
   for (std::int32_t row = 0; row + 1 < batch.num_rows(); ++row)
     batch.prompt_logprobs.push_back({0, row, prompt[static_cast<std::size_t>(row) + 1], 0});
   device.forward(batch);
@@ -90,7 +68,7 @@ answer ask(executor& device, const std::vector<token_id>& prompt) {
   note(result.tokens[0], out);
   for (std::int32_t i = 1; i < greedy_tokens; ++i) {
     const auto position = static_cast<std::int32_t>(prompt.size()) + i - 1;
-    const device_batch next = rows_of({out.tokens.back()}, position, device.layout());
+    const device_batch next = asked_rows({out.tokens.back()}, position, device.layout());
     device.forward(next);
     device.sample(next, nullptr, result);
     note(result.tokens[0], out);
@@ -113,68 +91,67 @@ void compare(const answer& there, const answer& here, self_test_report& report) 
   }
 }
 
-double median_time(executor& device, const device_batch& batch, const self_test_options& options) {
-  step_result unused;
-  std::vector<double> took;
-  for (std::int32_t i = 0; i < options.rounds + 2; ++i) {  // the first two warm up, and capture
-    const double begin = options.now();
-    device.forward(batch);
-    device.sample(batch, nullptr, unused);
-    took.push_back(options.now() - begin);
-  }
-  took.erase(took.begin(), took.begin() + 2);
-  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2);
-  std::nth_element(took.begin(), middle, took.end());
-  return *middle;
-}
-
-double time_of(executor& device, warm_up_phase phase, const bucket& shape, const executor_limits& limits,
-               std::int32_t vocab_size, const self_test_options& options) {
+double time_prompt(executor& device, const executor_limits& limits, std::int32_t vocab_size,
+                   const self_test_options& options, step_watch& watch) {
   warm_up_item item;
-  item.phase = phase;
-  item.shape = shape;
-  return median_time(device, scratch_batch(item, device.layout(), limits, vocab_size), options);
+  item.phase = warm_up_phase::prompt;
+  item.shape = {1, options.prompt, 0};
+  const device_batch batch = scratch_batch(item, device.layout(), limits, vocab_size);
+  return time_steps(device, batch, options.rounds, options.now, watch).whole;
 }
 
-// Bytes a second, read and written.
-double measure_copies(std::size_t bytes) {
-  const cuda_stream stream;
-  const device_memory from(bytes);
-  const device_memory to(bytes);
-  cuda_event begin(cuda_event::use::timing);
-  cuda_event end(cuda_event::use::timing);
-  const auto copy = [&] { stream.copy_on_device(to.data(), from.data(), bytes); };
-  stream.fill(from.data(), 0, bytes);
-  copy();
-  begin.record(stream);
-  for (int i = 0; i < 8; ++i) copy();
-  end.record(stream);
-  end.synchronize();
-  return 8 * 2.0 * static_cast<double>(bytes) / (end.milliseconds_since(begin) * 1e-3);
+void time_decodes(executor& device, const model_config& config, const self_test_options& options,
+                  bool as_graphs, step_watch& watch, self_test_report& report) {
+  for (std::size_t i = 0; i < options.device.graph_rows.size(); ++i) {
+    if (i == report.decodes.size()) report.decodes.push_back({.sequences = options.device.graph_rows[i]});
+    decode_timing& timing = report.decodes[i];
+    const decode_step step =
+        prepare_decode(device, timing.sequences, std::min(options.context, config.context_length),
+                       options.device.limits.max_rows, config.vocab_size);
+    timing.context = step.context;
+    timing.kv_bytes = device.layout().bytes_per_block / static_cast<std::size_t>(device.layout().block_size) *
+                      static_cast<std::size_t>(step.context) * static_cast<std::size_t>(timing.sequences);
+    (as_graphs ? timing.as_graph : timing.eagerly) =
+        time_steps(device, step.batch, options.rounds, options.now, watch);
+  }
 }
 
 // The device of the report is open from here on, one executor after another.
 result<answer> try_device(const model_ptr& model, const self_test_options& options, bool as_graphs,
                           const std::vector<token_id>& prompt, self_test_report& report) {
+  step_watch watch;
   cuda_executor_options wanted = options.device;
+  wanted.step_timed = [&watch](double busy, double idle) { watch.note(busy, idle); };
   if (!as_graphs) wanted.graph_rows.clear();
   auto device = begun(load_cuda_executor(model, wanted));
   if (!device) return tl::unexpected(device.error());
   answer out = ask(**device, prompt);
   executor_limits limits = wanted.limits;
   limits.max_model_len = model->config.context_length;
-  const std::int32_t vocab_size = model->config.vocab_size;
-  const std::int32_t blocks = std::max(1, options.context / limits.block_size);
-  if (as_graphs)
-    report.prompt_time =
-        time_of(**device, warm_up_phase::prompt, {1, options.prompt, 0}, limits, vocab_size, options);
-  for (std::size_t i = 0; i < options.device.graph_rows.size(); ++i) {
-    if (i == report.decodes.size()) report.decodes.push_back({.sequences = options.device.graph_rows[i]});
-    decode_timing& timing = report.decodes[i];
-    (as_graphs ? timing.as_graph : timing.eagerly) =
-        time_of(**device, warm_up_phase::decode, {timing.sequences, 1, blocks}, limits, vocab_size, options);
-  }
+  if (as_graphs) report.prompt_time = time_prompt(**device, limits, model->config.vocab_size, options, watch);
+  time_decodes(**device, model->config, options, as_graphs, watch, report);
   return out;
+}
+
+// What a decode reads of the weights: of an embedding that is not the head as well only some rows.
+std::size_t decoded_weight_bytes(const model& model) {
+  const std::size_t all = device_weight_bytes(model);
+  if (model.head == model.embedding) return all;
+  return all - 2 * static_cast<std::size_t>(model.config.vocab_size) *
+                   static_cast<std::size_t>(model.config.hidden_size);
+}
+
+// The products of a step of this model.
+checks::timing_options timings_of(const model_config& config, const self_test_options& options) {
+  checks::timing_options wanted = options.timings;
+  const std::int32_t attended = config.num_heads * config.head_dim;
+  const std::int32_t qkv = attended + 2 * config.num_kv_heads * config.head_dim;
+  wanted.matrices = {{"queries, keys and values", qkv, config.hidden_size, gemm_output::bf16},
+                     {"attention's output", config.hidden_size, attended, gemm_output::add_to_f32},
+                     {"gates and ups", 2 * config.intermediate_size, config.hidden_size, gemm_output::bf16},
+                     {"downs", config.hidden_size, config.intermediate_size, gemm_output::add_to_f32},
+                     {"logits", config.vocab_size, config.hidden_size, gemm_output::f32}};
+  return wanted;
 }
 
 }  // namespace
@@ -187,8 +164,11 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   const auto products = options.device.open_gemm(1);
   if (!products) return tl::unexpected(products.error());
   report.products = (*products)->name();
-  report.weight_bytes = device_weight_bytes(*model);
-  report.copy_bandwidth = measure_copies(options.copied_bytes);
+  report.weight_bytes = decoded_weight_bytes(*model);
+  report.kernels = checks::check_kernels(options.checks);
+  auto timed = checks::time_kernels(timings_of(model->config, options));
+  report.limits = timed.limits;
+  report.timings = std::move(timed.timings);
 
   cpu_executor_options cpu;
   cpu.limits = options.device.limits;
@@ -203,8 +183,8 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   compare(*graphs, ask(**here, prompt), report);
   report.graphs_agree = graphs->tokens == eager->tokens;
   for (decode_timing& each : report.decodes)
-    each.bandwidth_share =
-        static_cast<double>(report.weight_bytes) / (each.as_graph * 1e-6) / report.copy_bandwidth;
+    each.bandwidth_share = static_cast<double>(report.weight_bytes + each.kv_bytes) /
+                           (each.as_graph.whole * 1e-6) / report.limits.copy_bandwidth;
   return report;
 }
 

@@ -1,6 +1,7 @@
 #include "kernels/cuda/paged_attention.hpp"
 
-#include "tests/cuda/attention_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/attention_step.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
 
 namespace troupe {
 namespace {
@@ -12,7 +13,15 @@ using test::attention_shape;
 using test::attention_step;
 using test::attention_way;
 
-class paged_attention : public test::cuda_kernels {};
+class paged_attention : public test::cuda_kernels {
+ protected:
+  static void expect_right(const attention_step& step, attention_way way) {
+    checks::comparison compared;
+    step.compare(step.run(way), compared);
+    EXPECT_TRUE(compared.passed()) << to_string(step.shape()) << ": " << compared.difference() << " apart, "
+                                   << compared.bound() << " allowed";
+  }
+};
 
 // Each type of queries with each KV memory that goes with it.
 std::vector<attention_shape> all_types() {
@@ -34,7 +43,7 @@ TEST_F(paged_attention, decodes_contexts_of_any_length_in_all_types) {
     const attention_step step(
         shape, {{1, 1, 0}, {1, 63, 1}, {1, 64, 2}, {1, 65, 3}, {1, 256, 4}, {1, 257, 5}, {1, 600, 6}},
         ++seed);
-    step.expect_right(step.run(attention_way::planned));
+    expect_right(step, attention_way::planned);
   }
 }
 
@@ -43,7 +52,7 @@ TEST_F(paged_attention, computes_chunks_in_all_types) {
   for (attention_shape shape : all_types()) {
     shape.kv_heads = 1;
     const attention_step step(shape, {{34, 34, 0}, {33, 290, 1}}, ++seed);
-    step.expect_right(step.run(attention_way::planned));
+    expect_right(step, attention_way::planned);
   }
 }
 
@@ -53,8 +62,8 @@ TEST_F(paged_attention, computes_heads_of_any_size) {
     for (const kv_element stored : {kv_element::bf16, kv_element::int8}) {
       const attention_shape shape{.stored = stored, .head_dim = head_dim, .kv_heads = 1};
       const attention_step step(shape, {{1, 130, 0}, {5, 70, 1}}, ++seed);
-      step.expect_right(step.run(attention_way::split));
-      step.expect_right(step.run(attention_way::chunks));
+      expect_right(step, attention_way::split);
+      expect_right(step, attention_way::chunks);
     }
   }
 }
@@ -65,7 +74,7 @@ TEST_F(paged_attention, computes_groups_of_any_size_over_blocks_of_any_size) {
     for (const std::int32_t block_size : {8, 64}) {
       const attention_shape shape{.kv_heads = 2, .group = group, .block_size = block_size};
       const attention_step step(shape, {{1, 90, 0}, {4, 66, 1}}, ++seed);
-      step.expect_right(step.run(attention_way::planned));
+      expect_right(step, attention_way::planned);
     }
   }
 }
@@ -73,7 +82,7 @@ TEST_F(paged_attention, computes_groups_of_any_size_over_blocks_of_any_size) {
 // The rows of drafts, before and behind the borders of tiles and stretches.
 TEST_F(paged_attention, verifies_rows_across_borders) {
   const attention_step step({.group = 3}, {{6, 66, 0}, {6, 260, 1}, {2, 513, 2}}, 50);
-  step.expect_right(step.run(attention_way::planned));
+  expect_right(step, attention_way::planned);
 }
 
 TEST_F(paged_attention, gives_a_row_the_same_bits_from_either_kernel) {
@@ -137,7 +146,7 @@ TEST_F(paged_attention, agrees_with_a_plain_loop_over_random_steps) {
       sequences.push_back({rows, rows + pick(0, 200), static_cast<unsigned>(s)});
     }
     const attention_step step(shape, sequences, seed);
-    step.expect_right(step.run(attention_way::planned));
+    expect_right(step, attention_way::planned);
   }
 }
 

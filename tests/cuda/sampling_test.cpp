@@ -1,7 +1,7 @@
 #include "kernels/cuda/sampling.hpp"
 
+#include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
-#include "tests/cuda/sampling_fixture.hpp"
 #include "tests/runtime/sampling/logits_fixture.hpp"
 
 namespace troupe {

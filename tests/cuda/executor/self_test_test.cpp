@@ -20,7 +20,21 @@ class self_tests : public test::cuda_kernels {
     options.prompt = 24;
     options.context = 32;
     options.rounds = 1;
-    options.copied_bytes = 1U << 16U;
+    options.checks = {.shapes = 1, .width = 64, .rows = 2, .context = 40, .vocab = 64};
+    options.checks.open_gemm = test::open_reference_gemm;
+    options.timings = {.rounds = 1, .launches = 2, .rows = 3, .width = 64, .intermediate = 32};
+    options.timings.heads = 2;
+    options.timings.kv_heads = 1;
+    options.timings.head_dim = 16;
+    options.timings.batch = 2;
+    options.timings.context = 40;
+    options.timings.chunk = 70;
+    options.timings.sampled_rows = 2;
+    options.timings.vocabularies = {100};
+    options.timings.product = 8;
+    options.timings.copied_bytes = options.timings.cold_bytes = 1U << 14U;
+    options.timings.product_rows = {1, 3};
+    options.timings.open_gemm = options.timings.open_thorough_gemm = test::open_reference_gemm;
     options.now = [time = 0.0]() mutable { return time += 10.0; };
     return options;
   }
@@ -48,6 +62,21 @@ class wrong_gemm final : public gemm {
   test::reference_gemm right_;
 };
 
+// Every kernel beside what the device can do.
+void expect_timings(const self_test_report& report) {
+  EXPECT_GT(report.limits.copy_bandwidth, 0.0);
+  EXPECT_GT(report.limits.arithmetic, 0.0);
+  EXPECT_EQ(report.timings.size(), 2U + 1U + 3U + 1U + 4U + 5U * 2U);
+  for (const checks::kernel_timing& each : report.timings) {
+    EXPECT_GT(each.microseconds, 0.0) << each.name;
+    EXPECT_GT(each.bytes, 0.0) << each.name;
+    EXPECT_GT(each.bandwidth_share, 0.0) << each.name;
+    const bool multiplies = each.name.starts_with("product") || each.name.find("prompt") != std::string::npos;
+    EXPECT_EQ(each.arithmetic_share > 0, multiplies) << each.name;
+    EXPECT_EQ(each.best_microseconds > 0, each.name.starts_with("product")) << each.name;
+  }
+}
+
 TEST_F(self_tests, pass_where_the_device_computes_what_the_cpu_does) {
   const auto report = run_self_test(tiny(), small());
   ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -57,9 +86,17 @@ TEST_F(self_tests, pass_where_the_device_computes_what_the_cpu_does) {
   EXPECT_EQ(report->products, "reference");
   ASSERT_EQ(report->decodes.size(), 2U);
   EXPECT_EQ(report->decodes[1].sequences, 2);
-  EXPECT_EQ(report->decodes[1].as_graph, 10.0);
-  EXPECT_EQ(report->decodes[1].eagerly, 10.0);
+  EXPECT_EQ(report->decodes[1].context, 32);
+  for (const step_time& each : {report->decodes[1].as_graph, report->decodes[1].eagerly}) {
+    EXPECT_EQ(each.whole, 10.0);
+    EXPECT_GT(each.device, 0.0);
+    EXPECT_GE(each.gap, 0.0);
+  }
   EXPECT_EQ(report->prompt_time, 10.0);
+  expect_timings(*report);
+  self_test_report wrong = *report;
+  wrong.kernels[3].passed = false;
+  EXPECT_FALSE(wrong.passed()) << "one kernel that is wrong";
 }
 
 TEST_F(self_tests, fail_where_products_are_wrong) {

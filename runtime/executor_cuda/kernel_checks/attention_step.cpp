@@ -1,4 +1,4 @@
-#include "tests/cuda/attention_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/attention_step.hpp"
 
 #include <cuda_fp8.h>
 
@@ -6,8 +6,9 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 
-namespace troupe::test {
+namespace troupe::checks {
 namespace {
 
 using kernels::cuda::attention_item;
@@ -178,15 +179,15 @@ std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blo
   const step_items items = items_of(way, shape_.group, sequences_);
   const auto row_elements = static_cast<std::size_t>(shape_.kv_heads * shape_.group * shape_.head_dim);
   const auto partial = static_cast<std::size_t>(std::max(items.partial_rows, 1) * shape_.kv_heads);
-  const device_array<unsigned char> data(data_);
-  const device_array<float> scales(scales_.empty() ? std::vector<float>(1) : scales_);
-  const device_array<std::int32_t> tables(tables_), starts(starts_), positions(positions_);
-  const device_array<T> queries(rounded<T>(queries_));
-  const device_array<T> out(
+  const device_data<unsigned char> data(data_);
+  const device_data<float> scales(scales_.empty() ? std::vector<float>(1) : scales_);
+  const device_data<std::int32_t> tables(tables_), starts(starts_), positions(positions_);
+  const device_data<T> queries(rounded<T>(queries_));
+  const device_data<T> out(
       std::vector<T>(queries_.size() + row_elements, T(-77.0F)));  // one row that is not asked for
-  const device_array<float> outputs(partial * static_cast<std::size_t>(shape_.head_dim));
-  const device_array<float> states(partial * 2);
-  const device_array<std::int32_t> arrived(std::vector<std::int32_t>(partial, 0));
+  const device_data<float> outputs(partial * static_cast<std::size_t>(shape_.head_dim));
+  const device_data<float> states(partial * 2);
+  const device_data<std::int32_t> arrived(std::vector<std::int32_t>(partial, 0));
   kernels::cuda::attention_arguments arguments{
       .kv = kv_,
       .workspace = {outputs.data(), states.data(), arrived.data()},
@@ -203,24 +204,27 @@ std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blo
       .scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim))};
   arguments.kv.data = data.data();
   arguments.kv.scales = scales_.empty() ? nullptr : scales.data();
-  EXPECT_TRUE(kernels::cuda::can_attend(arguments.kv, shape_.type));
+  if (!kernels::cuda::can_attend(arguments.kv, shape_.type))
+    throw std::logic_error("no attention kernel for " + to_string(shape_));
   const auto launch = [&](const std::vector<attention_item>& list, auto attend) {
     if (list.empty()) return;
-    const device_array<attention_item> device_items(list);
+    const device_data<attention_item> device_items(list);
     const auto count = static_cast<std::int32_t>(list.size());
-    const device_array<std::int32_t> number(std::vector<std::int32_t>{count});
+    const device_data<std::int32_t> number(std::vector<std::int32_t>{count});
     arguments.items = device_items.data();
     arguments.num_items = number.data();
     attend(arguments, shape_.type, blocks == 0 ? count : blocks, nullptr);
-    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+    check_launches("attention");
+    check_cuda(cudaStreamSynchronize(nullptr), "attention");
   };
   launch(items.split, kernels::cuda::attend_split);
   launch(items.chunks, kernels::cuda::attend_chunks);
   std::vector<float> result = floats(out.read());
   for (std::size_t i = queries_.size(); i < result.size(); ++i)
-    EXPECT_EQ(result[i], -77.0F) << "behind the rows";
+    if (result[i] != -77.0F) throw std::logic_error("attention wrote behind its rows");
   result.resize(queries_.size());
-  EXPECT_TRUE(arrived.read() == std::vector<std::int32_t>(partial, 0)) << "counters left behind";
+  if (arrived.read() != std::vector<std::int32_t>(partial, 0))
+    throw std::logic_error("attention left counters behind");
   return result;
 }
 
@@ -229,7 +233,7 @@ std::vector<float> attention_step::rows_of(const std::vector<float>& all, std::s
   return {all.begin() + row * starts_[sequence], all.begin() + row * starts_[sequence + 1]};
 }
 
-void attention_step::expect_right(const std::vector<float>& outputs) const {
+void attention_step::compare(const std::vector<float>& outputs, comparison& with) const {
   const auto dim = static_cast<std::size_t>(shape_.head_dim);
   const auto heads = static_cast<std::size_t>(shape_.kv_heads * shape_.group);
   const double rounding =
@@ -257,14 +261,12 @@ void attention_step::expect_right(const std::vector<float>& outputs) const {
             expected += weights[t] / sum * context[t].value[d];
             magnitude += weights[t] / sum * std::abs(context[t].value[d]);
           }
-          ASSERT_NEAR(outputs[(row * heads + head) * dim + d], expected,
-                      rounding * (magnitude + std::abs(expected)) + 1e-4 * magnitude + 1e-6)
-              << to_string(shape_) << ": sequence " << s << " of context " << sequences_[s].context
-              << ", row " << row << ", head " << head << ", element " << d;
+          with.add(outputs[(row * heads + head) * dim + d], expected,
+                   rounding * (magnitude + std::abs(expected)) + 1e-4 * magnitude + 1e-6);
         }
       }
     }
   }
 }
 
-}  // namespace troupe::test
+}  // namespace troupe::checks

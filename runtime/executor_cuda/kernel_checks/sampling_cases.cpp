@@ -1,11 +1,11 @@
-#include "tests/cuda/sampling_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
 
 #include <list>
 
-#include "tests/cuda/cuda_fixture.hpp"
-#include "tests/runtime/sampling/logits_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
+#include "runtime/sampling/random_logits.hpp"
 
-namespace troupe::test {
+namespace troupe::checks {
 namespace {
 
 using kernels::cuda::device_distribution;
@@ -18,8 +18,8 @@ class uploads {
   const T* copy(const std::vector<T>& values) {
     if (values.empty()) return nullptr;
     auto& array = arrays_.emplace_back((values.size() * sizeof(T) + 3) / 4);
-    EXPECT_EQ(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-              cudaSuccess);
+    check_cuda(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
+               "cudaMemcpy");
     return reinterpret_cast<const T*>(array.data());
   }
   // With room for `size` tokens.
@@ -38,7 +38,7 @@ class uploads {
   float* room(std::size_t count) { return reinterpret_cast<float*>(arrays_.emplace_back(count).data()); }
 
  private:
-  std::list<device_array<std::uint32_t>> arrays_;
+  std::list<device_data<std::uint32_t>> arrays_;
 };
 
 void add_processing(const sampling_case& from, sampling_row& row, uploads& memory) {
@@ -128,14 +128,14 @@ void sprinkle(std::uint64_t seed, std::vector<float>& logits) {
 
 kept_distribution read_back(const device_distribution& distribution) {
   std::int32_t size = 0;
-  EXPECT_EQ(cudaMemcpy(&size, distribution.size, sizeof(size), cudaMemcpyDeviceToHost), cudaSuccess);
+  check_cuda(cudaMemcpy(&size, distribution.size, sizeof(size), cudaMemcpyDeviceToHost), "cudaMemcpy");
   kept_distribution kept;
   kept.ids.resize(static_cast<std::size_t>(size));
   kept.weights.resize(static_cast<std::size_t>(size));
   const std::size_t bytes = kept.ids.size() * sizeof(token_id);
-  EXPECT_EQ(cudaMemcpy(kept.ids.data(), distribution.ids, bytes, cudaMemcpyDeviceToHost), cudaSuccess);
-  EXPECT_EQ(cudaMemcpy(kept.weights.data(), distribution.weights, bytes, cudaMemcpyDeviceToHost),
-            cudaSuccess);
+  check_cuda(cudaMemcpy(kept.ids.data(), distribution.ids, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check_cuda(cudaMemcpy(kept.weights.data(), distribution.weights, bytes, cudaMemcpyDeviceToHost),
+             "cudaMemcpy");
   return kept;
 }
 
@@ -154,11 +154,11 @@ std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
               all.begin() + static_cast<std::ptrdiff_t>(i * stride));
     rows.push_back(device_row(cases[i], stride, memory));
   }
-  const device_array<float> device_logits(all);
-  const device_array<sampling_row> device_rows(rows);
-  const device_array<token_id> tokens(cases.size());
+  const device_data<float> device_logits(all);
+  const device_data<sampling_row> device_rows(rows);
+  const device_data<token_id> tokens(cases.size());
   const auto num_rows = static_cast<std::int32_t>(cases.size());
-  const device_array<std::byte> workspace(
+  const device_data<std::byte> workspace(
       kernels::cuda::sampling_workspace_bytes(num_rows, static_cast<std::int32_t>(vocab)));
   kernels::cuda::sample_tokens({.logits = device_logits.data(),
                                 .stride = stride,
@@ -266,4 +266,4 @@ sampling_case random_drafted_case(std::uint64_t seed, std::size_t vocab) {
   return made;
 }
 
-}  // namespace troupe::test
+}  // namespace troupe::checks

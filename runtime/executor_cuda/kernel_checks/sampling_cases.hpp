@@ -7,7 +7,7 @@
 #include "kernels/cuda/sampling.hpp"
 #include "runtime/sampling/sampler.hpp"
 
-namespace troupe::test {
+namespace troupe::checks {
 
 struct sampling_case {
   std::vector<float> logits = {};
@@ -35,4 +35,4 @@ sampling_case random_case(std::uint64_t seed, std::size_t vocab);
 // The same with a draft, from a distribution near the row's, far from it or of one token.
 sampling_case random_drafted_case(std::uint64_t seed, std::size_t vocab);
 
-}  // namespace troupe::test
+}  // namespace troupe::checks

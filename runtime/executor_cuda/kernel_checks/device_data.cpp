@@ -1,6 +1,6 @@
-#include "tests/cuda/cuda_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 
-namespace troupe::test {
+namespace troupe::checks {
 
 std::vector<float> normal_floats(std::size_t count, float deviation, std::mt19937& random) {
   std::normal_distribution<float> distribution(0, deviation);
@@ -9,4 +9,4 @@ std::vector<float> normal_floats(std::size_t count, float deviation, std::mt1993
   return values;
 }
 
-}  // namespace troupe::test
+}  // namespace troupe::checks

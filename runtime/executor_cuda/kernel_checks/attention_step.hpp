@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "kernels/cuda/paged_attention.hpp"
-#include "tests/cuda/cuda_fixture.hpp"
+#include "runtime/executor_cuda/kernel_checks/comparison.hpp"
+#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 
-namespace troupe::test {
+namespace troupe::checks {
 
 // A sequence's part of a step: its last `rows` tokens of `context`. Steps made with the same seed have the
 // same queries and KV for sequences of the same `number`, whatever else they hold.
@@ -35,14 +36,15 @@ class attention_step {
  public:
   attention_step(const attention_shape& shape, std::vector<attention_sequence> sequences, unsigned seed);
 
-  // [rows][heads][head_dim]; `blocks` as attend_split has it, 0: one for each item. Checks that rows beyond
-  // the step's are left alone and that the work space is left as it was found.
+  // [rows][heads][head_dim]; `blocks` as attend_split has it, 0: one for each item. Throws std::logic_error
+  // where rows beyond the step's are not left alone or the work space is not left as it was found.
   std::vector<float> run(attention_way way, std::int32_t blocks = 0) const;
+  const attention_shape& shape() const { return shape_; }
   // Of one sequence of the step alone.
   std::vector<float> rows_of(const std::vector<float>& all, std::size_t sequence) const;
-  // Fails where outputs differ from a plain loop in double precision by more than the roundings that the
-  // kernels make: one of each weight and one of each output, and fp32 sums.
-  void expect_right(const std::vector<float>& outputs) const;
+  // Adds outputs beside a plain loop in double precision; bounds are the roundings that the kernels make: one
+  // of each weight and one of each output, and fp32 sums.
+  void compare(const std::vector<float>& outputs, comparison& with) const;
 
  private:
   struct token {
@@ -69,4 +71,4 @@ class attention_step {
   std::int32_t max_blocks_ = 0;
 };
 
-}  // namespace troupe::test
+}  // namespace troupe::checks

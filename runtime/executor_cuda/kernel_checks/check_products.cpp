@@ -1,0 +1,148 @@
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/cuda/quantized_product.hpp"
+#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
+#include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
+#include "runtime/executor_cuda/kernel_checks/quantized_weights.hpp"
+
+namespace troupe::checks {
+namespace {
+
+using kernels::weight_kind;
+using kernels::cuda::product_output;
+using bf16 = __nv_bfloat16;
+
+struct named_kind {
+  weight_kind kind;
+  const char* name;
+};
+constexpr named_kind quantized_kinds[] = {{weight_kind::u4_min, "u4_min"},
+                                          {weight_kind::s8, "s8"},
+                                          {weight_kind::s8_min, "s8_min"},
+                                          {weight_kind::s8_half, "s8_half"}};
+
+// What a product of these weights and inputs is: the sum, and that of its terms' magnitudes.
+struct sum_of_terms {
+  double sum = 0;
+  double magnitude = 0;
+  void add(double weight, double input) {
+    sum += weight * input;
+    magnitude += std::abs(weight * input);
+  }
+  // fp32 sums in any order, and where the result is bf16 its rounding: of the sum and, where a library adds
+  // parts of it in bf16, of those, which are as large as sums of random terms are.
+  double bound(bool is_rounded, std::int32_t terms) const {
+    const double parts = magnitude / std::sqrt(static_cast<double>(terms));
+    return 1e-5 * magnitude + 1e-6 + (is_rounded ? (std::abs(sum) + parts) * rounding_of<bf16> : 0.0);
+  }
+};
+
+quantized_weights some_weights(weight_kind kind, std::mt19937& random, const kernel_check_options& options) {
+  const std::int32_t inputs = 32 * pick(random, 1, options.width / 32);
+  return {kind, pick(random, 1, 300), inputs, random};
+}
+
+std::vector<float> some_inputs(std::int32_t rows, std::int32_t width, std::mt19937& random) {
+  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
+  return floats(rounded<bf16>(normal_floats(count, 1, random)));
+}
+
+void compare_quantized(weight_kind kind, std::mt19937& random, const kernel_check_options& options,
+                       comparison& compared) {
+  const quantized_weights weights = some_weights(kind, random, options);
+  const std::int32_t outputs = weights.layout().outputs;
+  const std::int32_t inputs = weights.layout().inputs;
+  const std::int32_t rows = pick(random, 1, kernels::cuda::max_quantized_rows);
+  const std::vector<float> input = some_inputs(rows, inputs, random);
+  const device_data<bf16> device_input(rounded<bf16>(input));
+  const device_data<float> output(static_cast<std::size_t>(rows * outputs));
+  kernels::cuda::multiply_quantized({.weights = weights.layout(),
+                                     .input = device_input.data(),
+                                     .input_stride = inputs,
+                                     .rows = rows,
+                                     .kind = product_output::f32,
+                                     .output = output.data(),
+                                     .output_stride = outputs},
+                                    nullptr);
+  const std::vector<float> found = output.read();
+  for (std::int32_t row = 0; row < rows; ++row) {
+    for (std::int32_t o = 0; o < outputs; ++o) {
+      sum_of_terms terms;
+      for (std::int32_t i = 0; i < inputs; ++i)
+        terms.add(weights.at(o, i), input[static_cast<std::size_t>(row * inputs + i)]);
+      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, terms.bound(false, inputs));
+    }
+  }
+}
+
+void compare_dequantized(weight_kind kind, std::mt19937& random, const kernel_check_options& options,
+                         comparison& compared) {
+  const quantized_weights weights = some_weights(kind, random, options);
+  const std::int32_t inputs = weights.layout().inputs;
+  const device_data<bf16> out(static_cast<std::size_t>(weights.layout().outputs * inputs));
+  kernels::cuda::dequantize(weights.layout(), out.data(), nullptr);
+  const std::vector<float> found = floats(out.read());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto place = static_cast<std::int32_t>(i);
+    const auto exact = static_cast<float>(weights.at(place / inputs, place % inputs));
+    compared.add(found[i], static_cast<float>(bf16(exact)), 0);
+  }
+}
+
+template <class Out>
+void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_options& options,
+                     comparison& compared) {
+  // cuBLASLt wants rows aligned to 16 bytes to be quick, as those of every model are.
+  const std::int32_t inputs = 32 * pick(random, 1, options.width / 64);
+  const std::int32_t outputs = 8 * pick(random, 1, 24);
+  const std::int32_t rows = pick(random, 1, options.rows);
+  const std::vector<float> input = some_inputs(rows, inputs, random);
+  const std::vector<float> weight = some_inputs(outputs, inputs, random);
+  const device_data<bf16> device_input(rounded<bf16>(input)), device_weight(rounded<bf16>(weight));
+  const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(2.5F)));
+  auto products = options.open_gemm(options.rows);
+  if (!products) throw std::runtime_error(products.error().message);
+  const cuda_stream stream;
+  const device_matrix matrix{device_weight.data(), outputs, inputs};
+  (*products)->multiply(stream, device_input.data(), matrix, rows, kind, out.data());
+  stream.synchronize();
+  const std::vector<float> found = floats(out.read());
+  for (std::int32_t row = 0; row < rows; ++row) {
+    for (std::int32_t o = 0; o < outputs; ++o) {
+      sum_of_terms terms;
+      if (kind == gemm_output::add_to_f32) terms.add(2.5, 1.0);
+      for (std::int32_t i = 0; i < inputs; ++i)
+        terms.add(weight[static_cast<std::size_t>(o * inputs + i)],
+                  input[static_cast<std::size_t>(row * inputs + i)]);
+      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum,
+                   terms.bound(kind == gemm_output::bf16, inputs));
+    }
+  }
+}
+
+}  // namespace
+
+void check_products(check_list& list) {
+  const kernel_check_options& options = list.options();
+  for (const auto& [kind, name] : quantized_kinds) {
+    list.add(std::string("multiply_quantized, ") + name,
+             [&, kind = kind](std::mt19937& random, comparison& compared) {
+               compare_quantized(kind, random, options, compared);
+             });
+    list.add(std::string("dequantize, ") + name,
+             [&, kind = kind](std::mt19937& random, comparison& compared) {
+               compare_dequantized(kind, random, options, compared);
+             });
+  }
+  const auto add = [&](const char* name, gemm_output kind, auto compare) {
+    list.add(name, [&options, kind, compare](std::mt19937& random, comparison& compared) {
+      compare(kind, random, options, compared);
+    });
+  };
+  add("product, bf16", gemm_output::bf16, compare_product<bf16>);
+  add("product, fp32", gemm_output::f32, compare_product<float>);
+  add("product, added to fp32", gemm_output::add_to_f32, compare_product<float>);
+}
+
+}  // namespace troupe::checks

@@ -1,0 +1,161 @@
+#include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor_cuda/cuda_event.hpp"
+#include "runtime/executor_cuda/cuda_graph.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
+
+namespace troupe::checks {
+namespace {
+
+using launches = std::function<void(std::int32_t)>;
+
+class timed_graph {
+ public:
+  timed_graph(const cuda_stream& stream, const launches& launch, std::int32_t count)
+      : stream_(stream), count_(count), graph_(warm_up_and_capture(stream, launch, count)) {}
+
+  void run() {
+    begin_.record(stream_);
+    graph_.launch(stream_);
+    end_.record(stream_);
+    end_.synchronize();
+    took_.push_back(1000.0 * end_.milliseconds_since(begin_) / count_);
+  }
+  double median() {
+    const auto middle = took_.begin() + static_cast<std::ptrdiff_t>(took_.size() / 2);
+    std::nth_element(took_.begin(), middle, took_.end());
+    return *middle;
+  }
+
+ private:
+  // The first launch loads kernels, which no capture may do.
+  static cuda_graph warm_up_and_capture(const cuda_stream& stream, const launches& launch,
+                                        std::int32_t count) {
+    launch(0);
+    check_launches("what is timed");
+    stream.synchronize();
+    auto graph = cuda_graph::capture(stream, [&] {
+      for (std::int32_t i = 0; i < count; ++i) launch(i);
+    });
+    graph.launch(stream);
+    stream.synchronize();
+    return graph;
+  }
+
+  const cuda_stream& stream_;
+  std::int32_t count_;
+  cuda_graph graph_;
+  cuda_event begin_{cuda_event::use::timing};
+  cuda_event end_{cuda_event::use::timing};
+  std::vector<double> took_;
+};
+
+template <class T>
+void fill_with(void* memory, std::size_t bytes, const std::vector<T>& values) {
+  fill_repeating(memory, bytes, std::as_bytes(std::span(values)));
+}
+
+std::vector<float> some_normal(float deviation) {
+  std::mt19937 random(7);
+  return normal_floats(1U << 16U, deviation, random);
+}
+
+// What the device multiplies in a second where nothing else limits it.
+double measure_arithmetic(const timing_options& options) {
+  auto products = options.open_gemm(options.product);
+  if (!products) throw std::runtime_error(products.error().message);
+  const auto edge = static_cast<std::size_t>(options.product);
+  const device_array<__nv_bfloat16> input(edge * edge), weight(edge * edge), out(edge * edge);
+  fill_normal_bf16(input.data(), input.bytes(), 1);
+  fill_normal_bf16(weight.data(), weight.bytes(), 1);
+  const kernel_timer timer(options, {});
+  const device_matrix matrix{weight.data(), options.product, options.product};
+  (*products)->prepare(timer.stream(), input.data(), matrix, options.product, gemm_output::bf16, out.data());
+  const double took = timer.time([&](std::int32_t) {
+    (*products)->multiply(timer.stream(), input.data(), matrix, options.product, gemm_output::bf16,
+                          out.data());
+  });
+  return 2.0 * std::pow(static_cast<double>(options.product), 3) / (took * 1e-6);
+}
+
+}  // namespace
+
+double kernel_timer::time(const launches& launch) const {
+  timed_graph graph(stream_, launch, options_.launches);
+  for (std::int32_t i = 0; i < options_.rounds; ++i) graph.run();
+  return graph.median();
+}
+
+std::pair<double, double> kernel_timer::time_both(const launches& first, const launches& second,
+                                                  std::int32_t count) const {
+  timed_graph one(stream_, first, count);
+  timed_graph other(stream_, second, count);
+  for (std::int32_t i = 0; i < options_.rounds; ++i) {
+    one.run();
+    other.run();
+  }
+  return {one.median(), other.median()};
+}
+
+void kernel_timer::add(kernel_timing timing) {
+  const double seconds = timing.microseconds * 1e-6;
+  if (limits_.copy_bandwidth > 0) timing.bandwidth_share = timing.bytes / seconds / limits_.copy_bandwidth;
+  if (limits_.arithmetic > 0) timing.arithmetic_share = timing.operations / seconds / limits_.arithmetic;
+  done_.push_back(std::move(timing));
+}
+
+// Of what is there already is made twice as much, again and again.
+void fill_repeating(void* memory, std::size_t bytes, std::span<const std::byte> pattern) {
+  auto* const begin = static_cast<std::byte*>(memory);
+  std::size_t there = std::min(bytes, pattern.size());
+  check_cuda(cudaMemcpy(begin, pattern.data(), there, cudaMemcpyHostToDevice), "cudaMemcpy");
+  while (there < bytes) {
+    const std::size_t more = std::min(there, bytes - there);
+    check_cuda(cudaMemcpy(begin + there, begin, more, cudaMemcpyDeviceToDevice), "cudaMemcpy");
+    there += more;
+  }
+  check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
+
+void fill_normal_bf16(void* memory, std::size_t bytes, float deviation) {
+  fill_with(memory, bytes, rounded<__nv_bfloat16>(some_normal(deviation)));
+}
+
+void fill_normal_f32(void* memory, std::size_t bytes, float deviation) {
+  fill_with(memory, bytes, some_normal(deviation));
+}
+
+double measure_copies(std::size_t bytes) {
+  const device_memory from(bytes);
+  const device_memory to(bytes);
+  fill_normal_f32(from.data(), bytes, 1);
+  timing_options options;
+  const kernel_timer timer(options, {});
+  const double took =
+      timer.time([&](std::int32_t) { timer.stream().copy_on_device(to.data(), from.data(), bytes); });
+  return 2.0 * static_cast<double>(bytes) / (took * 1e-6);
+}
+
+timing_report time_kernels(const timing_options& options) {
+  timing_report report;
+  report.limits.copy_bandwidth = measure_copies(options.copied_bytes);
+  report.limits.arithmetic = measure_arithmetic(options);
+  kernel_timer timer(options, report.limits);
+  time_elementwise(timer);
+  time_attention(timer);
+  time_sampling(timer);
+  time_products(timer);
+  report.timings = timer.take();
+  return report;
+}
+
+}  // namespace troupe::checks

@@ -1,0 +1,54 @@
+// Times one thing after another on a stream of its own and works out what share of the device that is.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/kernel_checks/kernel_timings.hpp"
+
+namespace troupe::checks {
+
+class kernel_timer {
+ public:
+  kernel_timer(const timing_options& options, const device_limits& limits)
+      : options_(options), limits_(limits) {}
+
+  const timing_options& options() const { return options_; }
+  const cuda_stream& stream() const { return stream_; }
+
+  // Microseconds of one `launch`, which only asks stream() for work: the median of rounds of several. Each
+  // call is told its number, so that it can take turns through buffers.
+  double time(const std::function<void(std::int32_t number)>& launch) const;
+  // The same of two things in turns, so that whatever else the device does meets both; `launches` a round.
+  std::pair<double, double> time_both(const std::function<void(std::int32_t)>& first,
+                                      const std::function<void(std::int32_t)>& second,
+                                      std::int32_t launches) const;
+
+  void add(kernel_timing timing);
+  std::vector<kernel_timing> take() { return std::move(done_); }
+
+ private:
+  const timing_options& options_;
+  device_limits limits_;
+  cuda_stream stream_;
+  std::vector<kernel_timing> done_;
+};
+
+// Fills memory of the device with repetitions of some bytes.
+void fill_repeating(void* memory, std::size_t bytes, std::span<const std::byte> pattern);
+// With bf16 numbers around 0.
+void fill_normal_bf16(void* memory, std::size_t bytes, float deviation);
+void fill_normal_f32(void* memory, std::size_t bytes, float deviation);
+
+void time_elementwise(kernel_timer& timer);
+void time_attention(kernel_timer& timer);
+void time_sampling(kernel_timer& timer);
+void time_products(kernel_timer& timer);
+
+}  // namespace troupe::checks

@@ -1,0 +1,74 @@
+// How long kernels take on the device that is open, beside what it can do.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/executor_cuda/gemm.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::checks {
+
+// Sizes of what is timed: large enough that the caches of a device hold little of it. Tests take less.
+struct timing_options {
+  std::int32_t rounds = 9;     // of each; the median counts
+  std::int32_t launches = 10;  // of a round, as one graph: what it costs to launch one does not count
+  std::int32_t rows = 8192;    // of hidden states
+  std::int32_t width = 4096;
+  std::int32_t intermediate = 14'336;
+  std::int32_t heads = 32;
+  std::int32_t kv_heads = 8;
+  std::int32_t head_dim = 128;
+  std::int32_t batch = 32;  // decodes that attend
+  std::int32_t context = 4096;
+  std::int32_t chunk = 2048;  // rows of a prompt that attend
+  std::int32_t sampled_rows = 64;
+  std::vector<std::int32_t> vocabularies = {49'152, 151'936};
+  std::int32_t product = 8192;  // edge of the product that shows what the device can compute
+  std::size_t copied_bytes = std::size_t{512} << 20U;
+  std::size_t cold_bytes = std::size_t{256} << 20U;  // more than any L2 cache: weights take turns through it
+  // The products of a model: outputs x inputs, by `product_rows` rows each.
+  struct matrix {
+    std::string name;
+    std::int32_t outputs = 0;
+    std::int32_t inputs = 0;
+    gemm_output kind = gemm_output::bf16;
+  };
+  std::vector<matrix> matrices = {};
+  std::vector<std::int32_t> product_rows = {1, 8, 64, 512};
+  // As cuda_executor_options has it; the second measures all that the library has, for comparison.
+  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm = {};
+  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_thorough_gemm = {};
+};
+
+struct kernel_timing {
+  std::string name;
+  std::string shape;
+  double microseconds = 0;       // of one launch; the median
+  double bytes = 0;              // that it must move at least
+  double operations = 0;         // multiplications and additions of its products; 0: none to speak of
+  double bandwidth_share = 0;    // of what a copy on the device moves
+  double arithmetic_share = 0;   // of what a large product computes
+  double best_microseconds = 0;  // products: of the fastest way that was found; else 0
+};
+
+struct device_limits {
+  double copy_bandwidth = 0;  // bytes a second that a copy on the device reads and writes
+  double arithmetic = 0;      // bf16 operations a second of a large product
+};
+
+struct timing_report {
+  device_limits limits;
+  std::vector<kernel_timing> timings;
+};
+
+// Throws what check_cuda() and the library throw; std::runtime_error where there is no library.
+timing_report time_kernels(const timing_options& options);
+
+// Bytes a second that a copy of so many bytes on the device reads and writes.
+double measure_copies(std::size_t bytes);
+
+}  // namespace troupe::checks

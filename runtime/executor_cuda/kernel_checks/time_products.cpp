@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <tuple>
+
+#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
+
+namespace troupe::checks {
+namespace {
+
+constexpr std::size_t most_copies = 256;
+
+double output_bytes(gemm_output kind) {
+  return kind == gemm_output::bf16 ? 2 : kind == gemm_output::f32 ? 4 : 8;
+}
+
+std::unique_ptr<gemm> opened(const timing_options& options, bool thorough) {
+  auto products = (thorough ? options.open_thorough_gemm : options.open_gemm)(
+      *std::max_element(options.product_rows.begin(), options.product_rows.end()));
+  if (!products) throw std::runtime_error(products.error().message);
+  return std::move(*products);
+}
+
+// As in the midst of a step: no weight is in the L2 cache, because copies of it take turns.
+class cold_product {
+ public:
+  cold_product(const kernel_timer& timer, const timing_options::matrix& matrix, std::int32_t rows)
+      : timer_(timer),
+        matrix_(matrix),
+        rows_(rows),
+        elements_(static_cast<std::size_t>(matrix.outputs) * static_cast<std::size_t>(matrix.inputs)),
+        copies_(std::clamp<std::size_t>(timer.options().cold_bytes / (2 * elements_) + 1, 1, most_copies)),
+        weights_(copies_ * elements_),
+        input_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(matrix.inputs)),
+        out_(static_cast<std::size_t>(rows) * static_cast<std::size_t>(matrix.outputs)) {
+    fill_normal_bf16(weights_.data(), weights_.bytes(), 0.02F);
+    fill_normal_bf16(input_.data(), input_.bytes(), 1);
+    fill_normal_f32(out_.data(), out_.bytes(), 1);
+  }
+
+  void prepare(gemm& products) const {
+    products.prepare(timer_.stream(), input_.data(), weight(0), rows_, matrix_.kind, out_.data());
+  }
+  void multiply(gemm& products, std::int32_t number) const {
+    products.multiply(timer_.stream(), input_.data(), weight(number), rows_, matrix_.kind, out_.data());
+  }
+  std::int32_t launches() const {
+    return std::max(timer_.options().launches, static_cast<std::int32_t>(copies_));
+  }
+
+ private:
+  device_matrix weight(std::int32_t number) const {
+    return {weights_.data() + static_cast<std::size_t>(number) % copies_ * elements_, matrix_.outputs,
+            matrix_.inputs};
+  }
+
+  const kernel_timer& timer_;
+  const timing_options::matrix& matrix_;
+  std::int32_t rows_;
+  std::size_t elements_;
+  std::size_t copies_;
+  device_array<__nv_bfloat16> weights_;
+  device_array<__nv_bfloat16> input_;
+  device_array<float> out_;
+};
+
+}  // namespace
+
+void time_products(kernel_timer& timer) {
+  const timing_options& options = timer.options();
+  if (options.matrices.empty()) return;
+  const auto chosen = opened(options, false);
+  const auto thorough = opened(options, true);
+  for (const timing_options::matrix& matrix : options.matrices) {
+    for (const std::int32_t rows : options.product_rows) {
+      const cold_product product(timer, matrix, rows);
+      product.prepare(*chosen);
+      product.prepare(*thorough);
+      kernel_timing timing;
+      timing.name = fmt::format("product, {}", matrix.name);
+      timing.shape = fmt::format("{} x {} x {}", rows, matrix.outputs, matrix.inputs);
+      const double outputs = 1.0 * rows * matrix.outputs;
+      timing.bytes = 2.0 * matrix.outputs * matrix.inputs + 2.0 * rows * matrix.inputs +
+                     output_bytes(matrix.kind) * outputs;
+      timing.operations = 2.0 * outputs * matrix.inputs;
+      std::tie(timing.microseconds, timing.best_microseconds) =
+          timer.time_both([&](std::int32_t i) { product.multiply(*chosen, i); },
+                          [&](std::int32_t i) { product.multiply(*thorough, i); }, product.launches());
+      timer.add(std::move(timing));
+    }
+  }
+}
+
+}  // namespace troupe::checks

@@ -1,0 +1,106 @@
+#include "runtime/executor_cuda/step_timings.hpp"
+
+#include <algorithm>
+#include <memory>
+
+namespace troupe {
+namespace {
+
+constexpr std::int32_t warm_up_rounds = 3;  // loads, captures, launches the graph for the first time
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// One row of a sequence whose context is there already.
+void add_decode(device_batch& batch, std::int32_t context, std::int32_t first_block, token_id token,
+                const std::shared_ptr<const sampling_params>& params, const kv_layout& layout) {
+  const auto row = static_cast<std::int32_t>(batch.tokens.size());
+  sequence_rows rows;
+  rows.first_row = row;
+  rows.num_rows = 1;
+  rows.table_offset = static_cast<std::int32_t>(batch.block_tables.size());
+  rows.table_length = (context + layout.block_size - 1) / layout.block_size;
+  for (std::int32_t i = 0; i < rows.table_length; ++i) batch.block_tables.push_back(first_block + i);
+  batch.tokens.push_back(token);
+  batch.positions.push_back(context - 1);
+  batch.slots.push_back(first_block * layout.block_size + context - 1);
+  sample_row sample;
+  sample.sequence = static_cast<std::int32_t>(batch.sequences.size());
+  sample.row = row;
+  sample.position = context;
+  sample.prompt_length = context;
+  sample.sampling = params;
+  batch.sequences.push_back(rows);
+  batch.samples.push_back(sample);
+}
+
+}  // namespace
+
+// Knuth's multiplicative hash.
+std::vector<token_id> some_tokens(std::int32_t count, std::int32_t vocab_size) {
+  std::vector<token_id> tokens;
+  for (std::int32_t i = 0; i < count; ++i)
+    tokens.push_back(static_cast<token_id>((static_cast<std::uint32_t>(i) + 1) * 2654435761U %
+                                           static_cast<std::uint32_t>(vocab_size)));
+  return tokens;
+}
+
+device_batch rows_of(const std::vector<token_id>& tokens, std::int32_t first, std::int32_t first_block,
+                     const kv_layout& layout) {
+  device_batch batch;
+  const auto count = static_cast<std::int32_t>(tokens.size());
+  for (std::int32_t i = 0; i < count; ++i) {
+    batch.positions.push_back(first + i);
+    batch.slots.push_back(first_block * layout.block_size + first + i);
+  }
+  batch.tokens = tokens;
+  sequence_rows rows;
+  rows.num_rows = count;
+  rows.table_length = (first + count + layout.block_size - 1) / layout.block_size;
+  for (std::int32_t block = 0; block < rows.table_length; ++block)
+    batch.block_tables.push_back(first_block + block);
+  batch.sequences.push_back(rows);
+  return batch;
+}
+
+decode_step prepare_decode(executor& device, std::int32_t sequences, std::int32_t context,
+                           std::int32_t max_rows, std::int32_t vocab_size) {
+  const kv_layout layout = device.layout();
+  const std::int32_t affordable = layout.num_blocks / sequences;  // of each
+  const std::int32_t blocks = std::min(affordable, (context + layout.block_size - 1) / layout.block_size);
+  decode_step step;
+  step.context = std::max(1, std::min(context, blocks * layout.block_size));
+  const std::vector<token_id> text = some_tokens(step.context, vocab_size);
+  auto params = std::make_shared<sampling_params>();
+  params->temperature = 0.0F;
+  for (std::int32_t i = 0; i < sequences; ++i) {
+    for (std::int32_t first = 0; first < step.context; first += max_rows) {
+      const auto begin = text.begin() + first;
+      const auto end = text.begin() + std::min(first + max_rows, step.context);
+      device.forward(rows_of({begin, end}, first, i * blocks, layout));
+    }
+    add_decode(step.batch, step.context, i * blocks, text.back(), params, layout);
+  }
+  device.synchronize();
+  return step;
+}
+
+step_time time_steps(executor& device, const device_batch& batch, std::int32_t rounds,
+                     const std::function<double()>& now, step_watch& watch) {
+  step_result unused;
+  std::vector<double> took;
+  for (std::int32_t i = 0; i < rounds + warm_up_rounds; ++i) {
+    if (i == warm_up_rounds) watch = {};
+    const double begin = now();
+    device.forward(batch);
+    device.sample(batch, nullptr, unused);
+    if (i >= warm_up_rounds) took.push_back(now() - begin);
+  }
+  return {median(std::move(took)), median(watch.device), median(watch.gaps)};
+}
+
+}  // namespace troupe

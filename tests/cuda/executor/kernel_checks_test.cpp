@@ -1,0 +1,113 @@
+#include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
+
+#include <set>
+
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/reference_gemm_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using checks::comparison;
+using checks::kernel_check;
+
+class kernel_checks : public test::cuda_kernels {
+ protected:
+  static checks::kernel_check_options small() {
+    checks::kernel_check_options options;
+    options.shapes = 2;
+    options.width = 200;
+    options.rows = 4;
+    options.context = 140;
+    options.vocab = 500;
+    options.open_gemm = test::open_reference_gemm;
+    return options;
+  }
+};
+
+TEST_F(kernel_checks, pass_on_a_device_that_computes_what_it_should) {
+  std::set<std::string> names;
+  for (const kernel_check& each : checks::check_kernels(small())) {
+    EXPECT_TRUE(each.passed) << each.name << ": " << each.difference << " apart, " << each.bound
+                             << " allowed. " << each.failure;
+    EXPECT_EQ(each.shapes, 2) << each.name;
+    EXPECT_LE(each.difference, each.bound) << each.name;
+    EXPECT_TRUE(names.insert(each.name).second) << each.name << " is there twice";
+  }
+  EXPECT_EQ(names.size(), 49U);
+}
+
+// Against expectations that are all wrong by the same, no kernel may be found right.
+TEST_F(kernel_checks, report_each_kernel_that_is_wrong) {
+  checks::kernel_check_options options = small();
+  options.shapes = 1;
+  options.shift = 0.75;
+  for (const kernel_check& each : checks::check_kernels(options)) {
+    EXPECT_FALSE(each.passed) << each.name;
+    EXPECT_GT(each.difference, each.bound) << each.name;
+  }
+}
+
+// Half of what it multiplies is somebody else's.
+class shifted_gemm final : public gemm {
+ public:
+  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                std::int32_t rows, gemm_output kind, void* out) override {
+    device_matrix first = weight;
+    first.outputs = weight.outputs / 2;
+    right_.multiply(stream, input, first, rows, kind, out);
+  }
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
+               void*) override {}
+  std::string name() const override { return "wrong"; }
+
+ private:
+  test::reference_gemm right_;
+};
+
+TEST_F(kernel_checks, name_the_kernel_that_is_wrong_and_no_other) {
+  checks::kernel_check_options options = small();
+  options.shapes = 1;
+  options.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
+    return std::make_unique<shifted_gemm>();
+  };
+  checks::check_list list(options);
+  checks::check_elementwise(list);
+  checks::check_products(list);
+  for (const kernel_check& each : list.take())
+    EXPECT_EQ(each.passed, !each.name.starts_with("product, ")) << each.name;
+}
+
+TEST_F(kernel_checks, say_why_a_kernel_could_not_be_compared) {
+  checks::kernel_check_options options = small();
+  options.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
+    return fail(error_code::unavailable, "no such library");
+  };
+  checks::check_list list(options);
+  checks::check_products(list);
+  const kernel_check last = list.take().back();
+  EXPECT_FALSE(last.passed);
+  EXPECT_EQ(last.shapes, 0);
+  EXPECT_EQ(last.failure, "no such library");
+}
+
+TEST_F(kernel_checks, keep_the_value_that_is_nearest_to_its_bound) {
+  comparison compared;
+  EXPECT_FALSE(compared.passed()) << "nothing was compared";
+  compared.add(1, 1.5, 2);
+  compared.add(1, 1.4, 0.5);
+  compared.add(3, 3, 0);
+  EXPECT_TRUE(compared.passed());
+  EXPECT_NEAR(compared.difference(), 0.4, 1e-12);
+  EXPECT_EQ(compared.bound(), 0.5);
+  compared.add(std::nan(""), 0, 100);
+  EXPECT_FALSE(compared.passed());
+  compared.add(1, 1, 1);
+  EXPECT_EQ(compared.bound(), 100);
+  comparison exact;
+  exact.add(5, 6, 0);
+  EXPECT_FALSE(exact.passed());
+}
+
+}  // namespace
+}  // namespace troupe
