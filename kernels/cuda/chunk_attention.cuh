@@ -258,9 +258,10 @@ __device__ __forceinline__ void attend_chunk(const attention_arguments& in, cons
     if (looks) rows.add(tile, weights);
     if (looks && (first + tile_tokens) % stretch_tokens == 0) rows.end_stretch(first < stretch_tokens);
   }
-  // Where the last tile that it saw ended a stretch, this folds in nothing, which changes nothing.
+  // Where the last tile that it saw ended a stretch, this folds in nothing, which changes nothing. That was
+  // the first stretch where it saw some of that one's last tile.
   if (seen > 0) {
-    rows.end_stretch(seen <= stretch_tokens && seen % stretch_tokens != 0);
+    rows.end_stretch(seen <= stretch_tokens - tile_tokens);
     rows.store(in, range);
   }
 }

@@ -81,7 +81,15 @@ TEST_F(paged_attention, computes_groups_of_any_size_over_blocks_of_any_size) {
 
 // The rows of drafts, before and behind the borders of tiles and stretches.
 TEST_F(paged_attention, verifies_rows_across_borders) {
-  const attention_step step({.group = 3}, {{6, 66, 0}, {6, 260, 1}, {2, 513, 2}}, 50);
+  const attention_step step({.kv_heads = 1, .group = 3},
+                            {{6, 66, 0}, {6, 196, 1}, {6, 260, 2}, {4, 450, 3}, {2, 513, 4}}, 50);
+  expect_right(step, attention_way::split);
+  expect_right(step, attention_way::chunks);
+}
+
+// Some of whose warps end in the last tile of a stretch.
+TEST_F(paged_attention, computes_chunks_of_prompts_of_any_length) {
+  const attention_step step({.kv_heads = 1, .group = 2}, {{40, 210, 0}, {40, 256, 1}, {40, 500, 2}}, 51);
   expect_right(step, attention_way::planned);
 }
 
