@@ -45,9 +45,10 @@ struct self_test_report {
   std::int32_t compared = 0;   // log-probabilities of tokens of random prompts
   double mean_difference = 0;  // between the device's and the CPU's
   double largest_difference = 0;
-  std::int32_t greedy_compared = 0;  // tokens of which the CPU is sure: a margin of 0.5
+  // Best tokens, after each of the prompt's and of some decodes, of which the CPU is sure: a margin of 0.5.
+  std::int32_t greedy_compared = 0;
   std::int32_t greedy_different = 0;
-  bool graphs_agree = false;     // the same greedy tokens as graphs and eagerly
+  bool graphs_agree = false;     // of what eager steps are sure
   std::size_t weight_bytes = 0;  // that a decode reads
   double prompt_time = 0;        // microseconds of self_test_options::prompt tokens
   std::vector<decode_timing> decodes;
@@ -56,10 +57,11 @@ struct self_test_report {
     return !kernels.empty() &&
            std::all_of(kernels.begin(), kernels.end(), [](const auto& each) { return each.passed; });
   }
-  // bf16 beside float32: what rounding explains. A wrong kernel is far beyond it.
+  // What rounding explains, bf16 here and the CPU's int8 products there: on the default model 0.12. A wrong
+  // kernel is far beyond it.
   bool passed() const {
     return kernels_passed() && graphs_agree && greedy_different == 0 && greedy_compared > 0 &&
-           mean_difference < 0.1;
+           mean_difference < 0.3;
   }
 };
 
