@@ -37,6 +37,8 @@ cuda_support find_cuda_support() {
   return {.find = [](std::int32_t id) -> result<std::string> {
             const auto device = find_cuda_device(id);
             if (!device) return tl::unexpected(device.error());
+            if (const auto products = cublaslt_library::look_for(); !products)
+              return tl::unexpected(products.error());
             return describe(*device);
           },
           .open =

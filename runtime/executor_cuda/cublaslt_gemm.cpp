@@ -4,6 +4,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 
@@ -55,10 +56,10 @@ struct cublaslt_gemm::product {
   mutable cublasLtMatrixLayoutOpaque_t out_layout{};
 };
 
-cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows,
+cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t usual_rows,
                              int most_proposals)
     : library_(std::move(library)),
-      max_rows_(max_rows),
+      usual_rows_(usual_rows),
       most_proposals_(most_proposals),
       handle_(nullptr, library_->cublasLtDestroy),
       operation_(nullptr, library_->cublasLtMatmulDescDestroy),
@@ -88,12 +89,14 @@ cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, st
 void cublaslt_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
   const product of(*library_, input, weight, rows, kind, out);
-  run(stream, of, choose(choices_of(weight, kind), of, rows));
+  run(stream, of, choose(choices_of(weight, kind, rows), of, rows));
 }
 
-cublaslt_gemm::choices& cublaslt_gemm::choices_of(const device_matrix& weight, gemm_output kind) {
+cublaslt_gemm::choices& cublaslt_gemm::choices_of(const device_matrix& weight, gemm_output kind,
+                                                  std::int32_t rows) {
   choices& found = choices_[{weight.outputs, weight.inputs, kind}];
-  found.by_rows.resize(static_cast<std::size_t>(max_rows_) + 1);
+  const auto needed = static_cast<std::size_t>(std::max(rows, usual_rows_)) + 1;
+  if (found.by_rows.size() < needed) found.by_rows.resize(needed);
   return found;
 }
 
@@ -155,18 +158,29 @@ float cublaslt_gemm::time(const cuda_stream& stream, const product& of,
   return took[timed_rounds / 2];
 }
 
+// Nothing where the library refuses what it has proposed, as it may.
+std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const product& of,
+                                                const cublasLtMatmulAlgo_t& algorithm) try {
+  return time(stream, of, algorithm);
+} catch (const device_lost&) {
+  throw;
+} catch (const std::runtime_error&) {
+  return std::nullopt;
+}
+
 void cublaslt_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
                             const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
-  choices& among = choices_of(weight, kind);
+  choices& among = choices_of(weight, kind, rows);
   if (among.measured.contains(rows)) return;
   const product of(*library_, input, weight, rows, kind, out);
   flushed_.emplace(2 * l2_bytes_);
   std::optional<std::pair<float, cublasLtMatmulAlgo_t>> best;
   for (const cublasLtMatmulHeuristicResult_t& each : proposals(of, most_proposals_)) {
-    const float took = time(stream, of, each.algo);
-    if (!best || took < best->first) best.emplace(took, each.algo);
+    const std::optional<float> took = try_to_time(stream, of, each.algo);
+    if (took && (!best || *took < best->first)) best.emplace(*took, each.algo);
   }
   flushed_.reset();
+  if (!best) throw std::runtime_error("cuBLASLt refuses every kernel that it proposes for a product");
   among.measured.emplace(rows, best->second);
   // What was used for fewer rows so far was chosen without this one.
   std::fill(among.by_rows.begin(), among.by_rows.begin() + rows + 1, std::nullopt);

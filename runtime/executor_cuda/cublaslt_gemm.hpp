@@ -18,10 +18,11 @@ namespace troupe {
 
 class cublaslt_gemm final : public gemm {
  public:
-  // Products of up to `max_rows` rows, on the device that is current; of each at most so many of the
-  // library's proposals are timed. Throws what check_cuda() and cublaslt_library::check() throw.
+  // On the device that is current; of each product at most so many of the library's proposals are timed.
+  // Takes room at once for what it will choose for up to `usual_rows` rows. Throws what check_cuda() and
+  // cublaslt_library::check() throw.
   static constexpr int usual_proposals = 12;
-  cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t max_rows,
+  cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t usual_rows,
                 int most_proposals = usual_proposals);
 
   void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
@@ -35,16 +36,18 @@ class cublaslt_gemm final : public gemm {
   // The ways to multiply with matrices of one size.
   struct choices {
     std::map<std::int32_t, cublasLtMatmulAlgo_t> measured;     // by the rows it was measured with
-    std::vector<std::optional<cublasLtMatmulAlgo_t>> by_rows;  // [max_rows + 1]: as used
+    std::vector<std::optional<cublasLtMatmulAlgo_t>> by_rows;  // as used
   };
-  choices& choices_of(const device_matrix& weight, gemm_output kind);
+  choices& choices_of(const device_matrix& weight, gemm_output kind, std::int32_t rows);
   const cublasLtMatmulAlgo_t& choose(choices& among, const product& of, std::int32_t rows) const;
   std::vector<cublasLtMatmulHeuristicResult_t> proposals(const product& of, int most) const;
   void run(const cuda_stream& stream, const product& of, const cublasLtMatmulAlgo_t& algorithm) const;
   float time(const cuda_stream& stream, const product& of, const cublasLtMatmulAlgo_t& algorithm);
+  std::optional<float> try_to_time(const cuda_stream& stream, const product& of,
+                                   const cublasLtMatmulAlgo_t& algorithm);
 
   std::shared_ptr<const cublaslt_library> library_;
-  std::int32_t max_rows_;
+  std::int32_t usual_rows_;
   int most_proposals_;
   std::unique_ptr<cublasLtContext, decltype(&::cublasLtDestroy)> handle_;
   std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&::cublasLtMatmulDescDestroy)> operation_;

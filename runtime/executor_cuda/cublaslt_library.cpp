@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/executor/executor.hpp"
@@ -19,41 +21,67 @@ std::vector<std::string> places() {
           "/usr/local/cuda/lib64/" + name};
 }
 
-}  // namespace
+// Nothing where the library lacks a call.
+std::optional<cublaslt_calls> find_calls(void* library) {
+  cublaslt_calls calls;
+  const auto find = [library](auto& call, const char* name) {
+    call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(::dlsym(library, name));
+    return call != nullptr;
+  };
+  const bool complete =
+      find(calls.cublasLtCreate, "cublasLtCreate") && find(calls.cublasLtDestroy, "cublasLtDestroy") &&
+      find(calls.cublasLtGetVersion, "cublasLtGetVersion") &&
+      find(calls.cublasLtGetStatusString, "cublasLtGetStatusString") &&
+      find(calls.cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate") &&
+      find(calls.cublasLtMatmulDescDestroy, "cublasLtMatmulDescDestroy") &&
+      find(calls.cublasLtMatmulDescSetAttribute, "cublasLtMatmulDescSetAttribute") &&
+      find(calls.cublasLtMatrixLayoutInit_internal, "cublasLtMatrixLayoutInit_internal") &&
+      find(calls.cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate") &&
+      find(calls.cublasLtMatmulPreferenceDestroy, "cublasLtMatmulPreferenceDestroy") &&
+      find(calls.cublasLtMatmulPreferenceSetAttribute, "cublasLtMatmulPreferenceSetAttribute") &&
+      find(calls.cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic") &&
+      find(calls.cublasLtMatmulAlgoCheck, "cublasLtMatmulAlgoCheck") &&
+      find(calls.cublasLtMatmul, "cublasLtMatmul");
+  if (!complete) return std::nullopt;
+  return calls;
+}
 
-result<std::shared_ptr<const cublaslt_library>> cublaslt_library::open() {
+// The first place that has a complete library, opened with these flags.
+struct found_library {
+  void* library;
+  cublaslt_calls calls;
+};
+
+result<found_library> find_library(int flags) {
   std::string tried;
   for (const std::string& place : places()) {
-    if (void* const found = ::dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL)) {
-      const std::shared_ptr<cublaslt_library> library(new cublaslt_library(found));
-      if (library->bind()) return library;
-      tried += fmt::format("; {} lacks calls that are needed", place);
-    } else {
+    void* const found = ::dlopen(place.c_str(), flags);
+    if (found == nullptr) {
       tried += fmt::format("; {}", ::dlerror());
+    } else if (const auto calls = find_calls(found)) {
+      return found_library{found, *calls};
+    } else {
+      ::dlclose(found);
+      tried += fmt::format("; {} lacks calls that are needed", place);
     }
   }
   return fail(error_code::unavailable, "cuBLASLt cannot be opened" + tried);
 }
 
-cublaslt_library::~cublaslt_library() { ::dlclose(library_); }
+}  // namespace
 
-bool cublaslt_library::bind() {
-  const auto find = [this](auto& call, const char* name) {
-    call = reinterpret_cast<std::remove_reference_t<decltype(call)>>(::dlsym(library_, name));
-    return call != nullptr;
-  };
-  return find(cublasLtCreate, "cublasLtCreate") && find(cublasLtDestroy, "cublasLtDestroy") &&
-         find(cublasLtGetVersion, "cublasLtGetVersion") &&
-         find(cublasLtGetStatusString, "cublasLtGetStatusString") &&
-         find(cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate") &&
-         find(cublasLtMatmulDescDestroy, "cublasLtMatmulDescDestroy") &&
-         find(cublasLtMatmulDescSetAttribute, "cublasLtMatmulDescSetAttribute") &&
-         find(cublasLtMatrixLayoutInit_internal, "cublasLtMatrixLayoutInit_internal") &&
-         find(cublasLtMatmulPreferenceCreate, "cublasLtMatmulPreferenceCreate") &&
-         find(cublasLtMatmulPreferenceDestroy, "cublasLtMatmulPreferenceDestroy") &&
-         find(cublasLtMatmulPreferenceSetAttribute, "cublasLtMatmulPreferenceSetAttribute") &&
-         find(cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic") &&
-         find(cublasLtMatmulAlgoCheck, "cublasLtMatmulAlgoCheck") && find(cublasLtMatmul, "cublasLtMatmul");
+// Never closed: kernels of it may be known to the driver for as long as the process is.
+result<std::shared_ptr<const cublaslt_library>> cublaslt_library::open() {
+  const auto found = find_library(RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!found) return tl::unexpected(found.error());
+  return std::make_shared<const cublaslt_library>(found->calls);
+}
+
+result<void> cublaslt_library::look_for() {
+  const auto found = find_library(RTLD_LAZY | RTLD_LOCAL);
+  if (!found) return tl::unexpected(found.error());
+  ::dlclose(found->library);
+  return {};
 }
 
 std::string cublaslt_library::version() const {

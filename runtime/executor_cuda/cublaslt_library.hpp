@@ -9,22 +9,8 @@
 
 namespace troupe {
 
-// The library's calls, under its own names. The library is closed with the last owner.
-class cublaslt_library {
- public:
-  // Looks where the system's loader looks (LD_LIBRARY_PATH, the loader's cache), then where NVIDIA's
-  // installers put it. Only of the major version that this program was compiled for. Errors: unavailable,
-  // with every name that was tried.
-  static result<std::shared_ptr<const cublaslt_library>> open();
-  ~cublaslt_library();
-  cublaslt_library(const cublaslt_library&) = delete;
-  cublaslt_library& operator=(const cublaslt_library&) = delete;
-
-  std::string version() const;  // "13.1.0"
-  // Throws std::runtime_error that names `call`; device_lost where the device is gone; std::bad_alloc where
-  // the host has no memory.
-  void check(cublasStatus_t status, const char* call) const;
-
+// The library's calls, under its own names.
+struct cublaslt_calls {
   decltype(&::cublasLtCreate) cublasLtCreate = nullptr;
   decltype(&::cublasLtDestroy) cublasLtDestroy = nullptr;
   decltype(&::cublasLtGetVersion) cublasLtGetVersion = nullptr;
@@ -39,13 +25,23 @@ class cublaslt_library {
   decltype(&::cublasLtMatmulAlgoGetHeuristic) cublasLtMatmulAlgoGetHeuristic = nullptr;
   decltype(&::cublasLtMatmulAlgoCheck) cublasLtMatmulAlgoCheck = nullptr;
   decltype(&::cublasLtMatmul) cublasLtMatmul = nullptr;
+};
 
- private:
-  explicit cublaslt_library(void* library) : library_(library) {}
-  // Whether it has every call.
-  bool bind();
+class cublaslt_library : public cublaslt_calls {
+ public:
+  // Looks where the system's loader looks (LD_LIBRARY_PATH, the loader's cache), then where NVIDIA's
+  // installers put it. Only of the major version that this program was compiled for. It stays in memory until
+  // the program ends. Errors: unavailable, with every name that was tried.
+  static result<std::shared_ptr<const cublaslt_library>> open();
+  // Whether open() would find it, for who does not want to keep it. The same error.
+  static result<void> look_for();
+  // Of calls that are there already.
+  explicit cublaslt_library(const cublaslt_calls& calls) : cublaslt_calls(calls) {}
 
-  void* library_;
+  std::string version() const;  // "13.1.0"
+  // Throws std::runtime_error that names `call`; device_lost where the device is gone; std::bad_alloc where
+  // the host has no memory.
+  void check(cublasStatus_t status, const char* call) const;
 };
 
 }  // namespace troupe

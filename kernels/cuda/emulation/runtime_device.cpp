@@ -14,6 +14,7 @@ namespace emulation = troupe::kernels::cuda::emulation;
 namespace {
 
 constexpr int processors = 4;
+constexpr int l2_cache_bytes = 1 << 16;
 
 }  // namespace
 
@@ -70,6 +71,13 @@ cudaError_t cudaDeviceReset() {
   return cudaSuccess;
 }
 
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) { return cudaDriverGetVersion(version); }
+
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 1;
   return emulation::begin_call();
@@ -96,6 +104,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->major = 9;
   properties->minor = 0;
   properties->multiProcessorCount = processors;
+  properties->l2CacheSize = l2_cache_bytes;
   return emulation::begin_call();
 }
 
@@ -113,6 +122,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = static_cast<int>(emulation::shared_memory_bytes);
+      break;
+    case cudaDevAttrL2CacheSize:
+      *value = l2_cache_bytes;
       break;
     default:
       return emulation::fail(cudaErrorNotSupported);

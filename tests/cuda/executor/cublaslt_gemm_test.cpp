@@ -1,0 +1,122 @@
+#include "runtime/executor_cuda/cublaslt_gemm.hpp"
+
+#include "runtime/executor_cuda/cuda_graph.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/cublaslt_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using rows_used = std::vector<std::uint64_t>;
+
+class cublaslt_products : public test::cuda_kernels {
+ protected:
+  static constexpr std::int32_t inputs = 40;
+  static constexpr std::int32_t outputs = 24;
+  static constexpr std::int32_t most_rows = 17;
+
+  void SetUp() override { test::habits() = {}; }
+  void TearDown() override {
+    test::habits() = {};
+    cuda_kernels::TearDown();
+  }
+
+  static std::vector<float> small(std::size_t count, std::uint32_t seed) {
+    std::mt19937 random(seed);
+    return test::floats(test::rounded<__nv_bfloat16>(test::normal_floats(count, 1.0F, random)));
+  }
+  void multiply(gemm& by, std::int32_t rows) {
+    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
+  }
+  void prepare(gemm& by, std::int32_t rows) {
+    by.prepare(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
+    test::habits().used.clear();
+  }
+
+  cuda_stream stream_;
+  std::vector<float> weights_ = small(std::size_t{outputs} * inputs, 1);
+  std::vector<float> rows_ = small(std::size_t{most_rows} * inputs, 2);
+  test::device_array<__nv_bfloat16> weight_{test::rounded<__nv_bfloat16>(weights_)};
+  test::device_array<__nv_bfloat16> input_{test::rounded<__nv_bfloat16>(rows_)};
+  test::device_array<float> out_{std::vector<float>(std::size_t{most_rows} * outputs, 3.0F)};
+  device_matrix matrix_{weight_.data(), outputs, inputs};
+};
+
+TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
+  cublaslt_gemm by(test::documented_cublaslt(), 8);
+  EXPECT_EQ(by.name(), "cuBLASLt 13.1.0");
+  const test::device_array<__nv_bfloat16> narrow(std::size_t{most_rows} * outputs);
+  for (const std::int32_t rows : {1, 3, 17}) {
+    const test::device_array<float> sums(std::vector<float>(std::size_t{most_rows} * outputs, 3.0F));
+    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
+    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::add_to_f32, sums.data());
+    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::bf16, narrow.data());
+    stream_.synchronize();
+    const std::vector<float> plain = out_.read();
+    const std::vector<float> added = sums.read();
+    const std::vector<float> rounded = test::floats(narrow.read());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(rows) * outputs; ++i) {
+      double expected = 0;
+      for (std::size_t k = 0; k < inputs; ++k)
+        expected += double{rows_[i / outputs * inputs + k]} * double{weights_[i % outputs * inputs + k]};
+      ASSERT_NEAR(plain[i], expected, 1e-4) << rows << " rows, " << i;
+      ASSERT_NEAR(added[i], expected + 3.0, 1e-4) << rows << " rows, " << i;
+      ASSERT_NEAR(rounded[i], expected, 1e-4 + std::abs(expected) / 128) << rows << " rows, " << i;
+    }
+    EXPECT_EQ(added.back(), rows == most_rows ? added.back() : 3.0F) << "rows that are not there";
+  }
+}
+
+TEST_F(cublaslt_products, can_be_captured) {
+  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  const cuda_graph graph = cuda_graph::capture(stream_, [&] {
+    by.multiply(stream_, input_.data(), matrix_, 2, gemm_output::add_to_f32, out_.data());
+  });
+  const float before = out_.read()[0];
+  graph.launch(stream_);
+  graph.launch(stream_);
+  stream_.synchronize();
+  const float twice = out_.read()[0] - before;
+  multiply(by, 2);
+  stream_.synchronize();
+  EXPECT_FLOAT_EQ(twice, 2 * out_.read()[0]);
+}
+
+TEST_F(cublaslt_products, are_computed_as_was_measured_for_as_many_rows_or_the_next_more) {
+  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  test::habits().proposed = {5};
+  prepare(by, 4);
+  test::habits().proposed = {6};
+  prepare(by, 8);
+  test::habits().proposed = {7};
+  for (const std::int32_t rows : {1, 4, 5, 8, 9}) multiply(by, rows);
+  EXPECT_EQ(test::habits().used, (rows_used{5, 5, 6, 6, 7})) << "9 rows were not measured";
+  // What was measured for more rows need not do for fewer.
+  test::habits().computes = [](std::uint64_t number, std::uint64_t rows) { return number != 6 || rows == 8; };
+  test::habits().used.clear();
+  for (const std::int32_t rows : {6, 8}) multiply(by, rows);
+  EXPECT_EQ(test::habits().used, (rows_used{7, 6}));
+}
+
+TEST_F(cublaslt_products, pass_over_what_the_library_proposes_and_then_refuses) {
+  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  test::habits().proposed = {1, 2, 3};
+  test::habits().computes = [](std::uint64_t number, std::uint64_t) { return number == 2; };
+  prepare(by, 4);
+  multiply(by, 3);
+  EXPECT_EQ(test::habits().used, (rows_used{2}));
+  test::habits().computes = [](std::uint64_t, std::uint64_t) { return false; };
+  EXPECT_THROW(prepare(by, 8), std::runtime_error);
+}
+
+TEST_F(cublaslt_products, that_have_no_kernel_are_an_error_with_a_name) {
+  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  matrix_.data += 1;  // no kernel that is proposed reads from there
+  EXPECT_THROW(multiply(by, 1), std::runtime_error);
+  matrix_.data -= 1;
+  test::habits().proposed.clear();
+  EXPECT_THROW(multiply(by, 2), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace troupe
