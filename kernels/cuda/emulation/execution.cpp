@@ -186,7 +186,7 @@ bool execute(const kernel_call& call) {
     running.thread[i].index = {i % call.block.x, i / call.block.x % call.block.y,
                                i / (call.block.x * call.block.y)};
   }
-  begin_kernel_shared_memory(call.dynamic_bytes);
+  begin_kernel_shared_memory(call.dynamic_bytes, call.most_shared_bytes);
   const std::uint64_t blocks = std::uint64_t{call.grid.x} * call.grid.y * call.grid.z;
   begin_block_races(blocks);
   // A device promises no order of blocks: every other launch runs from the last to the first.

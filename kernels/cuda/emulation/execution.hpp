@@ -20,6 +20,7 @@ struct kernel_call {
   dim3 grid;
   dim3 block;
   std::size_t dynamic_bytes = 0;
+  std::size_t most_shared_bytes = 0;  // static and dynamic together
   std::shared_ptr<void> arguments;
   std::size_t argument_bytes = 0;
   void (*invoke)(const void* function, const void* arguments) = nullptr;

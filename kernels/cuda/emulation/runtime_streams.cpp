@@ -16,7 +16,7 @@ namespace {
 
 using guard = std::lock_guard<std::recursive_mutex>;
 
-constexpr std::size_t dynamic_bytes_without_asking = std::size_t{48} << 10;
+constexpr std::size_t shared_bytes_without_asking = std::size_t{48} << 10;
 
 // What kernels asked for by cudaFuncSetAttribute.
 std::map<const void*, std::size_t>& dynamic_limits() {
@@ -24,10 +24,12 @@ std::map<const void*, std::size_t>& dynamic_limits() {
   return limits;
 }
 
-bool is_launchable(const kernel_call& call) {
+bool is_launchable(kernel_call& call) {
   const std::uint64_t threads = std::uint64_t{call.block.x} * call.block.y * call.block.z;
   const auto limit = dynamic_limits().find(call.function);
-  const std::size_t allowed = limit == dynamic_limits().end() ? dynamic_bytes_without_asking : limit->second;
+  const bool has_asked = limit != dynamic_limits().end();
+  const std::size_t allowed = has_asked ? limit->second : shared_bytes_without_asking;
+  call.most_shared_bytes = has_asked ? shared_memory_bytes : shared_bytes_without_asking;
   return threads >= 1 && threads <= max_block_threads && call.block.z <= 64 && call.grid.x >= 1 &&
          call.grid.y >= 1 && call.grid.z >= 1 && call.grid.x <= 0x7FFFFFFFU && call.grid.y <= 65535 &&
          call.grid.z <= 65535 && call.dynamic_bytes <= allowed;
@@ -118,6 +120,7 @@ cudaError_t cudaStreamQuery(cudaStream_t handle) {
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   CUstream_st* const stream = emulation::find_stream(handle);
   if (stream == nullptr) return emulation::fail(cudaErrorInvalidResourceHandle);
+  if (emulation::capturing_anywhere()) return emulation::refuse_while_capturing();
   if (stream->progress->pending.empty()) return cudaSuccess;
   const cudaError_t error = emulation::run_until(*stream->progress, stream->progress->done + 1);
   return error != cudaSuccess ? error : cudaErrorNotReady;
@@ -163,6 +166,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   const emulation::guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   if (!emulation::is_event(event)) return emulation::fail(cudaErrorInvalidResourceHandle);
+  if (emulation::capturing_anywhere()) return emulation::refuse_while_capturing();
   if (emulation::complete(*event)) return cudaSuccess;
   const cudaError_t error = emulation::run_until(*event->stream, event->stream->done + 1);
   return error != cudaSuccess ? error : cudaErrorNotReady;
@@ -172,7 +176,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   const emulation::guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   if (!emulation::is_event(event)) return emulation::fail(cudaErrorInvalidResourceHandle);
-  if (event->captured_in != nullptr) return emulation::refuse_while_capturing();
+  if (emulation::capturing_anywhere()) return emulation::refuse_while_capturing();
+  if (event->captured_in != nullptr) return emulation::fail(cudaErrorCapturedEvent);
   return event->stream ? emulation::run_until(*event->stream, event->place) : cudaSuccess;
 }
 

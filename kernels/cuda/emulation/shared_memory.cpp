@@ -39,11 +39,15 @@ std::array<byte_record, area_bytes> records;
 std::array<std::uint8_t, area_bytes> owner;  // 0: no array; else the place of its array plus one
 std::vector<shared_array> arrays;
 std::size_t used = array_gap;
+std::size_t bytes_left = 0;
 
 std::size_t add_array(const void* key, std::size_t bytes) {
+  if (bytes > bytes_left)
+    stop_kernel("shared memory: {} bytes of an array where {} are left", bytes, bytes_left);
+  bytes_left -= bytes;
   const std::size_t offset = used;
   used = (offset + bytes + array_gap + 15) & ~std::size_t{15};
-  if (used > area_bytes) stop_kernel("static shared memory: {} bytes are too many", bytes);
+  if (used > area_bytes) stop_kernel("shared memory: more arrays than the emulation has room for");
   arrays.push_back({key, offset, bytes});
   for (std::size_t i = 0; i < bytes; i++) owner[offset + i] = static_cast<std::uint8_t>(arrays.size());
   return offset;
@@ -114,8 +118,9 @@ void note_write(byte_record& record, access kind) {
 
 }  // namespace
 
-void begin_kernel_shared_memory(std::size_t dynamic_bytes) {
+void begin_kernel_shared_memory(std::size_t dynamic_bytes, std::size_t most) {
   arrays.clear();
+  bytes_left = most;
   owner.fill(0);
   used = array_gap;
   if (dynamic_bytes > 0) add_array(nullptr, dynamic_bytes);

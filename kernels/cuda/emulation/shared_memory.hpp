@@ -8,8 +8,9 @@ namespace troupe::kernels::cuda::emulation {
 inline constexpr std::size_t shared_memory_bytes = std::size_t{227}
                                                    << 10;  // what a block of an H100 may have
 
-// The arrays of a kernel: dynamic memory first, static arrays as they are met, unused bytes between them.
-void begin_kernel_shared_memory(std::size_t dynamic_bytes);
+// The arrays of a kernel: dynamic memory first, static arrays as they are met, unused bytes between them. All
+// of them together hold `most` bytes.
+void begin_kernel_shared_memory(std::size_t dynamic_bytes, std::size_t most);
 void begin_block_shared_memory();
 
 void* dynamic_shared_memory();

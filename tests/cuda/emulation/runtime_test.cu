@@ -11,6 +11,15 @@ namespace emulation = kernels::cuda::emulation;
 
 __global__ void add(int* value, int amount) { *value += amount; }
 
+// 40 KB of static shared memory, and what the launch gives besides.
+__global__ void add_through_shared(int* value) {
+  TROUPE_SHARED(int, tile, [10 << 10]);
+  TROUPE_DYNAMIC_SHARED(int, more);
+  tile[0] = *value;
+  more[0] = tile[0] + 1;
+  *value = more[0];
+}
+
 class runtime : public test::cuda_kernels {
  protected:
   void SetUp() override {
@@ -150,6 +159,12 @@ TEST_F(runtime, what_may_not_be_captured_breaks_the_capture) {
   EXPECT_TRUE(broken_by([&] { return cudaStreamSynchronize(first_); }));
   EXPECT_TRUE(broken_by([&] { return cudaDeviceSynchronize(); }));
   EXPECT_TRUE(broken_by([&] { return cudaMemset(pinned_, 0, 4); }));
+  EXPECT_TRUE(broken_by([&] { return cudaStreamQuery(second_); }));
+  cudaEvent_t event = nullptr;
+  EXPECT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_TRUE(broken_by([&] { return cudaEventQuery(event); }));
+  EXPECT_TRUE(broken_by([&] { return cudaEventSynchronize(event); }));
+  EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
   cudaGraph_t graph = nullptr;
   EXPECT_EQ(cudaStreamEndCapture(first_, &graph), cudaErrorIllegalState) << "nothing is captured";
   cudaGetLastError();
@@ -237,6 +252,25 @@ TEST_F(runtime, host_functions_run_in_their_streams_order) {
   EXPECT_EQ(cudaStreamSynchronize(first_), cudaSuccess);
   EXPECT_EQ(cudaStreamQuery(first_), cudaSuccess);
   EXPECT_EQ(pinned_[0], 10);
+}
+
+TEST_F(runtime, more_than_48_kilobytes_of_shared_memory_must_be_asked_for) {
+  const test::device_array<int> value(std::vector<int>{5});
+  TROUPE_LAUNCH(add_through_shared, 1, 1, 8 << 10, first_, value.data());
+  EXPECT_EQ(cudaStreamSynchronize(first_), cudaSuccess);
+  EXPECT_EQ(value.read()[0], 6);
+  TROUPE_LAUNCH(add_through_shared, 1, 1, 9 << 10, first_, value.data());
+  EXPECT_NE(cudaStreamSynchronize(first_), cudaSuccess);
+  const std::vector<std::string> reports = emulation::take_reports();
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_NE(reports[0].find("shared memory"), std::string::npos) << reports[0];
+  cudaDeviceReset();
+  EXPECT_EQ(cudaFuncSetAttribute(reinterpret_cast<const void*>(add_through_shared),
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, 9 << 10),
+            cudaSuccess);
+  TROUPE_LAUNCH(add_through_shared, 1, 1, 9 << 10, first_, value.data());
+  EXPECT_EQ(cudaStreamSynchronize(first_), cudaSuccess);
+  EXPECT_EQ(value.read()[0], 7);
 }
 
 TEST_F(runtime, the_device_tells_what_it_is) {
