@@ -81,11 +81,15 @@ struct attention_arguments {
 // an 8-bit one goes with either. head_dim is a multiple of 16 up to 256, block_size 8, 16, 32 or 64.
 bool can_attend(const paged_kv& kv, element_type type);
 
+// Blocks of attend_split() that a multiprocessor holds at a time: what the registers of a tile leave room
+// for.
+constexpr std::int32_t split_residents(std::int32_t head_dim) { return head_dim <= 128 ? 3 : 2; }
+
 // Few queries of a sequence, its context split into stretches of 256 tokens that blocks compute independently
 // (FlashDecoding, pytorch.org/blog/flash-decoding; all query heads of a KV head together). The block that
 // finishes a query's last stretch folds them in order, so no second launch is needed. `blocks`: at most so
 // many a KV head run, each taking items in turn; what the items number where that is known, for a graph what
-// fills the device.
+// the device holds at a time: with more, the last few would run when it is nearly empty.
 void attend_split(const attention_arguments& arguments, element_type type, std::int32_t blocks,
                   cudaStream_t stream);
 

@@ -19,10 +19,6 @@
 
 namespace troupe::kernels::cuda {
 
-// Blocks on a multiprocessor at a time: what the registers of a tile leave room for.
-template <int Dims>
-constexpr int split_residents = Dims <= 128 ? 3 : 2;
-
 // Floats from a query's outputs to the next one's in shared memory: four banks on.
 template <int Dims>
 constexpr int split_pitch = Dims + 4;
@@ -235,7 +231,7 @@ __device__ __forceinline__ void fold_stretches(const attention_arguments& in, co
 }
 
 template <class Element, class Stored, int Dims>
-__global__ void __launch_bounds__(attention_threads, split_residents<Dims>)
+__global__ void __launch_bounds__(attention_threads, split_residents(Dims))
     split_attention(attention_arguments in) {
   TROUPE_DYNAMIC_SHARED(float, outputs);  // [tiles][16][split_pitch]
   TROUPE_SHARED(softmax_state, states, [stretch_tiles][tile_pairs]);

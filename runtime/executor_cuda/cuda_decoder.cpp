@@ -122,9 +122,9 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   arguments.group = config_.num_heads / config_.num_kv_heads;
   arguments.scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
   constexpr auto type = kernels::cuda::element_type::bf16;
-  // A graph's blocks take items in turn: as many as keep the device busy, whatever the step.
-  const std::int32_t blocks =
-      captured ? std::max(1, 4 * sizes_.multiprocessors / config_.num_kv_heads) : shape.split_items;
+  // A graph's blocks take items in turn: as many as the device holds, whatever the step.
+  const std::int32_t held = kernels::cuda::split_residents(config_.head_dim) * sizes_.multiprocessors;
+  const std::int32_t blocks = captured ? std::max(1, held / config_.num_kv_heads) : shape.split_items;
   if (captured || shape.split_items > 0) {
     arguments.items = step.split_items;
     arguments.num_items = step.item_counts;

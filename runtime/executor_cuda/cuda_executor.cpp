@@ -198,13 +198,12 @@ void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
 }
 
 void cuda_executor::run_as_graph(const flat_step_shape& shape) {
-  const bool has_room = room_->graphs.run(shape, stream_, [&] {
+  const auto why_not = room_->graphs.run(shape, stream_, [&] {
     room_->decoder.forward(stream_, shape, step_, kv_.memory(), config_.num_layers, true);
   });
-  if (!has_room)
-    options_.warn(
-        fmt::format("the device has no room for the graph of {} rows and {} blocks: such decodes run eagerly",
-                    shape.rows, shape.blocks));
+  if (why_not)
+    options_.warn(fmt::format("no graph of {} rows and {} blocks, such decodes run eagerly: {}", shape.rows,
+                              shape.blocks, *why_not));
   check_launches("a decode step");
 }
 

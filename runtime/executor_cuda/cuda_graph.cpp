@@ -38,7 +38,10 @@ cuda_graph cuda_graph::capture(const cuda_stream& stream, const std::function<vo
   const captured_work captured(stream, work);
   cudaGraphExec_t made = nullptr;
   check_cuda(cudaGraphInstantiate(&made, captured.get(), 0), "cudaGraphInstantiate");
-  return cuda_graph(made);
+  cuda_graph graph(made);
+  // Else the first launch would carry it to the device.
+  check_cuda(cudaGraphUpload(made, stream.get()), "cudaGraphUpload");
+  return graph;
 }
 
 cuda_graph::~cuda_graph() {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/executor_cuda/cuda_error.hpp"
+#include "runtime/executor/executor.hpp"
 
 namespace troupe {
 
@@ -26,20 +26,22 @@ std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step
   return shape;
 }
 
-bool decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
-                        const std::function<void()>& work) {
+std::optional<std::string> decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
+                                              const std::function<void()>& work) {
   const decode_graph_size size{shape.rows, shape.blocks};
   if (const auto found = graphs_.find(size); found != graphs_.end()) {
     found->second.launch(stream);
-    return true;
+    return std::nullopt;
   }
   work();
   try {
     graphs_.emplace(size, cuda_graph::capture(stream, work));
-    return true;
-  } catch (const out_of_device_memory&) {
+    return std::nullopt;
+  } catch (const device_lost&) {
+    throw;
+  } catch (const std::exception& why) {
     std::erase(sizes_, size);
-    return false;
+    return why.what();
   }
 }
 

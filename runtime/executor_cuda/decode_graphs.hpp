@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "runtime/executor_cuda/cuda_graph.hpp"
@@ -31,9 +32,10 @@ class decode_graphs {
   std::optional<flat_step_shape> padded(const flat_step_shape& step) const;
   // Runs `work`, by the graph of a shape that padded() gave. The first time of a shape it runs as it is,
   // which loads what kernels it needs (none may be loaded during a capture), and is captured for the next
-  // time: the warm-up runs each size once. False where the device has no room for the graph: it has run, and
-  // its size is left out from now on.
-  bool run(const flat_step_shape& shape, const cuda_stream& stream, const std::function<void()>& work);
+  // time: the warm-up runs each size once. Where it cannot be captured, as where the device has no room: why.
+  // It has run then, and its size is left out from now on.
+  std::optional<std::string> run(const flat_step_shape& shape, const cuda_stream& stream,
+                                 const std::function<void()>& work);
   // Forgets all that has been captured, as is needed where memory has moved.
   void clear();
 

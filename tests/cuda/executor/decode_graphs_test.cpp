@@ -1,6 +1,7 @@
 #include "runtime/executor_cuda/decode_graphs.hpp"
 
 #include "kernels/cuda/emulation/faults.hpp"
+#include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 
@@ -43,29 +44,51 @@ TEST_F(decode_graphs_of, each_size_is_captured_once_and_launched_every_time) {
     cudaLaunchHostFunc(
         stream.get(), [](void* count) { *static_cast<int*>(count) += 1; }, &done);
   };
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(graphs.run(decode(1, 8), stream, work));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(graphs.run(decode(1, 8), stream, work));
   stream.synchronize();
   EXPECT_EQ(asked, 2);
   EXPECT_EQ(done, 3);
-  EXPECT_TRUE(graphs.run(decode(2, 8), stream, work));
+  EXPECT_FALSE(graphs.run(decode(2, 8), stream, work));
   EXPECT_EQ(asked, 4);
   EXPECT_EQ(graphs.count(), 2);
   graphs.clear();
-  EXPECT_TRUE(graphs.run(decode(1, 8), stream, work));
+  EXPECT_FALSE(graphs.run(decode(1, 8), stream, work));
   EXPECT_EQ(asked, 6);
   stream.synchronize();
   EXPECT_EQ(done, 5);
 }
 
-TEST_F(decode_graphs_of, a_size_that_there_is_no_room_for_is_left_out) {
+TEST_F(decode_graphs_of, a_size_that_cannot_be_captured_has_run_and_is_left_out) {
   const cuda_stream stream;
   const auto before = kernels::cuda::emulation::faults();
-  decode_graphs graphs({{1, 8}, {2, 8}});
-  kernels::cuda::emulation::faults().error = cudaErrorMemoryAllocation;
+  for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorNotSupported}) {
+    decode_graphs graphs({{1, 8}, {2, 8}});
+    int done = 0;
+    const auto work = [&] {
+      cudaLaunchHostFunc(
+          stream.get(), [](void* count) { *static_cast<int*>(count) += 1; }, &done);
+    };
+    kernels::cuda::emulation::faults().error = error;
+    kernels::cuda::emulation::faults().failing_call = 5;  // run; begin, capture, end, instantiate
+    EXPECT_TRUE(graphs.run(decode(1, 8), stream, work)) << error;
+    kernels::cuda::emulation::faults() = before;
+    stream.synchronize();
+    EXPECT_EQ(done, 1) << error;
+    EXPECT_EQ(size_of(graphs.padded(decode(1, 8))), (decode_graph_size{2, 8})) << error;
+    EXPECT_FALSE(graphs.run(decode(2, 8), stream, work)) << error;
+    stream.synchronize();
+  }
+}
+
+TEST_F(decode_graphs_of, a_device_that_is_lost_meanwhile_is_lost) {
+  const cuda_stream stream;
+  const auto before = kernels::cuda::emulation::faults();
+  decode_graphs graphs({{1, 8}});
+  kernels::cuda::emulation::faults().error = cudaErrorIllegalAddress;
   kernels::cuda::emulation::faults().failing_call = 3;  // begin, end, instantiate
-  EXPECT_FALSE(graphs.run(decode(1, 8), stream, [] {}));
+  EXPECT_THROW(graphs.run(decode(1, 8), stream, [] {}), device_lost);
   kernels::cuda::emulation::faults() = before;
-  EXPECT_EQ(size_of(graphs.padded(decode(1, 8))), (decode_graph_size{2, 8}));
+  cudaDeviceReset();
 }
 
 }  // namespace
