@@ -70,6 +70,8 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
 
 std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
   if (settings.skip_warmup || settings.enforce_eager) return warm_up_mode::skip;
+  // A device's graphs are captured before somebody waits for one.
+  if (settings.warmup == "auto" && settings.device == "cuda") return warm_up_mode::full;
   if (settings.warmup == "auto") return std::nullopt;
   return settings.warmup == "full" ? warm_up_mode::full : warm_up_mode::lazy;
 }

@@ -8,10 +8,19 @@ namespace {
 
 constexpr int oldest_major = 8;  // bf16 in tensor cores
 
+std::string version_of(cudaError_t (*ask)(int*)) {
+  int number = 0;  // 1000 major + 10 minor; 0 where there is none
+  ask(&number);
+  return number == 0 ? "none" : fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
+
 tl::unexpected<error> unusable(const char* call, cudaError_t status) {
   cudaGetLastError();
   return fail(error_code::unavailable,
-              fmt::format("no CUDA device can be used: {}: {}", call, cudaGetErrorString(status)), "device");
+              fmt::format("no CUDA device can be used: {}: {} (the driver's CUDA is {}, this program's {})",
+                          call, cudaGetErrorString(status), version_of(cudaDriverGetVersion),
+                          version_of(cudaRuntimeGetVersion)),
+              "device");
 }
 
 }  // namespace
