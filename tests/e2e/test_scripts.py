@@ -18,8 +18,10 @@ root={tmp_path} venv={tmp_path}/venv model_file={tmp_path}/models/model.gguf
 step "Fetching the default model"
 fetch_model
 """)
+    # Programs started in the background ignore it, and so does what they start.
     process = subprocess.Popen(["bash", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               start_new_session=True)
+                               start_new_session=True,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     said = ""
     while "Collecting" not in said:
         line = process.stdout.readline()
