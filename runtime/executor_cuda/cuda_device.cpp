@@ -42,7 +42,6 @@ result<cuda_device> find_cuda_device(std::int32_t id) {
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
   device.memory = properties.totalGlobalMem;
-  device.l2_cache = static_cast<std::size_t>(properties.l2CacheSize);
   if (device.major < oldest_major)
     return fail(
         error_code::unsupported,

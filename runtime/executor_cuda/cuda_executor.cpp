@@ -14,6 +14,7 @@
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/device_kv_cache.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
 
@@ -119,13 +120,10 @@ result<memory_profile> cuda_executor::profile() try {
   run(batch, 1);
   step_result unused;
   sample(batch, nullptr, unused);
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   memory_profile out;
   out.weights = weights_.memory.size();
   out.activations = room_->bytes();
-  out.available = free;
+  out.available = ask_device_memory().free;
   return out;
 } catch (const out_of_device_memory& why) {
   return no_room(fmt::format("the device has no room for a step of {} rows", limits_.max_rows), why,
@@ -134,9 +132,7 @@ result<memory_profile> cuda_executor::profile() try {
 
 // Blocks besides the scratch block.
 result<std::int64_t> cuda_executor::affordable_blocks() const {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  const auto [free, total] = ask_device_memory();
   const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
   double bytes = static_cast<double>(options_.limits.kv_cache_bytes);
   if (options_.memory_utilization > 0) {

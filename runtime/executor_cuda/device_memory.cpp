@@ -16,4 +16,10 @@ device_memory::~device_memory() {
   if (data_ != nullptr) cudaFree(data_);
 }
 
+device_memory_state ask_device_memory() {
+  device_memory_state out;
+  check_cuda(cudaMemGetInfo(&out.free, &out.total), "cudaMemGetInfo");
+  return out;
+}
+
 }  // namespace troupe

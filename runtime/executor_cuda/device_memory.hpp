@@ -28,6 +28,13 @@ class device_memory {
   std::size_t bytes_ = 0;
 };
 
+// Of the device that is current, in bytes. Throws what check_cuda() throws.
+struct device_memory_state {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+device_memory_state ask_device_memory();
+
 // An array on the device. The host holds its address and never looks into it.
 template <class T>
 class device_array {

@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/executor_cuda/median.hpp"
+
 namespace troupe {
 namespace {
 
 constexpr std::int32_t warm_up_rounds = 3;  // loads, captures, launches the graph for the first time
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // One row of a sequence whose context is there already.
 void add_decode(device_batch& batch, std::int32_t context, std::int32_t first_block, token_id token,

@@ -12,6 +12,7 @@
 #include "runtime/executor_cuda/cuda_graph.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
+#include "runtime/executor_cuda/median.hpp"
 
 namespace troupe::checks {
 namespace {
@@ -30,11 +31,7 @@ class timed_graph {
     end_.synchronize();
     took_.push_back(1000.0 * end_.milliseconds_since(begin_) / count_);
   }
-  double median() {
-    const auto middle = took_.begin() + static_cast<std::ptrdiff_t>(took_.size() / 2);
-    std::nth_element(took_.begin(), middle, took_.end());
-    return *middle;
-  }
+  const std::vector<double>& took() const { return took_; }  // microseconds of one launch, of each run()
 
  private:
   // The first launch loads kernels, which no capture may do.
@@ -92,7 +89,7 @@ double measure_arithmetic(const timing_options& options) {
 double kernel_timer::time(const launches& launch) const {
   timed_graph graph(stream_, launch, options_.launches);
   for (std::int32_t i = 0; i < options_.rounds; ++i) graph.run();
-  return graph.median();
+  return median(graph.took());
 }
 
 std::pair<double, double> kernel_timer::time_both(const launches& first, const launches& second,
@@ -103,7 +100,7 @@ std::pair<double, double> kernel_timer::time_both(const launches& first, const l
     one.run();
     other.run();
   }
-  return {one.median(), other.median()};
+  return {median(one.took()), median(other.took())};
 }
 
 void kernel_timer::add(kernel_timing timing) {

@@ -1,7 +1,9 @@
 // Products by a plain loop, run by the emulated device when it comes to them: in place of cuBLASLt.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/executor_cuda/gemm.hpp"
@@ -32,6 +34,26 @@ class reference_gemm final : public gemm {
 
  private:
   std::vector<std::unique_ptr<call>> calls_;
+};
+
+// Multiplies with another matrix than it is given: wrong.
+class wrong_gemm final : public gemm {
+ public:
+  using change = std::function<void(device_matrix& weight, gemm_output kind)>;
+  explicit wrong_gemm(change of_weight) : change_(std::move(of_weight)) {}
+  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                std::int32_t rows, gemm_output kind, void* out) override {
+    device_matrix other = weight;
+    change_(other, kind);
+    right_.multiply(stream, input, other, rows, kind, out);
+  }
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
+               void*) override {}
+  std::string name() const override { return "wrong"; }
+
+ private:
+  change change_;
+  reference_gemm right_;
 };
 
 // cuda_executor_options::open_gemm.

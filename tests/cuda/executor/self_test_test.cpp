@@ -44,24 +44,6 @@ class self_tests : public test::cuda_kernels {
   }
 };
 
-// Half of what it multiplies is lost.
-class wrong_gemm final : public gemm {
- public:
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override {
-    device_matrix first = weight;
-    if (kind == gemm_output::bf16) first.data += weight.inputs;
-    if (kind == gemm_output::bf16) first.outputs -= 1;
-    right_.multiply(stream, input, first, rows, kind, out);
-  }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
-               void*) override {}
-  std::string name() const override { return "wrong"; }
-
- private:
-  test::reference_gemm right_;
-};
-
 // Every kernel beside what the device can do.
 void expect_timings(const self_test_report& report) {
   EXPECT_GT(report.limits.copy_bandwidth, 0.0);
@@ -146,7 +128,11 @@ TEST_F(self_tests, pass_where_graphs_and_eager_steps_round_otherwise) {
 TEST_F(self_tests, fail_where_products_are_wrong) {
   self_test_options options = small();
   options.device.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
-    return std::make_unique<wrong_gemm>();
+    return std::make_unique<test::wrong_gemm>([](device_matrix& weight, gemm_output kind) {
+      if (kind != gemm_output::bf16) return;
+      weight.data += weight.inputs;
+      weight.outputs -= 1;
+    });
   };
   const auto report = run_self_test(tiny(), options);
   ASSERT_TRUE(report.has_value()) << report.error().message;
