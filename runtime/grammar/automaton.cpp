@@ -118,7 +118,8 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
   if (!next_sets_.empty()) {
     std::ranges::sort(next_sets_);
     next_sets_.erase(std::unique(next_sets_.begin(), next_sets_.end()), next_sets_.end());
-    const std::uint32_t set = sets_.unite(next_sets_);
+    const std::uint32_t set = sets_.unite(next_sets_, budget_);
+    if (budget_.is_spent()) return unknown;
     accepts = sets_.accepts(set);
     const std::uint32_t lexer_state = lexer_start(set);
     if (lexer_state != lexer::dead) next_threads_.push_back({set, lexer_state});

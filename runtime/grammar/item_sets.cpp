@@ -6,6 +6,12 @@
 
 namespace troupe::grammar {
 
+namespace {
+
+constexpr std::size_t items_in_a_step = 4;  // that are copied and sorted, against working out one item
+
+}  // namespace
+
 item_sets::item_sets(const rule_table& table)
     : table_(table),
       flat_(table.rules.size()),
@@ -33,8 +39,9 @@ void item_sets::clear_content() {
   content_.accepts = false;
 }
 
-void item_sets::add_content(std::uint32_t set) {
+void item_sets::add_content(std::uint32_t set, step_budget& budget) {
   const item_set& s = sets_[set];
+  if (!budget.spend((s.num_items + s.num_links) / items_in_a_step)) return;
   if (!s.complete) {
     content_.links.push_back(set);
     return;
@@ -90,7 +97,7 @@ std::uint32_t item_sets::intern() {
 }
 
 // The set with what its links stand for, links of links included.
-std::uint32_t item_sets::whole(std::uint32_t set) {
+std::uint32_t item_sets::whole(std::uint32_t set, step_budget& budget) {
   if (sets_[set].whole != none) return sets_[set].whole;
   clear_content();
   std::vector<std::uint32_t> todo{set}, seen;
@@ -100,6 +107,7 @@ std::uint32_t item_sets::whole(std::uint32_t set) {
     if (std::ranges::find(seen, id) != seen.end()) continue;
     seen.push_back(id);
     const item_set& s = sets_[id];
+    if (!budget.spend((seen.size() + s.num_items + s.num_links) / items_in_a_step)) return set;
     content_.items.insert(content_.items.end(), items_of(s).begin(), items_of(s).end());
     content_.accepts = content_.accepts || s.accepts;
     todo.insert(todo.end(), links_of(s).begin(), links_of(s).end());
@@ -109,13 +117,13 @@ std::uint32_t item_sets::whole(std::uint32_t set) {
   return id;
 }
 
-std::uint32_t item_sets::unite(std::span<const std::uint32_t> sets) {
-  if (sets.size() == 1) return whole(sets[0]);
+std::uint32_t item_sets::unite(std::span<const std::uint32_t> sets, step_budget& budget) {
+  if (sets.size() == 1) return whole(sets[0], budget);
   std::vector<std::uint32_t> parts;
-  for (const std::uint32_t set : sets) parts.push_back(whole(set));
+  for (const std::uint32_t set : sets) parts.push_back(whole(set, budget));
   clear_content();
-  for (const std::uint32_t part : parts) add_content(part);
-  return intern();
+  for (const std::uint32_t part : parts) add_content(part, budget);
+  return budget.is_spent() ? start_ : intern();
 }
 
 // ---- places in rules
@@ -246,7 +254,8 @@ std::span<const std::uint32_t> item_sets::flat(std::uint32_t rule, step_budget& 
   return result;
 }
 
-void item_sets::add_goer(call& c, goer g) {
+void item_sets::add_goer(call& c, goer g, step_budget& budget) {
+  if (!budget.spend()) return;
   g.link = c.first;
   c.first = static_cast<std::uint32_t>(goers_.size());
   goers_.push_back(g);
@@ -287,10 +296,10 @@ void item_sets::await(std::uint32_t rule, const awaiting& by, std::uint32_t coun
   settle(
       table_.rules[table_.rule_of_slot[by.at.slot]], position, count,
       [&](std::uint32_t slot, std::uint32_t c) {
-        add_goer(calls_[number], {{slot, c, by.at.origin}, by.is_call, false});
+        add_goer(calls_[number], {{slot, c, by.at.origin}, by.is_call, false}, budget);
       },
       [&] {
-        add_goer(calls_[number], {{0, 0, by.at.origin}, by.is_call, true});
+        add_goer(calls_[number], {{0, 0, by.at.origin}, by.is_call, true}, budget);
       });
 }
 
@@ -319,11 +328,11 @@ void item_sets::resolve(std::uint32_t first, step_budget& budget) {
   };
   std::vector<visit> path{{first, calls_[first].first}};
   calls_[first].state = 1;
-  while (!path.empty()) {
-    if (!budget.spend()) return;
+  while (!path.empty() && !budget.is_spent()) {
     visit& top = path.back();
     if (top.next == none) {
-      finish(top.call);
+      if (!budget.spend()) return;
+      finish(top.call, budget);
       path.pop_back();
       continue;
     }
@@ -338,16 +347,17 @@ void item_sets::resolve(std::uint32_t first, step_budget& budget) {
   }
 }
 
-void item_sets::finish(std::uint32_t number) {
+void item_sets::finish(std::uint32_t number, step_budget& budget) {
   clear_content();
   for (std::uint32_t i = calls_[number].first; i != none; i = goers_[i].link) {
     const goer& g = goers_[i];
     const std::uint32_t origin = g.is_call ? calls_[g.next.origin].set : g.next.origin;
     if (g.is_done)
-      add_content(origin);
+      add_content(origin, budget);
     else
       content_.items.push_back({g.next.slot, g.next.count, origin});
   }
+  if (budget.is_spent()) return;
   call& c = calls_[number];
   c.state = 2;
   if (c.set == none)
@@ -392,7 +402,8 @@ std::size_t item_sets::memory_bytes() const {
          (links_.capacity() + transitions_.capacity() * 2 + used_words_.capacity() * 2) *
              sizeof(std::uint32_t) +
          used_.capacity() * sizeof(used_members) + index_.memory_bytes() + used_index_.memory_bytes() +
-         flat_bytes_;
+         flat_bytes_ + goers_.capacity() * sizeof(goer) + queue_.capacity() * sizeof(awaiting) +
+         content_.items.capacity() * sizeof(item);
 }
 
 }  // namespace troupe::grammar

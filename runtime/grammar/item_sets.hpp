@@ -4,11 +4,9 @@
 // states.
 //
 // - Rules that may be empty are passed over where they are awaited (Aycock, Horspool 2002).
-// - Where a rule's last part is awaited, that part returns straight to whoever awaits the rule: right
-// recursion needs
-//   no longer chain than its first turn (Leo 1991, here also where more than one rule awaits it).
-// - A rule that begins with itself makes a set that holds itself as origin; such a set is known by who made
-// it.
+// - Where a rule's last part is awaited, that part returns straight to whoever awaits the rule, so right
+//   recursion needs no longer chain than its first turn (Leo 1991; here also where several rules await it).
+// - A rule that begins with itself makes a set that holds itself as origin; such a set is known by its maker.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -43,8 +41,8 @@ class item_sets {
   // Which terminals may come next, and the sets after them; sorted, a terminal may have several. Nothing when
   // the budget is spent.
   std::optional<std::span<const transition>> transitions(std::uint32_t set, step_budget& budget);
-  // The set of all items of these sets.
-  std::uint32_t unite(std::span<const std::uint32_t> sets);
+  // The set of all items of these sets; any set when the budget is spent.
+  std::uint32_t unite(std::span<const std::uint32_t> sets, step_budget& budget);
 
   std::size_t num_sets() const { return sets_.size(); }
   std::size_t memory_bytes() const;
@@ -103,16 +101,16 @@ class item_sets {
                             std::span<const std::uint64_t> words);
 
   void resolve(std::uint32_t call_number, step_budget& budget);
-  void finish(std::uint32_t call_number);
-  void add_goer(call& c, goer g);
+  void finish(std::uint32_t call_number, step_budget& budget);
+  void add_goer(call& c, goer g, step_budget& budget);
   std::span<const std::uint32_t> flat(std::uint32_t rule, step_budget& budget);
 
   std::uint32_t reserve_set();
-  std::uint32_t intern();               // of the scratch content
-  void fill(std::uint32_t set);         // with the scratch content
-  void add_content(std::uint32_t set);  // to the scratch content
+  std::uint32_t intern();                                    // of the scratch content
+  void fill(std::uint32_t set);                              // with the scratch content
+  void add_content(std::uint32_t set, step_budget& budget);  // to the scratch content
   void clear_content();
-  std::uint32_t whole(std::uint32_t set);
+  std::uint32_t whole(std::uint32_t set, step_budget& budget);
   std::span<const item> items_of(const item_set& s) const {
     return std::span(items_).subspan(s.items, s.num_items);
   }

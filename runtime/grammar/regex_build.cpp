@@ -165,6 +165,7 @@ regex_id regex_store::concat(std::span<const regex_id> parts) {
     if (part == nothing()) return part;
     const node& n = node_of(part);
     if (n.kind == regex_kind::literal) {
+      if (!has_room_for_text(run.size() + n.b)) return nothing();
       run.append(text_of({n.a, n.b}));
     } else if (n.kind == regex_kind::bytes && sets_[n.a].size() == 1) {
       sets_[n.a].for_each([&](unsigned char byte) { run.push_back(static_cast<char>(byte)); });
@@ -214,13 +215,17 @@ regex_id regex_store::make_alternation(std::vector<regex_id>& parts) {
 
 regex_id regex_store::alternation(std::span<const regex_id> parts) {
   std::vector<std::string> texts;
+  std::size_t bytes = 0;
   std::vector<regex_id> others;
   for (const regex_id part : parts) {
     const node& n = node_of(part);
-    if (n.kind == regex_kind::literal)
-      texts.emplace_back(text_of({n.a, n.b}));
-    else
+    if (n.kind != regex_kind::literal) {
       others.push_back(part);
+      continue;
+    }
+    bytes += n.b;
+    if (!has_room_for_text(bytes)) return nothing();
+    texts.emplace_back(text_of({n.a, n.b}));
   }
   if (texts.size() < strings_from) {
     others.assign(parts.begin(), parts.end());

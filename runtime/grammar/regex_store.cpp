@@ -9,7 +9,6 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t first_index_size = 256;
-constexpr std::size_t max_text_bytes = std::size_t{1} << 30;
 
 }  // namespace
 
@@ -94,6 +93,10 @@ regex_id regex_store::make_links(regex_kind kind, const std::vector<regex_id>& p
     if (any && !below.may_be_nothing) n.may_be_nothing = false;
     n.depth = std::max<std::uint16_t>(n.depth, static_cast<std::uint16_t>(below.depth + 1));
   }
+  if (links_.size() + parts.size() > max_nodes_ * links_per_node) {
+    fail_with(exceeded("links of regular expressions", max_nodes_ * links_per_node, "max_regex_nodes"));
+    return nothing();
+  }
   links_.insert(links_.end(), parts.begin(), parts.end());
   const std::size_t before = nodes_.size();
   const regex_id id = intern(n);
@@ -101,11 +104,15 @@ regex_id regex_store::make_links(regex_kind kind, const std::vector<regex_id>& p
   return id;
 }
 
+bool regex_store::has_room_for_text(std::size_t bytes) {
+  const std::size_t most = max_nodes_ * text_bytes_per_node;
+  if (text_.size() + bytes <= most) return true;
+  fail_with(exceeded("bytes of literal text", most, "max_regex_nodes"));
+  return false;
+}
+
 std::optional<std::uint32_t> regex_store::add_text(std::string_view text) {
-  if (text.size() > max_text_bytes - text_.size()) {
-    fail_with(exceeded("bytes of literal text", max_text_bytes, "max_source_bytes"));
-    return std::nullopt;
-  }
+  if (!has_room_for_text(text.size())) return std::nullopt;
   const auto offset = static_cast<std::uint32_t>(text_.size());
   text_.append(text);
   for (const char c : text) in_text_[static_cast<unsigned char>(c)] = true;

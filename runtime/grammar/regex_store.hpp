@@ -132,6 +132,8 @@ class regex_store {
     std::size_t operator()(const byte_set& set) const;
   };
   static constexpr std::uint16_t max_depth = 1000;
+  // Text and links of max_nodes nodes together: rules that name each other twice double them by a line each.
+  static constexpr std::size_t text_bytes_per_node = 128, links_per_node = 16;
 
   const node& node_of(regex_id r) const { return nodes_[static_cast<std::uint32_t>(r)]; }
   std::string_view text_of(const text_slice& slice) const {
@@ -149,6 +151,8 @@ class regex_store {
   regex_id make_strings(std::uint32_t table, std::uint32_t first, std::uint32_t last, std::uint32_t depth);
   regex_id make_alternation(std::vector<regex_id>& parts);
   regex_id make_intersection(std::vector<regex_id>& parts);
+  // Whether so many more bytes are within the limit; otherwise failure() says so.
+  bool has_room_for_text(std::size_t bytes);
   std::optional<std::uint32_t> add_text(std::string_view text);
   regex_id utf8_sequences(std::span<const code_point_range> ranges, int size, bool lead);
 

@@ -112,6 +112,7 @@ class maker {
   result<void> find_facts() {
     facts_.resize(builder_.symbols().size());
     waiting_.resize(facts_.size());
+    is_due_.resize(facts_.size());
     std::vector<std::uint32_t> changed;
     for (std::size_t i = order_.size(); i-- > 0;) {
       const auto& s = symbol(order_[i]);
@@ -120,7 +121,9 @@ class maker {
       if (!now) return tl::unexpected(now.error());
       if (settle(order_[i], *now)) changed.push_back(order_[i]);
     }
-    while (!changed.empty()) {
+    while (true) {
+      if (auto looked = look_at_due(changed); !looked) return looked;
+      if (changed.empty()) return {};
       const std::uint32_t child = changed.back();
       changed.pop_back();
       const facts news = facts_[child];
@@ -128,10 +131,28 @@ class maker {
       for (std::uint32_t i = first_parent_[child]; i < first_parent_[child + 1]; ++i) {
         const std::uint32_t parent = parents_[i];
         if (!budget_.spend()) return tl::unexpected(spent());
-        auto now = hear(parent, told, news);
-        if (!now) return tl::unexpected(now.error());
-        if (settle(parent, *now)) changed.push_back(parent);
+        if (symbol(parent).kind == symbol_kind::any_order)
+          look_later(parent);
+        else if (settle(parent, hear(parent, told, news)))
+          changed.push_back(parent);
       }
+    }
+  }
+
+  // Members in any order cost as many steps as there are members: looked at when all else is settled.
+  void look_later(std::uint32_t id) {
+    if (!is_due_[id]) due_.push_back(id);
+    is_due_[id] = true;
+  }
+
+  result<void> look_at_due(std::vector<std::uint32_t>& changed) {
+    while (changed.empty() && !due_.empty()) {
+      const std::uint32_t id = due_.back();
+      due_.pop_back();
+      is_due_[id] = false;
+      const auto now = any_order_facts(id);
+      if (!now) return tl::unexpected(now.error());
+      if (settle(id, *now)) changed.push_back(id);
     }
     return {};
   }
@@ -168,8 +189,9 @@ class maker {
     return facts{};
   }
 
-  // What a symbol is when one below it, of which `told` was known, has become `news`.
-  result<facts> hear(std::uint32_t parent, const facts& told, const facts& news) {
+  // What a symbol, not members in any order, is when one below it, of which `told` was known, has become
+  // `news`.
+  facts hear(std::uint32_t parent, const facts& told, const facts& news) {
     const auto& s = symbol(parent);
     switch (s.kind) {
       case symbol_kind::choice:
@@ -185,7 +207,6 @@ class maker {
       case symbol_kind::repeat:
         return facts{news.productive || s.b == 0, news.nullable || s.b == 0, news.non_empty};
       case symbol_kind::any_order:
-        return any_order_facts(parent);
       case symbol_kind::lexeme:
       case symbol_kind::forward:
         break;
@@ -287,7 +308,8 @@ class maker {
       out.members.push_back({rule_of_[body], required});
       out.num_required += required ? 1 : 0;
     }
-    if (spec.other && is_kept(names_[index_of(*spec.other)])) out.other = rule_of_[names_[index_of(*spec.other)]];
+    if (spec.other && is_kept(names_[index_of(*spec.other)]))
+      out.other = rule_of_[names_[index_of(*spec.other)]];
     if (spec.separator) {
       const std::uint32_t separator = names_[index_of(*spec.separator)];
       if (is_kept(separator))
@@ -308,7 +330,8 @@ class maker {
   grammar_builder& builder_;
   step_budget& budget_;
   rule_table table_;
-  std::vector<std::uint32_t> names_, order_, first_parent_, parents_, rule_of_;
+  std::vector<std::uint32_t> names_, order_, first_parent_, parents_, rule_of_, due_;
+  std::vector<bool> is_due_;
   std::vector<facts> facts_;
   std::unordered_map<std::uint32_t, facts> told_;  // what a symbol's parents have heard of it
   std::vector<counts> waiting_;

@@ -30,7 +30,7 @@ value_set set_table::shared_part(const value_set& a, const value_set& b) {
 
 value_set set_table::exactly_one(const json& node, const value_set& within,
                                  const std::vector<term_id>& branches) {
-  value_set out = no_values(work_);
+  std::vector<value_set> parts;
   for (std::size_t i = 0; i < branches.size(); ++i) {
     value_set alone = intersect(work_, within, set_of(branches[i]), node);
     for (std::size_t j = 0; j < branches.size(); ++j) {
@@ -45,9 +45,11 @@ value_set set_table::exactly_one(const json& node, const value_set& within,
       std::erase_if(alone.objects, [&](const object_set& each) { return is_surely_empty(each); });
       if (!work_.spend()) return none_;
     }
-    out = unite(work_, out, alone);
+    parts.push_back(std::move(alone));
   }
-  return out;
+  std::vector<const value_set*> sets;
+  for (const value_set& part : parts) sets.push_back(&part);
+  return unite(work_, sets);
 }
 
 }  // namespace troupe::json_schema

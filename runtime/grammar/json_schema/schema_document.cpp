@@ -21,6 +21,8 @@ constexpr std::array<std::string_view, 5> data_words{"enum", "const", "default",
 constexpr std::array<std::string_view, 6> map_words{"properties",  "patternProperties", "$defs",
                                                     "definitions", "dependentSchemas",  "dependencies"};
 
+constexpr std::size_t most_uri_bytes = 1024;
+
 bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -87,6 +89,13 @@ std::optional<std::string> path_to(const json& from, const json& wanted) {
   return std::nullopt;
 }
 
+error too_long(const std::string& pointer) {
+  return {error_code::invalid_argument,
+          fmt::format("JSON Schema, at \"{}\": is longer than {} bytes, written in full", pointer,
+                      most_uri_bytes),
+          pointer};
+}
+
 const std::string* text_member(const json& node, const char* name) {
   const auto found = node.find(name);
   return found == node.end() ? nullptr : found->get_ptr<const std::string*>();
@@ -108,7 +117,7 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
   schema_document out;
   out.root_ = std::make_unique<json>(std::move(*read));
   out.read_version();
-  out.index();
+  if (auto indexed = out.index(); !indexed) return tl::unexpected(indexed.error());
   return out;
 }
 
@@ -127,14 +136,14 @@ void schema_document::read_version() {
     version_ = draft::draft2019;
 }
 
-void schema_document::index() {
+result<void> schema_document::index() {
   struct place {
     const json* node;
-    std::string base;
+    base_uri base;
     bool is_map = false;
   };
   resources_.emplace("", root_.get());
-  std::vector<place> open{{root_.get(), ""}};
+  std::vector<place> open{{root_.get(), std::make_shared<const std::string>()}};
   while (!open.empty()) {
     const place here = std::move(open.back());
     open.pop_back();
@@ -145,38 +154,40 @@ void schema_document::index() {
       for (const auto& [name, child] : here.node->items())
         if (child.is_structured()) open.push_back({&child, here.base});
     } else if (here.node->is_object()) {
-      const std::string base = enter(*here.node, here.base);
+      const auto base = enter(*here.node, here.base);
+      if (!base) return tl::unexpected(base.error());
       for (const auto& [name, child] : here.node->items())
         if (child.is_structured() && !is_one_of(data_words, name))
-          open.push_back({&child, base, is_one_of(map_words, name)});
+          open.push_back({&child, *base, is_one_of(map_words, name)});
     }
   }
+  return {};
 }
 
-// Notes the names that `node` gives itself; the base URI of its members.
-std::string schema_document::enter(const json& node, const std::string& outer) {
-  std::string base = outer;
-  if (const std::string* id = text_member(node, version_ == draft::draft4 ? "id" : "$id")) {
+// Notes the names that `node` gives itself; the base URI of its members. Each name below it holds that base.
+result<schema_document::base_uri> schema_document::enter(const json& node, const base_uri& outer) {
+  base_uri base = outer;
+  const char* id_word = version_ == draft::draft4 ? "id" : "$id";
+  if (const std::string* id = text_member(node, id_word)) {
     const std::size_t hash = id->find('#');
     if (hash != 0) {
-      base = resolve_uri(outer, std::string_view(*id).substr(0, hash));
-      resources_.emplace(base, &node);
+      base = std::make_shared<const std::string>(resolve_uri(*outer, std::string_view(*id).substr(0, hash)));
+      if (base->size() > most_uri_bytes) return tl::unexpected(too_long(pointer_of(node) + "/" + id_word));
+      resources_.emplace(*base, &node);
     }
     if (hash != std::string::npos && hash + 1 < id->size())
-      anchors_.emplace(base + "#" + id->substr(hash + 1), &node);
+      anchors_.emplace(*base + "#" + id->substr(hash + 1), &node);
   }
   for (const char* word : {"$anchor", "$dynamicAnchor"})
-    if (const std::string* anchor = text_member(node, word)) anchors_.emplace(base + "#" + *anchor, &node);
-  if (!base.empty() && (node.contains("$ref") || node.contains("$dynamicRef"))) {
-    if (bases_.empty() || bases_.back() != base) bases_.push_back(base);
-    base_of_.emplace(&node, bases_.size() - 1);
-  }
+    if (const std::string* anchor = text_member(node, word)) anchors_.emplace(*base + "#" + *anchor, &node);
+  if (!base->empty() && (node.contains("$ref") || node.contains("$dynamicRef")))
+    base_of_.emplace(&node, base);
   return base;
 }
 
 result<const json*> schema_document::resolve(const json& node, const std::string& reference) const {
   const auto known = base_of_.find(&node);
-  const std::string base = known == base_of_.end() ? "" : bases_[known->second];
+  const std::string_view base = known == base_of_.end() ? "" : std::string_view(*known->second);
   const std::size_t hash = std::min(reference.find('#'), reference.size());
   const std::string uri = resolve_uri(base, std::string_view(reference).substr(0, hash));
   const std::string fragment =

@@ -26,7 +26,7 @@ struct document_limits {
 class schema_document {
  public:
   // Errors: invalid_argument where the text is not JSON, is neither an object nor a Boolean or passes a
-  // limit.
+  // limit, or where an $id is longer than a URI is.
   static result<schema_document> parse(std::string_view text, const document_limits& limits = {});
 
   const json& root() const { return *root_; }
@@ -42,13 +42,13 @@ class schema_document {
  private:
   schema_document() = default;
   void read_version();
-  void index();
-  std::string enter(const json& node, const std::string& base);
+  using base_uri = std::shared_ptr<const std::string>;
+  result<void> index();
+  result<base_uri> enter(const json& node, const base_uri& outer);
 
   std::unique_ptr<json> root_;
   draft version_ = draft::draft2020;
-  std::vector<std::string> bases_;
-  std::unordered_map<const json*, std::size_t> base_of_;    // of the nodes with a $ref
+  std::unordered_map<const json*, base_uri> base_of_;       // of the nodes with a $ref
   std::unordered_map<std::string, const json*> resources_;  // by URI without fragment
   std::unordered_map<std::string, const json*> anchors_;    // by URI#anchor
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <unordered_set>
 
@@ -34,6 +35,13 @@ bool is_any(const object_set& object) {
          object.witnesses.empty() && object.min == 0 && object.max == unbounded;
 }
 
+// Steps to copy one.
+std::size_t weight(const array_set& array) { return (array.prefix.size() + array.counts.size()) / 8; }
+std::size_t weight(const object_set& object) {
+  return 2 * object.required.size() +
+         (object.rules.size() + object.names.size() + object.witnesses.size()) / 16;
+}
+
 template <class Set, class Both>
 std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std::vector<Set>& b,
                           const json& node, Both&& combine) {
@@ -42,8 +50,8 @@ std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std:
   std::vector<Set> out;
   for (const Set& x : a) {
     for (const Set& y : b) {
+      if (!work.spend(1 + weight(x) + weight(y))) return {};
       Set made = combine(x, y);
-      if (!work.spend()) return {};
       if (made.min > made.max) continue;
       out.push_back(std::move(made));
       if (out.size() <= work.options.max_alternatives) continue;
@@ -143,26 +151,36 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   return out;
 }
 
-value_set unite(workspace& work, const value_set& a, const value_set& b) {
-  value_set out = a;
-  out.null |= b.null;
-  out.yes |= b.yes;
-  out.no |= b.no;
-  out.numbers = work.regex.alternation({a.numbers, b.numbers});
-  out.scientific = work.regex.alternation({a.scientific, b.scientific});
-  out.strings = work.regex.alternation({a.strings, b.strings});
-  const auto any = [](const auto& sets) {
-    return std::any_of(sets.begin(), sets.end(), [](const auto& set) { return is_any(set); });
+// All at once: one after the other, each sum of many would be copied for the next.
+value_set unite(workspace& work, std::span<const value_set* const> sets) {
+  value_set out = no_values(work);
+  std::vector<regex_id> numbers, scientific, strings;
+  const auto add = [](auto& all, const auto& more) {
+    const auto is_whole = [](const auto& set) { return is_any(set); };
+    if (std::ranges::any_of(more, is_whole))
+      all.assign(1, {});
+    else if (all.empty() || !is_any(all.front()))
+      all.insert(all.end(), more.begin(), more.end());
   };
-  if (any(a.arrays) || any(b.arrays))
-    out.arrays = {array_set{}};
-  else
-    out.arrays.insert(out.arrays.end(), b.arrays.begin(), b.arrays.end());
-  if (any(a.objects) || any(b.objects))
-    out.objects = {object_set{}};
-  else
-    out.objects.insert(out.objects.end(), b.objects.begin(), b.objects.end());
+  for (const value_set* each : sets) {
+    out.null |= each->null;
+    out.yes |= each->yes;
+    out.no |= each->no;
+    numbers.push_back(each->numbers);
+    scientific.push_back(each->scientific);
+    strings.push_back(each->strings);
+    add(out.arrays, each->arrays);
+    add(out.objects, each->objects);
+  }
+  out.numbers = work.regex.alternation(numbers);
+  out.scientific = work.regex.alternation(scientific);
+  out.strings = work.regex.alternation(strings);
   return out;
+}
+
+value_set unite(workspace& work, const value_set& a, const value_set& b) {
+  const std::array<const value_set*, 2> both{&a, &b};
+  return unite(work, both);
 }
 
 std::vector<array_set> complement(workspace& work, const array_set& of, const json& node) {
@@ -172,6 +190,7 @@ std::vector<array_set> complement(workspace& work, const array_set& of, const js
   if (of.max != unbounded) out.push_back({.min = of.max + 1});
   for (std::size_t i = 0; i < of.prefix.size(); ++i) {
     if (of.prefix[i] == term_id::anything) continue;
+    if (!work.spend(1 + i)) return out;
     array_set wrong{.min = static_cast<std::uint32_t>(i) + 1};
     wrong.prefix.assign(i, term_id::anything);
     wrong.prefix.push_back(work.terms.negation(of.prefix[i]));

@@ -1,5 +1,7 @@
 // And, or and not of sets of JSON values.
 #pragma once
+#include <span>
+
 #include "runtime/grammar/json_schema/value_set.hpp"
 #include "runtime/grammar/json_schema/workspace.hpp"
 
@@ -10,6 +12,7 @@ value_set all_values(workspace& work);
 
 // Past options.max_alternatives arrays or objects the workspace fails; `node` is where it says so.
 value_set intersect(workspace& work, const value_set& a, const value_set& b, const json& node);
+value_set unite(workspace& work, std::span<const value_set* const> sets);
 value_set unite(workspace& work, const value_set& a, const value_set& b);
 // Of numbers with exponent some may be missing.
 value_set complement(workspace& work, const value_set& of, const json& node);

@@ -130,12 +130,14 @@ std::vector<term_id> set_table::branches(const json& node, const char* word) {
 void set_table::narrow_by_choices(const json& node, value_set& out) {
   for (const term_id each : branches(node, "allOf")) narrow(out, set_of(each), node);
   if (const auto any = branches(node, "anyOf"); !any.empty()) {
-    value_set sum = no_values(work_);
+    std::vector<const value_set*> sets;
+    std::size_t alternatives = 0;
     for (const term_id each : any) {
-      if (!work_.spend(1 + sum.arrays.size() + sum.objects.size())) return;
-      sum = unite(work_, sum, set_of(each));
+      if (!work_.spend(1 + alternatives)) return;
+      sets.push_back(&set_of(each));
+      alternatives += sets.back()->arrays.size() + sets.back()->objects.size();
     }
-    narrow(out, sum, node);
+    narrow(out, unite(work_, sets), node);
   }
   if (const auto one = branches(node, "oneOf"); !one.empty()) out = exactly_one(node, out, one);
   if (const auto denied = schema_word(work_, node, "not"))

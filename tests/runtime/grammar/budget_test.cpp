@@ -149,6 +149,89 @@ TEST(grammar_budget, a_mask_and_a_token_past_their_steps_are_errors_and_change_n
   EXPECT_TRUE(m.fill_mask(mask).has_value());
 }
 
+TEST(grammar_budget, parts_that_may_all_be_empty_take_no_more_memory_than_there_are_steps) {
+  std::string text = "n ::= (\"(\" n \")\")?\nroot ::=";
+  for (int i = 0; i < 6000; ++i) text += " n";  // each is followed by every later one
+  const auto grammar = compile({.kind = grammar_kind::grammar, .text = text}, byte_token_trie(), {});
+  ASSERT_TRUE(grammar.has_value());
+  std::vector<std::uint32_t> mask(9);
+  const auto filled = matcher(*grammar).fill_mask(mask);
+  ASSERT_FALSE(filled.has_value());
+  EXPECT_EQ(filled.error().param, "max_mask_steps");
+  EXPECT_LT((*grammar)->memory_bytes(), (*grammar)->limits().max_memory_bytes);
+}
+
+TEST(grammar_budget, rules_that_double_each_other_are_refused_before_they_fill_the_memory) {
+  const auto doubled = [](const std::string& root, int levels) {
+    std::string text = "root ::= " + root + "\n";
+    for (int i = 0; i < levels; ++i) {
+      const std::string next = " r" + std::to_string(i + 1);
+      text += "r" + std::to_string(i) + " ::=" + next + next + "\n";
+    }
+    return text + "r" + std::to_string(levels) + " ::= \"a\"\n";
+  };
+  std::string alternatives = "r0", chain = "root ::= r0\n";
+  for (int i = 0; i < 100; ++i) alternatives += " | r0";
+  for (int i = 0; i < 3000; ++i)
+    chain +=
+        "r" + std::to_string(i) + " ::= \"" + std::to_string(i) + "a\" | r" + std::to_string(i + 1) + "\n";
+  for (const std::string& text :
+       {doubled("r0", 25), doubled(alternatives, 19), chain + "r3000 ::= \"b\"\n"}) {
+    const auto read = build_grammar({.kind = grammar_kind::grammar, .text = text}, {});
+    ASSERT_FALSE(read.has_value()) << text.substr(0, 40);
+    EXPECT_EQ(read.error().param, "max_regex_nodes") << text.substr(0, 40);
+  }
+}
+
+TEST(grammar_budget, what_sets_are_made_of_is_counted) {
+  grammar_limits few;
+  few.max_mask_steps = 20'000;
+  // After n letters n repeats of y may have begun, each where a set of up to n counts goes on.
+  const auto grammar = compile(
+      {.kind = grammar_kind::grammar, .text = "root ::= (y{0,3000}){0,3000}\ny ::= \"x\" | \"(\" y \")\"\n"},
+      byte_token_trie(), few);
+  ASSERT_TRUE(grammar.has_value());
+  matcher m(*grammar);
+  result<void> last{};
+  while (last && m.num_accepted() < 600) last = m.accept('x');
+  ASSERT_FALSE(last.has_value());
+  EXPECT_EQ(last.error().param, "max_mask_steps");
+}
+
+TEST(grammar_budget, what_is_copied_to_combine_schemas_is_counted) {
+  grammar_limits few;
+  few.max_compile_steps = 2'000'000;
+  const auto times = [](int count, const std::string& before, const std::string& after) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += (i == 0 ? "" : ",") + before + std::to_string(i) + after;
+    return all;
+  };
+  for (const std::string& text : {R"({"allOf":[)" + times(2000, R"({"required":["a)", R"("]})") + "]}",
+                                  R"({"not":{"prefixItems":[)" + times(3000, R"({"const":)", "}") + "]}}"}) {
+    const auto read = build_grammar({.kind = grammar_kind::json_schema, .text = text}, few);
+    ASSERT_FALSE(read.has_value()) << text.substr(0, 40);
+    EXPECT_EQ(read.error().param, "max_compile_steps") << text.substr(0, 40);
+  }
+}
+
+TEST(grammar_budget, steps_and_memory_grow_with_a_schema_not_with_its_square) {
+  grammar_limits few;
+  few.max_compile_steps = 1'000'000;
+  few.max_memory_bytes = 8U << 20U;
+  std::string members, choices;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string comma = i == 0 ? "" : ",";
+    members += comma + "\"p" + std::to_string(i) + R"(":{"type":"object"})";
+    choices += comma + R"({"const":"a)" + std::to_string(i) + R"("})";
+  }
+  for (const auto& [schema, text] : {std::pair{R"({"properties":{)" + members + "}}", R"({"p7":{}})"},
+                                     std::pair{R"({"anyOf":[)" + choices + "]}", R"("a77")"}}) {
+    const auto grammar = compile({.kind = grammar_kind::json_schema, .text = schema}, byte_token_trie(), few);
+    ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+    EXPECT_EQ(test::accepts(*grammar, text), true) << text;
+  }
+}
+
 TEST(grammar_budget, a_full_memory_is_given_back_and_what_was_read_is_read_again) {
   grammar_limits few;
   few.max_memory_bytes = 1 << 20;

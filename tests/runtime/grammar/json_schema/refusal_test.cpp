@@ -32,6 +32,8 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
       {R"({"type":"text"})", error_code::invalid_argument, "/type"},
       {R"({"properties":{"a~/b":{"type":7}}})", error_code::invalid_argument, "/properties/a~0~1b/type"},
       {R"({"$ref":"https://example.com/other.json"})", error_code::invalid_argument, "/$ref"},
+      {R"({"items":{"$id":")" + std::string(1025, 'a') + R"("}})", error_code::invalid_argument,
+       "/items/$id"},
       {R"({"required":"a"})", error_code::invalid_argument, "/required"},
       {R"({"properties":{"a":3}})", error_code::invalid_argument, "/properties"},
       {R"({"enum":3})", error_code::invalid_argument, "/enum"},
