@@ -37,6 +37,10 @@ def chat(service, expected="stop", **body):
     return answer["choices"][0]["message"]["content"]
 
 
+def is_person(text):
+    return jsonschema.Draft202012Validator(PERSON).is_valid(json.loads(text))
+
+
 def refused(service, **body):
     """Of a 400 the place and the message."""
     status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 8, **body})
@@ -54,8 +58,8 @@ def test_the_openai_client_gets_what_its_schema_says(service):
 
 
 @pytest.mark.parametrize("members, holds", [
-    ({"structured_outputs": {"json": PERSON}}, lambda text: jsonschema.validate(json.loads(text), PERSON)),
-    ({"guided_json": json.dumps(PERSON)}, lambda text: jsonschema.validate(json.loads(text), PERSON)),
+    ({"structured_outputs": {"json": PERSON}}, is_person),
+    ({"guided_json": json.dumps(PERSON)}, is_person),
     ({"structured_outputs": {"json": PERSON, "disable_any_whitespace": True}},
      lambda text: json.dumps(json.loads(text), separators=(",", ":"), ensure_ascii=False) == text),
     ({"structured_outputs": {"regex": "[a-z]{3,9}@[a-z]{3,9}\\.(com|org)"}},
@@ -78,7 +82,7 @@ def test_each_kind_is_held(service, members, holds, temperature):
     assert status == 200, answer
     choice = answer["choices"][0]
     assert choice["finish_reason"] in ("stop", expected), answer
-    assert holds(choice["message"]["content"]) is not False and holds(choice["message"]["content"]) != [], choice
+    assert holds(choice["message"]["content"]), choice
     service.wait_idle()
 
 
