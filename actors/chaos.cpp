@@ -65,10 +65,16 @@ void commit_fault(const planned_fault& planned) {
 
 }  // namespace
 
-void meet_message(const char* role) {
-  for (planned_fault& planned : plan())
-    if (planned.every > 0 && planned.role == role && ++planned.messages % planned.every == 0)
-      commit_fault(planned);
+bool meet_message(const char* role, bool is_own) {
+  bool is_lost = false;
+  for (planned_fault& planned : plan()) {
+    const bool loses = planned.fault == "lose";
+    if (planned.every == 0 || planned.role != role || (loses && is_own)) continue;
+    if (++planned.messages % planned.every != 0) continue;
+    is_lost = is_lost || loses;
+    commit_fault(planned);
+  }
+  return is_lost;
 }
 
 void meet_tokens(std::span<const std::int32_t> tokens) {

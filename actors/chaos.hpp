@@ -1,12 +1,14 @@
 // Faults on purpose, for tests. Compiled in with -DTROUPE_CHAOS=ON alone, and then asked for by the
 // environment:
 //   TROUPE_CHAOS=ROLE:FAULT:COUNT[,...]    e.g. model_runner:throw:40,tokenizer:slow:100
-// Every COUNT-th message to an actor of that role (its name in troupe_actor_mailbox_size) meets the fault:
+// Every COUNT-th message to an actor of that role (its name in troupe_actor_mailbox_size) meets the fault,
+// but for those that come once a second all the same (take_stock):
 //   throw     its handler throws
 //   slow      it is handled after 200 ms
 //   hang      it is never handled, and its thread never comes back
 //   segfault  the process receives SIGSEGV
-// And for `runner_process`, with a token for COUNT:
+//   lose      it is never handled, and nobody is told; what an actor sends to itself does not count
+// And for `runner_process`, which loses nothing, with a token for COUNT:
 //   poison    each step that reads this token receives SIGSEGV
 #pragma once
 #include <cstdint>
@@ -15,12 +17,13 @@
 namespace troupe::chaos {
 
 #ifdef TROUPE_CHAOS
-// Before a message to an actor of this role is handled. Throws, and worse.
-void meet_message(const char* role);
+// Before a message to an actor of this role is handled; `is_own`: it has sent that to itself. Throws, and
+// worse. True: it is lost.
+bool meet_message(const char* role, bool is_own = false);
 // Before a step of the runner's process reads these.
 void meet_tokens(std::span<const std::int32_t> tokens);
 #else
-constexpr void meet_message(const char*) {}
+constexpr bool meet_message(const char*, bool = false) { return false; }
 constexpr void meet_tokens(std::span<const std::int32_t>) {}
 #endif
 

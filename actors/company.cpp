@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -36,7 +37,8 @@ struct company::state {
   // Spawns a gateway with a server of its own and waits until that listens.
   template <class Behavior, class Options>
   result<std::uint16_t> serve(Behavior behavior, Options options, const char* name);
-  // Sends a request and waits for its answer; nothing where the receiver is gone.
+  // Sends a request and waits for its answer; nothing where the receiver is gone. Sends it again where there
+  // is none for long, since a message may be lost: only what may be asked twice.
   template <class Answer, class Handle, class... Message>
   std::optional<Answer> ask(const Handle& actor, Message... message) const;
   // Once the supervisor is gone nobody else ends a device that hangs.
@@ -44,6 +46,9 @@ struct company::state {
 };
 
 namespace {
+
+// How long an answer of an actor may take before it is asked for again.
+constexpr std::chrono::seconds answer_time{5};
 
 result<void> check(const company_options& options) {
   if (options.tokenizer_workers < 1 || options.tokenizer_workers > 64)
@@ -137,8 +142,12 @@ template <class Answer, class Handle, class... Message>
 std::optional<Answer> company::state::ask(const Handle& actor, Message... message) const {
   caf::scoped_actor self{*system};
   std::optional<Answer> answer;
-  self->request(actor, caf::infinite, std::move(message)...)
-      .receive([&](const Answer& given) { answer = given; }, [](const caf::error&) {});
+  for (bool is_late = true; is_late;) {
+    is_late = false;
+    self->request(actor, answer_time, message...)
+        .receive([&](const Answer& given) { answer = given; },
+                 [&](const caf::error& why) { is_late = why == caf::sec::request_timeout; });
+  }
   return answer;
 }
 
@@ -160,8 +169,8 @@ result<std::uint16_t> company::state::serve(Behavior behavior, Options options, 
     return system->spawn(behavior, now->tokenizers, ports, same_port,
                          std::make_shared<std::promise<result<std::uint16_t>>>());
   };
-  caf::anon_send(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number), name}, gateway,
-                 start);
+  ask<company_roster_ptr>(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number), name},
+                          gateway, start);
   return port_number;
 }
 

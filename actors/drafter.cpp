@@ -60,7 +60,7 @@ drafter_actor::behavior_type drafter_behavior(drafter_actor::stateful_pointer<dr
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(*request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },
-      [self](const msg::index_drafts&) { self->state.work(); });
+      [self](const msg::index_drafts&) { self->state.work(); }, [](const msg::take_stock&) {});
 }
 
 }  // namespace troupe

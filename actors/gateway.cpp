@@ -14,12 +14,12 @@ void gateway_state::open(const msg::open_stream& message, client_stream_ptr stre
     return;
   }
   streams_.emplace(id, std::move(stream));
-  self_->send(tokenizers_[shard], msg::generate{id, self_->clock().now(), message.index, message.first},
-              request, gateway_actor(self_));
+  out_.send(tokenizers_[shard], msg::generate{id, self_->clock().now(), message.index, message.first},
+            request, gateway_actor(self_));
 }
 
 void gateway_state::abort(request_id id) {
-  if (streams_.contains(id)) self_->send(tokenizers_[shard_of(id)], msg::abort{id});
+  if (streams_.contains(id)) out_.send(tokenizers_[shard_of(id)], msg::abort{id});
 }
 
 void gateway_state::output(const stream_batch& events) {

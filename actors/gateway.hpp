@@ -7,6 +7,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/measured.hpp"
+#include "actors/outbox.hpp"
 #include "runtime/generation_request.hpp"
 
 namespace troupe {
@@ -14,7 +15,7 @@ namespace troupe {
 class gateway_state {
  public:
   static inline const char* name = "gateway";
-  explicit gateway_state(gateway_actor::base* self) : self_(self) {}
+  explicit gateway_state(gateway_actor::base* self) : self_(self), out_(self) {}
   virtual ~gateway_state() = default;
 
   void start(tokenizer_pool tokenizers) { tokenizers_ = std::move(tokenizers); }
@@ -28,6 +29,9 @@ class gateway_state {
   void closed();
   virtual void reload(const net::connection_limits&) {}
   msg::gateway_counts count() const { return {streams_.size()}; }
+  void take_stock(const msg::take_stock& stock) {
+    if (stock.is_for_all) out_.take_stock();
+  }
 
  protected:
   gateway_actor::base* self_;
@@ -40,6 +44,7 @@ class gateway_state {
   // Calls closed(), now or later.
   virtual void close_connections() { closed(); }
 
+  outbox<gateway_actor::base> out_;
   tokenizer_pool tokenizers_;
   std::unordered_map<request_id, client_stream_ptr> streams_;
   bool draining_ = false;
@@ -65,7 +70,8 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::reload&, const company_limits_ptr& limits) {
         self->state.reload(limits->connections);
       },
-      [self](const msg::count&) { return self->state.count(); });
+      [self](const msg::count&) { return self->state.count(); },
+      [self](const msg::take_stock& stock) { self->state.take_stock(stock); });
 }
 
 // A gateway without sockets, for the embedding program.

@@ -42,9 +42,12 @@ grammar_compiler_actor::behavior_type grammar_compiler_behavior(
     grammar_compiler_actor::stateful_pointer<grammar_compiler_state> self, grammar_compiler_parts parts) {
   const auto metrics = parts.metrics;
   self->state.start(std::move(parts));
-  return measured(self, metrics, [self](const msg::compile_grammar&, const grammar_spec_ptr& spec) {
-    return self->state.compile(*spec);
-  });
+  return measured(
+      self, metrics,
+      [self](const msg::compile_grammar&, const grammar_spec_ptr& spec) {
+        return self->state.compile(*spec);
+      },
+      [](const msg::take_stock&) {});
 }
 
 }  // namespace troupe

@@ -30,7 +30,9 @@ using gateway_actor = caf::typed_actor<
     // Bounds its connections by new limits; those that are open stay.
     caf::reacts_to<msg::reload, company_limits_ptr>,
     // Answers how many streams are open.
-    caf::replies_to<msg::count>::with<msg::gateway_counts>>;
+    caf::replies_to<msg::count>::with<msg::gateway_counts>,
+    // Ends where a message was lost on its way here; tells those whom it sends to how many there were.
+    caf::reacts_to<msg::take_stock>>;
 
 // tokenizer: one shard of the streams; text to tokens on the way in, tokens to text on the way out.
 using tokenizer_actor = caf::typed_actor<
@@ -55,7 +57,11 @@ using tokenizer_actor = caf::typed_actor<
     // Refuses new requests; answers when no stream is open any more.
     caf::replies_to<msg::drain>::with<msg::drained>,
     // Answers how many streams are open.
-    caf::replies_to<msg::count>::with<msg::tokenizer_counts>>;
+    caf::replies_to<msg::count>::with<msg::tokenizer_counts>,
+    // Ends where a message was lost on its way here; tells those whom it sends to how many there were.
+    caf::reacts_to<msg::take_stock>,
+    // Submits again what the scheduler has never heard of, and tells which streams are open.
+    caf::reacts_to<msg::send_again>>;
 using tokenizer_pool = std::vector<tokenizer_actor>;
 
 // scheduler: the request table and the step loop.
@@ -82,7 +88,12 @@ using scheduler_actor = caf::typed_actor<
     // Answers where a request stands; nothing for an unknown id.
     caf::reacts_to<msg::describe, describe_call_ptr>,
     // Answers how many requests run and wait.
-    caf::replies_to<msg::count>::with<msg::request_counts>>;
+    caf::replies_to<msg::count>::with<msg::request_counts>,
+    // Asks for messages that were lost on their way here to be sent again; tells those whom it sends to how
+    // many there were.
+    caf::reacts_to<msg::take_stock>,
+    // Ends the sender's requests but for these.
+    caf::reacts_to<msg::still_open>>;
 
 // kv_cache: who holds which block; the only writer of block tables.
 using kv_cache_actor = caf::typed_actor<
@@ -99,13 +110,16 @@ using kv_cache_actor = caf::typed_actor<
     // Forgets every cached prefix; answers whether no sequence holds blocks of them any more.
     caf::reacts_to<msg::reset_prefix_cache, reset_call_ptr>,
     // Answers how many blocks are free.
-    caf::replies_to<msg::count>::with<msg::kv_cache_counts>>;
+    caf::replies_to<msg::count>::with<msg::kv_cache_counts>,
+    // Ends where a message was lost on its way here.
+    caf::reacts_to<msg::take_stock>>;
 
 // grammar_compiler: from specifications to grammars, off everybody's way.
 using grammar_compiler_actor = caf::typed_actor<
     // Compiles one grammar; a refusal is an outcome like any other.
-    caf::replies_to<msg::compile_grammar, grammar_spec_ptr>::with<msg::grammar_compiled,
-                                                                  compile_outcome_ptr>>;
+    caf::replies_to<msg::compile_grammar, grammar_spec_ptr>::with<msg::grammar_compiled, compile_outcome_ptr>,
+    // Ends where a message was lost on its way here.
+    caf::reacts_to<msg::take_stock>>;
 
 // One for each lane of the compile_queue.
 struct grammar_compilers {
@@ -124,7 +138,9 @@ using structured_output_actor = caf::typed_actor<
     // Fills a step's masks as soon as the tokens before it are known, and sends them to the runner.
     caf::reacts_to<msg::fill_masks, step_batch_ptr>,
     // Answers how many requests it knows.
-    caf::replies_to<msg::count>::with<msg::structured_output_counts>>;
+    caf::replies_to<msg::count>::with<msg::structured_output_counts>,
+    // Ends where a message was lost on its way here; tells those whom it sends to how many there were.
+    caf::reacts_to<msg::take_stock>>;
 
 // drafter: guesses how running requests go on.
 using drafter_actor = caf::typed_actor<
@@ -137,7 +153,9 @@ using drafter_actor = caf::typed_actor<
     // Does the same, and answers with a draft for whoever it has one.
     caf::replies_to<msg::propose_drafts, draft_news_ptr>::with<drafts_ptr>,
     // Goes on reading.
-    caf::reacts_to<msg::index_drafts>>;
+    caf::reacts_to<msg::index_drafts>,
+    // Ends where a message was lost on its way here; tells those whom it sends to how many there were.
+    caf::reacts_to<msg::take_stock>>;
 
 // model_runner: the executor; the only one that touches the device and the only one that blocks.
 using model_runner_actor = caf::typed_actor<
@@ -156,7 +174,9 @@ using model_runner_actor = caf::typed_actor<
     caf::reacts_to<msg::observe_tokens, draft_work_ptr>,
     // Does the same, and has it draft; at once, between two steps, also while one is held. Null: nothing
     // pays.
-    caf::replies_to<msg::propose_drafts, draft_work_ptr>::with<drafts_ptr>>;
+    caf::replies_to<msg::propose_drafts, draft_work_ptr>::with<drafts_ptr>,
+    // Ends where a message was lost on its way here.
+    caf::reacts_to<msg::take_stock>>;
 
 // Everybody that the supervisor has started. Null: nobody fills this role, now or for ever.
 struct company_roster {
@@ -183,8 +203,13 @@ using supervisor_actor = caf::typed_actor<
     caf::reacts_to<msg::continue_warm_up>,
     // Ends a device that hangs, and the runner whose device has ended.
     caf::reacts_to<msg::look_after_device>,
-    // Watches, drains and ends this gateway with the others.
-    caf::reacts_to<msg::add_gateway, gateway_actor, gateway_starter>,
+    // Its own, once in a while: has everybody told how many messages were sent to them. From others: asks for
+    // those that were lost.
+    caf::reacts_to<msg::take_stock>,
+    // Tells the scheduler once more all that it must know.
+    caf::reacts_to<msg::send_again>,
+    // Watches, drains and ends this gateway with the others, and answers with all. Twice is once.
+    caf::replies_to<msg::add_gateway, gateway_actor, gateway_starter>::with<company_roster_ptr>,
     // Refuses new requests, lets open ones finish within the grace and aborts the rest; answers when all have
     // ended.
     caf::replies_to<msg::drain_company>::with<msg::company_drained>,

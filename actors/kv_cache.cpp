@@ -75,7 +75,7 @@ kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer
       [self](const msg::lose_storage& lost) { self->state.lose_storage(lost.last_step); },
       [self](const msg::release_blocks& done) { self->state.release(done.releases); },
       [self](const msg::reset_prefix_cache&, const reset_call_ptr& call) { self->state.reset(*call); },
-      [self](const msg::count&) { return self->state.count(); });
+      [self](const msg::count&) { return self->state.count(); }, [](const msg::take_stock&) {});
 }
 
 }  // namespace troupe

@@ -1,11 +1,16 @@
-// An actor's behavior whose messages are timed and whose mailbox is told of, in the metrics.
+// An actor's behavior whose messages are counted and timed, and whose mailbox is told of, in the metrics.
 #pragma once
+#include <fmt/format.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "actors/chaos.hpp"
 #include "actors/messages.hpp"
@@ -33,6 +38,32 @@ class handler_meter {
     return pulse_->count_of(message_name<Message>());
   }
   const char* role() const { return kind_.actor().c_str(); }
+
+  // False: messages of this one's sender were lost before it. Whoever has missed some does not know what it
+  // should, and ends, but for those who can ask for them.
+  bool misses_none(const char* name, msg::message_number number) {
+    const caf::strong_actor_ptr& sender = self_.current_sender();
+    if (number == 0 || !sender) return true;
+    msg::message_number& received = received_from(sender->id());
+    const msg::message_number first = std::exchange(received, number) + 1;
+    const std::uint64_t missing = number - first;
+    if (missing == 0) return true;
+    if (make_up_) {
+      make_up_(sender, first, missing);
+      return true;
+    }
+    self_.quit(caf::make_error(
+        caf::sec::runtime_error,
+        fmt::format("{} messages of actor {} were lost before {} {}", missing, sender->id(), name, number)));
+    return false;
+  }
+  // Asks the sender for `count` messages from `first` on, so that the actor need not end.
+  using remedy = std::function<void(const caf::strong_actor_ptr& sender, msg::message_number first,
+                                    std::uint64_t count)>;
+  void set(remedy make_up) { make_up_ = std::move(make_up); }
+  // A message that an actor has sent to itself is its timer.
+  bool is_own() const { return self_.current_sender() == self_.ctrl(); }
+
   // The messages that the actor has in hand, without a look at what came meanwhile.
   void message_begins(clock::time_point now) {
     const std::size_t waiting = self_.mailbox().queue().total_task_size();
@@ -46,11 +77,40 @@ class handler_meter {
   }
 
  private:
+  struct received {
+    caf::actor_id sender = 0;
+    msg::message_number count = 0;
+  };
+  msg::message_number& received_from(caf::actor_id sender) {
+    for (received& each : received_)
+      if (each.sender == sender) return each.count;
+    return received_.emplace_back(received{sender}).count;
+  }
+
   caf::scheduled_actor& self_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
   metrics::actor_meter& kind_;
   metrics::actor_meter::mailbox mailbox_;
   std::shared_ptr<metrics::actor_pulse> pulse_ = std::make_shared<metrics::actor_pulse>();
+  remedy make_up_;
+  std::vector<received> received_;  // also of senders that are gone: their ids never come again
+};
+
+// What a handler gives that may also leave a message without an answer.
+template <class Answer>
+struct answer_or_none {
+  using type = caf::result<Answer>;
+  static type none() { return caf::delegated<Answer>(); }
+};
+template <>
+struct answer_or_none<void> {
+  using type = void;
+  static void none() {}
+};
+template <class... Answer>
+struct answer_or_none<caf::result<Answer...>> {
+  using type = caf::result<Answer...>;
+  static type none() { return caf::delegated<Answer...>(); }
 };
 
 // Called like the handler that it holds.
@@ -63,13 +123,19 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
   measured_handler(Handler handler, std::shared_ptr<handler_meter> meter)
       : handler_(std::move(handler)),
         meter_(std::move(meter)),
+        name_(message_name<std::decay_t<Message>>()),
         durations_(&meter_->durations_of<std::decay_t<Message>>()),
         handled_(&meter_->count_of<std::decay_t<Message>>()) {}
 
-  Answer operator()(Message message, Payload... payload) const {
-    chaos::meet_message(meter_->role());
+  typename answer_or_none<Answer>::type operator()(Message message, Payload... payload) const {
+    // What comes once a second all the same tells nothing of how the actor is.
+    constexpr bool is_work = !std::is_same_v<std::decay_t<Message>, msg::take_stock>;
+    if (is_work && chaos::meet_message(meter_->role(), meter_->is_own()))
+      return answer_or_none<Answer>::none();
+    if constexpr (requires { message.number; })
+      if (!meter_->misses_none(name_.c_str(), message.number)) return answer_or_none<Answer>::none();
     handled_->fetch_add(1, std::memory_order_relaxed);
-    const measurement running(*meter_, *durations_);
+    const measurement running(is_work ? meter_.get() : nullptr, *durations_);
     return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
   }
 
@@ -78,24 +144,25 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
 
   class measurement {
    public:
-    measurement(handler_meter& meter, metrics::histogram& durations) : meter_(meter), durations_(durations) {
-      meter_.message_begins(began_);
+    measurement(handler_meter* meter, metrics::histogram& durations) : meter_(meter), durations_(durations) {
+      if (meter_ != nullptr) meter_->message_begins(began_);
     }
     ~measurement() {
       durations_.observe(metrics::in_seconds(clock::now() - began_));
-      meter_.message_ends();
+      if (meter_ != nullptr) meter_->message_ends();
     }
     measurement(const measurement&) = delete;
     measurement& operator=(const measurement&) = delete;
 
    private:
-    handler_meter& meter_;
+    handler_meter* meter_;  // null: it hears nothing of this one
     metrics::histogram& durations_;
     const clock::time_point began_ = clock::now();
   };
 
   Handler handler_;
   std::shared_ptr<handler_meter> meter_;
+  std::string name_;
   metrics::histogram* durations_;
   std::atomic<std::uint64_t>* handled_;
 };
@@ -106,6 +173,8 @@ typename Self::behavior_type measured(Self* self, std::shared_ptr<metrics::engin
                                       Handlers... handlers) {
   const auto meter = std::make_shared<handler_meter>(*self, std::move(metrics));
   typename Self::behavior_type behavior{measured_handler<Handlers>(std::move(handlers), meter)...};
+  if constexpr (requires { &std::decay_t<decltype(self->state)>::make_up_for; })
+    meter->set([self](const auto&... lost) { self->state.make_up_for(lost...); });
   meter->publish();
   return behavior;
 }

@@ -57,6 +57,10 @@ auto inspect(Inspector& f, block_trim& x) {
 
 namespace msg {
 
+// The place of a message among those that its sender has for its receiver, from 1 on (outbox.hpp); 0: it is
+// not counted.
+using message_number = std::uint64_t;
+
 // ---- a request on its way in ----
 
 // A client's request, once for each answer that it wants. Beside it: client_stream_ptr,
@@ -72,22 +76,27 @@ struct generate {
   steady_time arrival{};
   std::int32_t index = 0;
   request_id first = 0;
+  message_number number = 0;
 };
 // The same request in tokens. Beside it: engine_request_ptr.
 struct submit {
   request_id id = 0;
+  message_number number = 0;
 };
 // A request that waits now: its prompt, for the prefix cache. Beside it: engine_request_ptr.
 struct add_sequence {
   request_id id = 0;
+  message_number number = 0;
 };
 // A request whose output may be guessed ahead. Beside it: engine_request_ptr.
 struct open_drafts {
   request_id id = 0;
+  message_number number = 0;
 };
 // A request that is to be held to a grammar. Beside it: grammar_spec_ptr.
 struct open_grammar {
   request_id id = 0;
+  message_number number = 0;
 };
 // Its grammar is there, or refused. Beside it: error_ptr, null where it is there.
 struct grammar_opened {
@@ -96,9 +105,12 @@ struct grammar_opened {
 // These requests have ended, also where their grammars are not compiled yet.
 struct release_grammars {
   std::vector<request_id> ids;
+  message_number number = 0;
 };
 // Make a grammar of a specification. Beside it: grammar_spec_ptr.
-struct compile_grammar {};
+struct compile_grammar {
+  message_number number = 0;
+};
 // Beside it: compile_outcome_ptr.
 struct grammar_compiled {
   std::int64_t nanoseconds = 0;
@@ -106,6 +118,7 @@ struct grammar_compiled {
 // Nobody waits for this request any more.
 struct abort {
   request_id id = 0;
+  message_number number = 0;
 };
 // Where a request stands. Beside it: describe_call_ptr.
 struct describe {
@@ -121,6 +134,7 @@ struct convert_text {};
 // Room for a whole step, all of it or a refusal per sequence. Beside it: step_demand_ptr.
 struct reserve_step {
   std::uint64_t step = 0;
+  message_number number = 0;
 };
 // The step has been executed or will never be: its sequences have these tokens more, and some of them are
 // done with their blocks.
@@ -130,40 +144,53 @@ struct commit_step {
   std::vector<token_id> appended;  // of all appends, in order
   std::vector<block_trim> trims;
   std::vector<block_release> releases;
+  message_number number = 0;
 };
 // What is stored is lost, and the steps up to this one will never be executed.
 struct lose_storage {
   std::uint64_t last_step = 0;
+  message_number number = 0;
 };
 // These sequences are done with their blocks. No step has ended.
 struct release_blocks {
   std::vector<block_release> releases;
+  message_number number = 0;
 };
 // What a step has sampled, and who has ended. Beside it: draft_news_ptr, or draft_work_ptr.
-struct observe_tokens {};
+struct observe_tokens {
+  message_number number = 0;
+};
 // The same, and now: how do they go on? Beside it: draft_news_ptr, or draft_work_ptr.
-struct propose_drafts {};
+struct propose_drafts {
+  message_number number = 0;
+};
 // The drafter's own: index a further piece of the prompts that wait for it.
 struct index_drafts {};
 // How long a step of so many rows, all sampled, takes.
 struct step_cost {
   std::int32_t rows = 0;
   std::int64_t nanoseconds = 0;
+  message_number number = 0;
 };
 // Execute one step. Beside it: step_batch_ptr.
 struct run_step {
   std::uint64_t step = 0;
+  message_number number = 0;
 };
 // Fill the masks of this step. Beside it: step_batch_ptr.
 struct fill_masks {
   std::uint64_t step = 0;
+  message_number number = 0;
 };
 // What a step that is marked (step_batch::masked_samples) may sample. Beside it: step_masks_ptr.
 struct apply_masks {
   std::uint64_t step = 0;
+  message_number number = 0;
 };
 // Nobody is left who would fill the masks of the steps that have been asked for by now.
-struct abandon_masks {};
+struct abandon_masks {
+  message_number number = 0;
+};
 // A step's sampled tokens and how long it took. Beside it: step_result_ptr.
 struct step_done {
   std::uint64_t step = 0;
@@ -179,14 +206,17 @@ struct token_output {
   std::uint64_t step = 0;
   steady_time step_began{};           // of the step
   std::vector<first_step> scheduled;  // whose first step this was
+  message_number number = 0;
 };
 // A gateway's text of one step. Beside it: stream_batch_ptr.
 struct stream_output {
   std::uint64_t step = 0;
+  message_number number = 0;
 };
 // These streams were ended by a stop string: no more tokens for them.
 struct stopped {
   std::vector<request_id> ids;
+  message_number number = 0;
 };
 // The scheduler's timer: some request's deadline has come.
 struct expire {};
@@ -194,19 +224,26 @@ struct expire {};
 // ---- starting, watching, ending ----
 
 // Who fills the roles now. Beside it: company_roster_ptr.
-struct meet {};
+struct meet {
+  message_number number = 0;
+};
 // The model runner is gone, and all that it had stored.
-struct runner_lost {};
+struct runner_lost {
+  message_number number = 0;
+};
 // Whether a step may be to blame.
 struct runner_missed {
   bool is_excused = false;
 };
 // Make the device ready to run.
-struct open_device {};
+struct open_device {
+  message_number number = 0;
+};
 struct device_opened {};
 // Execute one item of the warm-up and forget it. Beside it: warm_up_task_ptr.
 struct warm_up {
   std::int32_t item = 0;
+  message_number number = 0;
 };
 struct warmed_up {
   std::int32_t item = 0;
@@ -216,6 +253,23 @@ struct warmed_up {
 };
 // The supervisor's reminder to itself: look whether nothing runs and go on warming up.
 struct continue_warm_up {};
+// So many messages have been sent to you, this one included. Supervisor to itself, once in a while: tell
+// everybody.
+struct take_stock {
+  bool is_for_all = false;  // and tell those to whom you send
+  message_number number = 0;
+};
+// Scheduler to whoever sends to it: `count` of your messages, from this one on, never came.
+struct send_again {
+  message_number first = 0;
+  std::uint64_t count = 0;
+  message_number number = 0;
+};
+// Tokenizer to scheduler, where messages were lost: it has these streams and no others.
+struct still_open {
+  std::vector<request_id> ids;
+  message_number number = 0;
+};
 // Supervisor to itself, once in a while: does the device hang?
 struct look_after_device {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
@@ -227,9 +281,13 @@ struct add_gateway {
   std::string kind;  // by which the metrics know it
 };
 // The company cannot go on: end every stream with an error, take no more.
-struct company_failed {};
+struct company_failed {
+  message_number number = 0;
+};
 // Take no more requests; the answer comes when the last open one has ended.
-struct drain {};
+struct drain {
+  message_number number = 0;
+};
 struct drained {};
 // The company has drained. `complete`: no request was cut off.
 struct company_drained {
@@ -238,16 +296,22 @@ struct company_drained {
 // A gateway's server has no connection left.
 struct connections_closed {};
 // Wait for connections no longer.
-struct abandon_connections {};
+struct abandon_connections {
+  message_number number = 0;
+};
 // The grace is over: end what is still open.
-struct abort_all {};
+struct abort_all {
+  message_number number = 0;
+};
 // To the supervisor: drain everybody, at most so long.
 struct drain_company {
   caf::timespan grace{};
 };
 // To the supervisor: check and pass on new limits; beside it: company_limits_ptr, reload_call_ptr. From it:
 // go by these limits from now on; beside it: company_limits_ptr.
-struct reload {};
+struct reload {
+  message_number number = 0;
+};
 // To the supervisor: how everybody is. Beside it: company_call_ptr.
 struct describe_company {};
 // What an actor has open at the moment.
@@ -282,19 +346,19 @@ auto inspect(Inspector& f, open_stream& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, generate& x) {
-  return f(caf::meta::type_name("generate"), x.id, x.arrival, x.index, x.first);
+  return f(caf::meta::type_name("generate"), x.id, x.arrival, x.index, x.first, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, submit& x) {
-  return f(caf::meta::type_name("submit"), x.id);
+  return f(caf::meta::type_name("submit"), x.id, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, add_sequence& x) {
-  return f(caf::meta::type_name("add_sequence"), x.id);
+  return f(caf::meta::type_name("add_sequence"), x.id, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_grammar& x) {
-  return f(caf::meta::type_name("open_grammar"), x.id);
+  return f(caf::meta::type_name("open_grammar"), x.id, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, grammar_opened& x) {
@@ -302,11 +366,11 @@ auto inspect(Inspector& f, grammar_opened& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, release_grammars& x) {
-  return f(caf::meta::type_name("release_grammars"), x.ids);
+  return f(caf::meta::type_name("release_grammars"), x.ids, x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, compile_grammar&) {
-  return f(caf::meta::type_name("compile_grammar"));
+auto inspect(Inspector& f, compile_grammar& x) {
+  return f(caf::meta::type_name("compile_grammar"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, grammar_compiled& x) {
@@ -314,11 +378,11 @@ auto inspect(Inspector& f, grammar_compiled& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, fill_masks& x) {
-  return f(caf::meta::type_name("fill_masks"), x.step);
+  return f(caf::meta::type_name("fill_masks"), x.step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, apply_masks& x) {
-  return f(caf::meta::type_name("apply_masks"), x.step);
+  return f(caf::meta::type_name("apply_masks"), x.step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, structured_output_counts& x) {
@@ -326,7 +390,7 @@ auto inspect(Inspector& f, structured_output_counts& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, abort& x) {
-  return f(caf::meta::type_name("abort"), x.id);
+  return f(caf::meta::type_name("abort"), x.id, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, describe& x) {
@@ -342,27 +406,27 @@ auto inspect(Inspector& f, convert_text&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, reserve_step& x) {
-  return f(caf::meta::type_name("reserve_step"), x.step);
+  return f(caf::meta::type_name("reserve_step"), x.step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, commit_step& x) {
-  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.trims, x.releases);
+  return f(caf::meta::type_name("commit_step"), x.step, x.appends, x.appended, x.trims, x.releases, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, release_blocks& x) {
-  return f(caf::meta::type_name("release_blocks"), x.releases);
+  return f(caf::meta::type_name("release_blocks"), x.releases, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_drafts& x) {
-  return f(caf::meta::type_name("open_drafts"), x.id);
+  return f(caf::meta::type_name("open_drafts"), x.id, x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, observe_tokens&) {
-  return f(caf::meta::type_name("observe_tokens"));
+auto inspect(Inspector& f, observe_tokens& x) {
+  return f(caf::meta::type_name("observe_tokens"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, propose_drafts&) {
-  return f(caf::meta::type_name("propose_drafts"));
+auto inspect(Inspector& f, propose_drafts& x) {
+  return f(caf::meta::type_name("propose_drafts"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, index_drafts&) {
@@ -370,11 +434,11 @@ auto inspect(Inspector& f, index_drafts&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, step_cost& x) {
-  return f(caf::meta::type_name("step_cost"), x.rows, x.nanoseconds);
+  return f(caf::meta::type_name("step_cost"), x.rows, x.nanoseconds, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, run_step& x) {
-  return f(caf::meta::type_name("run_step"), x.step);
+  return f(caf::meta::type_name("run_step"), x.step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, step_done& x) {
@@ -386,35 +450,35 @@ auto inspect(Inspector& f, first_step& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, token_output& x) {
-  return f(caf::meta::type_name("token_output"), x.step, x.step_began, x.scheduled);
+  return f(caf::meta::type_name("token_output"), x.step, x.step_began, x.scheduled, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, stream_output& x) {
-  return f(caf::meta::type_name("stream_output"), x.step);
+  return f(caf::meta::type_name("stream_output"), x.step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, stopped& x) {
-  return f(caf::meta::type_name("stopped"), x.ids);
+  return f(caf::meta::type_name("stopped"), x.ids, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, expire&) {
   return f(caf::meta::type_name("expire"));
 }
 template <class Inspector>
-auto inspect(Inspector& f, meet&) {
-  return f(caf::meta::type_name("meet"));
+auto inspect(Inspector& f, meet& x) {
+  return f(caf::meta::type_name("meet"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, runner_lost&) {
-  return f(caf::meta::type_name("runner_lost"));
+auto inspect(Inspector& f, runner_lost& x) {
+  return f(caf::meta::type_name("runner_lost"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
   return f(caf::meta::type_name("runner_missed"), x.is_excused);
 }
 template <class Inspector>
-auto inspect(Inspector& f, open_device&) {
-  return f(caf::meta::type_name("open_device"));
+auto inspect(Inspector& f, open_device& x) {
+  return f(caf::meta::type_name("open_device"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened&) {
@@ -422,15 +486,15 @@ auto inspect(Inspector& f, device_opened&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, lose_storage& x) {
-  return f(caf::meta::type_name("lose_storage"), x.last_step);
+  return f(caf::meta::type_name("lose_storage"), x.last_step, x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, abandon_masks&) {
-  return f(caf::meta::type_name("abandon_masks"));
+auto inspect(Inspector& f, abandon_masks& x) {
+  return f(caf::meta::type_name("abandon_masks"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, warm_up& x) {
-  return f(caf::meta::type_name("warm_up"), x.item);
+  return f(caf::meta::type_name("warm_up"), x.item, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, warmed_up& x) {
@@ -439,6 +503,18 @@ auto inspect(Inspector& f, warmed_up& x) {
 template <class Inspector>
 auto inspect(Inspector& f, continue_warm_up&) {
   return f(caf::meta::type_name("continue_warm_up"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, take_stock& x) {
+  return f(caf::meta::type_name("take_stock"), x.is_for_all, x.number);
+}
+template <class Inspector>
+auto inspect(Inspector& f, send_again& x) {
+  return f(caf::meta::type_name("send_again"), x.first, x.count, x.number);
+}
+template <class Inspector>
+auto inspect(Inspector& f, still_open& x) {
+  return f(caf::meta::type_name("still_open"), x.ids, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, look_after_device&) {
@@ -453,12 +529,12 @@ auto inspect(Inspector& f, add_gateway& x) {
   return f(caf::meta::type_name("add_gateway"), x.name, x.kind);
 }
 template <class Inspector>
-auto inspect(Inspector& f, company_failed&) {
-  return f(caf::meta::type_name("company_failed"));
+auto inspect(Inspector& f, company_failed& x) {
+  return f(caf::meta::type_name("company_failed"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, drain&) {
-  return f(caf::meta::type_name("drain"));
+auto inspect(Inspector& f, drain& x) {
+  return f(caf::meta::type_name("drain"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, drained&) {
@@ -473,20 +549,20 @@ auto inspect(Inspector& f, connections_closed&) {
   return f(caf::meta::type_name("connections_closed"));
 }
 template <class Inspector>
-auto inspect(Inspector& f, abandon_connections&) {
-  return f(caf::meta::type_name("abandon_connections"));
+auto inspect(Inspector& f, abandon_connections& x) {
+  return f(caf::meta::type_name("abandon_connections"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, abort_all&) {
-  return f(caf::meta::type_name("abort_all"));
+auto inspect(Inspector& f, abort_all& x) {
+  return f(caf::meta::type_name("abort_all"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, drain_company& x) {
   return f(caf::meta::type_name("drain_company"), x.grace);
 }
 template <class Inspector>
-auto inspect(Inspector& f, reload&) {
-  return f(caf::meta::type_name("reload"));
+auto inspect(Inspector& f, reload& x) {
+  return f(caf::meta::type_name("reload"), x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, describe_company&) {
@@ -592,6 +668,9 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::observe_tokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::propose_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::index_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_cost))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::take_stock))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::send_again))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::still_open))
 CAF_END_TYPE_ID_BLOCK(troupe)
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::company_roster_ptr)

@@ -22,7 +22,7 @@ void model_drafter_state::open(engine_request_ptr request) {
 
 void model_drafter_state::observe(const draft_news& news) {
   if (!runner_) return;
-  self_->send(runner_, msg::observe_tokens{}, work_of(news));
+  out_.send(runner_, msg::observe_tokens{}, work_of(news));
 }
 
 caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
@@ -33,7 +33,7 @@ caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
   }
   auto answer = self_->make_response_promise<drafts_ptr>();
   const auto begin = std::chrono::steady_clock::now();
-  self_->request(runner_, caf::infinite, msg::propose_drafts{}, work_of(news))
+  out_.ask(runner_, msg::propose_drafts{}, work_of(news))
       .then(
           [this, answer, begin](const drafts_ptr& drafts) mutable {
             metrics_->observe_step(metrics::step_phase::draft,
@@ -61,7 +61,8 @@ drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_poin
       [self](const msg::open_drafts&, const engine_request_ptr& request) { self->state.open(request); },
       [self](const msg::observe_tokens&, const draft_news_ptr& news) { self->state.observe(*news); },
       [self](const msg::propose_drafts&, const draft_news_ptr& news) { return self->state.propose(*news); },
-      [](const msg::index_drafts&) {});
+      [](const msg::index_drafts&) {},
+      [self](const msg::take_stock& stock) { self->state.take_stock(stock); });
 }
 
 }  // namespace troupe

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "actors/interfaces.hpp"
+#include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
 
 namespace troupe {
@@ -11,7 +12,7 @@ namespace troupe {
 class model_drafter_state {
  public:
   static inline const char* name = "drafter";
-  explicit model_drafter_state(drafter_actor::base* self) : self_(self) {}
+  explicit model_drafter_state(drafter_actor::base* self) : self_(self), out_(self) {}
 
   void start(std::shared_ptr<metrics::engine_metrics> metrics) { metrics_ = std::move(metrics); }
   // The draft model of another runner knows no request that is open now.
@@ -22,11 +23,15 @@ class model_drafter_state {
   // Answers when the runner has; with nothing where that is gone. While drafts do not pay the runner is told,
   // and asked only once in a while: a question makes the next step wait for this one's end.
   caf::result<drafts_ptr> propose(const draft_news& news);
+  void take_stock(const msg::take_stock& stock) {
+    if (stock.is_for_all) out_.take_stock();
+  }
 
  private:
   draft_work_ptr work_of(const draft_news& news);
 
   drafter_actor::base* self_;
+  outbox<drafter_actor::base> out_;
   model_runner_actor runner_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
   std::int32_t pause_ = 0;                  // questions that are not passed on

@@ -316,7 +316,8 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::abandon_masks&) { self->state.abandon_masks(); },
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
       [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
-      [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); });
+      [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); },
+      [](const msg::take_stock&) {});
 }
 
 }  // namespace troupe

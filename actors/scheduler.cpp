@@ -24,6 +24,8 @@ void scheduler_state::start(scheduler_parts parts) {
 }
 
 void scheduler_state::submit(const engine_request_ptr& request) {
+  if (!knows_sender(request->id))
+    return self_->quit(caf::make_error(caf::sec::runtime_error, "nobody would hear of a request"));
   result<scheduler_output> accepted = scheduler_->submit(*request);
   if (!accepted) {
     token_event refusal;
@@ -36,7 +38,7 @@ void scheduler_state::submit(const engine_request_ptr& request) {
     deliver({}, events);
     return;
   }
-  self_->send(kv_cache_, msg::add_sequence{request->id}, request);
+  out_.send(kv_cache_, msg::add_sequence{request->id}, request);
   unscheduled_.insert(request->id);
   if (request->sampling->grammar) open_grammar(*request);
   open_drafts(request);
@@ -55,7 +57,7 @@ void scheduler_state::open_grammar(const engine_request& request) {
 }
 
 void scheduler_state::ask_for_grammar(request_id id, const grammar_spec_ptr& grammar) {
-  self_->request(structured_output_, caf::infinite, msg::open_grammar{id}, grammar)
+  out_.ask(structured_output_, msg::open_grammar{id}, grammar)
       .then([this, id](const msg::grammar_opened&,
                        const error_ptr& refusal) { on_grammar_opened(id, refusal.get()); },
             [](const caf::error&) {});  // the supervisor introduces another one
@@ -75,12 +77,12 @@ void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
 void scheduler_state::release_grammars(std::vector<request_id> ended) {
   std::erase_if(ended, [this](request_id id) { return with_grammar_.erase(id) == 0; });
   for (const request_id id : ended) without_grammar_.erase(id);
-  if (!ended.empty()) self_->send(structured_output_, msg::release_grammars{std::move(ended)});
+  if (!ended.empty()) out_.send(structured_output_, msg::release_grammars{std::move(ended)});
 }
 
 void scheduler_state::open_drafts(const engine_request_ptr& request) {
   if (drafter_ && request->sampling->num_speculative_tokens != 0)
-    self_->send(drafter_, msg::open_drafts{request->id}, request);
+    out_.send(drafter_, msg::open_drafts{request->id}, request);
 }
 
 // Its answer is waited for only where the next step could use it, and no longer where none has come of it
@@ -95,10 +97,13 @@ void scheduler_state::tell_drafter(const token_batch& events) {
     news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
     if (event.end) news->ended.push_back(event.id);
   }
-  if (phase_ != phase::idle || news->outputs.empty() || !scheduler_->wants_drafts())
-    return self_->send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
+  if (phase_ != phase::idle || news->outputs.empty() || !scheduler_->wants_drafts()) {
+    out_.send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
+    return;
+  }
   if (steps_without_drafts_ < steps_to_wait_for_drafts) phase_ = phase::drafting;
-  self_->request(drafter_, caf::infinite, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
+  stocks_without_answer_ = 0;
+  out_.ask(drafter_, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
       .then([this](const drafts_ptr& drafts) { on_drafts(*drafts); },
             [this](const caf::error&) { on_drafts({}); });
 }
@@ -125,8 +130,7 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
   }
   if (!with_grammar_.empty()) release_grammars(ids);
   if (drafter_)
-    self_->send(drafter_, msg::observe_tokens{},
-                std::make_shared<const draft_news>(draft_news{.ended = ids}));
+    out_.send(drafter_, msg::observe_tokens{}, std::make_shared<const draft_news>(draft_news{.ended = ids}));
   settle(std::move(all));
 }
 
@@ -159,9 +163,10 @@ void scheduler_state::plan() {
 
 void scheduler_state::reserve(step_demand_ptr demand) {
   phase_ = phase::reserving;
+  stocks_without_answer_ = 0;
   changed_ = false;
   const std::uint64_t step = demand->step;
-  self_->request(kv_cache_, caf::infinite, msg::reserve_step{step}, std::move(demand))
+  out_.ask(kv_cache_, msg::reserve_step{step}, std::move(demand))
       .then(
           [this, asked = num_kv_caches_](const step_reservation_ptr& reservation) {
             if (asked == num_kv_caches_) on_reservation(*reservation);
@@ -171,7 +176,7 @@ void scheduler_state::reserve(step_demand_ptr demand) {
 
 void scheduler_state::on_reservation(const step_reservation& reservation) {
   resolved_step resolved = scheduler_->resolve(reservation);
-  if (!resolved.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(resolved.releases)});
+  if (!resolved.releases.empty()) out_.send(kv_cache_, msg::release_blocks{std::move(resolved.releases)});
   if (resolved.demand) return reserve(std::move(resolved.demand));
   phase_ = phase::idle;
   if (resolved.batch) {
@@ -191,8 +196,8 @@ void scheduler_state::run(step_batch_ptr batch) {
   running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
   metrics_->observe_step_tokens(batch->num_rows());
-  if (!batch->masked_samples.empty()) self_->send(structured_output_, msg::fill_masks{step}, batch);
-  self_->request(model_runner_, caf::infinite, msg::run_step{step}, std::move(batch))
+  if (!batch->masked_samples.empty()) out_.send(structured_output_, msg::fill_masks{step}, batch);
+  out_.ask(model_runner_, msg::run_step{step}, std::move(batch))
       .then(
           [this](const msg::step_done& done, const step_result_ptr& result) { on_step_done(done, *result); },
           [](const caf::error&) {});  // the supervisor tells what became of the runner
@@ -229,8 +234,8 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
 // The next step first, then this one's text: the runner need not wait for the tokenizers. Who reads a token
 // finds it counted.
 void scheduler_state::settle_step(const running_step& ended) {
-  self_->send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
-                                          std::move(output_.trims), std::move(output_.releases)});
+  out_.send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
+                                        std::move(output_.trims), std::move(output_.releases)});
   changed_ = true;
   tell_drafter(output_.events);
   plan();
@@ -239,7 +244,7 @@ void scheduler_state::settle_step(const running_step& ended) {
 }
 
 void scheduler_state::settle(scheduler_output output) {
-  if (!output.releases.empty()) self_->send(kv_cache_, msg::release_blocks{std::move(output.releases)});
+  if (!output.releases.empty()) out_.send(kv_cache_, msg::release_blocks{std::move(output.releases)});
   tell_drafter(output.events);
   deliver({}, output.events);
   changed_ = true;
@@ -265,8 +270,8 @@ void scheduler_state::deliver(const running_step& step, token_batch& events) {
   for (std::size_t shard = 0; shard < shards; ++shard) {
     if (batches[shard].empty() && scheduled[shard].empty()) continue;
     auto payload = std::make_shared<const token_batch>(std::move(batches[shard]));
-    self_->send(tokenizers_[shard], msg::token_output{step.step, step.began, std::move(scheduled[shard])},
-                token_batch_ptr(std::move(payload)));
+    out_.send(tokenizers_[shard], msg::token_output{step.step, step.began, std::move(scheduled[shard])},
+              token_batch_ptr(std::move(payload)));
   }
 }
 
@@ -342,7 +347,9 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::describe& request, const describe_call_ptr& call) {
         self->state.describe(request.id, *call);
       },
-      [self](const msg::count&) { return self->state.count(); });
+      [self](const msg::count&) { return self->state.count(); },
+      [self](const msg::take_stock& stock) { self->state.take_stock(stock); },
+      [self](const msg::still_open& streams) { self->state.end_all_but(streams.ids); });
 }
 
 }  // namespace troupe

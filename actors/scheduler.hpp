@@ -14,6 +14,7 @@
 
 #include "actors/company_board.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
@@ -28,7 +29,7 @@ struct scheduler_parts {
 class scheduler_state {
  public:
   static inline const char* name = "scheduler";
-  explicit scheduler_state(scheduler_actor::base* self) : self_(self) {}
+  explicit scheduler_state(scheduler_actor::base* self) : self_(self), out_(self) {}
 
   void start(scheduler_parts parts);
   void meet(const company_roster& roster);
@@ -41,6 +42,10 @@ class scheduler_state {
   void measured(const msg::step_cost& cost);
   void reload(const scheduler_limits& limits);
   msg::request_counts count() const;
+  void take_stock(const msg::take_stock& stock);
+  // Messages of this sender were lost: asks for them. A scheduler that ended would take every request along.
+  void make_up_for(const caf::strong_actor_ptr& sender, msg::message_number first, std::uint64_t count);
+  void end_all_but(const std::vector<request_id>& open);
 
  private:
   // What is awaited before the next plan.
@@ -59,6 +64,11 @@ class scheduler_state {
   };
 
   // scheduler_recovery.cpp
+  // Whether the message in hand is of the tokenizer that hears of this request. Not so where a roster was
+  // lost.
+  bool knows_sender(request_id id) const;
+  // Waits no longer for an answer that is never given.
+  void give_up_waiting();
   void meet_tokenizers(const tokenizer_pool& tokenizers);
   void meet_structured_output(const structured_output_actor& structured_output);
   void meet_kv_cache(const kv_cache_actor& kv_cache);
@@ -96,6 +106,7 @@ class scheduler_state {
   steady_time now() const { return self_->clock().now(); }
 
   scheduler_actor::base* self_;
+  outbox<scheduler_actor::base> out_;
   std::unique_ptr<scheduler> scheduler_;
   kv_cache_actor kv_cache_;
   model_runner_actor model_runner_;
@@ -107,6 +118,7 @@ class scheduler_state {
   std::shared_ptr<metrics::actor_pulse> pulse_;  // its own
 
   phase phase_ = phase::idle;
+  int stocks_without_answer_ = 0;    // taken since that is awaited
   bool is_storage_lost_ = false;     // since the kv_cache that knew of it is gone
   int lost_in_a_row_ = 0;            // runners, with a step each and none that came to its end in between
   std::uint64_t num_kv_caches_ = 0;  // that there have been: an answer may be of one that is gone

@@ -1,5 +1,6 @@
 // The scheduler's part when others come, go and lose what they kept: whom it works with, which requests end
 // with those who are gone, what is computed again.
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace {
 // To find who is to blame among the most that may run takes fewer; more are the device's own fault.
 constexpr int most_lost_in_a_row = 16;
 
+// What a reservation, or a draft, may take: stock is taken once a second. Both are a matter of milliseconds,
+// but for a draft model that waits for the end of a step.
+constexpr int most_stocks_without_answer = 180;
+
 }  // namespace
 
 void scheduler_state::meet(const company_roster& roster) {
@@ -22,7 +27,7 @@ void scheduler_state::meet(const company_roster& roster) {
   if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);
   if (roster.model_runner != model_runner_) {
     model_runner_ = roster.model_runner;
-    self_->send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
+    out_.send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
   }
   if (roster.kv_cache != kv_cache_) meet_kv_cache(roster.kv_cache);
   changed_ = true;
@@ -45,7 +50,7 @@ void scheduler_state::meet_structured_output(const structured_output_actor& stru
   for (const auto& [id, wait] : with_grammar_)
     if (!without_grammar_.contains(id)) lost.push_back(id);
   end_all(lost, finish_reason::error, lost_part());
-  if (structured_output_) self_->send(model_runner_, msg::abandon_masks{});
+  if (structured_output_) out_.send(model_runner_, msg::abandon_masks{});
   structured_output_ = structured_output;
   for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);
 }
@@ -61,6 +66,7 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
 
 msg::runner_missed scheduler_state::runner_lost() {
   model_runner_ = nullptr;
+  if (phase_ == phase::drafting) phase_ = phase::idle;  // a draft model that is asked has gone with it
   const bool was_running = !running_.empty();
   if (was_running) ++lost_in_a_row_;
   running_.clear();
@@ -72,8 +78,43 @@ msg::runner_missed scheduler_state::runner_lost() {
 void scheduler_state::lose_storage(blame whose) {
   is_storage_lost_ = false;
   scheduler_output output = scheduler_->device_lost(whose);
-  self_->send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
+  out_.send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
   settle(std::move(output));
+}
+
+void scheduler_state::take_stock(const msg::take_stock& stock) {
+  if (!stock.is_for_all) return;
+  out_.take_stock();
+  if (phase_ != phase::idle && ++stocks_without_answer_ > most_stocks_without_answer) give_up_waiting();
+}
+
+// It is a tokenizer or the supervisor, and either reacts to this.
+void scheduler_state::make_up_for(const caf::strong_actor_ptr& sender, msg::message_number first,
+                                  std::uint64_t count) {
+  out_.send(caf::actor_cast<tokenizer_actor>(sender), msg::send_again{first, count});
+}
+
+// What came before is here by now, so that nobody is taken for ended whose request is still on its way.
+void scheduler_state::end_all_but(const std::vector<request_id>& open) {
+  const std::unordered_set<request_id> kept(open.begin(), open.end());
+  std::vector<request_id> ended;
+  for (const request_id id : scheduler_->open_requests())
+    if (knows_sender(id) && !kept.contains(id)) ended.push_back(id);
+  stopped(ended);
+}
+
+bool scheduler_state::knows_sender(request_id id) const {
+  if (tokenizers_.empty()) return false;
+  const tokenizer_actor& tokenizer = tokenizers_[id % tokenizers_.size()];
+  return tokenizer && self_->current_sender() && tokenizer.id() == self_->current_sender()->id();
+}
+
+// A kv_cache that owes an answer cannot be trusted with its blocks: the supervisor replaces it. A step
+// without drafts is a step like any other.
+void scheduler_state::give_up_waiting() {
+  if (phase_ == phase::reserving) return caf::anon_send_exit(kv_cache_, caf::exit_reason::kill);
+  phase_ = phase::idle;
+  plan();
 }
 
 void scheduler_state::end_all(const std::vector<request_id>& ids, finish_reason reason,

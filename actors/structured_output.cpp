@@ -18,6 +18,8 @@ void structured_output_state::start(structured_output_parts parts) {
 
 void structured_output_state::meet(const company_roster& roster) {
   compilers_ = roster.compilers;
+  miss_lost(grammar::compile_lane::quick, compilers_.quick);
+  miss_lost(grammar::compile_lane::patient, compilers_.patient);
   compile_next();
   if (model_runner_ == roster.model_runner) return;
   model_runner_ = roster.model_runner;
@@ -58,17 +60,28 @@ void structured_output_state::compile_next(grammar::compile_lane lane, grammar_c
   if (!compiler) return;
   const grammar_spec_ptr spec = queue_->next(lane);
   if (!spec) return;
-  self_->request(compiler, caf::infinite, msg::compile_grammar{}, spec)
-      .then([this, lane](const msg::grammar_compiled& took,
-                         const compile_outcome_ptr& outcome) { on_compiled(lane, took, *outcome); },
-            [this, lane, asked = compiler, &compiler](const caf::error&) {
-              if (compiler == asked) compiler = nullptr;
-              on_compiled(lane, {}, tl::unexpected(lost_part()));
-            });
+  asked_[static_cast<std::size_t>(lane)] = compiler;
+  out_.ask(compiler, msg::compile_grammar{}, spec)
+      .then(
+          [this, lane, asked = compiler](const msg::grammar_compiled& took,
+                                         const compile_outcome_ptr& outcome) {
+            if (asked == asked_[static_cast<std::size_t>(lane)]) on_compiled(lane, took, *outcome);
+          },
+          [this, lane, asked = compiler, &compiler](const caf::error&) {
+            if (asked != asked_[static_cast<std::size_t>(lane)]) return;
+            if (compiler == asked) compiler = nullptr;
+            on_compiled(lane, {}, tl::unexpected(lost_part()));
+          });
+}
+
+void structured_output_state::miss_lost(grammar::compile_lane lane, const grammar_compiler_actor& now) {
+  const grammar_compiler_actor& asked = asked_[static_cast<std::size_t>(lane)];
+  if (asked && asked != now) on_compiled(lane, {}, tl::unexpected(lost_part()));
 }
 
 void structured_output_state::on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
                                           const result<grammar::compiled_grammar_ptr>& outcome) {
+  asked_[static_cast<std::size_t>(lane)] = nullptr;
   parts_.metrics->observe_grammar_compile(metrics::in_seconds(std::chrono::nanoseconds(took.nanoseconds)));
   for (const request_id id : queue_->done(lane, outcome, self_->clock().now())) {
     const auto found = promises_.find(id);
@@ -120,7 +133,7 @@ void structured_output_state::go_on() {
 
 void structured_output_state::send_off(step_masks_ptr masks) {
   const std::uint64_t step = masks->step;
-  self_->request(model_runner_, caf::infinite, msg::apply_masks{step}, std::move(masks))
+  out_.ask(model_runner_, msg::apply_masks{step}, std::move(masks))
       .then(
           [this](const step_result_ptr& result) {
             sessions_.advance(*result);
@@ -155,7 +168,8 @@ structured_output_actor::behavior_type structured_output_behavior(
       },
       [self](const msg::release_grammars& ended) { self->state.release(ended.ids); },
       [self](const msg::fill_masks&, const step_batch_ptr& batch) { self->state.fill_masks(*batch); },
-      [self](const msg::count&) { return self->state.count(); });
+      [self](const msg::count&) { return self->state.count(); },
+      [self](const msg::take_stock& stock) { self->state.take_stock(stock); });
 }
 
 }  // namespace troupe

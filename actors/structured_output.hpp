@@ -1,12 +1,14 @@
 // The actor that holds requests to their grammars: has them compiled, and fills the masks of every step while
 // its forward pass runs.
 #pragma once
+#include <array>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "actors/interfaces.hpp"
+#include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/grammar/compile_queue.hpp"
 #include "runtime/grammar/grammar_sessions.hpp"
@@ -27,7 +29,7 @@ struct structured_output_parts {
 class structured_output_state {
  public:
   static inline const char* name = "structured_output";
-  explicit structured_output_state(structured_output_actor::base* self) : self_(self) {}
+  explicit structured_output_state(structured_output_actor::base* self) : self_(self), out_(self) {}
 
   void start(structured_output_parts parts);
   void meet(const company_roster& roster);
@@ -35,6 +37,9 @@ class structured_output_state {
   void release(const std::vector<request_id>& ids);
   void fill_masks(const step_batch& batch);
   msg::structured_output_counts count() const { return {sessions_.size(), queue_->num_waiting()}; }
+  void take_stock(const msg::take_stock& stock) {
+    if (stock.is_for_all) out_.take_stock();
+  }
 
  private:
   using opened_promise = caf::typed_response_promise<msg::grammar_opened, error_ptr>;
@@ -43,6 +48,8 @@ class structured_output_state {
   void compile_next(grammar::compile_lane lane, grammar_compiler_actor& compiler);
   void on_compiled(grammar::compile_lane lane, const msg::grammar_compiled& took,
                    const result<grammar::compiled_grammar_ptr>& outcome);
+  // What is with a compiler that is gone will never be answered.
+  void miss_lost(grammar::compile_lane lane, const grammar_compiler_actor& now);
   // Opens the request's session, or refuses it.
   error_ptr take_in(request_id id, const result<grammar::compiled_grammar_ptr>& outcome);
   // Fills what can be filled, sends off what is complete.
@@ -53,12 +60,14 @@ class structured_output_state {
   void report();
 
   structured_output_actor::base* self_;
+  outbox<structured_output_actor::base> out_;
   structured_output_parts parts_;
   grammar_compilers compilers_;  // null: one has ended, and no other is there yet
   model_runner_actor model_runner_;
   std::unique_ptr<grammar::compile_queue> queue_;
   grammar::grammar_sessions sessions_;
   std::unique_ptr<grammar::mask_team> team_;
+  std::array<grammar_compiler_actor, 2> asked_;  // [compile_lane]: who compiles for it; null: nobody
   std::unordered_map<request_id, opened_promise> promises_;  // of the requests that wait
   grammar::grammar_cache::counts reported_;
 };

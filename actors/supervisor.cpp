@@ -13,6 +13,8 @@ namespace {
 
 // How often it is asked whether the device hangs.
 constexpr std::chrono::milliseconds device_check{100};
+// How long a message may be missed that none comes after.
+constexpr std::chrono::seconds stock_taking{1};
 
 }  // namespace
 
@@ -44,6 +46,7 @@ company_roster_ptr supervisor_state::start() {
   for (const std::string& role : tree_.roles()) roles_.at(role).start();
   introduce();
   if (parts_.process) look_after_device();
+  take_stock();
   return introduced_;
 }
 
@@ -70,11 +73,25 @@ std::optional<std::string> supervisor_state::fault_of_device() const {
   return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
 }
 
+void supervisor_state::take_stock() {
+  out_.take_stock(true);
+  self_->delayed_send(supervisor_actor(self_), stock_taking, msg::take_stock{});
+}
+
+// Whatever it was, twice is once.
+void supervisor_state::send_again() {
+  introduce();
+  tell_limits(roster_.scheduler);
+  for (const auto& [rows, took] : step_costs_)
+    out_.send(roster_.scheduler, msg::step_cost{rows, took.count()});
+  if (awaits_blame_) ask_for_blame(false);
+}
+
 void supervisor_state::introduce() {
   introduced_ = std::make_shared<const company_roster>(roster_);
   parts_.directory->publish(introduced_);
   const auto tell = [this](const auto& actor) {
-    if (actor) self_->send(actor, msg::meet{}, introduced_);
+    if (actor) out_.send(actor, msg::meet{}, introduced_);
   };
   tell(roster_.structured_output);
   tell(roster_.drafter);
@@ -92,9 +109,10 @@ std::vector<gateway_actor> supervisor_state::gateways() const {
   return all;
 }
 
-void supervisor_state::add_gateway(const msg::add_gateway& named, const gateway_actor& gateway,
-                                   const gateway_starter& start) {
+company_roster_ptr supervisor_state::add_gateway(const msg::add_gateway& named, const gateway_actor& gateway,
+                                                 const gateway_starter& start) {
   const std::string& role = named.name;
+  if (roles_.contains(role)) return introduced_;
   const std::size_t place = roster_.socket_gateways.size();
   roster_.socket_gateways.push_back(gateway);
   roles_[role] = {.kind = named.kind,
@@ -110,6 +128,7 @@ void supervisor_state::add_gateway(const msg::add_gateway& named, const gateway_
   watch(gateway, role);
   tell_limits(gateway);
   introduce();
+  return introduced_;
 }
 
 void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
@@ -124,18 +143,27 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   if (failed_) return introduce();
   if (role == "model_runner") return on_runner_down();
   restart(role, false);
+  if (role == "scheduler" && awaits_blame_)
+    replace_runner(false, false);  // it may not have heard the question
 }
 
 void supervisor_state::on_runner_down() {
   if (!parts_.open_device) return fail("model_runner");
-  const bool was_warming_up = std::exchange(is_warming_up_, false);
-  self_->request(roster_.scheduler, caf::infinite, msg::runner_lost{})
-      .then(
-          [this, was_warming_up](const msg::runner_missed& missed) {
-            if (was_warming_up && !missed.is_excused) ++lost_items_;
-            restart("model_runner", missed.is_excused);
-          },
-          [this](const caf::error&) { restart("model_runner", false); });
+  ask_for_blame(std::exchange(is_warming_up_, false));
+}
+
+void supervisor_state::ask_for_blame(bool was_warming_up) {
+  awaits_blame_ = true;
+  out_.ask(roster_.scheduler, msg::runner_lost{})
+      .then([this, was_warming_up](
+                const msg::runner_missed& missed) { replace_runner(was_warming_up, missed.is_excused); },
+            [this](const caf::error&) { replace_runner(false, false); });
+}
+
+void supervisor_state::replace_runner(bool was_warming_up, bool is_excused) {
+  if (!std::exchange(awaits_blame_, false)) return;
+  if (was_warming_up && !is_excused) ++lost_items_;
+  restart("model_runner", is_excused);
 }
 
 void supervisor_state::restart(const std::string& role, bool is_excused) {
@@ -174,7 +202,7 @@ void supervisor_state::fail(const std::string& role) {
   introduce();
   parts_.board->failed(role);
   for (const tokenizer_actor& tokenizer : roster_.tokenizers)
-    if (tokenizer) self_->send(tokenizer, msg::company_failed{});
+    if (tokenizer) out_.send(tokenizer, msg::company_failed{});
 }
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,
@@ -185,8 +213,12 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
       self, metrics, [self](const msg::start_company&) { return self->state.start(); },
       [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
       [self](const msg::look_after_device&) { self->state.look_after_device(); },
+      [self](const msg::take_stock& stock) {
+        if (stock.number == 0) self->state.take_stock();  // the others are not its own
+      },
+      [self](const msg::send_again&) { self->state.send_again(); },
       [self](const msg::add_gateway& message, const gateway_actor& gateway, const gateway_starter& start) {
-        self->state.add_gateway(message, gateway, start);
+        return self->state.add_gateway(message, gateway, start);
       },
       [self](const msg::drain_company& message) { return self->state.drain(message.grace); },
       [self](const msg::reload&, const company_limits_ptr& limits, const reload_call_ptr& call) {

@@ -16,6 +16,7 @@
 #include "actors/company_directory.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
+#include "actors/outbox.hpp"
 #include "actors/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
 #include "runtime/executor/executor.hpp"
@@ -62,11 +63,12 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter);
 class supervisor_state {
  public:
   static inline const char* name = "supervisor";
-  explicit supervisor_state(supervisor_actor::base* self) : self_(self) {}
+  explicit supervisor_state(supervisor_actor::base* self) : self_(self), out_(self) {}
 
   void prepare(supervisor_parts parts);
   company_roster_ptr start();
-  void add_gateway(const msg::add_gateway& named, const gateway_actor& gateway, const gateway_starter& start);
+  company_roster_ptr add_gateway(const msg::add_gateway& named, const gateway_actor& gateway,
+                                 const gateway_starter& start);
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void report(company_call& call) const;
   void reload(const company_limits_ptr& limits, reload_call& call);
@@ -74,6 +76,11 @@ class supervisor_state {
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
   void look_after_device();
+  // Of all; the next time is soon.
+  void take_stock();
+  void send_again();
+  // What the scheduler sends is this one request, for what would be told again now too.
+  void make_up_for(const caf::strong_actor_ptr&, msg::message_number, std::uint64_t) { send_again(); }
 
  private:
   // Of the runner that is there or is on its way: what has become of its device, so that it is ended once.
@@ -113,6 +120,9 @@ class supervisor_state {
   void on_runner_down();
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device() const;
+  void ask_for_blame(bool was_warming_up);
+  // What the scheduler has said of the runner's end, or nobody can say any more.
+  void replace_runner(bool was_warming_up, bool is_excused);
   void restart(const std::string& role, bool is_excused);
   void stop(const std::string& role);
   // Starts whoever is to be started, once everybody who was stopped has ended.
@@ -134,7 +144,7 @@ class supervisor_state {
   // Whoever is told has these limits for all that it hears after this.
   template <class Handle>
   void tell_limits(const Handle& actor) {
-    if (actor && limits_) self_->send(actor, msg::reload{}, limits_);
+    if (actor && limits_) out_.send(actor, msg::reload{}, limits_);
   }
 
   // supervisor_describe.cpp
@@ -151,6 +161,7 @@ class supervisor_state {
   void ask_to_drain(const Handle& actor);
 
   supervisor_actor::base* self_;
+  outbox<supervisor_actor::base> out_;
   supervisor_parts parts_;
   scheduler_limits limits_at_start_;
   company_limits_ptr limits_;  // the last new ones; null: those of the start
@@ -171,6 +182,7 @@ class supervisor_state {
 
   warm_up_course course_;
   executor_limits step_limits_;  // of the device's steps
+  bool awaits_blame_ = false;    // the scheduler is asked whether a step ended the runner
   std::int32_t lost_items_ = 0;  // how often the runner has ended while it warmed up the item that comes next
   bool is_warming_up_ = false;   // an item is with the runner
   bool awaits_idle_ = false;     // the scheduler is asked whether anything runs

@@ -23,11 +23,11 @@ void supervisor_state::abort_all() {
   if (!introduced_) return;
   if (draining_ == drain_phase::tokenizers) cut_off_ = true;
   self_->delayed_send(supervisor_actor(self_), flush_time_, msg::abandon_connections{});
-  for (const tokenizer_actor& tokenizer : roster_.tokenizers) self_->send(tokenizer, msg::abort_all{});
+  for (const tokenizer_actor& tokenizer : roster_.tokenizers) out_.send(tokenizer, msg::abort_all{});
 }
 
 void supervisor_state::abandon_connections() {
-  for (const gateway_actor& gateway : gateways()) self_->send(gateway, msg::abandon_connections{});
+  for (const gateway_actor& gateway : gateways()) out_.send(gateway, msg::abandon_connections{});
   if (draining_ == drain_phase::none || draining_ == drain_phase::done) return;
   // Whoever was asked and has not answered may have ended meanwhile.
   cut_off_ = true;
@@ -52,7 +52,7 @@ void supervisor_state::drain_gateways() {
 
 template <class Handle>
 void supervisor_state::ask_to_drain(const Handle& actor) {
-  self_->request(actor, caf::infinite, msg::drain{})
+  out_.ask(actor, msg::drain{})
       .then([this](const msg::drained&) { one_drained(); }, [this](const caf::error&) { one_drained(); });
 }
 

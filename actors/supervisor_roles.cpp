@@ -68,7 +68,7 @@ void supervisor_state::add_roles() {
   add_role<scheduler_actor>("scheduler", scheduler_state::name, roster_.scheduler, [this, metrics] {
     const scheduler_actor scheduler =
         self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
-    for (const auto& [rows, took] : step_costs_) self_->send(scheduler, msg::step_cost{rows, took.count()});
+    for (const auto& [rows, took] : step_costs_) out_.send(scheduler, msg::step_cost{rows, took.count()});
     return scheduler;
   });
   add_role<kv_cache_actor>("kv_cache", kv_cache_state::name, roster_.kv_cache, [this, metrics] {
@@ -127,7 +127,7 @@ void supervisor_state::add_model_runner() {
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
   device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
-  self_->request(runner, caf::infinite, msg::open_device{})
+  out_.ask(runner, msg::open_device{})
       .then(
           [this, runner](const msg::device_opened&) {
             roster_.model_runner = runner;

@@ -15,6 +15,8 @@ namespace {
 
 // How long a lazy warm-up waits before it looks again whether nothing runs.
 constexpr std::chrono::milliseconds idle_check{100};
+// How long it waits for the answer, which may be lost.
+constexpr std::chrono::seconds idle_answer{10};
 
 }  // namespace
 
@@ -62,7 +64,7 @@ void supervisor_state::leave_out_what_kills() {
 
 void supervisor_state::warm_up_when_idle() {
   if (std::exchange(awaits_idle_, true)) return;
-  self_->request(roster_.scheduler, caf::infinite, msg::count{})
+  self_->request(roster_.scheduler, idle_answer, msg::count{})
       .then(
           [this](const msg::request_counts& counts) {
             awaits_idle_ = false;
@@ -82,9 +84,7 @@ void supervisor_state::warm_up_item_now() {
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
   auto task = std::make_shared<const warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
-  self_
-      ->request(roster_.model_runner, caf::infinite, msg::warm_up{course_.done()},
-                warm_up_task_ptr(std::move(task)))
+  out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
 }
 
@@ -107,7 +107,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
         "a step of {} sampled rows takes {:.2f} ms", item.shape.query,
         std::chrono::duration<double, std::milli>(std::chrono::nanoseconds(done.nanoseconds)).count());
     step_costs_[item.shape.query] = std::chrono::nanoseconds(done.nanoseconds);
-    self_->send(roster_.scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
+    out_.send(roster_.scheduler, msg::step_cost{item.shape.query, done.nanoseconds});
   }
   if (!ready_)
     parts_.board->warming_up(

@@ -100,8 +100,9 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.warning = std::move(prompt.warning);
   entry.first = message.first;
   entry.n = request.n;
+  entry.submitted = std::move(submission);
+  entry.submitted_as = out_.send(scheduler_, msg::submit{message.id}, entry.submitted);
   streams_.emplace(message.id, std::move(entry));
-  self_->send(scheduler_, msg::submit{message.id}, engine_request_ptr(std::move(submission)));
 }
 
 void tokenizer_state::meet(const company_roster& roster) {
@@ -113,8 +114,8 @@ void tokenizer_state::meet(const company_roster& roster) {
   const auto is_gone = [&roster](const gateway_actor& gateway) {
     return gateway != roster.gateway && std::ranges::count(roster.socket_gateways, gateway) == 0;
   };
-  for (const auto& [id, entry] : streams_)
-    if (is_gone(entry.gateway)) self_->send(scheduler_, msg::abort{id});
+  for (auto& [id, entry] : streams_)
+    if (is_gone(entry.gateway)) tell_aborted(id, entry);
 }
 
 // The service's own binds whoever asks for longer.
@@ -134,11 +135,28 @@ void tokenizer_state::refuse(const msg::generate& message, std::int32_t n, const
   event.end->reason = finish_reason::error;
   event.end->failure = std::move(failure);
   auto events = std::make_shared<const stream_batch>(1, std::move(event));
-  self_->send(gateway, msg::stream_output{0}, stream_batch_ptr(std::move(events)));
+  out_.send(gateway, msg::stream_output{0}, stream_batch_ptr(std::move(events)));
 }
 
 void tokenizer_state::abort(request_id id) {
-  if (streams_.contains(id)) self_->send(scheduler_, msg::abort{id});
+  if (const auto found = streams_.find(id); found != streams_.end()) tell_aborted(id, found->second);
+}
+
+void tokenizer_state::tell_aborted(request_id id, stream& of) {
+  of.is_aborted = true;
+  out_.send(scheduler_, msg::abort{id});
+}
+
+// What is not told of may have ended meanwhile, and nobody may have heard of that.
+void tokenizer_state::send_again(const msg::send_again& lost) {
+  std::vector<request_id> open;
+  for (auto& [id, entry] : streams_) {
+    open.push_back(id);
+    if (entry.submitted && entry.submitted_as - lost.first < lost.count)
+      entry.submitted_as = out_.send(scheduler_, msg::submit{id}, entry.submitted);
+    if (entry.is_aborted) out_.send(scheduler_, msg::abort{id});
+  }
+  out_.send(scheduler_, msg::still_open{std::move(open)});
 }
 
 void tokenizer_state::output(const msg::token_output& message, const token_batch& batch) {
@@ -146,10 +164,11 @@ void tokenizer_state::output(const msg::token_output& message, const token_batch
     const auto found = streams_.find(first.id);
     if (found == streams_.end()) continue;
     found->second.scheduled = message.step_began;
+    found->second.submitted.reset();
     found->second.grammar_wait = std::chrono::nanoseconds(first.grammar_wait);
   }
   output_processor::step_output out = processor_->process(batch);
-  if (!out.stopped.empty()) self_->send(scheduler_, msg::stopped{std::move(out.stopped)});
+  if (!out.stopped.empty()) out_.send(scheduler_, msg::stopped{std::move(out.stopped)});
   deliver(message.step, std::move(out.events));
 }
 
@@ -170,7 +189,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
   }
   for (auto& [gateway, batch] : batches) {
     auto payload = std::make_shared<const stream_batch>(std::move(batch));
-    self_->send(gateway, msg::stream_output{step}, stream_batch_ptr(std::move(payload)));
+    out_.send(gateway, msg::stream_output{step}, stream_batch_ptr(std::move(payload)));
   }
   answer_drain();
 }
@@ -273,7 +292,7 @@ void tokenizer_state::reload(const company_limits& limits) {
 }
 
 void tokenizer_state::abort_all() {
-  for (const auto& [id, entry] : streams_) self_->send(scheduler_, msg::abort{id});
+  for (auto& [id, entry] : streams_) tell_aborted(id, entry);
 }
 
 caf::result<msg::drained> tokenizer_state::drain() {
@@ -307,7 +326,9 @@ tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_poin
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::reload&, const company_limits_ptr& limits) { self->state.reload(*limits); },
       [self](const msg::drain&) { return self->state.drain(); },
-      [self](const msg::count&) { return self->state.count(); });
+      [self](const msg::count&) { return self->state.count(); },
+      [self](const msg::take_stock& stock) { self->state.take_stock(stock); },
+      [self](const msg::send_again& lost) { self->state.send_again(lost); });
 }
 
 }  // namespace troupe

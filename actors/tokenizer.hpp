@@ -11,6 +11,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/net/limited_log.hpp"
+#include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/chat_template/chat_template.hpp"
 #include "runtime/generation_request.hpp"
@@ -37,7 +38,7 @@ struct tokenizer_parts {
 class tokenizer_state {
  public:
   static inline const char* name = "tokenizer";
-  explicit tokenizer_state(tokenizer_actor::base* self) : self_(self) {}
+  explicit tokenizer_state(tokenizer_actor::base* self) : self_(self), out_(self) {}
 
   void start(tokenizer_parts parts);
   void meet(const company_roster& roster);
@@ -52,6 +53,10 @@ class tokenizer_state {
   void reload(const company_limits& limits);
   caf::result<msg::drained> drain();
   msg::tokenizer_counts count() const { return {streams_.size()}; }
+  void take_stock(const msg::take_stock& stock) {
+    if (stock.is_for_all) out_.take_stock();
+  }
+  void send_again(const msg::send_again& lost);
 
  private:
   struct stream {
@@ -65,6 +70,9 @@ class tokenizer_state {
     std::string warning;   // until the first event has taken it
     request_id first = 0;  // of the request's answers
     std::int32_t n = 1;
+    engine_request_ptr submitted;  // until its first step
+    msg::message_number submitted_as = 0;
+    bool is_aborted = false;
   };
   // A request with several answers, until the last of them has ended.
   struct open_choices {
@@ -92,6 +100,7 @@ class tokenizer_state {
             encoded_prompt prompt);
   std::chrono::nanoseconds timeout_of(const generation_request& request) const;  // 0: none
   void refuse(const msg::generate& message, std::int32_t n, const gateway_actor& gateway, error failure);
+  void tell_aborted(request_id id, stream& of);
   // Sends each gateway its events, takes ended streams out.
   void deliver(std::uint64_t step, stream_batch events);
   void observe(const stream_event& event, stream& from);
@@ -103,6 +112,7 @@ class tokenizer_state {
   void answer_drain();
 
   tokenizer_actor::base* self_;
+  outbox<tokenizer_actor::base> out_;
   tokenizer_parts parts_;
   scheduler_actor scheduler_;
   std::unique_ptr<output_processor> processor_;

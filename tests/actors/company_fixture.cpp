@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <tuple>
 #include <utility>
 
 #include "runtime/executor/forwarding_executor.hpp"
@@ -183,6 +184,24 @@ bool stage::run_any(std::uint64_t drawn, const caf::abstract_actor* except) {
       std::find_if(jobs.begin(), jobs.end(), [&](const auto* job) { return may_run(job) && left-- == 0; });
   std::rotate(jobs.begin(), chosen, chosen + 1);
   return coordinator_.try_run_once();
+}
+
+bool stage::lose_message_of(caf::abstract_actor* actor, bool is_answer) {
+  auto& mailbox = dynamic_cast<caf::scheduled_actor&>(*actor).mailbox();
+  if (mailbox.blocked()) return false;  // a look would unblock it, and nobody would wake the actor any more
+  mailbox.fetch_more();
+  auto& waiting = std::get<caf::scheduled_actor::normal_queue_index>(mailbox.queue().queues());
+  const caf::mailbox_element* next = waiting.peek();
+  if (next == nullptr || next->mid.is_response() != is_answer || next->sender == actor->ctrl()) return false;
+  waiting.take_front();
+  return true;
+}
+
+void stage::take_stock() {
+  for (int round = 0; round < 3; ++round) {
+    advance(std::chrono::seconds(1));
+    run();
+  }
 }
 
 void stage::advance(std::chrono::nanoseconds time) { coordinator_.advance_time(time); }

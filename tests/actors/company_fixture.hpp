@@ -84,6 +84,20 @@ class stage {
     caf::anon_send_exit(actor, caf::exit_reason::kill);
   }
 
+  // The message that this actor would handle next is never handled. False where none waits, or it is its own
+  // timer or an answer.
+  template <class Handle>
+  bool lose_message(const Handle& actor) {
+    return lose_message_of(caf::actor_cast<caf::abstract_actor*>(actor));
+  }
+  // The same, where that is an answer.
+  template <class Handle>
+  bool lose_answer(const Handle& actor) {
+    return lose_message_of(caf::actor_cast<caf::abstract_actor*>(actor), true);
+  }
+  // Until whoever has missed a message knows.
+  void take_stock();
+
   template <class Answer, class Handle, class Message>
   std::optional<Answer> query(const Handle& actor, Message message) {
     caf::scoped_actor self{system_};
@@ -122,6 +136,8 @@ class stage {
   caf::actor_system& system() { return system_; }
 
  private:
+  static bool lose_message_of(caf::abstract_actor* actor, bool is_answer = false);
+
   struct testing_config : caf::actor_system_config {
     testing_config() { configure(*this, "testing", 1); }
   };

@@ -175,6 +175,7 @@ class simulation {
 
   void nobody_has_anything_to_do() {
     if (ledger_.num_open() == 0 && sent_ < num_requests_) return send();
+    if (ledger_.num_open() > 0 && stocks_to_take_ > 0) return take_stock();
     require(ledger_.num_open() == 0,
             "a request is open, and nobody has anything to do: " + where_they_stand());
   }
@@ -209,8 +210,11 @@ class simulation {
     --deaths_left_;
     ++story_.deaths;
     const company_roster& roster = stage_.roster();
-    const auto kill = [this](const auto& actor) {
-      if (stage_.lives(actor)) stage_.kill(actor);
+    const bool by_loss = random_.chance(40);  // of a message: the end comes when it is missed
+    const auto kill = [this, by_loss](const auto& actor) {
+      if (!stage_.lives(actor)) return;
+      if (by_loss && lose_message(actor)) return;
+      stage_.kill(actor);
     };
     const std::int32_t drawn = random_.pick(0, 6);
     // A third of them would take its neighbours along.
@@ -239,6 +243,14 @@ class simulation {
     }
   }
 
+  template <class Handle>
+  bool lose_message(const Handle& actor) {
+    if (!stage_.lose_message(actor)) return false;
+    ++story_.losses;
+    stocks_to_take_ = 3;
+    return true;
+  }
+
   // Whoever asks before the next one is there may get no answer either.
   void kill_with_requests() {
     const company_roster& roster = stage_.roster();
@@ -246,11 +258,22 @@ class simulation {
     const tokenizer_actor& tokenizer = random_.one_of(roster.tokenizers);
     if (scheduler ? !stage_.lives(roster.scheduler) : !stage_.lives(tokenizer)) return;
     may_fail(true);
+    const bool is_lost =
+        random_.chance(40) && (scheduler ? lose_message(roster.scheduler) : lose_message(tokenizer));
+    if (is_lost) return take_stock();
     if (scheduler)
       stage_.kill(roster.scheduler);
     else
       stage_.kill(tokenizer);
     run_out();
+  }
+
+  // Who has missed a message ends at the latest now.
+  void take_stock() {
+    for (run_out(); stocks_to_take_ > 0; run_out()) {
+      --stocks_to_take_;
+      advance(std::chrono::seconds(1));
+    }
   }
 
   // Those that are open, or those of them that have a grammar.
@@ -444,7 +467,7 @@ class simulation {
   }
 
   void check_end() {
-    run_out();
+    take_stock();
     const company_roster& roster = stage_.roster();
     const auto blocks = stage_.state_of<kv_cache_state>(roster.kv_cache).count();
     require(blocks.free_blocks == blocks.blocks, "blocks were lost");
@@ -494,6 +517,7 @@ class simulation {
   std::int32_t deaths_left_;
   bool runner_was_lost_ = false;
   int dead_keepers_ = 0;
+  int stocks_to_take_ = 0;  // until the last message that was lost is missed
   structured_output_actor dying_matchers_;
   grammar_compiler_actor dying_compiler_;
   std::set<request_id> may_fail_;  // whose actor was killed

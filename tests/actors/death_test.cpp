@@ -373,6 +373,7 @@ gateway_actor::behavior_type clinging_gateway(
       [promise](const msg::abandon_connections&) { promise->deliver(msg::drained{}); },
       [](const msg::reload&, const company_limits_ptr&) {},
       [](const msg::count&) { return msg::gateway_counts{}; },
+      [](const msg::take_stock&) {},
   };
 }
 

@@ -57,7 +57,8 @@ struct draft_setup {
   int steps = 1 << 30;  // that the draft model runs before it fails
   rejection_method method = rejection_method::automatic;
   warm_up_mode warm_up = warm_up_mode::lazy;
-  std::size_t dies_after = 0;  // messages, the drafter; 0: never
+  std::size_t dies_after = 0;   // messages, the drafter; 0: never
+  std::size_t loses_after = 0;  // messages, the runner its next one; 0: never
 };
 
 struct played {
@@ -73,7 +74,7 @@ played play(const std::optional<draft_setup>& with) {
   setup.max_model_len = 256;
   if (with) setup.warm_up = with->warm_up;
   setup.adjust = [&](supervisor_parts& parts) {
-    parts.device.target = device_of(target, with ? with->num_blocks : 200);
+    parts.device.target = device_of(target, 200);
     parts.tokenizer.limits.vocab_size = target->config.vocab_size;
     parts.limits.end_tokens = {};
     if (!with) return;
@@ -86,10 +87,16 @@ played play(const std::optional<draft_setup>& with) {
     options.max_model_len = 256;
     options.vocab_size = target->config.vocab_size;
     options.rejection = with->method;
-    parts.device.draft = std::make_shared<draft_model>(
-        std::make_shared<failing_executor>(
-            device_of(with->seed == 1 ? target : tiny(with->seed), with->draft_blocks), with->steps),
-        options);
+    const auto make = [options, with = *with]() -> result<runner_device> {
+      runner_device made{device_of(target, with.num_blocks), nullptr};
+      made.draft = std::make_shared<draft_model>(
+          std::make_shared<failing_executor>(
+              device_of(with.seed == 1 ? target : tiny(with.seed), with.draft_blocks), with.steps),
+          options);
+      return made;
+    };
+    parts.device = *make();
+    parts.open_device = make;
   };
   stage stage(setup);
   std::vector<std::shared_ptr<client>> clients;
@@ -107,6 +114,12 @@ played play(const std::optional<draft_setup>& with) {
   if (with && with->dies_after > 0) {
     stage.run(with->dies_after);
     stage.kill(stage.roster().drafter);
+  }
+  if (with && with->loses_after > 0) {
+    stage.run(with->loses_after);
+    while (!stage.lose_message(stage.roster().model_runner)) stage.run(1);
+    stage.run();
+    stage.take_stock();
   }
   const auto leaves = stage.ask("somebody who does not stay", 200);
   stage.run(400);
@@ -126,6 +139,12 @@ TEST(DraftModelActors, TheDeathOfTheDrafterAtAnyMomentCostsNobodyAnything) {
   const played plain = play({});
   for (std::size_t after = 60; after < 120; after += 3)
     EXPECT_EQ(play(draft_setup{.dies_after = after}).answers, plain.answers) << after;
+}
+
+TEST(DraftModelActors, AMessageToItsRunnerThatIsLostHoldsNobodyUp) {
+  const played plain = play({});
+  for (std::size_t after = 60; after < 120; after += 3)
+    EXPECT_EQ(play(draft_setup{.loses_after = after}).answers, plain.answers) << after;
 }
 
 TEST(DraftModelActors, AnEqualModelIsAlwaysRight) {

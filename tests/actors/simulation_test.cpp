@@ -21,7 +21,7 @@ std::string shortest_story(const company_simulation_options& options, const std:
 TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   const seed_range seeds = seeds_to_run(500);
   std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0, drafts = 0,
-                accepted = 0, deaths = 0;
+                accepted = 0, deaths = 0, losses = 0;
   std::uint64_t partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
@@ -35,6 +35,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     copied += story.device.copied_blocks;
     failed += story.device.failed_steps;
     deaths += story.deaths;
+    losses += story.losses;
     preemptions += story.preemptions;
     drafts += story.draft_tokens;
     accepted += story.accepted_tokens;
@@ -58,6 +59,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(copied, some);
   EXPECT_GT(failed, some);
   EXPECT_GT(deaths, seeds.count / 4);
+  EXPECT_GT(losses, some / 2);
   EXPECT_GT(preemptions, some);
   EXPECT_GT(accepted, seeds.count / 4);
   EXPECT_GT(drafts, 2 * accepted);

@@ -44,6 +44,7 @@ def restarts(service, role):
 
 @pytest.mark.parametrize("role, fault, every, isolation", [
     ("model_runner", "throw", 60, "process"), ("model_runner", "throw", 60, "none"), ("kv_cache", "throw", 150, "process"),
+    ("model_runner", "lose", 60, "process"), ("kv_cache", "lose", 150, "process"), ("scheduler", "lose", 8, "process"),
     ("runner_process", "throw", 60, "process"), ("runner_process", "segfault", 60, "process"), ("runner_process", "hang", 60, "process")])
 def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role, fault, every, isolation):
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
@@ -52,15 +53,28 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
         skip_without_chaos(service)
         before = service.resources()
         answers = ask_all(service)
-        assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
+        if (role, fault) != ("scheduler", "lose"):  # it asks for what it has missed
+            assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_as_before(before, 64)
 
 
-@pytest.mark.parametrize("role, every", [("scheduler", 16), ("tokenizer", 150), ("structured_output", 20), ("http_gateway", 150)])
-def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_service, monkeypatch, alone, role, every):
-    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:throw:{every}")
+def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "supervisor:lose:2")
+    with start_service() as service:
+        skip_without_chaos(service)
+        for _ in range(4):
+            status, _ = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})
+            assert status == 200
+    assert service.process.returncode == 0, "its drain was heard of"
+
+
+@pytest.mark.parametrize("role, fault, every", [
+    ("scheduler", "throw", 16), ("tokenizer", "throw", 150), ("structured_output", "throw", 20), ("http_gateway", "throw", 150),
+    ("tokenizer", "lose", 150), ("structured_output", "lose", 20), ("http_gateway", "lose", 150)])
+def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_service, monkeypatch, alone, role, fault, every):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
     with start_service() as service:
         skip_without_chaos(service)
         before = service.resources()

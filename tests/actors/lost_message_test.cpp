@@ -1,0 +1,246 @@
+// Messages that were sent and never handled: who misses them, and what it costs.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler.hpp"
+#include "runtime/grammar/grammar_spec.hpp"
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+enum class price { nothing, its_requests };
+
+struct receiver {
+  std::string name;
+  std::function<bool(stage&)> lose;
+  price costs = price::nothing;
+};
+
+std::vector<receiver> receivers() {
+  return {
+      {"kv_cache", [](stage& s) { return s.lose_message(s.roster().kv_cache); }},
+      {"model_runner", [](stage& s) { return s.lose_message(s.roster().model_runner); }},
+      {"drafter", [](stage& s) { return s.lose_message(s.roster().drafter); }},
+      {"scheduler", [](stage& s) { return s.lose_message(s.roster().scheduler); }},
+      {"tokenizer 0", [](stage& s) { return s.lose_message(s.roster().tokenizers[0]); }, price::its_requests},
+      {"tokenizer 1", [](stage& s) { return s.lose_message(s.roster().tokenizers[1]); }, price::its_requests},
+      {"gateway", [](stage& s) { return s.lose_message(s.roster().gateway); }, price::its_requests},
+  };
+}
+
+company_setup drafting_setup() {
+  company_setup setup;
+  setup.adjust = [](supervisor_parts& parts) {
+    parts.drafts.emplace();
+    parts.drafts->config.adaptive = false;
+  };
+  return setup;
+}
+
+void expect_served(stage& stage) {
+  EXPECT_TRUE(stage.status().ready && stage.status().live);
+  std::vector<std::shared_ptr<client>> later;
+  for (int i = 0; i < 4; ++i) later.push_back(stage.ask("hello", 5));
+  stage.run();
+  for (const auto& who : later) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->text, "fghij");
+  }
+  stage.expect_idle();
+}
+
+TEST(LostMessage, OnItsWayToAnyActorIsMissedAndCostsNoMoreThanItsEnd) {
+  for (const receiver& receiver : receivers()) {
+    int losses = 0;
+    for (std::size_t messages = 0; messages < 60; ++messages) {
+      SCOPED_TRACE(receiver.name + " after " + std::to_string(messages));
+      stage stage(drafting_setup());
+      std::vector<std::shared_ptr<client>> clients;
+      for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 5));
+      stage.run(messages);
+      if (!receiver.lose(stage)) continue;
+      ++losses;
+      stage.run();
+      stage.take_stock();
+      for (const auto& who : clients) {
+        ASSERT_EQ(who->ends.size(), 1U);
+        EXPECT_EQ(who->events_after_end, 0U);
+        const finish_reason reason = who->ends[0].reason;
+        EXPECT_TRUE(reason == finish_reason::length || receiver.costs == price::its_requests);
+        EXPECT_EQ(who->text, std::string("fghij").substr(0, who->text.size())) << "no token is left out";
+        EXPECT_TRUE(reason == finish_reason::error || who->text == "fghij");
+      }
+      expect_served(stage);
+    }
+    EXPECT_GT(losses, 3) << receiver.name;
+  }
+}
+
+TEST(LostMessage, OfAGrammarIsMissed) {
+  const std::vector<std::pair<std::string, std::function<bool(stage&)>>> keepers{
+      {"quick grammar_compiler", [](stage& s) { return s.lose_message(s.roster().compilers.quick); }},
+      {"structured_output", [](stage& s) { return s.lose_message(s.roster().structured_output); }},
+      {"model_runner", [](stage& s) { return s.lose_message(s.roster().model_runner); }}};
+  for (const auto& [name, lose] : keepers) {
+    int losses = 0;
+    for (std::size_t messages = 0; messages < 40; ++messages) {
+      SCOPED_TRACE(name + " after " + std::to_string(messages));
+      stage stage;
+      sampling_params held = greedy(3);
+      held.grammar = std::make_shared<const grammar_spec>(grammar_spec{grammar_kind::regex, "f?g?h?.*"});
+      const auto bound = stage.ask("hello", held);
+      const auto free = stage.ask("hello", 5);
+      stage.run(messages);
+      if (!lose(stage)) continue;
+      ++losses;
+      stage.run();
+      stage.take_stock();
+      ASSERT_EQ(bound->ends.size(), 1U);
+      ASSERT_EQ(free->ends.size(), 1U);
+      EXPECT_EQ(free->text, "fghij");
+      EXPECT_TRUE(bound->ends[0].reason != finish_reason::error || name != "model_runner");
+      expect_served(stage);
+    }
+    EXPECT_GT(losses, 0) << name;
+  }
+}
+
+// The last of a link, after which nobody says anything: only the next stock-taking shows it.
+TEST(LostMessage, ThatNoneComesAfterIsMissedWithinSeconds) {
+  stage stage({.max_steps_in_flight = 1});
+  const auto who = stage.ask("hello", 5);
+  while (stage.run(1) == 1 && !stage.lose_message(stage.roster().model_runner)) {
+  }
+  stage.run();
+  EXPECT_TRUE(who->ends.empty());
+  stage.take_stock();
+  ASSERT_EQ(who->ends.size(), 1U);
+  EXPECT_EQ(who->text, "fghij");
+}
+
+// The scheduler is asked who is to blame for the runner's end; and again, where it has missed that.
+TEST(LostMessage, BetweenTheSupervisorAndTheSchedulerLeavesNobodyWithoutARunner) {
+  for (const bool is_lost_both_ways : {false, true}) {
+    stage stage;
+    const auto who = stage.ask("hello", 5);
+    stage.run(20);
+    stage.kill(stage.roster().model_runner);
+    bool is_lost = false;
+    while (!is_lost && stage.run(1) == 1) is_lost = stage.lose_message(stage.roster().scheduler);
+    ASSERT_TRUE(is_lost);
+    for (int second = 0; is_lost_both_ways && second < 5; ++second) {
+      bool is_asked = false;
+      while (!(is_asked = stage.lose_message(stage.supervisor())) && stage.run(1) == 1) {
+      }
+      if (is_asked) break;
+      ASSERT_LT(second, 4) << "the supervisor is asked for nothing";
+      stage.advance(std::chrono::seconds(1));
+    }
+    stage.run();
+    stage.take_stock();
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->text, "fghij");
+    expect_served(stage);
+  }
+}
+
+// The scheduler would send a stranger's tokens to the tokenizer that was there before.
+TEST(LostMessage, OfWhoIsNewLeavesNoRequestWithoutAnEnd) {
+  stage stage;
+  stage.kill(stage.roster().tokenizers[0]);
+  bool is_lost = false;
+  while (!is_lost && stage.run(1) == 1) is_lost = stage.lose_message(stage.roster().scheduler);
+  ASSERT_TRUE(is_lost);
+  stage.run();
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 5));
+  stage.run();
+  stage.take_stock();
+  for (const auto& who : clients) EXPECT_EQ(who->ends.size(), 1U);
+  expect_served(stage);
+}
+
+// Reservations, drafts and the results of steps; the last of these is missed when its deadline is over twice.
+TEST(LostAnswer, ToTheSchedulerCostsNobodyAnything) {
+  int losses = 0;
+  for (std::size_t messages = 0; messages < 60; ++messages) {
+    SCOPED_TRACE(messages);
+    bool has_ended = false;
+    company_setup setup = drafting_setup();
+    setup.step_deadline = std::chrono::seconds(10);
+    setup.adjust = [with_drafts = setup.adjust, &has_ended](supervisor_parts& parts) {
+      with_drafts(parts);
+      parts.process.emplace();
+      parts.process->has_ended = [&has_ended] { return has_ended; };
+      parts.process->kill = [&has_ended] { has_ended = true; };
+      parts.open_device = [&has_ended, open = parts.open_device] {
+        has_ended = false;
+        return open();
+      };
+    };
+    stage stage(setup);
+    std::vector<std::shared_ptr<client>> clients;
+    for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 9));
+    stage.run(messages);
+    if (!stage.lose_answer(stage.roster().scheduler)) continue;
+    ++losses;
+    stage.run();
+    for (int second = 0; second < 200; ++second) {
+      stage.advance(std::chrono::seconds(1));
+      stage.run();
+    }
+    for (const auto& who : clients) {
+      ASSERT_EQ(who->ends.size(), 1U);
+      EXPECT_EQ(who->text, "fghijklmn");
+    }
+    expect_served(stage);
+  }
+  EXPECT_GT(losses, 5);
+}
+
+TEST(LostMessage, OfAnAbortOrAStopStringLeavesNothingRunning) {
+  for (const bool aborts : {false, true}) {
+    int losses = 0;
+    for (std::size_t messages = 0; messages < 60; ++messages) {
+      SCOPED_TRACE(messages);
+      stage stage(company_setup{.num_blocks = 2048, .max_model_len = 4096});
+      sampling_params sampling = greedy(4000);
+      if (!aborts) sampling.stop = {"h"};
+      const auto who = stage.ask("hello", sampling);
+      stage.run(aborts ? 15 : messages);
+      if (aborts) stage.abort(*who);
+      if (aborts) stage.run(messages);
+      if (!stage.lose_message(stage.roster().scheduler)) continue;
+      ++losses;
+      stage.run(200);
+      stage.advance(std::chrono::seconds(1));
+      stage.run(400);
+      ASSERT_EQ(who->ends.size(), 1U);
+      EXPECT_EQ(who->ends[0].reason, aborts ? finish_reason::abort : finish_reason::stop);
+      const auto counts = stage.state_of<scheduler_state>(stage.roster().scheduler).count();
+      EXPECT_EQ(counts.running + counts.waiting, 0);
+      if (losses > 3) break;
+    }
+    EXPECT_GT(losses, 0);
+  }
+}
+
+TEST(LostMessage, OfNobodyCostsNobodyAnything) {
+  stage stage(drafting_setup());
+  const caf::actor_id runner = stage.roster().model_runner.id(), scheduler = stage.roster().scheduler.id();
+  for (int i = 0; i < 20; ++i) {
+    const auto who = stage.ask("hello", 5);
+    stage.advance(std::chrono::seconds(1));
+    stage.run();
+    EXPECT_EQ(who->text, "fghij");
+  }
+  EXPECT_EQ(stage.roster().model_runner.id(), runner);
+  EXPECT_EQ(stage.roster().scheduler.id(), scheduler);
+}
+
+}  // namespace
+}  // namespace troupe::test
