@@ -16,7 +16,7 @@
 
 namespace troupe::json_schema {
 
-// The first failure is kept; whoever sees failed() returns at once with anything at all.
+// The first failure, the store's too, is kept; whoever sees failed() returns at once with anything at all.
 class workspace {
  public:
   workspace(const schema_document& read, regex_store& store, const grammar::grammar_limits& compile_limits,
@@ -36,8 +36,8 @@ class workspace {
   term_table terms;
   grammar::step_budget budget;
 
-  bool failed() const { return failure_.has_value(); }
-  const std::optional<error>& failure() const { return failure_; }
+  bool failed() const { return failure().has_value(); }
+  const std::optional<error>& failure() const { return failure_ ? failure_ : regex.failure(); }
 
   // `word`, a member of `node`, cannot be served: `why` completes the sentence "... : pattern <why>".
   void refuse(const json& node, std::string_view word, std::string_view why,
@@ -47,7 +47,7 @@ class workspace {
     refuse(node, word, why, error_code::invalid_argument);
   }
   void fail_with(error e) {
-    if (!failure_) failure_ = std::move(e);
+    if (!failed()) failure_ = std::move(e);
   }
   // Counts work; false, and failed(), when there has been too much.
   bool spend(std::uint64_t steps = 1);

@@ -214,6 +214,15 @@ TEST(grammar_budget, what_is_copied_to_combine_schemas_is_counted) {
   }
 }
 
+TEST(grammar_budget, a_schema_with_too_many_expressions_is_told_of_them) {
+  std::string choices;
+  for (int i = 0; i < 1000; ++i) choices += (i == 0 ? "" : ",") + (R"({"const":)" + std::to_string(i) + "}");
+  const auto read =
+      build_grammar({.kind = grammar_kind::json_schema, .text = R"({"oneOf":[)" + choices + "]}"}, {});
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().param, "max_regex_nodes") << read.error().message;
+}
+
 TEST(grammar_budget, steps_and_memory_grow_with_a_schema_not_with_its_square) {
   grammar_limits few;
   few.max_compile_steps = 1'000'000;
