@@ -127,6 +127,8 @@ void structured_output_state::go_on() {
     send_off(std::move(masks));
   }
   if (!filled) return;
+  for (const grammar::grammar_sessions::overrun& past : sessions_.take_overruns())
+    queue_->cache().refuse(*past.grammar, past.why, self_->clock().now());
   parts_.metrics->observe_step(metrics::step_phase::mask, metrics::in_seconds(clock::now() - begin));
   trim();
 }

@@ -51,6 +51,12 @@ struct settings : bucketing_settings {
   std::int32_t grammar_max_depth = 200;
   std::int32_t grammar_max_regex_nodes = 200'000;
   std::int32_t grammar_max_symbols = 100'000;
+  std::int32_t grammar_max_links = 1'000'000;
+  std::int32_t grammar_max_schema_values = 1 << 18;
+  std::int32_t grammar_max_schema_terms = 1 << 16;
+  std::int32_t grammar_max_schema_depth = 128;
+  std::int32_t grammar_max_alternatives = 256;
+  std::int32_t grammar_max_search_steps = 2'000;
   std::int32_t grammar_max_compile_steps = 20'000'000;
   std::int32_t grammar_max_mask_steps = 1'000'000;
   std::int32_t grammar_threads = 0;  // 0: by the machine

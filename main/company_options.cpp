@@ -37,6 +37,12 @@ grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
   out.max_depth = static_cast<std::size_t>(settings.grammar_max_depth);
   out.max_regex_nodes = static_cast<std::size_t>(settings.grammar_max_regex_nodes);
   out.max_symbols = static_cast<std::size_t>(settings.grammar_max_symbols);
+  out.max_links = static_cast<std::size_t>(settings.grammar_max_links);
+  out.max_schema_values = static_cast<std::size_t>(settings.grammar_max_schema_values);
+  out.max_schema_terms = static_cast<std::size_t>(settings.grammar_max_schema_terms);
+  out.max_schema_depth = static_cast<std::size_t>(settings.grammar_max_schema_depth);
+  out.max_alternatives = static_cast<std::size_t>(settings.grammar_max_alternatives);
+  out.max_search_steps = static_cast<std::uint64_t>(settings.grammar_max_search_steps);
   out.max_compile_steps = static_cast<std::uint64_t>(settings.grammar_max_compile_steps);
   out.max_mask_steps = static_cast<std::uint64_t>(settings.grammar_max_mask_steps);
   out.max_memory_bytes = settings.grammar_max_memory;

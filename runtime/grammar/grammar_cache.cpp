@@ -61,7 +61,6 @@ grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const v
 
 void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome,
                         steady_time now) {
-  const std::size_t measured = outcome ? 0 : outcome.error().message.size();
   const std::string key = key_for(spec, words);
   const std::lock_guard held(mutex_);
   outcome ? ++counts_.compiled : ++counts_.refused;
@@ -69,12 +68,30 @@ void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
   entry& which = *found->second;
-  which.outcome = outcome;
-  if (outcome) (*outcome)->count_in(grammars_);
-  which.forget_at = now + limits_.refused_for;
-  which.bytes += measured;
-  bytes_ += measured;
+  if (outcome) {
+    which.outcome = outcome;
+    (*outcome)->count_in(grammars_);
+  } else {
+    remember_refusal(which, outcome.error(), now);
+  }
   make_room(limits_.max_bytes);
+}
+
+void grammar_cache::remember_refusal(entry& which, const error& why, steady_time now) {
+  which.outcome = tl::unexpected(why);
+  which.forget_at = now + limits_.refused_for;
+  which.bytes += why.message.size();
+  bytes_ += why.message.size();
+}
+
+void grammar_cache::refuse(const compiled_grammar& which, const error& why, steady_time now) {
+  const std::lock_guard held(mutex_);
+  const auto found = std::ranges::find_if(entries_, [&](const entry& each) {
+    return each.outcome && *each.outcome && each.outcome->value().get() == &which;
+  });
+  if (found == entries_.end()) return;
+  ++counts_.refused;
+  remember_refusal(*found, why, now);
 }
 
 void grammar_cache::abandon(const grammar_spec& spec, const vocabulary& words) {

@@ -43,6 +43,9 @@ class grammar_cache {
   lookup find(const grammar_spec& spec, const vocabulary& words, steady_time now);
   void put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome, steady_time now);
   void abandon(const grammar_spec& spec, const vocabulary& words);
+  // A grammar that was too large in use is refused from now on, for as long as one that does not compile.
+  // Ignored where it is here no more.
+  void refuse(const compiled_grammar& which, const error& why, steady_time now);
 
   // find(), or compile() on this thread, or the wait for the thread that compiles an equal one.
   template <class Compile>
@@ -85,6 +88,7 @@ class grammar_cache {
   lookup wait(const grammar_spec& spec, const vocabulary& words, steady_time now);
   lookup find_locked(const std::string& key, const vocabulary& words, steady_time now);
   void forget(entries::iterator which);
+  void remember_refusal(entry& which, const error& why, steady_time now);
   // Entries that nobody uses, down to this many bytes.
   void make_room(std::size_t most);
   std::size_t held_bytes() const { return bytes_ + grammars_->bytes(); }

@@ -107,6 +107,7 @@ std::size_t grammar_sessions::fill_ready(mask_team& team, const fill_wrapper& ea
 void grammar_sessions::add(filled_row row, step_masks& masks) {
   if (row.end) masks.ends.push_back(std::move(*row.end));
   if (row.forced) masks.forced.push_back(std::move(*row.forced));
+  if (row.past) overruns_.push_back(std::move(*row.past));
 }
 
 // Touches the session and the row's samples alone.
@@ -124,18 +125,21 @@ grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_r
   who.is_over = true;
   std::ranges::fill(masks.row(row.sample), ~std::uint32_t{0});
   const bool may_be_complete = !who.failure;
-  return {.end = end_at(row.sample, who.place, std::move(filled.error()), may_be_complete), .forced = {}};
+  filled_row made;
+  end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
+  return made;
 }
 
 // Without an error where the text is complete and the vocabulary has no token to end it.
-sample_end grammar_sessions::end_at(std::size_t sample, matcher& place, error why, bool may_be_complete) {
-  sample_end end;
-  end.sample = static_cast<std::int32_t>(sample);
-  if (may_be_complete && why.code == error_code::invalid_argument && place.can_end().value_or(false))
-    return end;
-  end.failure = std::move(why);
-  end.failure->code = error_code::invalid_argument;
-  return end;
+void grammar_sessions::end(filled_row& made, std::size_t sample, matcher& place, error why,
+                           bool may_be_complete) {
+  made.end.emplace();
+  made.end->sample = static_cast<std::int32_t>(sample);
+  if (may_be_complete && why.code == error_code::invalid_argument && place.can_end().value_or(false)) return;
+  const bool is_past_limit = why.code == error_code::too_large;
+  why.code = error_code::invalid_argument;
+  if (is_past_limit) made.past = overrun{&place.grammar(), why};
+  made.end->failure = std::move(why);
 }
 
 // The matcher goes ahead with the drafts and comes back.
@@ -152,7 +156,7 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, step_mas
     }
     if (!done) {
       std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
-      made.end = end_at(sample, who.place, std::move(done.error()), true);
+      end(made, sample, who.place, std::move(done.error()), true);
       break;
     }
     masks.is_masked[sample] = 1;

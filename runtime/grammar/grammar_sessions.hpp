@@ -53,6 +53,13 @@ class grammar_sessions {
   // among the ends: with an error (a limit, or no token is allowed), or without one where the text is
   // complete and the vocabulary has no token to end it.
   step_masks_ptr take();
+  // Grammars that have passed a limit since this was last asked for, with what it was. Only valid while their
+  // requests are open.
+  struct overrun {
+    const compiled_grammar* grammar = nullptr;
+    error why;
+  };
+  std::vector<overrun> take_overruns() { return std::exchange(overruns_, {}); }
   // What the oldest step that was taken has sampled; only once nobody reads its masks any more.
   void advance(const step_result& result);
   // The steps that were begun will sample nothing: their requests stand where they stood before them.
@@ -85,14 +92,15 @@ class grammar_sessions {
   struct filled_row {
     std::optional<sample_end> end;
     std::optional<forced_tokens> forced;
+    std::optional<overrun> past = {};
   };
 
   session* find(request_id id);
-  static void add(filled_row row, step_masks& masks);
+  void add(filled_row row, step_masks& masks);
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
   filled_row fill(session& who, const masked_row& row, step_masks& masks);
-  static sample_end end_at(std::size_t sample, matcher& place, error why, bool may_be_complete);
+  static void end(filled_row& made, std::size_t sample, matcher& place, error why, bool may_be_complete);
   void fill_drafts(session& who, const masked_row& row, step_masks& masks, filled_row& made);
   result<void> fill_mask(session& who, const masked_row& row, step_masks& masks);
   std::optional<forced_tokens> force(session& who, std::size_t sample, step_masks& masks);
@@ -103,6 +111,7 @@ class grammar_sessions {
   std::unordered_map<request_id, session> sessions_;
   std::size_t num_words_ = 0, vocab_size_ = 0;  // of the last grammar opened
   std::deque<masked_step> begun_, taken_;
+  std::vector<overrun> overruns_;
   recycler<step_masks> masks_;
 };
 

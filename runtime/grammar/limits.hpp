@@ -18,6 +18,13 @@ struct grammar_limits {
   std::size_t max_memory_bytes = 64 << 20;  // of everything worked out lazily: states, item sets, masks
   std::uint64_t max_compile_steps = 20'000'000;
   std::uint64_t max_mask_steps = 1'000'000;  // for one mask, for one accepted token, for reading all again
+
+  // Of a JSON Schema.
+  std::size_t max_schema_values = 1U << 18U;  // strings, numbers, arrays and objects of the document
+  std::size_t max_schema_terms = 1U << 16U;   // different places in values, combinations of schemas included
+  std::size_t max_schema_depth = 128;         // $ref, allOf, anyOf, ... within one another at one place
+  std::size_t max_alternatives = 256;         // arrays or objects that one place may hold, as alternatives
+  std::uint64_t max_search_steps = 2'000;     // to prove one combination of expressions empty
 };
 
 // Counts down. What runs on a budget stops when spend() says false, and its caller reports exceeded().

@@ -154,7 +154,7 @@ result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const json_schema::schema_options& options,
                                                const grammar_limits& limits) {
   const auto document =
-      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = options.max_values});
+      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values});
   if (!document) return wrong("", document.error().message);
   return reader(options, limits).read(*document);
 }

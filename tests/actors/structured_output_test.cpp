@@ -293,6 +293,28 @@ TEST(StructuredOutput, OneThatCannotGoOnEndsWithAnErrorAndTheOthersDoNot) {
   stage.expect_idle();
 }
 
+TEST(StructuredOutput, AGrammarThatPassedALimitInUseIsRefusedForAWhile) {
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  stage stage({.grammars = {.max_mask_steps = 600},
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+  const auto spec = regex("a{3}(a|b|cd|ef|gh)*[^x]{0,50}");
+  const auto ask = [&] {
+    const auto who = stage.ask("hello", held_to(spec));
+    stage.run();
+    EXPECT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].failure->param, "max_mask_steps");
+    return who->text;
+  };
+  EXPECT_EQ(ask(), "aaa");
+  EXPECT_EQ(ask(), "") << "at once";
+  const std::string text = metrics->text();
+  const std::size_t count = text.find(' ', text.find("\ntroupe_grammars_refused_total"));
+  EXPECT_EQ(text.substr(count, 3), " 1\n");
+  stage.advance(std::chrono::seconds(61));
+  EXPECT_EQ(ask(), "aaa");
+  stage.expect_idle();
+}
+
 TEST(StructuredOutput, AbortAfterAnyMessageEndsTheStreamOnceAndFreesEverything) {
   for (std::size_t messages = 0; messages < 60; messages += 2) {
     stage stage({.max_steps_in_flight = 2});

@@ -33,7 +33,7 @@ result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder,
                                               const grammar::grammar_limits& limits) {
   const auto document = schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
                                                       .max_depth = limits.max_depth,
-                                                      .max_values = options.max_values});
+                                                      .max_values = limits.max_schema_values});
   if (!document) return tl::unexpected(document.error());
   return build(builder, *document, options, limits);
 }

@@ -157,10 +157,10 @@ class object_planner {
         shared.witnesses[w] = narrowed(layout.witnesses[w], of);
         out.push_back(std::move(shared));
       }
-      if (out.size() > work_.options.max_alternatives)
+      if (out.size() > work_.limits.max_alternatives)
         work_.refuse(
             work_.document.root(), "",
-            fmt::format("has more alternatives, multiplied out, than {}", work_.options.max_alternatives));
+            fmt::format("has more alternatives, multiplied out, than {}", work_.limits.max_alternatives));
       if (!work_.spend()) return {};
     }
     return out;

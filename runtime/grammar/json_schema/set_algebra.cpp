@@ -54,10 +54,10 @@ std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std:
       Set made = combine(x, y);
       if (made.min > made.max) continue;
       out.push_back(std::move(made));
-      if (out.size() <= work.options.max_alternatives) continue;
+      if (out.size() <= work.limits.max_alternatives) continue;
       work.refuse(
           node, "",
-          fmt::format("has more alternatives, multiplied out, than {}", work.options.max_alternatives));
+          fmt::format("has more alternatives, multiplied out, than {}", work.limits.max_alternatives));
       return {};
     }
   }

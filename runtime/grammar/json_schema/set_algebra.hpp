@@ -10,7 +10,7 @@ namespace troupe::json_schema {
 value_set no_values(workspace& work);
 value_set all_values(workspace& work);
 
-// Past options.max_alternatives arrays or objects the workspace fails; `node` is where it says so.
+// Past limits.max_alternatives arrays or objects the workspace fails; `node` is where it says so.
 value_set intersect(workspace& work, const value_set& a, const value_set& b, const json& node);
 value_set unite(workspace& work, std::span<const value_set* const> sets);
 value_set unite(workspace& work, const value_set& a, const value_set& b);

@@ -23,8 +23,9 @@ bool set_table::enter(term_id id) {
     sets_.resize(work_.terms.size());
     open_.resize(work_.terms.size());
   }
-  if (work_.terms.size() > work_.options.max_terms)
-    work_.fail_with(grammar::exceeded("combinations of schemas", work_.options.max_terms, "max_terms"));
+  if (work_.terms.size() > work_.limits.max_schema_terms)
+    work_.fail_with(
+        grammar::exceeded("combinations of schemas", work_.limits.max_schema_terms, "max_schema_terms"));
   if (open_[i]) {
     if (is_guess_)
       met_itself_ = true;
@@ -32,7 +33,7 @@ bool set_table::enter(term_id id) {
       work_.refuse(place_of(id), "", "refers to itself without an array or object in between");
     return false;
   }
-  if (depth_ >= work_.options.max_reference_depth)
+  if (depth_ >= work_.limits.max_schema_depth)
     work_.refuse(place_of(id), "", "goes through too many schemas to the first type");
   return work_.spend();
 }

@@ -93,7 +93,7 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
     else
       out.objects.push_back(exactly(work_, *value));
   }
-  if (std::max(out.arrays.size(), out.objects.size()) > work_.options.max_alternatives)
+  if (std::max(out.arrays.size(), out.objects.size()) > work_.limits.max_alternatives)
     work_.refuse(node, "enum", "has too many arrays or objects");
   out.strings = work_.regex.one_of(std::move(strings));
   out.numbers = one_of_numbers(work_.regex, numbers);

@@ -21,9 +21,9 @@ bool workspace::spend(std::uint64_t steps) {
 
 bool workspace::is_surely_nothing(regex_id r) {
   if (r == regex.nothing()) return true;
-  grammar::step_budget search(options.max_search_steps);
+  grammar::step_budget search(limits.max_search_steps);
   const auto answer = regex.is_nothing(r, search);
-  spend(options.max_search_steps - search.left());
+  spend(limits.max_search_steps - search.left());
   return answer.value_or(false);
 }
 

@@ -83,6 +83,25 @@ TEST(grammar_cache, a_refusal_is_remembered_for_its_time) {
   EXPECT_EQ(cache.count().refused, 2U);
 }
 
+TEST(grammar_cache, what_is_refused_in_use_is_refused_for_its_time) {
+  grammar_cache cache({.refused_for = 10s});
+  const steady_time start{};
+  const auto first = cache.get(spec_of("a"), nullptr, start, compile_regex);
+  const auto other = cache.get(spec_of("b"), nullptr, start, compile_regex);
+  ASSERT_TRUE(first.has_value());
+  cache.refuse(**first, {error_code::invalid_argument, "too much", "max_mask_steps"}, start + 1s);
+  const auto again = cache.get(spec_of("a"), nullptr, start + 10s, compile_regex);
+  ASSERT_FALSE(again.has_value());
+  EXPECT_EQ(again.error().message, "too much");
+  EXPECT_EQ(*cache.get(spec_of("b"), nullptr, start + 10s, compile_regex), *other);
+  EXPECT_EQ(cache.count().refused, 1U);
+  const auto anew = cache.get(spec_of("a"), nullptr, start + 11s, compile_regex);
+  ASSERT_TRUE(anew.has_value());
+  EXPECT_NE(*anew, *first);
+  cache.refuse(**first, {error_code::invalid_argument, "too much", "max_mask_steps"}, start + 12s);
+  EXPECT_TRUE(cache.get(spec_of("a"), nullptr, start + 12s, compile_regex)) << "that one is here no more";
+}
+
 TEST(grammar_cache, a_compile_that_throws_leaves_it_to_the_next) {
   grammar_cache cache;
   EXPECT_THROW((void)cache.get(spec_of("a"), nullptr, {},
