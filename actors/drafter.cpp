@@ -18,7 +18,7 @@ void drafter_state::start(const drafter_options& options, std::shared_ptr<metric
 void drafter_state::open(const engine_request& request) {
   // No two pairs give one key.
   const std::string key = fmt::format("{}:{}{}", request.tenant.size(), request.tenant, request.cache_salt);
-  drafter_->open(request.id, key, request.prompt);
+  drafter_->open(request.id, key, request.prompt, request.sampling->temperature);
   go_on_indexing();
 }
 

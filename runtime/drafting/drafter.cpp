@@ -16,12 +16,18 @@ tenant_limits limits_of(const drafter_options& options) {
 
 drafter::drafter(const drafter_options& options) : options_(options), limits_(limits_of(options)) {}
 
-void drafter::open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt) {
+acceptance_estimates& drafter::estimates_at(float temperature) {
+  return estimates_[temperature <= 0.0F ? 0 : temperature <= 0.5F ? 1 : temperature <= 0.9F ? 2 : 3];
+}
+
+void drafter::open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt,
+                   float temperature) {
   close(id);
   tenant& owner = tenant_of(tenant_key);
   ++owner.num_open;
   owner.last_use = ++uses_;
-  open_request request{drafted_request(options_.config, options_.hash_seed, prompt), &owner};
+  open_request request{drafted_request(options_.config, options_.hash_seed, prompt), &owner,
+                       &estimates_at(temperature)};
   if (request.tokens.index(options_.work_tokens)) to_index_.push_back(id);
   requests_.emplace(id, std::move(request));
 }
@@ -31,7 +37,7 @@ void drafter::append(request_id id, std::span<const token_id> tokens) {
   if (found == requests_.end()) return;
   drafted_request& request = found->second.tokens;
   const bool waits = request.num_unindexed() > 0;
-  request.append(tokens, estimates_);
+  request.append(tokens, *found->second.estimates);
   if (!waits && request.index(options_.work_tokens)) to_index_.push_back(id);
 }
 
@@ -59,10 +65,10 @@ draft drafter::propose(request_id id) {
   out.after = request.num_tokens();
   request.clear_proposals();
   if (request.num_unindexed() > 0) return out;
-  if (prompt_lookup* lookup = request.lookup()) propose_lookup(*lookup, request);
+  if (prompt_lookup* lookup = request.lookup()) propose_lookup(*lookup, found->second);
   if (suffix_tree* tree = request.tree()) {
-    propose_repeated(*tree, request);
-    propose_answers(found->second.owner->outputs.tree(), request);
+    propose_repeated(*tree, found->second);
+    propose_answers(found->second.owner->outputs.tree(), found->second);
   }
   if (const proposal* best = request.best_proposal()) {
     out.tokens = best->tokens;
@@ -71,18 +77,18 @@ draft drafter::propose(request_id id) {
   return out;
 }
 
-void drafter::propose_lookup(const prompt_lookup& lookup, drafted_request& request) {
+void drafter::propose_lookup(const prompt_lookup& lookup, open_request& request) {
   continuation_.clear();
   continuation_.match_length = lookup.match_length();
   lookup.continue_match(static_cast<std::size_t>(options_.config.num_speculative_tokens),
                         continuation_.tokens);
   continuation_.probabilities.assign(continuation_.tokens.size(), 1.0F);
   continuation_.counts.assign(continuation_.tokens.size(), 1);
-  request.propose(continuation_, draft_source::request, true, estimates_);
+  request.tokens.propose(continuation_, draft_source::request, true, *request.estimates);
 }
 
 // The longest match says most about the place, one of half its length has seen more of them.
-void drafter::propose_repeated(suffix_tree& tree, drafted_request& request) {
+void drafter::propose_repeated(suffix_tree& tree, open_request& request) {
   const std::int32_t length = tree.repeated_length();
   if (length == 0) return;
   const suffix_tree::locus longest = tree.repeated(length);
@@ -93,8 +99,8 @@ void drafter::propose_repeated(suffix_tree& tree, drafted_request& request) {
     propose_from(tree, shorter, draft_source::request, false, request);
 }
 
-void drafter::propose_answers(suffix_tree& tree, drafted_request& request) {
-  const auto context = request.context(static_cast<std::size_t>(tree.max_depth()));
+void drafter::propose_answers(suffix_tree& tree, open_request& request) {
+  const auto context = request.tokens.context(static_cast<std::size_t>(tree.max_depth()));
   const suffix_tree::locus longest = tree.longest_match(context);
   if (longest.match_length == 0) return;
   propose_from(tree, longest, draft_source::tenant, true, request);
@@ -105,13 +111,13 @@ void drafter::propose_answers(suffix_tree& tree, drafted_request& request) {
 }
 
 void drafter::propose_from(suffix_tree& tree, const suffix_tree::locus& match, draft_source source,
-                           bool is_longest_match, drafted_request& request) {
+                           bool is_longest_match, open_request& request) {
   const speculative_config& config = options_.config;
   const double most = std::min(static_cast<double>(config.num_speculative_tokens),
                                config.suffix_decoding_max_spec_factor * match.match_length + 1e-6);
   tree.continue_from(match, static_cast<std::size_t>(most),
                      static_cast<float>(config.suffix_decoding_min_token_prob), continuation_);
-  request.propose(continuation_, source, is_longest_match, estimates_);
+  request.tokens.propose(continuation_, source, is_longest_match, *request.estimates);
 }
 
 bool drafter::work() {

@@ -1,6 +1,7 @@
 // Proposes what running requests may generate next, from their own tokens and from earlier answers of the
 // same tenant. No model, no clock: it is told the tokens and says what followed such tokens before.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -34,8 +35,10 @@ class drafter {
   explicit drafter(const drafter_options& options);
 
   // A request with its prompt; one that is preempted stays open. An id that is open begins anew. The prompt
-  // is indexed by work(), the first piece at once.
-  void open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt);
+  // is indexed by work(), the first piece at once. The higher its temperature the less often it repeats what
+  // followed before: what came true of the drafts of others counts for those of about the same.
+  void open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt,
+            float temperature = 0.0F);
   // Tokens that it has generated, in order.
   void append(request_id id, std::span<const token_id> tokens);
   // It is over: its answer joins its tenant's.
@@ -64,15 +67,17 @@ class drafter {
   struct open_request {
     drafted_request tokens;
     tenant* owner = nullptr;
+    acceptance_estimates* estimates = nullptr;
   };
 
   tenant& tenant_of(const std::string& key);
   void forget_tenants();
-  void propose_lookup(const prompt_lookup& lookup, drafted_request& request);
-  void propose_repeated(suffix_tree& tree, drafted_request& request);
-  void propose_answers(suffix_tree& tree, drafted_request& request);
+  acceptance_estimates& estimates_at(float temperature);
+  void propose_lookup(const prompt_lookup& lookup, open_request& request);
+  void propose_repeated(suffix_tree& tree, open_request& request);
+  void propose_answers(suffix_tree& tree, open_request& request);
   void propose_from(suffix_tree& tree, const suffix_tree::locus& match, draft_source source,
-                    bool is_longest_match, drafted_request& request);
+                    bool is_longest_match, open_request& request);
 
   drafter_options options_;
   tenant_limits limits_;
@@ -81,7 +86,7 @@ class drafter {
   std::deque<request_id> to_index_;
   std::deque<tenant*> to_take_in_;
   std::uint64_t uses_ = 0;
-  acceptance_estimates estimates_;
+  std::array<acceptance_estimates, 4> estimates_;  // [range of temperatures]
   suffix_continuation continuation_;
 };
 

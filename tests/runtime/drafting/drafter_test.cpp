@@ -166,6 +166,22 @@ TEST(drafter, probabilities_become_what_is_seen) {
   EXPECT_NEAR(promised / proposed, static_cast<double>(right) / proposed, 0.05);
 }
 
+TEST(drafter, what_comes_true_at_one_temperature_says_nothing_of_another) {
+  const auto promised_to = [](drafter& drafts, request_id id, float temperature) {
+    drafts.open(id, std::to_string(id), tokens{1, 2, 3, 1, 2}, temperature);
+    return expected(drafts.propose(id));
+  };
+  drafter fresh(with(speculative_method::suffix));
+  drafter disappointed(with(speculative_method::suffix));
+  for (request_id id = 1; id <= 30; ++id) {
+    promised_to(disappointed, id, 1.0F);
+    disappointed.append(id, tokens{77});
+    disappointed.close(id);
+  }
+  EXPECT_EQ(promised_to(disappointed, 100, 0.0F), promised_to(fresh, 100, 0.0F));
+  EXPECT_LT(promised_to(disappointed, 101, 1.2F), 0.5 * promised_to(fresh, 101, 1.2F));
+}
+
 TEST(drafter, a_sequence_whose_drafts_never_come_true_promises_nothing_until_it_repeats_itself) {
   for (const auto method : {speculative_method::ngram, speculative_method::suffix}) {
     drafter drafts(with(method));
