@@ -370,7 +370,7 @@ class Terminal:
 def test_ctrl_c_stops_an_answer_of_the_chat_and_ctrl_d_ends_it():
     chat = Terminal("chat", "--model", MODEL, "--max-tokens", 8000, "--temperature", 0)
     chat.expect("> ")
-    chat.type("Count from one to ten thousand in words.\n")
+    chat.type("Write a very long story about a dragon and a knight.\n")
     chat.expect("\n")
     chat.expect(" ")
     chat.type("\x03")
