@@ -94,14 +94,14 @@ class Service:
         with urllib.request.urlopen(self.url + path, timeout=30) as answer:
             return answer.read().decode()
 
-    def post(self, path, body, headers=None):
-        """The status and the JSON of the answer. The body: bytes, text, or what becomes JSON."""
+    def post(self, path, body, headers=None, timeout=120):
+        """The status and the JSON of the answer, which may take so many seconds. The body: bytes, text, or what becomes JSON."""
         text = body if isinstance(body, (bytes, str)) else json.dumps(body)
         data = text.encode() if isinstance(text, str) else text
         headers = {"Content-Type": "application/json", **(headers or {})}
         request = urllib.request.Request(self.url + path, data, headers, method="POST")
         try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
                 return answer.status, json.loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
