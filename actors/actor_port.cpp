@@ -42,7 +42,7 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
   for (std::int32_t index = 0; index < request->n; ++index) {
     const request_id id = ids[static_cast<std::size_t>(index)];
     auto stream = std::make_shared<client_stream>(
-        id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); });
+        id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); }, parts_.metrics);
     caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, client_stream_ptr(std::move(stream)),
                    request);
   }

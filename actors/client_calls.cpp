@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "metrics/engine_metrics.hpp"
+#include "runtime/openai/error_body.hpp"
+
 namespace troupe {
 namespace {
 
@@ -9,7 +12,9 @@ const char* const lost = "the service ended before the request did";
 
 }  // namespace
 
-client_stream::client_stream(request_id id, net::stream_sink sink) : id_(id), sink_(std::move(sink)) {}
+client_stream::client_stream(request_id id, net::stream_sink sink,
+                             std::shared_ptr<metrics::engine_metrics> metrics)
+    : id_(id), sink_(std::move(sink)), metrics_(std::move(metrics)) {}
 
 client_stream::~client_stream() { fail(error{error_code::unavailable, lost}); }
 
@@ -20,6 +25,9 @@ void client_stream::push(stream_event event) {
     sink_(std::move(event));
     return;
   }
+  if (event.end->reason == finish_reason::error)
+    metrics_->add_request_error(
+        openai::http_status(event.end->failure ? event.end->failure->code : error_code::internal));
   // The sink goes with the last event: it may hold a connection, which would otherwise live as long as this.
   const net::stream_sink sink = std::exchange(sink_, nullptr);
   sink(std::move(event));

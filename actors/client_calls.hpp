@@ -17,11 +17,15 @@
 #include "runtime/stream.hpp"
 
 namespace troupe {
+namespace metrics {
+class engine_metrics;
+}
 
-// One client's stream at its gateway. One thread at a time, in any thread.
+// One client's stream at its gateway. One thread at a time, in any thread. An end with an error is counted
+// here, where the client hears of it, whoever has brought it about.
 class client_stream {
  public:
-  client_stream(request_id id, net::stream_sink sink);
+  client_stream(request_id id, net::stream_sink sink, std::shared_ptr<metrics::engine_metrics> metrics);
   // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
   ~client_stream();
   client_stream(const client_stream&) = delete;
@@ -35,6 +39,7 @@ class client_stream {
  private:
   request_id id_;
   net::stream_sink sink_;
+  std::shared_ptr<metrics::engine_metrics> metrics_;
   bool ended_ = false;
 };
 using client_stream_ptr = std::shared_ptr<client_stream>;

@@ -127,7 +127,6 @@ std::chrono::nanoseconds tokenizer_state::timeout_of(const generation_request& r
 
 void tokenizer_state::refuse(const msg::generate& message, std::int32_t n, const gateway_actor& gateway,
                              error failure) {
-  parts_.metrics->add_request_error(openai::http_status(failure.code));
   choice_ended(message.first, n, std::nullopt);
   stream_event event;
   event.id = message.id;
@@ -213,12 +212,9 @@ void tokenizer_state::tell_history(finished& end, const stream& of) {
 }
 
 void tokenizer_state::observe_end(const finished& end, const stream& from) {
-  if (end.reason == finish_reason::error) {
-    const int status = openai::http_status(end.failure ? end.failure->code : error_code::internal);
-    parts_.metrics->add_request_error(status);
-    // The scheduler's refusals count like those made here.
-    if (status < 500 && !from.scheduled) return choice_ended(from.first, from.n, std::nullopt);
-  }
+  // The scheduler's refusals count like those made here.
+  const bool is_refused = end.failure && openai::http_status(end.failure->code) < 500 && !from.scheduled;
+  if (end.reason == finish_reason::error && is_refused) return choice_ended(from.first, from.n, std::nullopt);
   metrics::request_record record;
   record.finished_reason = to_string(end.reason);
   record.prompt_tokens = end.tokens.prompt_tokens;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 
@@ -35,6 +36,16 @@ std::vector<victim> victims() {
   };
 }
 
+double errors_counted(stage& stage) {
+  return metrics::exposition(stage.port().metrics_text()).sum("troupe_request_errors_total").value_or(-1);
+}
+
+double errors_seen(const std::vector<std::shared_ptr<client>>& clients) {
+  double errors = 0;
+  for (const auto& who : clients) errors += who->ends[0].reason == finish_reason::error ? 1 : 0;
+  return errors;
+}
+
 company_setup with_drafts() {
   company_setup setup;
   setup.adjust = [](supervisor_parts& parts) {
@@ -62,6 +73,7 @@ TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndTheCompanyGoesOn) {
         EXPECT_TRUE(reason == finish_reason::length || victim.takes_requests_along);
         EXPECT_TRUE(reason == finish_reason::error || who->text == "fghij");
       }
+      EXPECT_EQ(errors_counted(stage), errors_seen(clients));
       EXPECT_TRUE(stage.status().ready);
       EXPECT_TRUE(stage.status().live);
       std::vector<std::shared_ptr<client>> later;
