@@ -129,7 +129,7 @@ def test_every_alert_is_explained_and_has_something_to_ask(scraped):
     assert len(rules) > 15
     for rule in rules:
         assert rule["type"] == "recording" or f"`{rule['name']}`" in manual, f"docs/monitoring.md does not tell of {rule['name']}"
-        for name in set(re.findall(r"\b(?:vllm:|troupe_)\w+", rule["query"])):
+        for name in metrics_in(rule["query"]):
             assert prometheus.query(f"count({name})"), f"{rule['name']} asks for {name}"
 
 
@@ -150,6 +150,10 @@ def test_prometheus_takes_every_sample_of_a_service_under_load(scraped):
     assert scraped_samples == len([line for line in service.get("/metrics").splitlines() if line and not line.startswith("#")])
 
 
+def metrics_in(expression):
+    return set(re.findall(r"\b(?:vllm:|troupe_)\w+", expression))
+
+
 def with_values(expression):
     return expression.replace("$model_name", MODEL_NAME).replace("$__rate_interval", "1m")
 
@@ -161,6 +165,10 @@ def test_every_panels_queries_return_numbers(scraped, panel):
         values = prometheus.query(with_values(target["expr"]))
         assert values, target["expr"]
         assert all(math.isfinite(value) for _, value in values), (target["expr"], values)
+        assert metrics_in(target["expr"]), target["expr"]
+        # A query that falls back to zero returns a number whatever it asks for.
+        for name in metrics_in(target["expr"]):
+            assert prometheus.query(f"count({name})"), f"{panel['title']} asks for {name}"
 
 
 def test_panels_of_what_is_off_show_zero(service, tmp_path):
