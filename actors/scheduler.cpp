@@ -6,12 +6,23 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::uint64_t steps_to_wait_for_drafts = 16;  // that have none
+
+token_event refusal_of(const engine_request& request, error failure) {
+  token_event refusal;
+  refusal.id = request.id;
+  refusal.end.emplace();
+  refusal.end->reason = finish_reason::error;
+  refusal.end->failure = std::move(failure);
+  refusal.end->tokens.prompt_tokens = static_cast<std::int32_t>(request.prompt.size());
+  return refusal;
+}
 
 }  // namespace
 
@@ -24,19 +35,11 @@ void scheduler_state::start(scheduler_parts parts) {
 }
 
 void scheduler_state::submit(const engine_request_ptr& request) {
-  if (!knows_sender(request->id))
-    return self_->quit(caf::make_error(caf::sec::runtime_error, "nobody would hear of a request"));
+  if (!knows_sender(request->id)) return refuse_stranger(*request);
   result<scheduler_output> accepted = scheduler_->submit(*request);
   if (!accepted) {
-    token_event refusal;
-    refusal.id = request->id;
-    refusal.end.emplace();
-    refusal.end->reason = finish_reason::error;
-    refusal.end->failure = std::move(accepted.error());
-    refusal.end->tokens.prompt_tokens = static_cast<std::int32_t>(request->prompt.size());
-    token_batch events{std::move(refusal)};
-    deliver({}, events);
-    return;
+    token_batch events{refusal_of(*request, std::move(accepted.error()))};
+    return deliver({}, events);
   }
   out_.send(kv_cache_, msg::add_sequence{request->id}, request);
   unscheduled_.insert(request->id);
@@ -47,6 +50,13 @@ void scheduler_state::submit(const engine_request_ptr& request) {
   arm_timer();
   plan();
   report();
+}
+
+// Its tokens would go to whoever was there before. The next stock-taking shows that a roster was lost.
+void scheduler_state::refuse_stranger(const engine_request& request) {
+  auto events = std::make_shared<const token_batch>(1, refusal_of(request, lost_part()));
+  out_.send(caf::actor_cast<tokenizer_actor>(self_->current_sender()), msg::token_output{},
+            token_batch_ptr(std::move(events)));
 }
 
 void scheduler_state::open_grammar(const engine_request& request) {

@@ -77,6 +77,8 @@ class scheduler_state {
   void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
 
   // scheduler.cpp
+  // Of a tokenizer that this one was not told of.
+  void refuse_stranger(const engine_request& request);
   void open_grammar(const engine_request& request);
   void ask_for_grammar(request_id id, const grammar_spec_ptr& grammar);
   void on_grammar_opened(request_id id, const error* refusal);

@@ -149,8 +149,9 @@ TEST(LostMessage, BetweenTheSupervisorAndTheSchedulerLeavesNobodyWithoutARunner)
 }
 
 // The scheduler would send a stranger's tokens to the tokenizer that was there before.
-TEST(LostMessage, OfWhoIsNewLeavesNoRequestWithoutAnEnd) {
+TEST(LostMessage, OfWhoIsNewCostsNobodyButItsRequests) {
   stage stage;
+  const caf::actor_id scheduler = stage.roster().scheduler.id();
   stage.kill(stage.roster().tokenizers[0]);
   bool is_lost = false;
   while (!is_lost && stage.run(1) == 1) is_lost = stage.lose_message(stage.roster().scheduler);
@@ -160,7 +161,16 @@ TEST(LostMessage, OfWhoIsNewLeavesNoRequestWithoutAnEnd) {
   for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("hello", 5));
   stage.run();
   stage.take_stock();
-  for (const auto& who : clients) EXPECT_EQ(who->ends.size(), 1U);
+  for (const auto& who : clients) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    if (who->id % stage.roster().tokenizers.size() != 0) {
+      EXPECT_EQ(who->text, "fghij");
+      continue;
+    }
+    ASSERT_TRUE(who->ends[0].failure);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::internal);
+  }
+  EXPECT_EQ(stage.roster().scheduler.id(), scheduler);
   expect_served(stage);
 }
 
