@@ -143,8 +143,6 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   if (failed_) return introduce();
   if (role == "model_runner") return on_runner_down();
   restart(role, false);
-  if (role == "scheduler" && awaits_blame_)
-    replace_runner(false, false);  // it may not have heard the question
 }
 
 void supervisor_state::on_runner_down() {
@@ -177,6 +175,7 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
 
 void supervisor_state::start_stopped() {
   if (!stopping_.empty() || to_start_.empty() || failed_) return;
+  const bool is_scheduler_new = to_start_.contains("scheduler");
   for (const std::string& each : tree_.roles()) {
     if (to_start_.erase(each) == 0) continue;
     spdlog::warn("actor {} is started again", each);
@@ -185,6 +184,8 @@ void supervisor_state::start_stopped() {
     roles_.at(each).start();
   }
   introduce();
+  // The one before may not have heard the question.
+  if (is_scheduler_new && awaits_blame_) replace_runner(false, false);
 }
 
 void supervisor_state::stop(const std::string& role) {

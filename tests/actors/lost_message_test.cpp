@@ -148,6 +148,35 @@ TEST(LostMessage, BetweenTheSupervisorAndTheSchedulerLeavesNobodyWithoutARunner)
   }
 }
 
+// It ends with whom the question went to, before anybody has missed it.
+TEST(LostMessage, AboutTheRunnerToASchedulerThatIsStoppedLeavesNobodyWithoutARunner) {
+  int deaths_to_escalate = 0;
+  for (const bool is_rehearsal : {true, false}) {
+    stage stage;
+    const caf::actor_id scheduler = stage.roster().scheduler.id();
+    const auto kill_keeper = [&stage] {
+      stage.kill(stage.roster().kv_cache);
+      stage.run();
+    };
+    for (; is_rehearsal && stage.roster().scheduler.id() == scheduler; ++deaths_to_escalate) {
+      ASSERT_LT(deaths_to_escalate, 50);
+      kill_keeper();
+    }
+    if (is_rehearsal) continue;
+    for (int i = 0; i + 1 < deaths_to_escalate; ++i) kill_keeper();
+    stage.kill(stage.roster().model_runner);
+    bool is_lost = false;
+    while (!is_lost && stage.run(1) == 1) is_lost = stage.lose_message(stage.roster().scheduler);
+    ASSERT_TRUE(is_lost);
+    stage.run();
+    ASSERT_FALSE(stage.lives(stage.roster().model_runner));
+    ASSERT_EQ(stage.roster().scheduler.id(), scheduler);
+    kill_keeper();
+    ASSERT_NE(stage.roster().scheduler.id(), scheduler);
+    expect_served(stage);
+  }
+}
+
 // The scheduler would send a stranger's tokens to the tokenizer that was there before.
 TEST(LostMessage, OfWhoIsNewCostsNobodyButItsRequests) {
   stage stage;
