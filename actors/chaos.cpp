@@ -65,13 +65,14 @@ void commit_fault(const planned_fault& planned) {
 
 }  // namespace
 
-bool meet_message(const char* role, bool is_own) {
+bool meet_message(const char* role, const char* message, bool is_own) {
   bool is_lost = false;
   for (planned_fault& planned : plan()) {
     const bool loses = planned.fault == "lose";
     if (planned.every == 0 || planned.role != role || (loses && is_own)) continue;
     if (++planned.messages % planned.every != 0) continue;
     is_lost = is_lost || loses;
+    if (loses) spdlog::debug("chaos: {} has lost {}", role, message);
     commit_fault(planned);
   }
   return is_lost;

@@ -18,12 +18,12 @@ namespace troupe::chaos {
 
 #ifdef TROUPE_CHAOS
 // Before a message to an actor of this role is handled; `is_own`: it has sent that to itself. Throws, and
-// worse. True: it is lost.
-bool meet_message(const char* role, bool is_own = false);
+// worse. True: it is lost, which the log of level debug tells.
+bool meet_message(const char* role, const char* message, bool is_own = false);
 // Before a step of the runner's process reads these.
 void meet_tokens(std::span<const std::int32_t> tokens);
 #else
-constexpr bool meet_message(const char*, bool = false) { return false; }
+constexpr bool meet_message(const char*, const char*, bool = false) { return false; }
 constexpr void meet_tokens(std::span<const std::int32_t>) {}
 #endif
 

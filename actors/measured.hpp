@@ -14,6 +14,7 @@
 
 #include "actors/chaos.hpp"
 #include "actors/messages.hpp"
+#include "actors/net/limited_log.hpp"
 #include "metrics/engine_metrics.hpp"
 
 namespace troupe {
@@ -48,13 +49,14 @@ class handler_meter {
     const msg::message_number first = std::exchange(received, number) + 1;
     const std::uint64_t missing = number - first;
     if (missing == 0) return true;
+    const std::string told =
+        fmt::format("{} messages of actor {} were lost before {} {}", missing, sender->id(), name, number);
     if (make_up_) {
+      lost_.warn(self_.clock().now(), fmt::format("actor {}: {}: they are asked for again", role(), told));
       make_up_(sender, first, missing);
       return true;
     }
-    self_.quit(caf::make_error(
-        caf::sec::runtime_error,
-        fmt::format("{} messages of actor {} were lost before {} {}", missing, sender->id(), name, number)));
+    self_.quit(caf::make_error(caf::sec::runtime_error, told));
     return false;
   }
   // Asks the sender for `count` messages from `first` on, so that the actor need not end.
@@ -93,6 +95,7 @@ class handler_meter {
   metrics::actor_meter::mailbox mailbox_;
   std::shared_ptr<metrics::actor_pulse> pulse_ = std::make_shared<metrics::actor_pulse>();
   remedy make_up_;
+  net::limited_log lost_;
   std::vector<received> received_;  // also of senders that are gone: their ids never come again
 };
 
@@ -130,7 +133,7 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
   typename answer_or_none<Answer>::type operator()(Message message, Payload... payload) const {
     // What comes once a second all the same tells nothing of how the actor is.
     constexpr bool is_work = !std::is_same_v<std::decay_t<Message>, msg::take_stock>;
-    if (is_work && chaos::meet_message(meter_->role(), meter_->is_own()))
+    if (is_work && chaos::meet_message(meter_->role(), name_.c_str(), meter_->is_own()))
       return answer_or_none<Answer>::none();
     if constexpr (requires { message.number; })
       if (!meter_->misses_none(name_.c_str(), message.number)) return answer_or_none<Answer>::none();

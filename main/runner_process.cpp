@@ -17,7 +17,7 @@ class exposed_executor final : public forwarding_executor {
  public:
   using forwarding_executor::forwarding_executor;
   void forward(const device_batch& batch) override {
-    chaos::meet_message("runner_process");
+    chaos::meet_message("runner_process", "step");
     chaos::meet_tokens(batch.tokens);
     forwarding_executor::forward(batch);
   }

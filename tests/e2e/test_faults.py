@@ -2,6 +2,7 @@
 import concurrent.futures
 import http.client
 import pathlib
+import re
 import urllib.error
 
 import pytest
@@ -46,9 +47,17 @@ def alone(service):
     return ask_all(service)
 
 
+def whole_log(service):
+    return pathlib.Path(service.log_path).read_text()
+
+
 def skip_without_chaos(service):
-    if "chaos:" not in pathlib.Path(service.log_path).read_text():
+    if "chaos:" not in whole_log(service):
         pytest.skip("this build knows no chaos")
+
+
+def messages_lost(service, role):
+    return re.findall(rf"chaos: {role} has lost (\w+)", whole_log(service))
 
 
 def restarts(service, role):
@@ -63,12 +72,15 @@ def restarts(service, role):
     ("runner_process", "throw", 60, "process"), ("runner_process", "segfault", 60, "process"), ("runner_process", "hang", 60, "process")])
 def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role, fault, every, isolation):
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
-    patience = ["--step-deadline", "1s"] if fault == "hang" else []
-    with start_service("--runner-isolation", isolation, *patience) as service:
+    flags = {"hang": ["--step-deadline", "1s"], "lose": ["--log-level", "debug"]}.get(fault, [])
+    with start_service("--runner-isolation", isolation, *flags) as service:
         skip_without_chaos(service)
         before = service.resources()
         answers = ask_all(service)
-        if (role, fault) != ("scheduler", "lose"):  # it asks for what it has missed
+        if (role, fault) == ("scheduler", "lose"):
+            assert restarts(service, role) == 0, "it asks for what it has missed"
+            assert messages_lost(service, role) and "actor scheduler: " in whole_log(service)
+        else:
             assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
         assert service.status("/livez") == service.status("/readyz") == 200
@@ -77,12 +89,13 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
 
 def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "supervisor:lose:2")
-    with start_service() as service:
+    with start_service("--log-level", "debug") as service:
         skip_without_chaos(service)
         for _ in range(4):
             status, _ = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})
             assert status == 200
     assert service.process.returncode == 0, "its drain was heard of"
+    assert messages_lost(service, "supervisor"), service.log()
 
 
 @pytest.mark.parametrize("role, fault, every", [

@@ -23,6 +23,15 @@ TEST(limited_log, writes_five_lines_at_once_and_says_later_how_many_it_left_out)
   EXPECT_EQ(lines[5], "error a fault; 35 such messages were left out before it");
 }
 
+TEST(limited_log, warns_as_seldom) {
+  const captured_log captured;
+  limited_log log;
+  for (int i = 0; i < 6; ++i) log.warn(steady_time{}, "odd");
+  const auto lines = captured.lines();
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines[0], "warning odd");
+}
+
 TEST(limited_log, names_the_kind_of_an_exception_and_not_its_words) {
   const captured_log captured;
   limited_log log;
