@@ -127,38 +127,40 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
       : handler_(std::move(handler)),
         meter_(std::move(meter)),
         name_(message_name<std::decay_t<Message>>()),
-        durations_(&meter_->durations_of<std::decay_t<Message>>()),
+        durations_(is_work ? &meter_->durations_of<std::decay_t<Message>>() : nullptr),
         handled_(&meter_->count_of<std::decay_t<Message>>()) {}
 
   typename answer_or_none<Answer>::type operator()(Message message, Payload... payload) const {
-    // What comes once a second all the same tells nothing of how the actor is.
-    constexpr bool is_work = !std::is_same_v<std::decay_t<Message>, msg::take_stock>;
     if (is_work && chaos::meet_message(meter_->role(), name_.c_str(), meter_->is_own()))
       return answer_or_none<Answer>::none();
     if constexpr (requires { message.number; })
       if (!meter_->misses_none(name_.c_str(), message.number)) return answer_or_none<Answer>::none();
     handled_->fetch_add(1, std::memory_order_relaxed);
-    const measurement running(is_work ? meter_.get() : nullptr, *durations_);
+    if constexpr (!is_work)
+      return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
+    const measurement running(*meter_, durations_);
     return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
   }
 
  private:
   using clock = handler_meter::clock;
+  // What comes once a second all the same tells nothing of how the actor is.
+  static constexpr bool is_work = !std::is_same_v<std::decay_t<Message>, msg::take_stock>;
 
   class measurement {
    public:
-    measurement(handler_meter* meter, metrics::histogram& durations) : meter_(meter), durations_(durations) {
-      if (meter_ != nullptr) meter_->message_begins(began_);
+    measurement(handler_meter& meter, metrics::histogram* durations) : meter_(meter), durations_(*durations) {
+      meter_.message_begins(began_);
     }
     ~measurement() {
       durations_.observe(metrics::in_seconds(clock::now() - began_));
-      if (meter_ != nullptr) meter_->message_ends();
+      meter_.message_ends();
     }
     measurement(const measurement&) = delete;
     measurement& operator=(const measurement&) = delete;
 
    private:
-    handler_meter* meter_;  // null: it hears nothing of this one
+    handler_meter& meter_;
     metrics::histogram& durations_;
     const clock::time_point began_ = clock::now();
   };
@@ -166,7 +168,7 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
   Handler handler_;
   std::shared_ptr<handler_meter> meter_;
   std::string name_;
-  metrics::histogram* durations_;
+  metrics::histogram* durations_;  // null: nobody is told
   std::atomic<std::uint64_t>* handled_;
 };
 

@@ -14,7 +14,8 @@ namespace troupe::test {
 namespace {
 
 using probe_actor =
-    caf::typed_actor<caf::reacts_to<msg::abort>, caf::replies_to<msg::count>::with<msg::tokenizer_counts>>;
+    caf::typed_actor<caf::reacts_to<msg::abort>, caf::replies_to<msg::count>::with<msg::tokenizer_counts>,
+                     caf::reacts_to<msg::take_stock>>;
 
 struct probe_state {
   static inline const char* name = "probe";
@@ -36,7 +37,8 @@ class Measured : public ::testing::Test {
       return measured(
           self, metrics_,
           [this](const msg::abort&) { seen_.push_back(metrics_->actor("probe").mailbox_size()); },
-          [answer](const msg::count&) { return msg::tokenizer_counts{answer}; });
+          [answer](const msg::count&) { return msg::tokenizer_counts{answer}; },
+          [this](const msg::take_stock&) { ++stocks_; });
     };
     return system_.spawn(behave, std::uint64_t{7});
   }
@@ -52,6 +54,7 @@ class Measured : public ::testing::Test {
   std::shared_ptr<metrics::engine_metrics> metrics_ =
       std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
   std::vector<std::int64_t> seen_;
+  int stocks_ = 0;
   caf::actor_system system_;
 };
 
@@ -72,6 +75,17 @@ TEST_F(Measured, EachMessageIsTimedOnceAndTellsWhoWaitsBehindIt) {
   EXPECT_EQ(metrics_->actor("probe").mailbox_size(), 0);
   EXPECT_EQ(handled("abort"), 3);
   EXPECT_EQ(handled("count"), 0);
+}
+
+// Else the figures of a quiet service would tell of nothing else.
+TEST_F(Measured, StockTakingIsNoWork) {
+  const probe_actor probe = spawn_probe();
+  run();
+  for (int i = 0; i < 3; ++i) caf::anon_send(probe, msg::take_stock{});
+  run();
+  EXPECT_EQ(stocks_, 3);
+  EXPECT_EQ(handled("take_stock"), -1);
+  EXPECT_EQ(metrics_->pulse(probe.id())->last_message(), std::nullopt);
 }
 
 TEST_F(Measured, AnAnswerComesThrough) {
