@@ -257,10 +257,10 @@ class simulation {
     const bool scheduler = random_.chance(50);
     const tokenizer_actor& tokenizer = random_.one_of(roster.tokenizers);
     if (scheduler ? !stage_.lives(roster.scheduler) : !stage_.lives(tokenizer)) return;
+    const bool by_loss = random_.chance(40);
+    if (by_loss && scheduler && lose_message(roster.scheduler)) return take_stock();  // costs nobody anything
     may_fail(true);
-    const bool is_lost =
-        random_.chance(40) && (scheduler ? lose_message(roster.scheduler) : lose_message(tokenizer));
-    if (is_lost) return take_stock();
+    if (by_loss && !scheduler && lose_message(tokenizer)) return take_stock();
     if (scheduler)
       stage_.kill(roster.scheduler);
     else
