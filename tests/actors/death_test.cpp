@@ -1,40 +1,16 @@
 // Actors that end, companies that drain, and questions.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
-#include "tests/actors/company_fixture.hpp"
+#include "tests/actors/company_members_fixture.hpp"
 
 namespace troupe::test {
 namespace {
-
-struct victim {
-  std::string name;
-  std::function<void(stage&)> kill;
-  bool takes_requests_along = false;
-};
-
-std::vector<victim> victims() {
-  return {
-      {"kv_cache", [](stage& s) { s.kill(s.roster().kv_cache); }},
-      {"model_runner", [](stage& s) { s.kill(s.roster().model_runner); }},
-      {"quick grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.quick); }},
-      {"patient grammar_compiler", [](stage& s) { s.kill(s.roster().compilers.patient); }},
-      {"structured_output", [](stage& s) { s.kill(s.roster().structured_output); }},
-      {"drafter", [](stage& s) { s.kill(s.roster().drafter); }},
-      {"scheduler", [](stage& s) { s.kill(s.roster().scheduler); }, true},
-      {"tokenizer 0", [](stage& s) { s.kill(s.roster().tokenizers[0]); }, true},
-      {"tokenizer 1", [](stage& s) { s.kill(s.roster().tokenizers[1]); }, true},
-      {"tokenizer 2", [](stage& s) { s.kill(s.roster().tokenizers[2]); }, true},
-      {"text worker", [](stage& s) { s.kill(s.roster().text_worker); }},
-      {"gateway", [](stage& s) { s.kill(s.roster().gateway); }, true},
-  };
-}
 
 double errors_counted(stage& stage) {
   return metrics::exposition(stage.port().metrics_text()).sum("troupe_request_errors_total").value_or(-1);
@@ -56,7 +32,7 @@ company_setup with_drafts() {
 }
 
 TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndTheCompanyGoesOn) {
-  for (const victim& victim : victims()) {
+  for (const company_member& victim : company_members()) {
     for (std::size_t messages = 0;; ++messages) {
       SCOPED_TRACE(victim.name + " after " + std::to_string(messages));
       stage stage(with_drafts());
@@ -90,8 +66,8 @@ TEST(Death, OfAnyActorAtAnyMomentEndsEveryStreamOnceAndTheCompanyGoesOn) {
 }
 
 TEST(Death, OfAnyTwoActorsTogetherLeavesNoStreamOpen) {
-  for (const victim& first : victims()) {
-    for (const victim& second : victims()) {
+  for (const company_member& first : company_members()) {
+    for (const company_member& second : company_members()) {
       // The way of a new runner is the longest.
       const std::size_t most = first.name == "model_runner" ? 40 : 8;
       for (std::size_t between = 0; between <= most; ++between) {
@@ -119,7 +95,7 @@ TEST(Death, OfAnyTwoActorsTogetherLeavesNoStreamOpen) {
 }
 
 TEST(Death, OfOneActorAgainAndAgainIsTheEndOfTheCompany) {
-  for (const victim& victim : victims()) {
+  for (const company_member& victim : company_members()) {
     SCOPED_TRACE(victim.name);
     stage stage(with_drafts());
     std::string reported;
@@ -145,7 +121,7 @@ TEST(Death, OfOneActorAgainAndAgainIsTheEndOfTheCompany) {
 }
 
 TEST(Death, OfOneActorNowAndThenIsNot) {
-  for (const victim& victim : victims()) {
+  for (const company_member& victim : company_members()) {
     SCOPED_TRACE(victim.name);
     stage stage(with_drafts());
     for (int i = 0; i < 30; ++i) {
