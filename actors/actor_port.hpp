@@ -65,6 +65,7 @@ class actor_port final : public net::engine_port {
 
   gateway_actor gateway_;
   port_parts parts_;
+  std::shared_ptr<open_clients> clients_ = std::make_shared<open_clients>();
 };
 
 }  // namespace troupe

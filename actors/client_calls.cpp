@@ -13,10 +13,16 @@ const char* const lost = "the service ended before the request did";
 }  // namespace
 
 client_stream::client_stream(request_id id, net::stream_sink sink,
-                             std::shared_ptr<metrics::engine_metrics> metrics)
-    : id_(id), sink_(std::move(sink)), metrics_(std::move(metrics)) {}
+                             std::shared_ptr<metrics::engine_metrics> metrics,
+                             std::shared_ptr<open_clients> clients)
+    : id_(id), sink_(std::move(sink)), metrics_(std::move(metrics)), clients_(std::move(clients)) {
+  clients_->opened(id_);
+}
 
-client_stream::~client_stream() { fail(error{error_code::unavailable, lost}); }
+client_stream::~client_stream() {
+  fail(error{error_code::unavailable, lost});
+  clients_->closed(id_);
+}
 
 void client_stream::push(stream_event event) {
   if (ended_) return;

@@ -11,6 +11,7 @@
 
 #include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
+#include "actors/open_clients.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
@@ -25,7 +26,8 @@ class engine_metrics;
 // here, where the client hears of it, whoever has brought it about.
 class client_stream {
  public:
-  client_stream(request_id id, net::stream_sink sink, std::shared_ptr<metrics::engine_metrics> metrics);
+  client_stream(request_id id, net::stream_sink sink, std::shared_ptr<metrics::engine_metrics> metrics,
+                std::shared_ptr<open_clients> clients);
   // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
   ~client_stream();
   client_stream(const client_stream&) = delete;
@@ -35,11 +37,14 @@ class client_stream {
   void push(stream_event event);
   void fail(error failure);
   bool ended() const { return ended_; }
+  // Whether its client waits no longer.
+  bool client_has_left() const { return clients_->has_left(id_); }
 
  private:
   request_id id_;
   net::stream_sink sink_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
+  std::shared_ptr<open_clients> clients_;
   bool ended_ = false;
 };
 using client_stream_ptr = std::shared_ptr<client_stream>;

@@ -66,6 +66,14 @@ void gateway_state::go_on_draining() {
   close_connections();
 }
 
+void gateway_state::take_stock(const msg::take_stock& stock) {
+  if (!stock.is_for_all) return;
+  for (const auto& [id, stream] : streams_)
+    if (stream->client_has_left()) abort(id);
+  if (closing_ && !closed_ && are_connections_closed()) closed();
+  out_.take_stock();
+}
+
 void gateway_state::closed() {
   closed_ = true;
   for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});

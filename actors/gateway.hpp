@@ -29,9 +29,8 @@ class gateway_state {
   void closed();
   virtual void reload(const net::connection_limits&) {}
   msg::gateway_counts count() const { return {streams_.size()}; }
-  void take_stock(const msg::take_stock& stock) {
-    if (stock.is_for_all) out_.take_stock();
-  }
+  // And of what its server has told, whose messages nobody misses.
+  void take_stock(const msg::take_stock& stock);
 
  protected:
   gateway_actor::base* self_;
@@ -43,6 +42,8 @@ class gateway_state {
   void go_on_draining();
   // Calls closed(), now or later.
   virtual void close_connections() { closed(); }
+  // Whether they are closed by now, where closed() was to be called later.
+  virtual bool are_connections_closed() const { return false; }
 
   outbox<gateway_actor::base> out_;
   tokenizer_pool tokenizers_;

@@ -1,5 +1,6 @@
 // A gateway with a server from actors/net: the server has its own thread, the actor its streams.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <future>
@@ -49,9 +50,14 @@ class socket_gateway_state : public gateway_state {
   }
 
   void close_connections() override {
-    server_->drain([self = gateway_actor(self_)] { caf::anon_send(self, msg::connections_closed{}); });
+    server_->drain([self = gateway_actor(self_), are_closed = are_closed_] {
+      *are_closed = true;
+      caf::anon_send(self, msg::connections_closed{});
+    });
   }
+  bool are_connections_closed() const override { return *are_closed_; }
 
+  std::shared_ptr<std::atomic<bool>> are_closed_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<actor_port> port_;
   std::optional<Server> server_;  // ends before the port that it calls
 };

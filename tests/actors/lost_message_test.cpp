@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
 #include <string>
 #include <vector>
 
 #include "actors/scheduler.hpp"
+#include "actors/socket_gateway.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
 #include "tests/actors/company_members_fixture.hpp"
 
@@ -39,7 +41,7 @@ bool costs_requests(const company_member& member) {
 }
 
 sampling_params within(grammar_spec grammar) {
-  sampling_params held = greedy(90);
+  sampling_params held = greedy(12);
   held.grammar = std::make_shared<const grammar_spec>(std::move(grammar));
   return held;
 }
@@ -286,6 +288,65 @@ TEST(LostMessage, OfAnAbortOrAStopStringLeavesNothingRunning) {
     }
     EXPECT_GT(losses, 0);
   }
+}
+
+// Nobody numbers what comes from outside of the company.
+TEST(LostMessage, OfAClientThatLeavesIsMadeUpForByItsGateway) {
+  int losses = 0;
+  for (std::size_t messages = 0; messages < 20; ++messages) {
+    SCOPED_TRACE(messages);
+    stage stage(company_setup{.num_blocks = 2048, .max_model_len = 4096});
+    const auto who = stage.ask("hello", 4000);
+    stage.run(200 + messages);
+    stage.abort(*who);
+    if (!stage.lose_message(stage.roster().gateway)) continue;
+    stage.run(300);
+    if (!who->ends.empty()) continue;  // that was another message
+    ++losses;
+    stage.advance(std::chrono::seconds(1));
+    stage.run(300);
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].reason, finish_reason::abort);
+    const auto counts = stage.state_of<scheduler_state>(stage.roster().scheduler).count();
+    EXPECT_EQ(counts.running + counts.waiting, 0);
+  }
+  EXPECT_GT(losses, 0);
+}
+
+struct no_listening {};
+// Closes its connections as soon as it is asked to.
+struct quick_server {
+  static result<quick_server> start(no_listening, net::engine_port&) { return quick_server{}; }
+  std::uint16_t port() const { return 1; }
+  void drain(const std::function<void()>& done) { done(); }
+  void change(const net::connection_limits&) {}
+};
+class quick_gateway_state : public socket_gateway_state<quick_server, no_listening> {
+ public:
+  using socket_gateway_state::socket_gateway_state;
+};
+
+TEST(LostMessage, OfClosedConnectionsHoldsNoDrainUpForLong) {
+  stage stage;
+  const gateway_actor gateway = stage.system().spawn(
+      [&stage](gateway_actor::stateful_pointer<quick_gateway_state> self, const port_parts& ports) {
+        std::promise<result<std::uint16_t>> started;
+        self->state.start(stage.roster().tokenizers);
+        self->state.listen(ports, {}, started);
+        return gateway_handlers<quick_gateway_state>(self, ports.metrics);
+      },
+      stage.ports());
+  stage.run();
+  caf::scoped_actor self{stage.system()};
+  auto answer = self->request(gateway, caf::infinite, msg::drain{});
+  stage.run(1);
+  ASSERT_TRUE(stage.lose_message(gateway));
+  stage.run();
+  caf::anon_send(gateway, msg::take_stock{true});
+  stage.run();
+  stage.kill(gateway);
+  ASSERT_TRUE(self->has_next_message());
+  answer.receive([](const msg::drained&) {}, [](const caf::error&) { ADD_FAILURE(); });
 }
 
 TEST(LostMessage, OfNobodyCostsNobodyAnything) {
