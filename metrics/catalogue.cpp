@@ -430,8 +430,8 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
     case bucket_set::step_tokens:
       return {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
     case bucket_set::step_time:
-      return {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
-              2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1.0,  5.0};
+      return {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3,
+              1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1.0,  5.0,  10.0, 30.0, 60.0, 120.0};
     case bucket_set::message_time:
       return {1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0};
     case bucket_set::choices:

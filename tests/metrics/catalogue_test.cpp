@@ -96,5 +96,9 @@ TEST(Catalogue, AModelOfNoLengthStillHasAHistogram) {
   EXPECT_TRUE(bucket_bounds(bucket_set::token_counts, -5).empty());
 }
 
+TEST(Catalogue, StepsAreToldApartUpToTheUsualDeadline) {
+  EXPECT_EQ(bucket_bounds(bucket_set::step_time, 0).back(), 120.0);
+}
+
 }  // namespace
 }  // namespace troupe::metrics
