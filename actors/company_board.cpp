@@ -35,11 +35,21 @@ void company_board::failed(const std::string& actor) {
   if (callback) callback(actor);
 }
 
+void company_board::looked_after(steady_time now, std::optional<std::string> silent) {
+  // What it does once a second may be late on a busy machine.
+  constexpr std::chrono::seconds leeway{10};
+  supervisor_due_.store((now + patience_for_answers() + leeway).time_since_epoch().count(), relaxed);
+  const std::lock_guard lock(mutex_);
+  silent_ = std::move(silent);
+}
+
 net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
   if (failure_) return {false, false, *failure_ + " has ended"};
   if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
   if (is_late(queue_due_, now)) return {false, ready_ && !draining_, "the queue does not move"};
+  if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
+  if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
   if (draining_) return {true, false, "draining: the service is shutting down"};
   if (ready_) return {true, true, ""};
   if (progress_.empty()) return {true, false, "starting"};

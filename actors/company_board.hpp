@@ -53,12 +53,16 @@ class company_board {
       queue_due_.store((now + step_deadline()).time_since_epoch().count(), relaxed);
   }
   void queue_moves() { queue_due_.store(none, relaxed); }
+  // Supervisor, once a second: it is at work itself, and who does not answer it.
+  void looked_after(steady_time now, std::optional<std::string> silent);
+  // How long an actor, but for one with a device or a grammar at work, may not answer.
+  std::chrono::nanoseconds patience_for_answers() const { return step_deadline(); }
   // Where the next scheduler goes on, should this one end.
   void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
   std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
   // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, and
-  // requests that could run do not wait for longer than that.
+  // requests that could run do not wait for longer than that, nor anybody who asks an actor.
   net::engine_status status(steady_time now) const;
   // Whether the step in flight is late by a step's deadline, whatever its own, or the queue by as much.
   bool hangs(steady_time now) const {
@@ -106,6 +110,7 @@ class company_board {
   std::atomic<std::int64_t> step_due_{none};
   std::atomic<std::int64_t> queue_due_{none};
   std::atomic<std::uint64_t> last_step_{0};
+  std::atomic<std::int64_t> supervisor_due_{none};
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<warm_up_progress> progress_;
@@ -113,6 +118,7 @@ class company_board {
   bool draining_ = false;
   bool interrupted_ = false;
   std::optional<std::string> failure_;
+  std::optional<std::string> silent_;
   std::function<void(const std::string&)> on_failure_;
 };
 

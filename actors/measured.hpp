@@ -28,7 +28,11 @@ class handler_meter {
       : self_(self), metrics_(std::move(metrics)), kind_(metrics_->actor(self.name())), mailbox_(kind_) {}
 
   // Once every handler is there.
-  void publish() const { metrics_->add_pulse(self_.id(), pulse_); }
+  void publish() const {
+    answers();
+    metrics_->add_pulse(self_.id(), pulse_);
+  }
+  void answers() const { pulse_->answers(self_.clock().now()); }
 
   template <class Message>
   metrics::histogram& durations_of() {
@@ -136,8 +140,10 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
     if constexpr (requires { message.number; })
       if (!meter_->misses_none(name_.c_str(), message.number)) return answer_or_none<Answer>::none();
     handled_->fetch_add(1, std::memory_order_relaxed);
-    if constexpr (!is_work)
+    if constexpr (!is_work) {
+      meter_->answers();
       return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
+    }
     const measurement running(*meter_, durations_);
     return handler_(std::forward<Message>(message), std::forward<Payload>(payload)...);
   }

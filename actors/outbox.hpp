@@ -31,6 +31,12 @@ class outbox {
     return self_->request(to, caf::infinite, std::move(message), std::forward<Payload>(payload)...);
   }
 
+  // Counts it among the receivers before the first message.
+  template <class Handle>
+  void know(const Handle& to) {
+    if (to) link_to(to);
+  }
+
   // Tells every receiver how many there were.
   void take_stock(bool is_for_all = false) {
     std::erase_if(links_, [&](link& each) {
@@ -52,12 +58,14 @@ class outbox {
   // A company has a dozen receivers: a linear search finds one soonest.
   template <class Handle>
   msg::message_number next(const Handle& to) {
-    if (!to) return 0;
+    return to ? ++link_to(to).sent : 0;
+  }
+  template <class Handle>
+  link& link_to(const Handle& to) {
     const caf::actor_id id = to.id();
     for (link& each : links_)
-      if (each.id == id) return ++each.sent;
-    links_.push_back({id, caf::actor_cast<caf::weak_actor_ptr>(to), 1});
-    return 1;
+      if (each.id == id) return each;
+    return links_.emplace_back(link{id, caf::actor_cast<caf::weak_actor_ptr>(to)});
   }
 
   Self* self_;

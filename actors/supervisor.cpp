@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/grammar_compiler.hpp"
 #include "actors/measured.hpp"
 
 namespace troupe {
@@ -74,8 +75,30 @@ std::optional<std::string> supervisor_state::fault_of_device() const {
 }
 
 void supervisor_state::take_stock() {
+  std::optional<std::string> silent = silent_member();
+  if (silent && silent != silent_) spdlog::error("{} does not answer", *silent);
+  silent_ = silent;
+  asked_at_ = self_->clock().now();
+  // The clock of whoever looks at the board, which may be another one than actors have.
+  parts_.board->looked_after(std::chrono::steady_clock::now(), std::move(silent));
+  out_.know(roster_.kv_cache);  // which hears nothing else from here
   out_.take_stock(true);
   self_->delayed_send(supervisor_actor(self_), stock_taking, msg::take_stock{});
+}
+
+// Those with a device or a grammar at work have deadlines of their own. Of what was asked before the last
+// time: where the supervisor itself was late, nobody else is to blame.
+std::optional<std::string> supervisor_state::silent_member() const {
+  const auto has_long_work = [](const std::string& kind) {
+    return kind == model_runner_state::name || kind == grammar_compiler_state::name;
+  };
+  for (const auto& [address, role] : members_) {
+    if (!asked_at_ || has_long_work(roles_.at(role).kind)) continue;
+    const auto pulse = parts_.tokenizer.metrics->pulse(address.id());
+    const auto answered = pulse ? pulse->last_answer() : std::nullopt;
+    if (answered && *asked_at_ - *answered > parts_.board->patience_for_answers()) return role;
+  }
+  return std::nullopt;
 }
 
 // Whatever it was, twice is once.

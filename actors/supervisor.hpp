@@ -118,6 +118,8 @@ class supervisor_state {
   void on_down(const caf::actor_addr& source, const caf::error& reason);
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down();
+  // Who has not answered for too long.
+  std::optional<std::string> silent_member() const;
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device() const;
   void ask_for_blame(bool was_warming_up);
@@ -181,8 +183,10 @@ class supervisor_state {
   company_roster_ptr introduced_;  // the roster as everybody knows it
 
   warm_up_course course_;
-  executor_limits step_limits_;  // of the device's steps
-  bool awaits_blame_ = false;    // the scheduler is asked whether a step ended the runner
+  executor_limits step_limits_;          // of the device's steps
+  std::optional<steady_time> asked_at_;  // everybody, whether they answer
+  std::optional<std::string> silent_;    // who does not, when it was looked for last
+  bool awaits_blame_ = false;            // the scheduler is asked whether a step ended the runner
   std::int32_t lost_items_ = 0;  // how often the runner has ended while it warmed up the item that comes next
   bool is_warming_up_ = false;   // an item is with the runner
   bool awaits_idle_ = false;     // the scheduler is asked whether anything runs

@@ -33,15 +33,14 @@ class actor_pulse {
     is_busy_.store(false, relaxed);
   }
   void touch(time_point now) { last_.store(now.time_since_epoch().count(), relaxed); }
+  // It has begun, or has been asked how it is, and is no more than that behind.
+  void answers(time_point now) { answered_.store(now.time_since_epoch().count(), relaxed); }
 
   bool is_busy() const { return is_busy_.load(relaxed); }
   std::size_t waiting() const { return waiting_.load(relaxed); }
   // When the last message came; nothing where none has.
-  std::optional<time_point> last_message() const {
-    const std::int64_t since = last_.load(relaxed);
-    if (since == never) return std::nullopt;
-    return time_point(time_point::duration(since));
-  }
+  std::optional<time_point> last_message() const { return moment(last_); }
+  std::optional<time_point> last_answer() const { return moment(answered_); }
   // By the messages' names, those that never came too.
   std::vector<std::pair<std::string, std::uint64_t>> handled() const {
     std::vector<std::pair<std::string, std::uint64_t>> all;
@@ -53,6 +52,12 @@ class actor_pulse {
   static constexpr auto relaxed = std::memory_order_relaxed;
   static constexpr std::int64_t never = -1;
 
+  static std::optional<time_point> moment(const std::atomic<std::int64_t>& of) {
+    const std::int64_t since = of.load(relaxed);
+    if (since == never) return std::nullopt;
+    return time_point(time_point::duration(since));
+  }
+
   struct counter {
     explicit counter(std::string name) : message(std::move(name)) {}
     const std::string message;
@@ -61,6 +66,7 @@ class actor_pulse {
 
   std::deque<counter> handled_;
   std::atomic<std::int64_t> last_{never};
+  std::atomic<std::int64_t> answered_{never};
   std::atomic<std::size_t> waiting_{0};
   std::atomic<bool> is_busy_{false};
 };

@@ -34,6 +34,20 @@ TEST(CompanyBoard, AStepHangsADeadlineAfterItsOwn) {
   EXPECT_TRUE(board.hangs(begin + seconds(21)));
 }
 
+TEST(CompanyBoard, ASupervisorThatLooksAfterNobodyIsNotLive) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  EXPECT_TRUE(board.status(begin).live) << "it has not begun";
+  board.looked_after(begin, std::nullopt);
+  EXPECT_TRUE(board.status(begin + seconds(15)).live) << "on a busy machine it may be late";
+  EXPECT_FALSE(board.status(begin + seconds(21)).live);
+  EXPECT_EQ(board.status(begin + seconds(21)).reason, "the supervisor does not answer");
+  board.looked_after(begin + seconds(21), std::nullopt);
+  EXPECT_TRUE(board.status(begin + seconds(21)).live);
+  board.looked_after(begin + seconds(22), "tokenizer 1");
+  EXPECT_EQ(board.status(begin + seconds(22)).reason, "tokenizer 1 does not answer");
+}
+
 TEST(CompanyBoard, ANewDeadlineIsOfTheStepsToCome) {
   const steady_time begin{seconds(1000)};
   company_board board(seconds(10));

@@ -3,6 +3,7 @@ import concurrent.futures
 import http.client
 import pathlib
 import re
+import threading
 import urllib.error
 
 import pytest
@@ -96,6 +97,27 @@ def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_servi
             assert status == 200
     assert service.process.returncode == 0, "its drain was heard of"
     assert messages_lost(service, "supervisor"), service.log()
+
+
+def is_cut_off(service, body):
+    try:
+        service.post("/v1/completions", body)
+    except (OSError, http.client.HTTPException):
+        return True
+    return False
+
+
+def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "tokenizer:hang:40")
+    with start_service("--step-deadline", "2s") as service:
+        skip_without_chaos(service)
+        # One request: a second thread that is lost could be the supervisor's.
+        body = {"prompt": "Once", "max_tokens": 200, "ignore_eos": True}
+        asking = threading.Thread(target=lambda: is_cut_off(service, body), daemon=True)
+        asking.start()
+        service.wait_until(lambda: service.status("/livez") == 503, 30, "not live")
+        assert service.process.wait(30) == 70
+        assert re.search(r"tokenizer \d does not answer", whole_log(service)), service.log()
 
 
 @pytest.mark.parametrize("role, fault, every", [
