@@ -1,0 +1,106 @@
+"""How soon /livez and /readyz answer on kept connections, at rest and while 64 streams run; the goal is 50 ms.
+
+    TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02]
+
+Prints a Markdown table: the median and the 99th percentile of each probe, and the share of answers later than the goal.
+"""
+import argparse
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import statistics
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+from conftest import Service  # noqa: E402
+
+GOAL = 0.05  # seconds
+PROBES = ("/livez", "/readyz")
+
+
+def probe(port, path, until, pause):
+    """How long each answer took, one after the other."""
+    connection, took = http.client.HTTPConnection("127.0.0.1", port, timeout=30), []
+    while not until():
+        began = time.perf_counter()
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        answer.read()
+        took.append(time.perf_counter() - began)
+        if answer.status != 200:
+            sys.exit(f"{path} answers {answer.status}: these are no times of a healthy service")
+        time.sleep(pause)
+    connection.close()
+    return took
+
+
+def probe_all(port, seconds, pause):
+    end = time.monotonic() + seconds
+    with concurrent.futures.ThreadPoolExecutor(len(PROBES)) as pool:
+        return dict(zip(PROBES, pool.map(lambda path: probe(port, path, lambda: time.monotonic() > end, pause), PROBES)))
+
+
+class Streams:
+    """As many streams as asked for, each followed by the next, until it is left."""
+
+    def __init__(self, port, count):
+        self.port, self.is_over = port, threading.Event()
+        self.lock, self.tokens = threading.Lock(), 0
+        self.threads = [threading.Thread(target=self.run, args=(i,)) for i in range(count)]
+
+    def __enter__(self):
+        for each in self.threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_):
+        self.is_over.set()
+        for each in self.threads:
+            each.join()
+
+    def run(self, number):
+        while not self.is_over.is_set():
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+            body = {"prompt": f"Story {number}:", "max_tokens": 256, "ignore_eos": True, "stream": True}
+            connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+            for line in connection.getresponse():
+                if self.is_over.is_set():
+                    break
+                if line.startswith(b"data: {"):
+                    with self.lock:
+                        self.tokens += 1
+            connection.close()
+
+
+def rows(load, took):
+    for path, times in took.items():
+        ordered = sorted(times)
+        late = sum(each > GOAL for each in times) / len(times)
+        print(f"| {load} | `{path}` | {len(times)} | {statistics.median(times) * 1e3:.2f} ms | "
+              f"{ordered[int(len(ordered) * 0.99)] * 1e3:.2f} ms | {ordered[-1] * 1e3:.2f} ms | {late:.2%} |", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--streams", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--pause", type=float, default=0.02)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Service(pathlib.Path(folder) / "log", "--max-num-seqs", str(options.streams)) as service:
+        service.wait_until(lambda: service.metric("troupe_warmup_progress") == 1, 120, "warmed up")
+        print("| load | probe | answers | median | 99 % | latest | later than 50 ms |\n|---|---|---|---|---|---|---|")
+        rows("at rest", probe_all(service.port, options.seconds / 4, options.pause))
+        with Streams(service.port, options.streams) as streams:
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == options.streams, 120, "at work")
+            before, began = streams.tokens, time.monotonic()
+            rows(f"{options.streams} streams", probe_all(service.port, options.seconds, options.pause))
+            rate = (streams.tokens - before) / (time.monotonic() - began)
+        print(f"\n{rate:.0f} events a second came to the streams meanwhile")
+
+
+if __name__ == "__main__":
+    main()
