@@ -7,7 +7,8 @@ model's runner is killed every 30 seconds.
 With a process of its own the runner is killed (signal 9). Without, it meets an exception (TROUPE_CHAOS, in builds with
 -DTROUPE_CHAOS=ON alone). Every answer is compared with that of a run without faults, and the memory of all processes of
 the service is read every few seconds: its slope over the requests, after the first fifth of the time, is what leaks.
-Prints a Markdown table; ends with 1 where a request was lost or a token differed.
+Prints a Markdown table; ends with 1 where a request was lost, a token differed, memory grew by 1 MB per 1,000 requests or could
+not be judged, or the runner was never restarted, so that nothing is proven.
 """
 import concurrent.futures
 import http.client
@@ -29,6 +30,7 @@ from conftest import Service  # noqa: E402
 
 CLIENTS = 16
 SECONDS_BETWEEN_KILLS = 30
+MOST_BYTES_A_REQUEST = 1000
 PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "What is a clock?",
            "Explain snow to a child.", "Name ten animals.", "List the planets.", "Say hello in ten ways."]
 
@@ -139,6 +141,16 @@ def restarts(service):
     return int(sum(float(line.rsplit(" ", 1)[1]) for line in lines))
 
 
+def faults(soak, restarted, slope):
+    """What the run shows that must not be, in words."""
+    found = [f"lost: {each}" for each in soak.lost[:5]] + [f"other tokens: {each}" for each in soak.wrong[:5]]
+    if restarted == 0:
+        found.append("the runner was never restarted")
+    if not slope < MOST_BYTES_A_REQUEST:  # nor where it is no number
+        found.append(f"memory grew by {slope:.0f} bytes a request; less than {MOST_BYTES_A_REQUEST} is allowed")
+    return found
+
+
 def main():
     minutes = float(sys.argv[1]) if len(sys.argv) > 1 else 20
     folder = pathlib.Path(tempfile.mkdtemp(prefix="troupe-soak-"))
@@ -155,11 +167,13 @@ def main():
         with Service(next(logs), "--kv-cache-memory", "128MiB", "--runner-isolation", isolation) as service:
             soak = Soak(service, expected, isolation == "process", minutes * 30)
             soak.run()
-            print(f"| {isolation} | {soak.answers} | {soak.left} | {restarts(service)} | {len(soak.lost)} | "
-                  f"{len(soak.wrong)} | {soak.slope():.0f} |", flush=True)
-        for each in soak.lost[:5] + soak.wrong[:5]:
+            restarted, slope = restarts(service), soak.slope()
+            print(f"| {isolation} | {soak.answers} | {soak.left} | {restarted} | {len(soak.lost)} | "
+                  f"{len(soak.wrong)} | {slope:.0f} |", flush=True)
+        found = faults(soak, restarted, slope)
+        for each in found:
             print(f"    {each}", file=sys.stderr)
-        failed = failed or bool(soak.lost or soak.wrong)
+        failed = failed or bool(found)
     sys.exit(failed)
 
 
