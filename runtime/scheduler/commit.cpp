@@ -51,12 +51,11 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
     const bool keeps_blocks = !who.ended && who.running && who.admitted_step <= done.step;
     if (keeps_blocks) who.num_stored += rows.num_certain();
-    if (!rows.sampled) continue;
     // What a step was to sample may have been forced since.
-    if (!who.ended && rows.position == who.num_tokens())
+    if (rows.sampled && !who.ended && rows.position == who.num_tokens())
       commit_samples(who, rows, keeps_blocks, samples, output);
-    if (rows.num_drafts > 0 && keeps_blocks && !who.ended) trim(who, output);
-    samples.skip(rows.num_drafts + 1);
+    if (rows.has_draft_blocks && keeps_blocks && !who.ended) trim(who, output);
+    if (rows.sampled) samples.skip(rows.num_drafts + 1);
   }
 }
 

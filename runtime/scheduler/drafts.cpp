@@ -24,9 +24,12 @@ void scheduler::state::propose(draft guess) {
   some_have_drafts = some_have_drafts || who.has_drafts;
 }
 
-// Until then nobody knows where the sequences of that step go on.
+// Until then nobody knows where the sequences of that step go on. Blocks are taken back only where no further
+// step reads the table; so nothing is planned behind drafts that have been dropped and hold some, either.
 bool scheduler::state::is_verifying() const {
-  return !flights.empty() && !flights[flights.size() - 1].batch->drafts.empty();
+  if (flights.empty()) return false;
+  const step_in_flight& last = flights[flights.size() - 1];
+  return !last.batch->drafts.empty() || last.has_draft_blocks;
 }
 
 // Beside as many as run a row that is surely right would have to pay.
@@ -109,16 +112,21 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
 }
 
 // Since they were planned, tokens may have come that contradict them, or that were forced.
-void scheduler::state::drop_vain_drafts() {
-  if (!has_planned_drafts) return;
+bool scheduler::state::drop_vain_drafts() {
+  if (!has_planned_drafts) return false;
+  bool hold_blocks = false;
   for (planned_rows& rows : planned) {
     if (rows.num_drafts == 0) continue;
     const sequence& who = *rows.who;
-    const std::int32_t room = who.table_length * limits.block_size - who.num_computed - rows.num_certain();
+    const std::int32_t certain = who.num_computed + rows.num_certain();
+    const std::int32_t room = who.table_length * limits.block_size - certain;
+    rows.has_draft_blocks = who.table_length > blocks_of(certain);
+    hold_blocks = hold_blocks || rows.has_draft_blocks;
     const bool is_next = who.num_missing() == rows.num_certain();
     rows.keep_drafts(
         is_next ? std::min(room, static_cast<std::int32_t>(who.next_drafts(rows.num_drafts).size())) : 0);
   }
+  return hold_blocks;
 }
 
 void scheduler::state::count_drafts(const planned_rows& rows, std::int32_t right) {

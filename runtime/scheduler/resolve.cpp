@@ -111,7 +111,7 @@ void scheduler::state::tell_first_answer(const sequence& who) {
 void scheduler::state::send_off(const step_reservation& reservation, resolved_step& resolved) {
   step_in_flight& flight = flights.push();
   flight.step = step;
-  drop_vain_drafts();
+  flight.has_draft_blocks = drop_vain_drafts();
   flight.batch = batches.take();
   if (flight.batch->keeps_sampling != sequences) flight.batch->keeps_sampling = sequences;
   build_batch(*flight.batch, step, planned, reservation, limits.block_size);

@@ -25,6 +25,7 @@ struct planned_rows {
   bool sampled = false;
   bool granted = false;
   bool has_numbered_draft = false;  // draft::number
+  bool has_draft_blocks = false;    // that its certain rows do not need, even where its drafts were dropped
 
   std::int32_t num_certain() const { return num_rows - num_drafts; }
   void keep_drafts(std::int32_t most) {

@@ -63,10 +63,11 @@ struct scheduler::state {
   // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.
   void plan_drafts(std::int32_t budget);
   void add_candidates(std::int32_t& budget);
-  // Drops those that make no sense any more, or that found no room.
-  void drop_vain_drafts();
+  // Drops those that make no sense any more, or that found no room; true where they hold blocks, be they
+  // dropped or not.
+  bool drop_vain_drafts();
   void count_drafts(const planned_rows& rows, std::int32_t right);
-  // Gives back the blocks that rejected drafts have taken.
+  // Gives back the blocks that drafts have taken which were rejected or dropped.
   void trim(sequence& who, scheduler_output& output) const;
 
   // resolve.cpp

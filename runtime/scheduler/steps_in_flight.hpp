@@ -16,6 +16,7 @@ struct step_in_flight {
   std::shared_ptr<step_batch> batch;
   // Blocks that come back when it is committed, as far as one can tell here: shared ones may not.
   std::int32_t returning_blocks = 0;
+  bool has_draft_blocks = false;  // one of its rows has
 };
 
 class steps_in_flight_ring {
@@ -34,6 +35,7 @@ class steps_in_flight_ring {
     front().rows.clear();
     front().batch.reset();
     front().returning_blocks = 0;
+    front().has_draft_blocks = false;
     first_ = (first_ + 1) % ring_.size();
     --size_;
   }

@@ -183,6 +183,44 @@ TEST_F(drafts_test, take_no_block_from_anybody) {
   EXPECT_EQ(tested->counts().preemptions, 0U);
 }
 
+// As the service has it: while the cache answers, the step before is over.
+TEST_F(drafts_test, that_are_dropped_before_their_step_runs_give_their_blocks_back_with_it) {
+  begin({.block_size = 1, .max_steps_in_flight = 2});
+  const auto first = dispatch();
+  propose({20, 21, 22, 23});
+  const auto demand = tested->plan();
+  ASSERT_NE(demand, nullptr);
+  const step_reservation reservation = cache->reserve_step(*demand);
+  EXPECT_EQ(used_blocks(), 9) << "six tokens that are certain, three drafts";
+  complete_with(*first, {99});
+  const auto second = tested->resolve(reservation).batch;
+  ASSERT_EQ(shape(second), "1x1");
+  EXPECT_EQ(tested->plan(), nullptr) << "a step behind it would read the table";
+  complete_with(*second, {98});
+  EXPECT_EQ(used_blocks(), 7);
+  EXPECT_EQ(shape(dispatch()), "1x1");
+  EXPECT_EQ(shape(dispatch()), "1x1") << "planned ahead, as before";
+}
+
+TEST_F(drafts_test, that_are_dropped_take_no_block_from_anybody_either) {
+  set_up({.block_size = 1, .num_blocks = 13, .max_steps_in_flight = 2, .adaptive_drafts = false});
+  submit(make_request(1, 4, {.max_tokens = 9}));
+  submit(make_request(2, 3, {.max_tokens = 9}));
+  complete(*dispatch());
+  const auto first = dispatch();
+  propose({20, 21, 22, 23});
+  const auto demand = tested->plan();
+  ASSERT_NE(demand, nullptr);
+  const step_reservation reservation = cache->reserve_step(*demand);
+  EXPECT_EQ(used_blocks(), 13) << "room for two drafts";
+  complete_with(*first, {99, 99});
+  const auto second = tested->resolve(reservation).batch;
+  ASSERT_EQ(shape(second), "1x1 2x1");
+  complete_with(*second, {98, 98});
+  EXPECT_EQ(shape(dispatch()), "1x1 2x1");
+  EXPECT_EQ(tested->counts().preemptions, 0U);
+}
+
 TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
   using std::chrono::microseconds;
   set_up({});
