@@ -249,6 +249,34 @@ TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
   EXPECT_EQ(rows_for(0.1F), 1);
 }
 
+TEST_F(drafts_test, are_not_wanted_where_a_further_row_costs_as_much_as_a_step_gives) {
+  using std::chrono::microseconds;
+  const std::vector<std::int32_t> sizes{1, 2, 4, 8, 16};
+  for (const bool is_flat : {false, true}) {
+    set_up({});
+    for (const std::int32_t rows : sizes)
+      tested->measured_step(rows, microseconds(is_flat ? 1000 : 1000 * rows));
+    EXPECT_FALSE(tested->wants_drafts()) << "nobody runs";
+    submit(make_request(1, 4));
+    submit(make_request(2, 4));
+    step();
+    EXPECT_EQ(tested->wants_drafts(), is_flat);
+    propose({20, 21, 22});
+    EXPECT_EQ(shape(dispatch()), is_flat ? "1x4 2x1" : "1x1 2x1");
+  }
+}
+
+TEST_F(drafts_test, are_not_wanted_beside_as_many_requests_as_fill_what_comes_for_nothing) {
+  set_up({});
+  for (const std::int32_t rows : {1, 2, 4, 8, 16})
+    tested->measured_step(rows, std::chrono::microseconds(1000 * std::max(rows - 3, 1)));
+  for (request_id id = 1; id <= 5; ++id) {
+    submit(make_request(id, 4));
+    step();
+    EXPECT_EQ(tested->wants_drafts(), id < 4) << id << " requests, and four rows cost no more than one";
+  }
+}
+
 // Were its length chosen by its tokens, those that look likely would come too often.
 TEST_F(drafts_test, with_a_number_are_as_long_as_they_are_whatever_their_tokens_promise) {
   set_up({.max_num_batched_tokens = 8});
