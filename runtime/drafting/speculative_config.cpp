@@ -32,6 +32,37 @@ constexpr std::array supported_fields = {
     "rejection_sample_method",
 };
 
+// Fields of vLLM's that change nothing here at the value named. Null, which stands for their default there,
+// never does.
+struct idle_field {
+  const char* name;
+  const char* value;  // as JSON
+};
+constexpr std::array idle_fields = {
+    idle_field{"draft_tensor_parallel_size", "1"},
+    idle_field{"acceptance_method", "\"rejection_sampler\""},
+    idle_field{"spec_decoding_acceptance_method", "\"rejection_sampler\""},
+    idle_field{"enforce_eager", "false"},
+    idle_field{"disable_logprobs", "false"},
+    idle_field{"disable_mqa_scorer", "false"},
+    idle_field{"disable_padded_drafter_batch", "false"},
+    idle_field{"parallel_drafting", "false"},
+    idle_field{"use_heterogeneous_vocab", "false"},
+    idle_field{"use_local_argmax_reduction", "false"},
+    idle_field{"enable_adaptive_verification", "false"},
+    idle_field{"attention_backend", "null"},
+    idle_field{"code_revision", "null"},
+    idle_field{"draft_load_config", "null"},
+    idle_field{"draft_sample_method", "null"},
+    idle_field{"kv_cache_dtype", "null"},
+    idle_field{"max_model_len", "null"},
+    idle_field{"moe_backend", "null"},
+    idle_field{"num_speculative_tokens_per_batch_size", "null"},
+    idle_field{"quantization", "null"},
+    idle_field{"revision", "null"},
+    idle_field{"speculative_token_tree", "null"},
+};
+
 tl::unexpected<error> wrong(const char* field, std::string what) {
   return fail(error_code::invalid_argument, fmt::format("speculative_config: {} {}", field, what), field);
 }
@@ -106,7 +137,7 @@ void read_method(field_reader& fields, speculative_config& out) {
   const std::string& name = !method.empty() ? method : out.model;
   if (name == "ngram" || name == "[ngram]")
     out.method = speculative_method::ngram;
-  else if (name == "suffix" || name.empty())
+  else if (method == "suffix" || name.empty())
     out.method = speculative_method::suffix;
   else if (name == "draft_model" || method.empty())
     out.method = speculative_method::draft_model;
@@ -172,9 +203,20 @@ result<json> read_object(std::string_view text) {
   return root;
 }
 
+result<void> check_idle_field(const idle_field& field, const json& value) {
+  if (value.is_null() || value == json::parse(field.value)) return {};
+  return wrong(field.name, fmt::format("can only be {} here, not {}", field.value, shown(value)));
+}
+
 result<void> check_names(const json& root) {
   for (const auto& [name, value] : root.items()) {
     if (std::find(supported_fields.begin(), supported_fields.end(), name) != supported_fields.end()) continue;
+    const auto idle = std::ranges::find(idle_fields, name,
+                                        [](const idle_field& each) { return std::string_view(each.name); });
+    if (idle != idle_fields.end()) {
+      if (auto checked = check_idle_field(*idle, value); !checked) return checked;
+      continue;
+    }
     return fail(error_code::invalid_argument,
                 fmt::format("speculative_config: there is no field {} here; supported are {}",
                             shown(json(name)), fmt::join(supported_fields, ", ")),
@@ -252,7 +294,8 @@ std::string to_json(const speculative_config& config) {
   }
   if (!config.adaptive) out["adaptive"] = false;
   if (config.disable_by_batch_size) out["disable_by_batch_size"] = *config.disable_by_batch_size;
-  out["rejection_sample_method"] = to_string(config.rejection_sample_method);
+  if (config.method == speculative_method::draft_model)
+    out["rejection_sample_method"] = to_string(config.rejection_sample_method);
   return out.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 

@@ -50,8 +50,9 @@ struct speculative_config {
 
 // Reads a JSON object. What it does not name has the default above; as in vLLM, without `method` a `model` of
 // "ngram" means ngram and any other a draft model, and one of prompt_lookup_min and _max stands for both.
-// vLLM's current "standard" is taken for "probabilistic". Errors: invalid_argument, with the field in
-// `param`.
+// vLLM's current "standard" is taken for "probabilistic". Its fields for what there is not here
+// (draft_tensor_parallel_size, enforce_eager, ...) may stand there at the values that ask for nothing.
+// Errors: invalid_argument, with the field in `param`.
 result<speculative_config> parse_speculative_config(std::string_view json);
 
 // The same as one line of JSON, with the fields that its method reads.

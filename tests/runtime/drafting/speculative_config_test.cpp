@@ -65,6 +65,22 @@ TEST(speculative_config, derives_the_method_as_vllm_does) {
   EXPECT_EQ(read(R"({"method": "[ngram]"})").method, speculative_method::ngram);
   EXPECT_EQ(read(R"({"model": "folder/medusa.gguf"})").method, speculative_method::draft_model);
   EXPECT_EQ(read(R"({"method": null, "model": null})").method, speculative_method::suffix);
+  const auto file = read(R"({"model": "suffix"})");
+  EXPECT_EQ(file.method, speculative_method::draft_model) << "its only name without a method is ngram's";
+  EXPECT_EQ(file.model, "suffix");
+}
+
+TEST(speculative_config, takes_what_asks_for_nothing_and_refuses_the_same_fields_at_other_values) {
+  EXPECT_EQ(read(R"({"method": "ngram", "draft_tensor_parallel_size": 1, "enforce_eager": false,
+                     "quantization": null, "max_model_len": null, "revision": null,
+                     "parallel_drafting": null, "disable_padded_drafter_batch": false})"),
+            read(R"({"method": "ngram"})"));
+  for (const char* json : {R"({"draft_tensor_parallel_size": 2})", R"({"draft_tensor_parallel_size": "1"})",
+                           R"({"draft_tensor_parallel_size": true})"})
+    EXPECT_EQ(wrong_field(json), "draft_tensor_parallel_size") << json;
+  EXPECT_EQ(wrong_field(R"({"parallel_drafting": true})"), "parallel_drafting");
+  EXPECT_EQ(parse_speculative_config(R"({"quantization": "awq"})").error().message,
+            "speculative_config: quantization can only be null here, not \"awq\"");
 }
 
 TEST(speculative_config, refuses_what_it_does_not_know_and_names_what_it_does) {
@@ -75,8 +91,8 @@ TEST(speculative_config, refuses_what_it_does_not_know_and_names_what_it_does) {
   }
   const auto eagle = parse_speculative_config(R"({"method": "eagle", "model": "x"})");
   EXPECT_NE(eagle.error().message.find("ngram, suffix, draft_model"), std::string::npos);
-  const auto unknown = parse_speculative_config(R"({"method": "ngram", "draft_tensor_parallel_size": 1})");
-  EXPECT_EQ(unknown.error().param, "draft_tensor_parallel_size");
+  const auto unknown = parse_speculative_config(R"({"method": "ngram", "draft_tensors": 1})");
+  EXPECT_EQ(unknown.error().param, "draft_tensors");
   EXPECT_NE(unknown.error().message.find("num_speculative_tokens"), std::string::npos);
 }
 
@@ -122,7 +138,9 @@ TEST(speculative_config, is_written_as_it_is_read) {
     EXPECT_EQ(read(to_json(config)), config) << json;
   }
   EXPECT_EQ(to_json(read(R"({"method": "ngram"})")),
-            R"({"method":"ngram","num_speculative_tokens":16,"prompt_lookup_min":5,"prompt_lookup_max":5,)"
+            R"({"method":"ngram","num_speculative_tokens":16,"prompt_lookup_min":5,"prompt_lookup_max":5})");
+  EXPECT_EQ(to_json(read(R"({"model": "small.gguf"})")),
+            R"({"method":"draft_model","model":"small.gguf","num_speculative_tokens":4,)"
             R"("rejection_sample_method":"auto"})");
 }
 
