@@ -31,6 +31,10 @@ void supervisor_state::start_warm_up() {
   course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
                                          {.tune = parts_.tune, .verification = parts_.drafts.has_value()}),
                            mode);
+  if (mode == warm_up_mode::skip && parts_.drafts && parts_.drafts->config.adaptive)
+    spdlog::warn(
+        "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
+        "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
   if (mode != warm_up_mode::skip)
     for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
   go_on_warming_up();

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "tests/actors/company_fixture.hpp"
+#include "tests/actors/net/captured_log_fixture.hpp"
 
 namespace troupe::test {
 namespace {
@@ -146,6 +147,37 @@ TEST(Buckets, CountAStepBeyondEveryOneAndRunIt) {
   for (const auto& who : clients) EXPECT_EQ(who->tokens.size(), 3U);
   EXPECT_GT(metric(stage, "troupe_bucket_fallbacks_total"), 0);
   stage.expect_idle();
+}
+
+// Drafts that wait for a measurement which is never taken.
+TEST(WarmUpActors, ThatIsLeftOutIsWarnedOfWhereDraftsNeedIt) {
+  struct start {
+    std::optional<warm_up_mode> mode;
+    bool drafts, adaptive, warns;
+  };
+  const std::vector<start> starts = {{warm_up_mode::skip, true, true, true},
+                                     {warm_up_mode::skip, true, false, false},
+                                     {warm_up_mode::skip, false, true, false},
+                                     {warm_up_mode::lazy, true, true, false},
+                                     {std::nullopt, true, true, false}};
+  for (const start& each : starts) {
+    const net::testing::captured_log log;
+    company_setup setup;
+    setup.warm_up = each.mode;
+    setup.adjust = [&each](supervisor_parts& parts) {
+      if (!each.drafts) return;
+      parts.drafts.emplace();
+      parts.drafts->config.adaptive = each.adaptive;
+    };
+    stage stage(setup);
+    stage.run();
+    const auto lines = log.lines();
+    const auto is_warning = [](const std::string& line) {
+      return line.starts_with("warning nothing will be drafted") &&
+             line.find("--skip-warmup") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::count_if(lines, is_warning), each.warns ? 1 : 0);
+  }
 }
 
 }  // namespace
