@@ -43,11 +43,12 @@ drafts_ptr drafter_state::propose(const draft_news& news) {
 // One piece at a time, so that nobody who asks for drafts waits for a long prompt.
 void drafter_state::work() {
   is_indexing_ = false;
-  if (drafter_->work()) go_on_indexing();
+  drafter_->work();
+  go_on_indexing();
 }
 
 void drafter_state::go_on_indexing() {
-  if (std::exchange(is_indexing_, true)) return;
+  if (!drafter_->has_work() || std::exchange(is_indexing_, true)) return;
   self_->send(drafter_actor(self_), msg::index_drafts{});
 }
 

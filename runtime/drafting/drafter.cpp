@@ -127,14 +127,14 @@ bool drafter::work() {
     const auto found = requests_.find(id);
     if (found == requests_.end() || found->second.tokens.num_unindexed() == 0) continue;
     if (found->second.tokens.index(options_.work_tokens)) to_index_.push_back(id);
-    return !to_index_.empty() || !to_take_in_.empty();
+    return has_work();
   }
   if (!to_take_in_.empty()) {
     tenant* const owner = to_take_in_.front();
     to_take_in_.pop_front();
     if (owner->outputs.work(options_.work_tokens)) to_take_in_.push_back(owner);
   }
-  return !to_take_in_.empty();
+  return has_work();
 }
 
 drafter::tenant& drafter::tenant_of(const std::string& key) {

@@ -51,6 +51,8 @@ class drafter {
   // Indexes a bounded piece of what waits: prompts in turn, then answers. True where more waits: call again
   // when there is time.
   bool work();
+  // Whether anything waits.
+  bool has_work() const { return !to_index_.empty() || !to_take_in_.empty(); }
 
   std::size_t num_requests() const { return requests_.size(); }
   std::size_t num_tenants() const { return tenants_.size(); }

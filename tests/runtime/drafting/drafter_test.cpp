@@ -66,6 +66,23 @@ TEST(drafter, proposes_at_most_so_many_tokens) {
   EXPECT_EQ(drafts.propose(1).tokens, numbers(60, 3));
 }
 
+TEST(drafter, has_work_as_long_as_something_waits) {
+  drafter_options options = with(speculative_method::suffix);
+  options.work_tokens = 100;
+  drafter drafts(options);
+  EXPECT_FALSE(drafts.has_work());
+  drafts.open(1, "", numbers(0, 250));
+  EXPECT_TRUE(drafts.has_work());
+  finish_work(drafts);
+  EXPECT_FALSE(drafts.has_work());
+  drafts.append(1, numbers(500, 3));
+  EXPECT_FALSE(drafts.has_work()) << "a token of a running request is indexed at once";
+  drafts.close(1);
+  EXPECT_TRUE(drafts.has_work()) << "its answer is to be taken in";
+  finish_work(drafts);
+  EXPECT_FALSE(drafts.has_work());
+}
+
 TEST(drafter, knows_earlier_answers_of_the_same_tenant_and_of_no_other) {
   drafter drafts(with(speculative_method::suffix));
   drafts.open(1, "a", tokens{1, 2, 3});
