@@ -173,7 +173,7 @@ using model_runner_actor = caf::typed_actor<
     // Tells the draft model of requests, tokens and ends.
     caf::reacts_to<msg::observe_tokens, draft_work_ptr>,
     // Does the same, and has it draft; at once, between two steps, also while one is held. Null: nothing
-    // pays.
+    // pays, or there is no draft model any more.
     caf::replies_to<msg::propose_drafts, draft_work_ptr>::with<drafts_ptr>,
     // Ends where a message was lost on its way here.
     caf::reacts_to<msg::take_stock>>;

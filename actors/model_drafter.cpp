@@ -1,5 +1,6 @@
 #include "actors/model_drafter.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -21,13 +22,13 @@ void model_drafter_state::open(engine_request_ptr request) {
 }
 
 void model_drafter_state::observe(const draft_news& news) {
-  if (!runner_) return;
+  if (!runner_) return forget(news.ended);
   out_.send(runner_, msg::observe_tokens{}, work_of(news));
 }
 
 caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
-  if (pause_ > 0) {
-    --pause_;
+  if (pause_ > 0 || !runner_) {
+    pause_ = std::max(pause_ - 1, 0);
     observe(news);
     return no_drafts();
   }
@@ -43,6 +44,12 @@ caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
           },
           [answer](const caf::error&) mutable { answer.deliver(no_drafts()); });
   return answer;
+}
+
+void model_drafter_state::forget(const std::vector<request_id>& ended) {
+  std::erase_if(opened_, [&ended](const engine_request_ptr& request) {
+    return std::ranges::find(ended, request->id) != ended.end();
+  });
 }
 
 draft_work_ptr model_drafter_state::work_of(const draft_news& news) {

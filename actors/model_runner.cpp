@@ -287,9 +287,9 @@ void model_runner_state::observe(const draft_work& work) {
 }
 
 drafts_ptr model_runner_state::propose(const draft_work& work) try {
+  if (!draft_) return nullptr;
   observe(work);
   auto drafts = std::make_shared<std::vector<draft>>();
-  if (!draft_) return drafts;
   std::vector<request_id> ids;
   for (const draft_news::output& each : work.news.outputs) ids.push_back(each.id);
   *drafts = draft_->propose(ids);
@@ -299,7 +299,7 @@ drafts_ptr model_runner_state::propose(const draft_work& work) try {
   throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
-  return std::make_shared<const std::vector<draft>>();
+  return nullptr;
 }
 
 model_runner_actor::behavior_type model_runner_behavior(

@@ -63,8 +63,22 @@ struct draft_setup {
 
 struct played {
   std::vector<std::vector<token_id>> answers;
+  double questions = 0;  // how they go on: to the runner
+  double steps = 0;
   msg::request_counts counts;
 };
+
+double messages_to_runner(stage& on, const std::string& message) {
+  const std::string text = on.port().metrics_text();
+  const std::string name = "\ntroupe_actor_message_seconds_count{";
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
+    if (line.find("actor=\"model_runner\"") == std::string::npos) continue;
+    if (line.find("message=\"" + message + '"') != std::string::npos)
+      return std::stod(line.substr(line.rfind(' ') + 1));
+  }
+  return -1;
+}
 
 // Some requests at once, greedy and seeded, long and short; one of them is aborted midway.
 played play(const std::optional<draft_setup>& with) {
@@ -131,6 +145,8 @@ played play(const std::optional<draft_setup>& with) {
     out.answers.push_back(who->tokens);
   }
   out.counts = *stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
+  out.questions = messages_to_runner(stage, "propose_drafts");
+  out.steps = messages_to_runner(stage, "run_step");
   stage.expect_idle();
   return out;
 }
@@ -184,6 +200,8 @@ TEST(DraftModelActors, ADraftModelThatFailsInTheWarmUpDraftsNothing) {
   const played drafted = play(draft_setup{.steps = 0, .warm_up = warm_up_mode::full});
   EXPECT_EQ(drafted.answers, play({}).answers);
   EXPECT_EQ(drafted.counts.draft_tokens, 0U);
+  EXPECT_GT(drafted.steps, 30.0);
+  EXPECT_LT(drafted.questions, drafted.steps / 2) << "nobody waits for what is gone";
 }
 
 TEST(DraftModelActors, BothModelsAreTunedAtTheStartAndWhatIsChosenIsKept) {
