@@ -100,18 +100,25 @@ void scheduler_state::open_drafts(const engine_request_ptr& request) {
 // every core computes. What comes later is used by a later step, and then the answers are waited for again.
 void scheduler_state::tell_drafter(const token_batch& events) {
   if (!drafter_ || events.empty()) return;
+  const bool may_ask = phase_ == phase::idle && scheduler_->wants_drafts();
+  const bool waits = steps_without_drafts_ < steps_to_wait_for_drafts;
   auto news = std::make_shared<draft_news>();
   for (const token_event& event : events) {
-    if (!event.tokens.empty())
-      news->outputs.push_back({event.id, static_cast<std::int32_t>(event.tokens.size())});
+    if (!event.tokens.empty()) {
+      draft_news::output& said = news->outputs.emplace_back();
+      said.id = event.id;
+      said.count = static_cast<std::int32_t>(event.tokens.size());
+      // A step is planned before the answer where that is not waited for.
+      if (may_ask) said.pending = scheduler_->pending_tokens(event.id) + (waits ? 0 : 1);
+    }
     news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
     if (event.end) news->ended.push_back(event.id);
   }
-  if (phase_ != phase::idle || news->outputs.empty() || !scheduler_->wants_drafts()) {
+  if (!may_ask || news->outputs.empty()) {
     out_.send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
     return;
   }
-  if (steps_without_drafts_ < steps_to_wait_for_drafts) phase_ = phase::drafting;
+  if (waits) phase_ = phase::drafting;
   stocks_without_answer_ = 0;
   out_.ask(drafter_, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
       .then([this](const drafts_ptr& drafts) { on_drafts(*drafts); },

@@ -18,25 +18,31 @@ struct draft {
   // verified must not depend on that token or on what follows it: a step takes all of them, or as many as it
   // has room for. 0: a draft is right where the request draws its tokens anyway.
   std::uint64_t number = 0;
+  // So many of its first tokens stand in places that steps in flight sample: they lead up to those that a
+  // step may verify, of which there are no more than stand behind them.
+  std::int32_t lead = 0;
+
+  std::int32_t most_verified() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
 };
 
 // What has come of running requests since the last news.
 struct draft_news {
   struct output {
     request_id id = 0;
-    std::int32_t count = 0;  // its next output tokens
+    std::int32_t count = 0;    // its next output tokens
+    std::int32_t pending = 0;  // further ones that steps in flight will have sampled when a draft is verified
   };
   std::vector<output> outputs = {};
   std::vector<token_id> tokens = {};   // of all outputs, in order
   std::vector<request_id> ended = {};  // after these
 
-  // Says all of it to whoever has append(id, tokens) and close(id).
+  // Says all of it to whoever has append(id, tokens, pending) and close(id).
   template <class Listener>
   void tell(Listener& who) const {
     std::span<const token_id> rest = tokens;
     for (const output& each : outputs) {
       const auto length = static_cast<std::size_t>(each.count);
-      who.append(each.id, rest.first(length));
+      who.append(each.id, rest.first(length), each.pending);
       rest = rest.subspan(length);
     }
     for (const request_id id : ended) who.close(id);

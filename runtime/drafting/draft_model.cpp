@@ -32,7 +32,7 @@ void draft_model::open(request_id id, std::span<const token_id> prompt, const sa
   sequences_.emplace(id, draft_sequence(prompt, sampling, how, experience_of(sampling, how).hit_rate));
 }
 
-void draft_model::append(request_id id, std::span<const token_id> tokens) {
+void draft_model::append(request_id id, std::span<const token_id> tokens, std::int32_t pending) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;
   draft_sequence& sequence = found->second;
@@ -41,6 +41,7 @@ void draft_model::append(request_id id, std::span<const token_id> tokens) {
   sequence.append(tokens, experience_of(sequence.sampling(), how), [&](bool is_right) {
     if (is_open) choice_.observe(how, is_right);
   });
+  sequence.set_pending(pending);
 }
 
 void draft_model::close(request_id id) {
@@ -70,15 +71,17 @@ std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
   return out;
 }
 
+// What has been begun is drafted up to the first token that a step can verify.
 void draft_model::draft_further(std::int32_t requests) {
   std::int32_t drafted = 0;
-  for (const drafting& each : drafting_) drafted += each.sequence->num_drafted();
+  for (const drafting& each : drafting_) drafted += each.sequence->num_to_verify();
   const auto active = static_cast<std::int32_t>(drafting_.size());
   const std::optional<double> least =
       options_.adaptive ? worth_.least(requests, active, drafted) : std::optional<double>(0.0);
   begin_step();
   std::erase_if(drafting_, [&](const drafting& each) {
-    return !wants_more(each) || !least || each.sequence->next_worth() < *least ||
+    const bool is_verified = each.sequence->num_to_verify() > 0;
+    return !wants_more(each) || !least || (is_verified && each.sequence->next_worth() < *least) ||
            !add_rows(*each.sequence, 1);
   });
   const std::chrono::nanoseconds began = options_.now();
@@ -86,7 +89,8 @@ void draft_model::draft_further(std::int32_t requests) {
   if (!drafting_.empty()) worth_.draft_step(batch_.num_rows(), options_.now() - began);
 }
 
-// Who has rested is tried again with one token, if drafts were made before or once in a while: to compute
+// What leads up to the first token is not asked for its worth: only the draft behind steps without any has
+// it. Who has rested is tried again with one token, if drafts were made before or once in a while: to compute
 // what is missing is dear.
 void draft_model::choose_worthy(std::int32_t requests) {
   constexpr std::uint64_t rarely = 512;
@@ -101,7 +105,7 @@ void draft_model::choose_worthy(std::int32_t requests) {
     const bool is_tried =
         sequence.has_rested() && (sequence.has_been_scored() || ++num_untried_ % rarely == 0);
     sequence.rest();
-    each.wanted = 1;
+    each.wanted = sequence.num_pending() + 1;
     return !is_tried;
   });
 }
@@ -118,7 +122,7 @@ void draft_model::choose(std::span<const request_id> ids) {
     if (wanted == 0 || sequence.num_known() == 0 || sequence.num_known() > options_.max_model_len) continue;
     sequence.begin_draft(++num_drafts_);
     sequence.last_use = calls_;
-    drafting_.push_back({id, &sequence, wanted});
+    drafting_.push_back({id, &sequence, sequence.num_pending() + wanted});
   }
   std::ranges::stable_sort(drafting_, {}, [](const drafting& each) { return each.sequence->num_missing(); });
 }

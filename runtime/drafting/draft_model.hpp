@@ -30,7 +30,7 @@ struct draft_model_options {
   std::int32_t max_sequences = 64;  // of one step; no more than rows
   std::int32_t max_model_len = 0;   // longest context of the draft model: beyond it nothing is drafted
   std::int32_t vocab_size = 0;      // of the target: a token beyond ends a draft
-  std::int32_t num_tokens = 4;      // drafted for a request at most
+  std::int32_t num_tokens = 4;      // of a request, to be verified at once at most
   // Whether it drafts only what is expected to pay, by what target_step() has told; else num_tokens always.
   bool adaptive = false;
   std::function<std::chrono::nanoseconds()> now = [] { return std::chrono::nanoseconds(0); };
@@ -62,8 +62,9 @@ class draft_model {
 
   // A request with its prompt; one that is preempted stays open. An id that is open begins anew.
   void open(request_id id, std::span<const token_id> prompt, const sampling_params& sampling);
-  // Tokens that it has generated, in order.
-  void append(request_id id, std::span<const token_id> tokens);
+  // Tokens that it has generated, in order. `pending` more are sampled already: the next draft is as much
+  // longer and leads up to what they leave to be guessed.
+  void append(request_id id, std::span<const token_id> tokens, std::int32_t pending = 0);
   // It is over.
   void close(request_id id);
 
@@ -95,7 +96,7 @@ class draft_model {
   struct drafting {
     request_id id = 0;
     draft_sequence* sequence = nullptr;
-    std::int32_t wanted = 0;
+    std::int32_t wanted = 0;  // tokens, those in front that no step verifies included
   };
 
   executor_limits step_limits() const;

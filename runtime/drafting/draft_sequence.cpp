@@ -30,7 +30,7 @@ draft_sequence::draft_sequence(std::span<const token_id> prompt, const sampling_
 
 // A token that nobody has accepted or rejected is equal to the one that came by chance alone.
 bool draft_sequence::is_scored(std::int32_t position) const {
-  return how_ == draft_verification::same_draw || position < verified_until_;
+  return how_ == draft_verification::same_draw || (position >= verified_from_ && position < verified_until_);
 }
 
 void draft_sequence::score(bool is_right, draft_experience& experience) {
@@ -46,7 +46,7 @@ void draft_sequence::begin_draft(std::uint64_t number) {
   tokens_.resize(static_cast<std::size_t>(num_known_));
   num_stored_ = std::min(num_stored_, std::max(num_known_ - 1, 0));
   drafted_after_ = num_known_;
-  verified_until_ = 0;
+  verified_from_ = verified_until_ = 0;
   worth_ = 1.0;
   evidence_.clear();
   estimates_.clear();
@@ -73,6 +73,7 @@ std::shared_ptr<const kept_draft> draft_sequence::begin_verification(std::uint64
   if (!kept_ || number == 0 || kept_->number != number) return nullptr;
   const auto end = kept_->after + static_cast<std::int32_t>(kept_->tokens.size());
   if (position < kept_->after || position + count > end) return nullptr;
+  if (verified_until_ == 0) verified_from_ = position;
   verified_until_ = std::max(verified_until_, position + count);
   return kept_;
 }
@@ -96,15 +97,23 @@ void draft_sequence::rest() {
 
 draft draft_sequence::take_draft(request_id id) const {
   const std::uint64_t number = how_ == draft_verification::rejection ? kept_->number : 0;
-  return {id, num_known_, {tokens_.begin() + num_known_, tokens_.end()}, probabilities_, number};
+  return {.id = id,
+          .after = num_known_,
+          .tokens = {tokens_.begin() + num_known_, tokens_.end()},
+          .probabilities = probabilities_,
+          .number = number,
+          .lead = num_pending_};
 }
 
 // The last token of all is never verified: a step gives it anyway.
 std::int32_t draft_sequence::most_drafts(std::int32_t most) const {
   most = std::min(most, sampling_->num_speculative_tokens.value_or(most));
-  if (sampling_->max_tokens)
-    most = std::min(most, *sampling_->max_tokens - (num_known_ - prompt_length_) - 1);
-  return std::max(most, 0);
+  return std::max(std::min(most, most_left(most + num_pending_ + 1) - num_pending_ - 1), 0);
+}
+
+std::int32_t draft_sequence::most_left(std::int32_t most) const {
+  if (sampling_->max_tokens) most = std::min(most, *sampling_->max_tokens - (num_known_ - prompt_length_));
+  return most;
 }
 
 void draft_sequence::fill(sample_row& sample) const {

@@ -52,6 +52,11 @@ class draft_sequence {
   std::int32_t num_known() const { return num_known_; }
   std::int32_t num_tokens() const { return static_cast<std::int32_t>(tokens_.size()); }  // drafts included
   std::int32_t num_drafted() const { return num_tokens() - num_known_; }
+  // So many tokens behind the known ones are sampled already, but not known: what is drafted in their places
+  // is never verified. Of the next draft.
+  void set_pending(std::int32_t count) { num_pending_ = count; }
+  std::int32_t num_pending() const { return num_pending_; }
+  std::int32_t num_to_verify() const { return std::max(num_drafted() - num_pending_, 0); }
   std::int32_t num_stored() const { return num_stored_; }
   std::int32_t num_missing() const { return num_tokens() - num_stored_; }
   token_id token(std::int32_t i) const { return tokens_[static_cast<std::size_t>(i)]; }
@@ -60,8 +65,10 @@ class draft_sequence {
   void stored(std::int32_t count) { num_stored_ += count; }
   // Nothing is stored any more.
   void forget_stored() { num_stored_ = 0; }
-  // How many drafts could be of use, at most `most`.
+  // How many drafts could be verified, at most `most`.
   std::int32_t most_drafts(std::int32_t most) const;
+  // Tokens that may still come, at most `most`.
+  std::int32_t most_left(std::int32_t most) const;
   // The draw of the token behind the last one, as the request itself would make it.
   void fill(sample_row& sample) const;
 
@@ -88,7 +95,9 @@ class draft_sequence {
   std::shared_ptr<const sampling_params> sampling_;  // the request's, with log-probabilities
   draft_verification how_;
   std::shared_ptr<kept_draft> kept_;  // null unless drafts are accepted or rejected by chance
-  std::int32_t verified_until_ = 0;   // positions of drafts that a step accepts or rejects
+  std::int32_t num_pending_ = 0;
+  std::int32_t verified_from_ = 0;   // positions of drafts that steps accept or reject: from here ...
+  std::int32_t verified_until_ = 0;  // ... to before this
   // Of the drafts since begin_draft().
   std::int32_t drafted_after_ = 0;
   std::vector<token_evidence> evidence_;

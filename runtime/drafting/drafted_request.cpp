@@ -4,10 +4,13 @@
 
 namespace troupe {
 
-double proposal::expected_accepted() const {
+double proposal::expected_accepted(std::int32_t lead) const {
   double sum = 0.0;
   double product = 1.0;
-  for (const float probability : probabilities) sum += product *= static_cast<double>(probability);
+  for (const float probability : probabilities) {
+    product *= static_cast<double>(probability);
+    if (lead-- <= 0) sum += product;
+  }
   return sum;
 }
 
@@ -76,12 +79,12 @@ void drafted_request::propose(const suffix_continuation& continuation, draft_sou
   }
 }
 
-const proposal* drafted_request::best_proposal() const {
+const proposal* drafted_request::best_proposal(std::int32_t lead) const {
   const proposal* best = nullptr;
   double most = 0.0;
   for (std::size_t i = 0; i < num_proposals_; ++i) {
-    const double expected = proposals_[i].expected_accepted();
-    if (best != nullptr && expected <= most) continue;
+    const double expected = proposals_[i].expected_accepted(lead);
+    if (expected <= most) continue;
     best = &proposals_[i];
     most = expected;
   }

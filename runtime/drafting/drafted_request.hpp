@@ -23,8 +23,9 @@ struct proposal {
   std::vector<token_evidence> evidence = {};  // [tokens]
   std::vector<float> estimates = {};          // [tokens] of their classes
   std::vector<float> probabilities = {};      // [tokens] for this sequence
-  // Tokens that are expected to be accepted where all are verified.
-  double expected_accepted() const;
+  // Tokens that are expected to be accepted where all are verified but for the first `lead`, which have to be
+  // right all the same.
+  double expected_accepted(std::int32_t lead = 0) const;
 };
 
 class drafted_request {
@@ -49,8 +50,8 @@ class drafted_request {
   // The continuation, as far as it is not empty, becomes a proposal of the sequence as it is now.
   void propose(const suffix_continuation& continuation, draft_source source, bool is_longest_match,
                const acceptance_estimates& estimates);
-  // The one that promises most, the first of equals; none where there is none.
-  const proposal* best_proposal() const;
+  // The one that promises most behind its first `lead` tokens, the first of equals; none where none has any.
+  const proposal* best_proposal(std::int32_t lead = 0) const;
   std::size_t bytes() const;
 
  private:

@@ -32,9 +32,10 @@ void drafter::open(request_id id, const std::string& tenant_key, std::span<const
   requests_.emplace(id, std::move(request));
 }
 
-void drafter::append(request_id id, std::span<const token_id> tokens) {
+void drafter::append(request_id id, std::span<const token_id> tokens, std::int32_t pending) {
   const auto found = requests_.find(id);
   if (found == requests_.end()) return;
+  found->second.pending = pending;
   drafted_request& request = found->second.tokens;
   const bool waits = request.num_unindexed() > 0;
   request.append(tokens, *found->second.estimates);
@@ -70,9 +71,10 @@ draft drafter::propose(request_id id) {
     propose_repeated(*tree, found->second);
     propose_answers(found->second.owner->outputs.tree(), found->second);
   }
-  if (const proposal* best = request.best_proposal()) {
+  if (const proposal* best = request.best_proposal(found->second.pending)) {
     out.tokens = best->tokens;
     out.probabilities = best->probabilities;
+    out.lead = found->second.pending;
   }
   return out;
 }
@@ -80,8 +82,8 @@ draft drafter::propose(request_id id) {
 void drafter::propose_lookup(const prompt_lookup& lookup, open_request& request) {
   continuation_.clear();
   continuation_.match_length = lookup.match_length();
-  lookup.continue_match(static_cast<std::size_t>(options_.config.num_speculative_tokens),
-                        continuation_.tokens);
+  const std::int32_t most = options_.config.num_speculative_tokens + request.pending;
+  lookup.continue_match(static_cast<std::size_t>(most), continuation_.tokens);
   continuation_.probabilities.assign(continuation_.tokens.size(), 1.0F);
   continuation_.counts.assign(continuation_.tokens.size(), 1);
   request.tokens.propose(continuation_, draft_source::request, true, *request.estimates);
@@ -115,7 +117,7 @@ void drafter::propose_from(suffix_tree& tree, const suffix_tree::locus& match, d
   const speculative_config& config = options_.config;
   const double most = std::min(static_cast<double>(config.num_speculative_tokens),
                                config.suffix_decoding_max_spec_factor * match.match_length + 1e-6);
-  tree.continue_from(match, static_cast<std::size_t>(most),
+  tree.continue_from(match, static_cast<std::size_t>(most) + static_cast<std::size_t>(request.pending),
                      static_cast<float>(config.suffix_decoding_min_token_prob), continuation_);
   request.tokens.propose(continuation_, source, is_longest_match, *request.estimates);
 }

@@ -39,8 +39,9 @@ class drafter {
   // followed before: what came true of the drafts of others counts for those of about the same.
   void open(request_id id, const std::string& tenant_key, std::span<const token_id> prompt,
             float temperature = 0.0F);
-  // Tokens that it has generated, in order.
-  void append(request_id id, std::span<const token_id> tokens);
+  // Tokens that it has generated, in order. `pending` more are sampled already: the next draft is as much
+  // longer and leads up to what they leave to be guessed.
+  void append(request_id id, std::span<const token_id> tokens, std::int32_t pending = 0);
   // It is over: its answer joins its tenant's.
   void close(request_id id);
 
@@ -70,6 +71,7 @@ class drafter {
     drafted_request tokens;
     tenant* owner = nullptr;
     acceptance_estimates* estimates = nullptr;
+    std::int32_t pending = 0;
   };
 
   tenant& tenant_of(const std::string& key);

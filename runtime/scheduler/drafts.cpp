@@ -32,8 +32,10 @@ bool scheduler::state::is_verifying() const {
   return !last.batch->drafts.empty() || last.has_draft_blocks;
 }
 
-// Beside as many as run a row that is surely right would have to pay.
+// Beside as many as run a row that is surely right would have to pay. While drafts are verified nobody knows
+// what to go on from: a draft model would guess in vain, and forget what it is to hear of those.
 bool scheduler::state::wants_drafts() const {
+  if (is_verifying()) return false;
   const auto beside = static_cast<std::int32_t>(running.size());
   if (beside == 0 || beside > limits.disable_drafts_by_batch_size.value_or(most_rows)) return false;
   if (!limits.adaptive_drafts) return true;
@@ -85,7 +87,8 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
     some_have_drafts = some_have_drafts || who.has_drafts;
     if (!next || who.num_missing() != 1) continue;
     const std::size_t count =
-        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens})).size();
+        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, who.guess.most_verified()}))
+            .size();
     if (count == 0) continue;
     if (who.guess.number != 0) {
       rows.num_drafts = std::min(static_cast<std::int32_t>(count), budget);

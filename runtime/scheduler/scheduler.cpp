@@ -34,6 +34,10 @@ void scheduler::measured_step(std::int32_t rows, std::chrono::nanoseconds took) 
   state_->costs.measured(rows, static_cast<double>(took.count()));
 }
 bool scheduler::wants_drafts() const { return state_->wants_drafts(); }
+std::int32_t scheduler::pending_tokens(request_id id) const {
+  const auto found = state_->requests.find(id);
+  return found == state_->requests.end() ? 0 : found->second->num_pending();
+}
 step_demand_ptr scheduler::plan() { return state_->plan(); }
 resolved_step scheduler::resolve(const step_reservation& reservation) { return state_->resolve(reservation); }
 void scheduler::commit(const step_result& result, scheduler_output& output) {

@@ -147,8 +147,12 @@ class scheduler {
   // How long a step of so many rows takes that are all sampled. Before at least two of these are known no
   // draft is verified.
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took);
-  // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared.
+  // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared,
+  // and none is being verified.
   bool wants_drafts() const;
+  // Tokens of a request that steps in flight sample, and which only their commits make known. 0 for an
+  // unknown id.
+  std::int32_t pending_tokens(request_id id) const;
   // Null while a plan is open, as many steps are in flight as may be, drafts are being verified (how many
   // tokens they give is not known), or there is nothing to run.
   step_demand_ptr plan();

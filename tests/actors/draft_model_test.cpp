@@ -54,6 +54,7 @@ struct draft_setup {
   std::uint64_t seed = 1;         // of the draft model; 1 is the target's
   std::int32_t num_blocks = 200;  // of the target
   std::int32_t draft_blocks = 200;
+  std::int32_t num_tokens = 4;
   int steps = 1 << 30;  // that the draft model runs before it fails
   rejection_method method = rejection_method::automatic;
   warm_up_mode warm_up = warm_up_mode::lazy;
@@ -100,6 +101,7 @@ played play(const std::optional<draft_setup>& with) {
     options.max_sequences = 8;
     options.max_model_len = 256;
     options.vocab_size = target->config.vocab_size;
+    options.num_tokens = with->num_tokens;
     options.rejection = with->method;
     const auto make = [options, with = *with]() -> result<runner_device> {
       runner_device made{device_of(target, with.num_blocks), nullptr};
@@ -168,6 +170,13 @@ TEST(DraftModelActors, AnEqualModelIsAlwaysRight) {
   const played drafted = play(draft_setup{});
   EXPECT_EQ(drafted.answers, plain.answers);
   EXPECT_GT(drafted.counts.draft_tokens, 100U);
+  EXPECT_EQ(drafted.counts.accepted_tokens, drafted.counts.draft_tokens);
+}
+
+TEST(DraftModelActors, ASingleTokenIsDraftedAStepAheadAsWell) {
+  const played drafted = play(draft_setup{.num_tokens = 1});
+  EXPECT_EQ(drafted.answers, play({}).answers);
+  EXPECT_GT(drafted.counts.draft_tokens, 60U);
   EXPECT_EQ(drafted.counts.accepted_tokens, drafted.counts.draft_tokens);
 }
 

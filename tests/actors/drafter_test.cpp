@@ -78,6 +78,24 @@ TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
   stage.expect_idle();
 }
 
+// A step is planned ahead, so the first token that is guessed is one that is sampled already.
+TEST(DrafterActor, ASingleTokenIsDraftedAStepAheadAsWell) {
+  for (const auto method : {speculative_method::ngram, speculative_method::suffix}) {
+    for (const bool is_by_request : {false, true}) {
+      stage stage(repeating_setup(method, is_by_request ? 8 : 1));
+      sampling_params sampling = greedy(60);
+      if (is_by_request) sampling.num_speculative_tokens = 1;
+      const auto who = stage.ask("what", sampling);
+      stage.run();
+      EXPECT_EQ(who->tokens.size(), 60U);
+      for (std::size_t i = 4; i < who->tokens.size(); ++i) EXPECT_EQ(who->tokens[i], who->tokens[i - 4]);
+      const auto counts = stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
+      EXPECT_GT(counts->accepted_tokens, 15U);
+      stage.expect_idle();
+    }
+  }
+}
+
 TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
   stage stage(repeating_setup(speculative_method::suffix, 4));
   const auto who = stage.ask("who repeats itself", 60);

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -306,6 +307,109 @@ TEST(DraftModel, NothingIsDraftedWhereVerifyingCostsNobodyKnowsWhat) {
   model.target_step(1, std::chrono::nanoseconds(1000));
   model.target_step(9, std::chrono::nanoseconds(1000));
   EXPECT_EQ(model.propose(ids).size(), 1U);
+}
+
+// A request whose drafts are accepted or rejected by chance, in a service that plans a step ahead: where
+// nothing is verified, the newest token is on its way when it is asked how to go on.
+class request_a_step_ahead {
+ public:
+  explicit request_a_step_ahead(draft_model& model) : model_(model) {
+    sampling_params drawn;
+    drawn.temperature = 0.8F;
+    drawn.is_seeded = false;
+    model_.open(1, std::vector<token_id>(5, 3), drawn);
+    model_.append(1, std::vector<token_id>{4}, 1);
+  }
+  // Until the answer to the next draft is known; how many of its tokens were verified.
+  std::int32_t go_on(bool is_right) {
+    const std::vector<request_id> ids = {1};
+    const auto drafts = model_.propose(ids);
+    const std::int32_t verified = drafts.empty() ? 0 : drafts[0].most_verified();
+    if (verified <= 0) {
+      model_.append(1, std::vector<token_id>{4}, 1);
+      return 0;
+    }
+    const std::span<const token_id> tokens = drafts[0].tokens;
+    verify(drafts[0]);
+    const auto lead = static_cast<std::size_t>(drafts[0].lead);
+    if (lead > 0) model_.append(1, tokens.first(lead), 1);
+    if (is_right)
+      model_.append(1, tokens.subspan(lead));
+    else
+      model_.append(1, std::vector<token_id>{(tokens[lead] + 1) % vocab});
+    return verified;
+  }
+  // The token on its way is none that was guessed; a step verifies what was drafted behind it all the same.
+  void go_on_past_a_wrong_lead() {
+    const std::vector<request_id> ids = {1};
+    const draft guess = model_.propose(ids).at(0);
+    ASSERT_EQ(guess.lead, 1);
+    verify(guess);
+    model_.append(1, std::vector<token_id>{(guess.tokens[0] + 1) % vocab}, 1);
+  }
+
+ private:
+  void verify(const draft& guess) {
+    step_batch step;
+    step.sequences.push_back({1, 0, guess.most_verified() + 1, 0, 0});
+    step.samples.resize(static_cast<std::size_t>(guess.most_verified()) + 1);
+    for (std::size_t i = 0; i < step.samples.size(); ++i)
+      step.samples[i].position = guess.after + guess.lead + static_cast<std::int32_t>(i);
+    step.drafts.push_back({0, guess.most_verified(), guess.number});
+    model_.begin_verification(step, verified_);
+  }
+
+  draft_model& model_;
+  verified_drafts verified_;
+};
+
+TEST(DraftModel, WhoseDraftsWereRejectedIsTriedAgainAfterARestAndComesBack) {
+  std::chrono::nanoseconds now{0};
+  draft_model_options options = limits();
+  options.max_model_len = 2000;
+  options.adaptive = true;
+  options.rejection = rejection_method::probabilistic;
+  options.now = [&now] { return now += std::chrono::nanoseconds(100); };
+  kv_layout layout;
+  layout.block_size = block_size;
+  layout.num_blocks = 1000;
+  draft_model model(std::make_shared<paged_executor>(layout, vocab), options);
+  for (const std::int32_t rows : {1, 101}) model.target_step(rows, std::chrono::nanoseconds(900 + 10 * rows));
+  request_a_step_ahead request(model);
+  int tries = 0;
+  while (request.go_on(false) > 0) ASSERT_LT(++tries, 100);
+  EXPECT_GT(tries, 1);
+  for (int i = 0; i < 80; ++i) request.go_on(true);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(request.go_on(true), options.num_tokens);
+}
+
+TEST(DraftModel, WhatLeadsUpToADraftIsNotRejectedWhereItIsWrong) {
+  draft_model_options options = limits();
+  options.rejection = rejection_method::probabilistic;
+  draft_model model = hashing_model(options, 100);
+  request_a_step_ahead request(model);
+  const double before = model.acceptance(draft_verification::rejection);
+  request.go_on_past_a_wrong_lead();
+  EXPECT_EQ(model.acceptance(draft_verification::rejection), before);
+}
+
+TEST(DraftModel, DraftsAsManyTokensBehindThoseThatAreOnTheirWay) {
+  draft_model_options options = limits();
+  options.num_tokens = 1;
+  draft_model model = hashing_model(options, 100);
+  sampling_params params = test::greedy();
+  params.max_tokens = 4;
+  params.ignore_eos = true;
+  model.open(1, std::vector<token_id>(5, 3), params);
+  const std::vector<request_id> ids = {1};
+  const draft plain = model.propose(ids).at(0);
+  EXPECT_EQ(plain.tokens.size(), 1U);
+  model.append(1, plain.tokens, 1);
+  const draft behind = model.propose(ids).at(0);
+  EXPECT_EQ(behind.tokens.size(), 2U);
+  EXPECT_EQ(behind.most_verified(), 1);
+  model.append(1, std::span(behind.tokens).first(1), 2);
+  EXPECT_TRUE(model.propose(ids).empty()) << "the last token comes anyway";
 }
 
 // The draws of a real sampler: with the same u, equal models always agree.

@@ -83,6 +83,9 @@ TEST_F(drafted_request_test, the_best_proposal_promises_the_most_accepted_tokens
   const auto& p = request.best_proposal()->probabilities;
   EXPECT_FLOAT_EQ(static_cast<float>(request.best_proposal()->expected_accepted()),
                   p[0] + p[0] * p[1] + p[0] * p[1] * p[2]);
+  EXPECT_FLOAT_EQ(static_cast<float>(request.best_proposal()->expected_accepted(1)),
+                  p[0] * p[1] + p[0] * p[1] * p[2]);
+  EXPECT_EQ(request.best_proposal(3), nullptr) << "none has a token behind three others";
 }
 
 TEST_F(drafted_request_test, keeps_prompt_and_output_apart) {

@@ -51,6 +51,7 @@ drafted_texts::drafted_texts(drafted_setting setting)
   options.max_model_len = 64;
   options.vocab_size = setting_.vocab;
   options.adaptive = setting_.adaptive;
+  options.num_tokens = setting_.num_draft_tokens;
   options.now = [this] { return time_ += std::chrono::microseconds(5); };
   options.rejection = setting_.method;
   drafts_ = std::make_unique<draft_model>(
@@ -137,7 +138,8 @@ void drafted_texts::commit() {
     std::vector<token_id>& text = (*texts_)[event.id];
     text.insert(text.end(), event.tokens.begin(), event.tokens.end());
     if (!drafts_) continue;
-    drafts_->append(event.id, std::vector<token_id>(event.tokens.begin(), event.tokens.end()));
+    drafts_->append(event.id, std::vector<token_id>(event.tokens.begin(), event.tokens.end()),
+                    scheduler_.pending_tokens(event.id));
     if (event.end)
       drafts_->close(event.id);
     else

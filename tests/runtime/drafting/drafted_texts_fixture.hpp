@@ -29,6 +29,7 @@ struct drafted_setting {
   bool is_seeded = false;
   bool adaptive = false;  // drafted and verified is what pays
   std::int32_t steps_in_flight = 1;
+  std::int32_t num_draft_tokens = 4;
   std::int32_t num_blocks = 400;  // of 4 tokens
   std::int32_t forget_every = 0;  // of so many steps one knows nothing of what drafts were drawn from
 };

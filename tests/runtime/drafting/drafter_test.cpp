@@ -66,6 +66,23 @@ TEST(drafter, proposes_at_most_so_many_tokens) {
   EXPECT_EQ(drafts.propose(1).tokens, numbers(60, 3));
 }
 
+// Those in front stand in places that a step in flight samples: nobody verifies them.
+TEST(drafter, proposes_as_many_tokens_behind_those_that_are_on_their_way) {
+  for (const auto method : {speculative_method::ngram, speculative_method::suffix}) {
+    drafter_options options = with(method);
+    options.config.num_speculative_tokens = 1;
+    drafter drafts(options);
+    drafts.open(1, "", numbers(0, 100));
+    drafts.append(1, numbers(10, 5));
+    EXPECT_EQ(drafts.propose(1).tokens, numbers(15, 1));
+    drafts.append(1, numbers(15, 1), 2);
+    const draft made = drafts.propose(1);
+    EXPECT_EQ(made.tokens, numbers(16, 3));
+    EXPECT_EQ(made.lead, 2);
+    EXPECT_EQ(made.most_verified(), 1);
+  }
+}
+
 TEST(drafter, has_work_as_long_as_something_waits) {
   drafter_options options = with(speculative_method::suffix);
   options.work_tokens = 100;

@@ -44,6 +44,10 @@ std::vector<drafted_setting> settings() {
        .steps_in_flight = 2,
        .num_blocks = 30,
        .forget_every = 3},
+      {.name = "one token, a step ahead",
+       .sampling = {.temperature = 0.9F},
+       .steps_in_flight = 2,
+       .num_draft_tokens = 1},
       {.name = "by either way", .sampling = {.top_p = 0.8F}, .method = rejection_method::automatic},
   };
 }
@@ -110,6 +114,22 @@ TEST(rejection, accepts_every_draft_of_an_equal_model) {
   EXPECT_GT(drafts.numbered.tokens, 1000U);
   EXPECT_EQ(drafts.numbered.accepted, drafts.numbered.tokens);
   EXPECT_EQ(drafts.numbered.tokens, drafts.tokens);
+}
+
+TEST(rejection, of_one_token_at_a_time_is_behind_a_token_that_is_on_its_way_too) {
+  for (const std::int32_t tokens : {1, 3}) {
+    drafted_texts texts({.name = "equal",
+                         .sampling = {.top_p = 0.9F},
+                         .length = 9,
+                         .draft_language = 1,
+                         .steps_in_flight = 2,
+                         .num_draft_tokens = tokens});
+    texts.draw(0, 200);
+    const draft_counts drafts = texts.counts().drafts;
+    EXPECT_GT(drafts.numbered.tokens, 200U);
+    EXPECT_EQ(drafts.numbered.accepted, drafts.numbered.tokens);
+    EXPECT_LE(drafts.tokens, drafts.drafts * static_cast<std::uint64_t>(tokens));
+  }
 }
 
 TEST(rejection, is_never_of_seeded_or_greedy_requests) {

@@ -131,6 +131,25 @@ TEST_F(drafts_test, go_on_behind_a_token_that_nobody_knows_yet) {
   EXPECT_EQ(events[0].tokens, (token_list{21, 22, 23}));
 }
 
+TEST_F(drafts_test, are_no_more_than_stand_behind_those_that_lead_up_to_them) {
+  begin({.max_steps_in_flight = 2});
+  const auto first = dispatch();
+  EXPECT_EQ(tested->pending_tokens(1), 1);
+  tested->propose({.id = 1, .after = 5, .tokens = {20, 21}, .probabilities = {1.0F, 1.0F}, .lead = 1});
+  EXPECT_TRUE(tested->wants_drafts());
+  const auto second = dispatch();
+  ASSERT_EQ(shape(second), "1x2");
+  EXPECT_FALSE(tested->wants_drafts()) << "nobody knows what to go on from";
+  complete_with(*first, {20});
+  EXPECT_FALSE(tested->wants_drafts());
+  const token_batch events = complete_with(*second, {21, 22});
+  EXPECT_EQ(events[0].tokens, (token_list{21, 22}));
+  EXPECT_TRUE(tested->wants_drafts());
+  EXPECT_EQ(tested->pending_tokens(1), 0);
+  tested->propose({.id = 1, .after = 8, .tokens = {23, 24, 25}, .probabilities = {1, 1, 1}, .lead = 2});
+  EXPECT_EQ(shape(dispatch()), "1x2") << "as many as were asked for";
+}
+
 TEST_F(drafts_test, that_what_is_known_contradicts_are_not_verified) {
   begin({});
   propose({8, 20}, 4);
