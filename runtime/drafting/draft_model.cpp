@@ -63,7 +63,10 @@ std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
     const std::int32_t missing = each.sequence->num_missing();
     return !add_rows(*each.sequence, std::min(missing, room)) || missing > room;
   });
+  const std::chrono::nanoseconds began = options_.now();
   run_step();
+  if (batch_.num_rows() >= 2 * static_cast<std::int32_t>(batch_.sequences.size()))
+    worth_.prompt_step(batch_.num_rows(), options_.now() - began);
   std::vector<drafting> all = drafting_;
   while (!drafting_.empty()) draft_further(requests);
   std::vector<draft> out;
@@ -89,15 +92,27 @@ void draft_model::draft_further(std::int32_t requests) {
   if (!drafting_.empty()) worth_.draft_step(batch_.num_rows(), options_.now() - began);
 }
 
+// A prompt that is not computed yet costs time, too: more than an answer of a few tokens can win back, were
+// all of its drafts right.
+bool draft_model::pays_to_catch_up(const drafting& each, std::int32_t requests, double least) const {
+  const draft_sequence& sequence = *each.sequence;
+  const std::int32_t drafts = each.wanted - sequence.num_pending();
+  const std::int32_t left = sequence.most_left(options_.max_model_len - sequence.num_known());
+  const double right_drafts = static_cast<double>(left) * drafts / (drafts + 1);
+  return worth_.prompt(sequence.num_missing() - 1, requests) <= right_drafts * (1.0 - least);
+}
+
 // What leads up to the first token is not asked for its worth: only the draft behind steps without any has
 // it. Who has rested is tried again with one token, if drafts were made before or once in a while: to compute
 // what is missing is dear.
 void draft_model::choose_worthy(std::int32_t requests) {
   constexpr std::uint64_t rarely = 512;
-  const auto least = worth_.least(requests, static_cast<std::int32_t>(drafting_.size()), 0);
+  const auto active = static_cast<std::int32_t>(drafting_.size());
+  const auto least = worth_.least(requests, active, 0);
   if (!least) return drafting_.clear();
   std::erase_if(drafting_, [&](drafting& each) {
     draft_sequence& sequence = *each.sequence;
+    if (!pays_to_catch_up(each, requests, *least)) return true;
     if (sequence.next_worth() >= *least) {
       sequence.wake();
       return false;

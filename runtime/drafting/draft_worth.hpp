@@ -14,16 +14,22 @@ class draft_worth {
   // How long a step of the target takes of so many rows, all sampled; and one of the draft model.
   void target_step(std::int32_t rows, std::chrono::nanoseconds took);
   void draft_step(std::int32_t rows, std::chrono::nanoseconds took);
+  // One of the draft model, most of whose rows were of prompts.
+  void prompt_step(std::int32_t rows, std::chrono::nanoseconds took);
 
   // `requests` run, for which `drafted` tokens are there already; `active` of them are to get one more. How
   // probable it has to be, at least, that such a token and all before it are right: then it gives as many
   // tokens per time as a step without drafts, and 5 % more. 0 where it is not known what drafting costs;
   // nothing where it is not known what verifying costs: nothing is verified then.
   std::optional<double> least(std::int32_t requests, std::int32_t active, std::int32_t drafted) const;
+  // How many tokens steps without drafts give, beside `requests`, in the time that the draft model takes for
+  // so many rows of a prompt. 0 where it is not known.
+  double prompt(std::int32_t rows, std::int32_t requests) const;
 
  private:
   step_costs target_;
   step_costs draft_;
+  std::optional<double> prompt_row_;  // ns, at the best
 };
 
 }  // namespace troupe

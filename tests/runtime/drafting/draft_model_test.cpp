@@ -412,6 +412,54 @@ TEST(DraftModel, DraftsAsManyTokensBehindThoseThatAreOnTheirWay) {
   EXPECT_TRUE(model.propose(ids).empty()) << "the last token comes anyway";
 }
 
+// Its steps take as long as they have rows.
+class slow_prompt_executor final : public forwarding_executor {
+ public:
+  slow_prompt_executor(std::unique_ptr<executor> inner, std::chrono::nanoseconds& now)
+      : forwarding_executor(std::move(inner)), now_(now) {}
+  void forward(const device_batch& batch) override {
+    now_ += std::chrono::nanoseconds(50 * batch.num_rows());
+    rows += batch.num_rows();
+    forwarding_executor::forward(batch);
+  }
+  int rows = 0;
+
+ private:
+  std::chrono::nanoseconds& now_;
+};
+
+TEST(DraftModel, APromptIsComputedOnlyForAnAnswerThatMayWinItsTimeBack) {
+  std::chrono::nanoseconds now{0};
+  draft_model_options options = limits();
+  options.adaptive = true;
+  options.now = [&now] { return now; };
+  kv_layout layout;
+  layout.block_size = block_size;
+  layout.num_blocks = 1000;
+  const auto device =
+      std::make_shared<slow_prompt_executor>(std::make_unique<paged_executor>(layout, vocab), now);
+  draft_model model(device, options);
+  for (const std::int32_t rows : {1, 101}) model.target_step(rows, std::chrono::nanoseconds(900 + 10 * rows));
+  // What a row costs is known from here on: 20 of them as much as a step of the target.
+  model.open(1, std::vector<token_id>(20, 3), test::greedy());
+  const std::vector<request_id> first = {1};
+  EXPECT_EQ(model.propose(first).size(), 1U);
+  sampling_params params = test::greedy();
+  const auto rows_for = [&](std::size_t prompt, std::int32_t max_tokens) {
+    params.max_tokens = max_tokens;
+    model.open(2, std::vector<token_id>(prompt, 3), params);
+    const std::vector<request_id> second = {2};
+    const int before = device->rows;
+    const auto drafts = model.propose(second);
+    EXPECT_EQ(model.is_resting(), device->rows == before);
+    return device->rows - before;
+  };
+  EXPECT_EQ(rows_for(150, 8), 0)
+      << "150 rows take the time of eight tokens, and at most six of the answer are drafts";
+  EXPECT_GT(rows_for(150, 40), 0);
+  EXPECT_GT(rows_for(20, 8), 0);
+}
+
 // The draws of a real sampler: with the same u, equal models always agree.
 TEST(DraftModel, AnEqualModelDraftsWhatTheTargetSamples) {
   const model_ptr tiny = test::load_from_memory(test::tiny_model());
