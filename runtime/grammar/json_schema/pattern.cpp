@@ -110,24 +110,28 @@ class pattern_parser {
     return add_list(kind::concat, std::move(parts));
   }
 
+  // One at most: a quantifier after a quantifier has nothing to repeat, and nesting would have no limit.
   pattern_index quantified(pattern_index what) {
-    while (more()) {
-      pattern_node node;
-      node.what = kind::repeat;
-      if (take('*'))
-        node.max = unbounded;
-      else if (take('+'))
-        node.min = 1, node.max = unbounded;
-      else if (take('?'))
-        node.max = 1;
-      else if (!bounds(node))
-        break;
-      if (next_is('+')) unsupported("a possessive quantifier");
-      take('?');  // lazy or greedy: the same texts
-      node.children = {what};
-      what = add(std::move(node));
-    }
-    return what;
+    pattern_node node;
+    node.what = kind::repeat;
+    if (!more() || !quantifier(node)) return what;
+    if (next_is('+')) unsupported("a possessive quantifier");
+    take('?');  // lazy or greedy: the same texts
+    if (pattern_node second; more() && quantifier(second)) wrong("nothing to repeat");
+    node.children = {what};
+    return add(std::move(node));
+  }
+
+  bool quantifier(pattern_node& node) {
+    if (take('*'))
+      node.max = unbounded;
+    else if (take('+'))
+      node.min = 1, node.max = unbounded;
+    else if (take('?'))
+      node.max = 1;
+    else
+      return bounds(node);
+    return true;
   }
 
   // {n}, {n,} or {n,m}; anything else after { is plain text.

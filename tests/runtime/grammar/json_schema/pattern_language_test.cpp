@@ -133,5 +133,18 @@ TEST(PatternLanguage, StopsAtItsLimits) {
   EXPECT_TRUE(own.finds("(a*)*b", std::string(2000, 'a') + "b"));
 }
 
+TEST(PatternLanguage, AQuantifierHasNoQuantifier) {
+  patterns own;
+  for (const std::string& pattern :
+       {std::string("a**"), std::string("a+*"), std::string("a*{2}"), std::string("a{2}{3}"),
+        std::string("a?\??"), std::string("(a)??*"), "a" + std::string(60'000, '*')}) {
+    const auto read = own.read(pattern);
+    ASSERT_FALSE(read) << pattern.substr(0, 10);
+    EXPECT_EQ(read.error().code, error_code::invalid_argument) << read.error().message;
+  }
+  EXPECT_TRUE(own.finds("^a*?b{2}?c??$", "aabbc"));
+  EXPECT_TRUE(own.finds("^(?:a*)*b{$", "aab{"));
+}
+
 }  // namespace
 }  // namespace troupe::json_schema
