@@ -6,6 +6,12 @@
 
 namespace troupe::grammar {
 
+namespace {
+
+constexpr std::size_t states_between_looks = 16;  // of the lexer: how much memory is used takes adding up
+
+}  // namespace
+
 automaton::automaton(const grammar_plan& plan)
     : plan_(plan),
       lexer_(plan.regex, plan.rules.terminals),
@@ -92,12 +98,23 @@ void automaton::set_alike(state_id from, state_id to) {
   }
 }
 
+// States of the lexer are made also where none of the automaton comes of them.
+std::optional<std::uint32_t> automaton::next_of_lexer(std::uint32_t from, unsigned char byte_class) {
+  const std::size_t before = lexer_.num_states();
+  const auto to = lexer_.next(from, byte_class, budget_);
+  const bool is_due = lexer_.num_states() != before && lexer_.num_states() % states_between_looks == 0;
+  if (!is_due || memory_bytes() <= plan_.limits.max_memory_bytes) return to;
+  out_of_memory_ = true;
+  return std::nullopt;
+}
+
 automaton::state_id automaton::make_step(state_id from, unsigned char byte_class) {
   const state& s = states_[from];
   if (s.num_threads == 1 && !s.accepts) {
     // The same state once more, as for most bytes of a string.
     const std::uint32_t before = threads_[s.threads].lexer_state;
-    const auto to = lexer_.next(before, byte_class, budget_);
+    const auto to = next_of_lexer(before, byte_class);
+    if (!to) return unknown;
     if (to == before && lexer_.matched(before).empty()) {
       next_lexer_states_.assign(1, before);
       set_alike(from, from);
@@ -109,7 +126,7 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
   next_sets_.clear();
   for (std::uint32_t i = 0; i < states_[from].num_threads; ++i) {
     const thread t = threads_[states_[from].threads + i];
-    const auto to = lexer_.next(t.lexer_state, byte_class, budget_);
+    const auto to = next_of_lexer(t.lexer_state, byte_class);
     if (!to || !budget_.spend()) return unknown;
     next_lexer_states_.push_back(*to);
     if (*to != lexer::dead) follow(t, *to);

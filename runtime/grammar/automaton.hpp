@@ -90,6 +90,8 @@ class automaton {
     return known != unknown ? known : make_step(from, byte_class);
   }
   state_id make_step(state_id from, unsigned char byte_class);
+  // Of the lexer; nothing where the budget is spent, or the memory.
+  std::optional<std::uint32_t> next_of_lexer(std::uint32_t from, unsigned char byte_class);
   void follow(const thread& t, std::uint32_t lexer_state);
   void set_alike(state_id from, state_id to);
   state_id intern(std::vector<thread>& threads, bool accepts);

@@ -6,6 +6,10 @@ namespace troupe::grammar {
 
 namespace {
 
+// Characters past ASCII that lead to one state in the end come by few states: those of the bytes that are
+// left.
+constexpr std::size_t most_states_between = 64;
+
 constexpr std::uint64_t bit(unsigned group) { return std::uint64_t{1} << group; }
 
 class finder {
@@ -27,13 +31,15 @@ class finder {
   }
 
  private:
-  // Adds the states after `at` and a byte of these classes.
+  // Adds the states after `at` and a byte of these classes. False, as everywhere below, also where they are
+  // so many that finding out would cost more than it saves.
   bool reach(std::uint32_t at, const character_classes::classes& classes,
              std::vector<std::uint32_t>& reached) const {
     for (const unsigned char c : classes) {
       const std::uint32_t next = automaton_.step(at, c);
       if (next == automaton_.unknown) return false;
       if (std::ranges::find(reached, next) == reached.end()) reached.push_back(next);
+      if (reached.size() > most_states_between) return false;
     }
     return true;
   }

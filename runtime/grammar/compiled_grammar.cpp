@@ -12,7 +12,7 @@ constexpr std::size_t bytes_per_regex_node = 64;  // about: with its links and i
 }  // namespace
 
 compiled_grammar::compiled_grammar(grammar_plan plan) : plan_(std::move(plan)) {
-  plan_.regex.set_max_nodes(
+  plan_.regex.end_building(
       std::max(plan_.regex.size(), plan_.limits.max_memory_bytes / bytes_per_regex_node));
   plan_bytes_ = plan_.regex.memory_bytes() + plan_.rules.memory_bytes();
   static_cast<void>(use());

@@ -82,6 +82,7 @@ result<void> ebnf_rules::find_regular() {
     if (!rules_[i].is_lexeme && !ignored_.empty()) continue;
     rules_[i].is_regular = true;
     rules_[i].regex = regex_of(rules_[i].body);
+    if (builder_.failure()) return tl::unexpected(*builder_.failure());
     for (const std::uint32_t parent : named_by[i])
       if (--waiting[parent] == 0) ready.push_back(parent);
   }
@@ -168,7 +169,7 @@ result<grammar_builder> ebnf_rules::build(const std::string& start) {
   for (rule& r : rules_)
     if (!r.is_regular) r.symbol = builder_.forward();
   for (const rule& r : rules_)
-    if (!r.is_regular) builder_.define(r.symbol, symbol_of(value_of(r.body)));
+    if (!r.is_regular && !builder_.failure()) builder_.define(r.symbol, symbol_of(value_of(r.body)));
   const rule& first = rules_[root->second];
   builder_.set_start(symbol_of({first.is_regular, first.regex, first.symbol}));
   if (builder_.failure()) return tl::unexpected(*builder_.failure());

@@ -1,5 +1,8 @@
 // llama.cpp's grammars/README.md.
 #include <array>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/grammar/ebnf.hpp"
@@ -62,6 +65,7 @@ class gbnf_parser {
     for (reader_.space(depth > 0); starts_item(); reader_.space(depth > 0)) {
       auto part = item(depth);
       if (!part) return part;
+      if (const auto& failure = rules_.builder().failure()) return tl::unexpected(*failure);
       auto counted = repeated(*part);
       if (!counted) return counted;
       parts.push_back(*counted);
@@ -74,7 +78,10 @@ class gbnf_parser {
     if (c == '"') return literal();
     if (c == '[') return char_class();
     if (c == '<') return reader_.unsupported("a token by name is");
-    if (reader_.take_if(".")) return rules_.terminal(rules_.regex().code_points(all_code_points()));
+    if (reader_.take_if(".")) {
+      if (!any_) any_ = rules_.terminal(rules_.regex().code_points(all_code_points()));
+      return *any_;
+    }
     if (reader_.take_if("(")) {
       auto body = alternatives(depth + 1);
       if (body && !reader_.take_if(")")) return reader_.invalid("a '(' without its ')'");
@@ -155,6 +162,7 @@ class gbnf_parser {
 
   ebnf_reader reader_;
   ebnf_rules rules_;
+  std::optional<ebnf_rules::expression_id> any_;  // '.'
 };
 
 }  // namespace

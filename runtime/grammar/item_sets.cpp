@@ -9,6 +9,9 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t items_in_a_step = 4;  // that are copied and sorted, against working out one item
+constexpr std::size_t words_in_a_step = 8;  // of the members that were used, which every change copies
+
+std::size_t words_of(const any_order_rule& r) { return (r.members.size() + 63) / 64; }
 
 }  // namespace
 
@@ -202,7 +205,7 @@ std::uint32_t item_sets::intern_used(const any_order_rule& r, const used_members
 
 std::uint32_t item_sets::with_member(const any_order_rule& r, std::uint32_t number, std::size_t member) {
   used_members used = used_[number];
-  const std::size_t size = (r.members.size() + 63) / 64;
+  const std::size_t size = words_of(r);
   std::vector<std::uint64_t> words(used_words_.begin() + used.words,
                                    used_words_.begin() + used.words + static_cast<std::ptrdiff_t>(size));
   words[member / 64] |= std::uint64_t{1} << (member % 64);
@@ -213,7 +216,7 @@ std::uint32_t item_sets::with_member(const any_order_rule& r, std::uint32_t numb
 
 std::uint32_t item_sets::with_other(const any_order_rule& r, std::uint32_t number) {
   used_members used = used_[number];
-  const std::size_t size = (r.members.size() + 63) / 64;
+  const std::size_t size = words_of(r);
   const std::vector<std::uint64_t> words(
       used_words_.begin() + used.words, used_words_.begin() + used.words + static_cast<std::ptrdiff_t>(size));
   // Past the least number, without a most, more others change nothing.
@@ -266,7 +269,7 @@ void item_sets::enter(std::uint32_t rule, std::uint32_t call_number) {
   std::uint32_t count = 0;
   if (r.kind == symbol_kind::any_order) {
     const any_order_rule& spec = table_.any_orders[r.a];
-    const std::vector<std::uint64_t> words((spec.members.size() + 63) / 64);
+    const std::vector<std::uint64_t> words(words_of(spec));
     count = intern_used(spec, {}, words);
   }
   settle(
@@ -286,9 +289,11 @@ void item_sets::await(std::uint32_t rule, const awaiting& by, std::uint32_t coun
     call_of_rule_[rule] = number;
     calls_.push_back({rule});
     for (const std::uint32_t part : flat(rule, budget)) {
-      if (!budget.spend()) return;
-      if (table_.rules[part].kind == symbol_kind::lexeme)
-        found_.push_back({table_.rules[part].a, number});
+      const struct rule& r = table_.rules[part];
+      const bool is_any_order = r.kind == symbol_kind::any_order;
+      if (!budget.spend(1 + (is_any_order ? words_of(table_.any_orders[r.a]) / words_in_a_step : 0))) return;
+      if (r.kind == symbol_kind::lexeme)
+        found_.push_back({r.a, number});
       else
         enter(part, number);
     }
@@ -315,8 +320,10 @@ void item_sets::expand(const awaiting& a, step_budget& budget) {
   for (std::size_t i = 0; i < spec.members.size(); ++i) {
     if (!budget.spend()) return;
     if (is_used(count, i) || !(room || spec.members[i].required)) continue;
+    if (!budget.spend(words_of(spec) / words_in_a_step)) return;
     await(spec.members[i].body, a, with_member(spec, count, i), 1, budget);
   }
+  if (!budget.spend(words_of(spec) / words_in_a_step)) return;
   if (spec.other && room) await(*spec.other, a, with_other(spec, count), 1, budget);
 }
 

@@ -164,6 +164,7 @@ class lark_parser {
       }
       auto part = item(depth);
       if (!part) return part;
+      if (const auto& failure = rules_.builder().failure()) return tl::unexpected(*failure);
       auto counted = repeated(*part);
       if (!counted) return counted;
       parts.push_back(*counted);

@@ -33,6 +33,7 @@ regex_id regex_store::make_literal(std::uint32_t offset, std::uint32_t size) {
 regex_id regex_store::literal(std::string_view text) {
   if (text.empty()) return empty();
   if (text.size() == 1) return bytes(byte_set::of(static_cast<unsigned char>(text[0])));
+  count(text.size() / text_bytes_in_a_step);
   const auto known = literals_.find(std::string(text));
   if (known != literals_.end()) return known->second;
   const auto offset = add_text(text);
@@ -53,6 +54,8 @@ regex_id regex_store::make_strings(std::uint32_t table, std::uint32_t first, std
 }
 
 regex_id regex_store::one_of(std::vector<std::string> texts) {
+  if (texts.empty()) return nothing();
+  count(texts.size() / links_in_a_step);
   std::ranges::sort(texts);
   texts.erase(std::unique(texts.begin(), texts.end()), texts.end());
   auto table = std::make_shared<string_table>();
@@ -112,6 +115,12 @@ regex_id regex_store::utf8_sequences(std::span<const code_point_range> ranges, i
 }
 
 regex_id regex_store::code_points(const code_point_set& set) {
+  std::u32string key;
+  for (const auto& [first, last] : set) key.append({char32_t{first}, char32_t{last}});
+  count(set.size() / links_in_a_step);
+  const auto known = spelled_.find(key);
+  if (known != spelled_.end()) return known->second;
+  count(steps_per_range * set.size());
   static constexpr code_point_range sizes[] = {
       {0, 0x7F}, {0x80, 0x7FF}, {0x800, 0xFFFF}, {0x10000, 0x10FFFF}};
   std::vector<regex_id> parts;
@@ -123,7 +132,9 @@ regex_id regex_store::code_points(const code_point_set& set) {
         ranges.push_back({std::max(first, limits.first), std::min(last, limits.last)});
     if (!ranges.empty()) parts.push_back(utf8_sequences(ranges, size, true));
   }
-  return make_alternation(parts);
+  const regex_id made = make_alternation(parts);
+  if (!failure_) spelled_.emplace(std::move(key), made);
+  return made;
 }
 
 regex_id regex_store::any_text() { return star(code_points(all_code_points())); }
@@ -139,6 +150,7 @@ regex_id regex_store::make_concat(regex_id first, regex_id rest) {
     first = regex_id{node_of(first).b};
   }
   spine.push_back(first);
+  count(spine.size() / chained_in_a_step);
   for (std::size_t i = spine.size(); i-- > 0;) {
     const node& head = node_of(spine[i]);
     const node& tail = node_of(rest);
@@ -161,11 +173,13 @@ regex_id regex_store::concat(std::span<const regex_id> parts) {
     if (!run.empty()) merged.push_back(literal(run));
     run.clear();
   };
+  count(parts.size() / links_in_a_step);
   for (const regex_id part : parts) {
     if (part == nothing()) return part;
     const node& n = node_of(part);
     if (n.kind == regex_kind::literal) {
-      if (!has_room_for_text(run.size() + n.b)) return nothing();
+      count(n.b / text_bytes_in_a_step);
+      if (failure_ || !has_room_for_text(run.size() + n.b)) return nothing();
       run.append(text_of({n.a, n.b}));
     } else if (n.kind == regex_kind::bytes && sets_[n.a].size() == 1) {
       sets_[n.a].for_each([&](unsigned char byte) { run.push_back(static_cast<char>(byte)); });
@@ -176,7 +190,7 @@ regex_id regex_store::concat(std::span<const regex_id> parts) {
   }
   flush();
   regex_id rest = empty();
-  for (std::size_t i = merged.size(); i-- > 0;) rest = make_concat(merged[i], rest);
+  for (std::size_t i = merged.size(); i-- > 0 && !failure_;) rest = make_concat(merged[i], rest);
   return rest;
 }
 
@@ -207,6 +221,7 @@ regex_id regex_store::make_alternation(std::vector<regex_id>& parts) {
   }
   if (!set.empty()) flat.push_back(bytes(set));
   if (has_empty && !nullable) flat.push_back(empty());
+  count(flat.size() / links_in_a_step);
   std::ranges::sort(flat);
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.empty()) return nothing();
@@ -224,7 +239,8 @@ regex_id regex_store::alternation(std::span<const regex_id> parts) {
       continue;
     }
     bytes += n.b;
-    if (!has_room_for_text(bytes)) return nothing();
+    count(n.b / text_bytes_in_a_step);
+    if (failure_ || !has_room_for_text(bytes)) return nothing();
     texts.emplace_back(text_of({n.a, n.b}));
   }
   if (texts.size() < strings_from) {
@@ -265,6 +281,7 @@ regex_id regex_store::make_intersection(std::vector<regex_id>& parts) {
     if (set.empty()) return nothing();
     flat.push_back(bytes(set));
   }
+  count(flat.size() / links_in_a_step);
   std::ranges::sort(flat);
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   for (const regex_id part : flat)

@@ -73,7 +73,8 @@ regex_id regex_store::derive_concat(regex_id r, unsigned char byte, step_budget&
 }
 
 regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget) {
-  if (!budget.spend()) return nothing();
+  if (!budget.spend(1 + steps_ - steps_paid_)) return nothing();
+  steps_paid_ = steps_;
   const node n = node_of(r);
   switch (n.kind) {
     case regex_kind::nothing:
@@ -120,6 +121,7 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
 regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
   const regex_kind k = kind(r);
   alike_ = byte_set::all();
+  const std::uint64_t steps_before = steps_paid_ = steps_;
   const bool simple = k == regex_kind::nothing || k == regex_kind::empty || k == regex_kind::bytes ||
                       k == regex_kind::literal || r == any_bytes();
   if (simple) return derive(r, byte, budget);
@@ -131,6 +133,8 @@ regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& bu
     return derivatives_[at].value;
   }
   const regex_id value = derive(r, byte, budget);
+  budget.spend(steps_ - steps_paid_);
+  steps_ = steps_before;
   if (!budget.is_spent() && !failure_) derivatives_[at] = {key, value, alike_};
   return value;
 }

@@ -18,7 +18,8 @@ std::size_t regex_store::byte_set_hash::operator()(const byte_set& set) const {
   return hash;
 }
 
-regex_store::regex_store(std::size_t max_nodes) : index_(first_index_size), max_nodes_(max_nodes) {
+regex_store::regex_store(std::size_t max_nodes, std::uint64_t max_steps)
+    : index_(first_index_size), max_nodes_(max_nodes), max_steps_(max_steps) {
   nodes_.push_back(node{});  // nothing: never in the index, whose 0 means free
   intern(node{.kind = regex_kind::empty, .nullable = true});
   const regex_id all = bytes(byte_set::all());
@@ -30,6 +31,18 @@ regex_store::regex_store(std::size_t max_nodes) : index_(first_index_size), max_
 
 void regex_store::fail_with(error e) {
   if (!failure_) failure_ = std::move(e);
+}
+
+void regex_store::count(std::uint64_t steps) {
+  steps_ += steps;
+  if (steps_ > max_steps_) fail_with(exceeded("steps to compile", max_steps_, "max_compile_steps"));
+}
+
+void regex_store::end_building(std::size_t max_nodes) {
+  max_nodes_ = max_nodes;
+  max_steps_ = std::numeric_limits<std::uint64_t>::max();
+  literals_.clear();
+  spelled_.clear();
 }
 
 std::uint64_t regex_store::hash_of(const node& n) const {
@@ -119,38 +132,36 @@ std::optional<std::uint32_t> regex_store::add_text(std::string_view text) {
   return offset;
 }
 
-regex_store::byte_classes regex_store::classes() const {
-  byte_classes result;
-  std::size_t count = 1;
-  std::array<std::int16_t, 256> inside{};
-  for (std::size_t id = 0; id < sets_.size() && count < 256; ++id) {
-    const byte_set& set = sets_[id];
-    if (set.size() == 1) continue;  // in in_text_
-    // The part of each class that lies in the set becomes a class of its own unless it is the whole class.
-    std::array<std::int16_t, 256> total{}, part{};
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      ++total[result.of[byte]];
-      part[result.of[byte]] =
-          static_cast<std::int16_t>(part[result.of[byte]] + set.contains(static_cast<unsigned char>(byte)));
-    }
-    inside.fill(-1);
-    const std::size_t before = count;
-    for (std::size_t c = 0; c < before; ++c)
-      if (part[c] != 0 && part[c] != total[c]) inside[c] = static_cast<std::int16_t>(count++);
-    set.for_each([&](unsigned char byte) {
-      if (inside[result.of[byte]] >= 0) result.of[byte] = static_cast<std::uint8_t>(inside[result.of[byte]]);
-    });
+// The part of each class that lies in the set becomes a class of its own unless it is the whole class.
+void regex_store::tell_apart(const byte_set& set) {
+  std::array<std::int16_t, 256> total{}, part{}, inside{};
+  for (unsigned byte = 0; byte < 256; ++byte) {
+    ++total[apart_[byte]];
+    part[apart_[byte]] =
+        static_cast<std::int16_t>(part[apart_[byte]] + set.contains(static_cast<unsigned char>(byte)));
   }
+  inside.fill(-1);
+  const std::size_t before = num_apart_;
+  for (std::size_t c = 0; c < before; ++c)
+    if (part[c] != 0 && part[c] != total[c]) inside[c] = static_cast<std::int16_t>(num_apart_++);
+  set.for_each([&](unsigned char byte) {
+    if (inside[apart_[byte]] >= 0) apart_[byte] = static_cast<std::uint8_t>(inside[apart_[byte]]);
+  });
+}
+
+regex_store::byte_classes regex_store::classes() {
+  for (; sets_told_apart_ < sets_.size() && num_apart_ < 256; ++sets_told_apart_)
+    if (sets_[sets_told_apart_].size() != 1) tell_apart(sets_[sets_told_apart_]);  // one byte: in in_text_
   // Bytes of literals, each in a class of its own; then the numbers are made dense.
   std::array<std::int16_t, 256> number{};
   number.fill(-1);
   byte_classes dense;
   for (unsigned byte = 0; byte < 256; ++byte) {
-    std::int16_t known = in_text_[byte] ? std::int16_t{-1} : number[result.of[byte]];
+    std::int16_t known = in_text_[byte] ? std::int16_t{-1} : number[apart_[byte]];
     if (known < 0) {
       known = static_cast<std::int16_t>(dense.representatives.size());
       dense.representatives.push_back(static_cast<unsigned char>(byte));
-      if (!in_text_[byte]) number[result.of[byte]] = known;
+      if (!in_text_[byte]) number[apart_[byte]] = known;
     }
     dense.of[byte] = static_cast<std::uint8_t>(known);
   }

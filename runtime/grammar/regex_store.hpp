@@ -43,7 +43,8 @@ enum class regex_kind : std::uint8_t {
 // exceeded. Not for use by two threads at once. Copies are independent.
 class regex_store {
  public:
-  explicit regex_store(std::size_t max_nodes = grammar_limits{}.max_regex_nodes);
+  explicit regex_store(std::size_t max_nodes = grammar_limits{}.max_regex_nodes,
+                       std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max());
 
   regex_id nothing() const { return regex_id{0}; }
   regex_id empty() const { return regex_id{1}; }
@@ -103,13 +104,13 @@ class regex_store {
     std::vector<unsigned char> representatives;  // [class]
     std::size_t count() const { return representatives.size(); }
   };
-  byte_classes classes() const;
+  byte_classes classes();
 
   std::size_t size() const { return nodes_.size(); }
   std::size_t memory_bytes() const;
   const std::optional<error>& failure() const { return failure_; }
-  // Where derivatives may go on past the limit that held for building.
-  void set_max_nodes(std::size_t max_nodes) { max_nodes_ = max_nodes; }
+  // From here on there are derivatives alone, which may go on past the limits that held for building.
+  void end_building(std::size_t max_nodes);
 
  private:
   struct node {
@@ -134,6 +135,9 @@ class regex_store {
   static constexpr std::uint16_t max_depth = 1000;
   // Text and links of max_nodes nodes together: rules that name each other twice double them by a line each.
   static constexpr std::size_t text_bytes_per_node = 128, links_per_node = 16;
+  // What is copied or looked up in the time of a step.
+  static constexpr std::size_t text_bytes_in_a_step = 64, links_in_a_step = 8, chained_in_a_step = 4;
+  static constexpr std::size_t steps_per_range = 4;
 
   const node& node_of(regex_id r) const { return nodes_[static_cast<std::uint32_t>(r)]; }
   std::string_view text_of(const text_slice& slice) const {
@@ -141,6 +145,8 @@ class regex_store {
   }
   std::span<const regex_id> links_of(const node& n) const { return std::span(links_).subspan(n.a, n.b); }
   void fail_with(error e);
+  // What building copies and looks up, in steps: past the most of them failure() says so.
+  void count(std::uint64_t steps);
 
   // The constructors as derivatives use them: nothing is merged that was not merged before.
   regex_id intern(const node& n);
@@ -153,6 +159,7 @@ class regex_store {
   regex_id make_intersection(std::vector<regex_id>& parts);
   // Whether so many more bytes are within the limit; otherwise failure() says so.
   bool has_room_for_text(std::size_t bytes);
+  void tell_apart(const byte_set& set);
   std::optional<std::uint32_t> add_text(std::string_view text);
   regex_id utf8_sequences(std::span<const code_point_range> ranges, int size, bool lead);
 
@@ -179,15 +186,23 @@ class regex_store {
   std::unordered_map<byte_set, std::uint32_t, byte_set_hash> set_ids_;
   std::string text_;
   std::array<bool, 256> in_text_{};  // told apart from all others
+  // What the first of sets_ tell apart: each search wants the classes, and sets come one by one.
+  std::array<std::uint8_t, 256> apart_{};
+  std::size_t num_apart_ = 1;  // numbers in it
+  std::size_t sets_told_apart_ = 0;
   std::vector<regex_id> links_;
   std::vector<std::uint64_t> divisors_;
   std::vector<std::shared_ptr<const string_table>> tables_;
   std::vector<std::uint32_t> index_;                       // open addressing over nodes_, 0 = free
   std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
+  std::unordered_map<std::u32string, regex_id> spelled_;   // by the ranges of the set
   std::unordered_map<std::uint32_t, bool> nothing_known_;  // answers of is_nothing()
   std::vector<known_derivative> derivatives_;              // a cache, by hash
   byte_set alike_;
   std::size_t max_nodes_;
+  std::uint64_t max_steps_;
+  std::uint64_t steps_ = 0;       // of building, and of the derivative being made
+  std::uint64_t steps_paid_ = 0;  // of these, by the budget of that derivative
   std::optional<error> failure_;
 };
 

@@ -23,7 +23,7 @@ character_run automaton::run_of(state_id at) {
   const state& s = states_[at];
   if (s.num_threads == 1 && !s.accepts) {
     const run_automaton by_lexer{[this](std::uint32_t from, unsigned char byte_class) {
-                                   const auto to = lexer_.next(from, byte_class, budget_);
+                                   const auto to = next_of_lexer(from, byte_class);
                                    return to && lexer_.matched(*to).empty() ? *to : unknown;
                                  },
                                  characters_, lexer::dead, unknown};
