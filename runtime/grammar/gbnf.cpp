@@ -165,6 +165,15 @@ class gbnf_parser {
   std::optional<ebnf_rules::expression_id> any_;  // '.'
 };
 
+// Whether the first rule is one of GBNF: "::=" may stand in the strings and comments of the other form, too.
+bool begins_as_gbnf(std::string_view text, const grammar_limits& limits) {
+  ebnf_reader reader(text, limits, gbnf_comments);
+  reader.space(true);
+  const std::string name = reader.name("-");
+  reader.space(false);
+  return !name.empty() && reader.starts_with("::=");
+}
+
 }  // namespace
 
 result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits& limits) {
@@ -173,7 +182,7 @@ result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits
 }
 
 result<grammar_builder> ebnf_grammar(std::string_view text, const grammar_limits& limits) {
-  return text.find("::=") != std::string_view::npos ? gbnf_grammar(text, limits) : lark_grammar(text, limits);
+  return begins_as_gbnf(text, limits) ? gbnf_grammar(text, limits) : lark_grammar(text, limits);
 }
 
 }  // namespace troupe::grammar

@@ -13,7 +13,7 @@ enum class grammar_kind {
   json_object,     // any JSON object
   regex,           // text: an expression that matches from end to end
   choice,          // one of `choices`
-  grammar,         // text: GBNF, or Lark where no "::=" is in it
+  grammar,         // text: GBNF, or Lark where the first rule has no "::="
   structural_tag,  // text: JSON, as docs/grammar.md says
 };
 

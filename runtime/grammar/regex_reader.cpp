@@ -91,7 +91,8 @@ result<std::optional<std::uint32_t>> regex_reader::number() {
   std::uint64_t value = 0;
   while (is_digit(peek())) {
     value = value * 10 + (take() - '0');
-    if (value > most_regex_repeats) return tl::unexpected(exceeded("repeats", most_regex_repeats, "max_repeats"));
+    if (value > most_regex_repeats)
+      return tl::unexpected(exceeded("repeats", most_regex_repeats, "max_repeats"));
   }
   return static_cast<std::uint32_t>(value);
 }
@@ -194,6 +195,7 @@ result<std::uint32_t> regex_reader::escaped_code_point(std::uint32_t c) {
     case 'a':
       return 7;
     case '0':
+      if (is_digit(peek())) return unsupported("an octal escape is");
       return 0;
     case 'x':
       if (take_if('{')) return braced_hexadecimal();
@@ -298,7 +300,8 @@ result<code_point_set> regex_reader::char_class(bool case_insensitive, std::size
     const auto item = class_item(case_insensitive, depth);
     if (!item) return item;
     const bool single = item->size() == 1 && (*item)[0].first == (*item)[0].last;
-    if (peek() == '-' && peek(1) != ']' && peek(1) != '-' && peek(1) != no_more) {
+    const bool to_hyphen = peek(1) == '-' && peek(2) == ']';  // [+--]
+    if (peek() == '-' && peek(1) != ']' && (peek(1) != '-' || to_hyphen) && peek(1) != no_more) {
       if (!single) return invalid("a range from a class");
       ++at_;
       const auto last = class_item(case_insensitive, depth);

@@ -151,5 +151,12 @@ TEST(ebnf, a_grammar_past_a_limit_is_refused) {
   EXPECT_EQ(problem_of_ebnf(chain + "r20000 ::= \"b\"").code, error_code::internal);  // that is, no problem
 }
 
+TEST(ebnf, the_first_rule_says_which_form_it_is) {
+  const auto lark = compiled(ebnf_grammar("// not ::= but ':'\nstart: \"a\" | \"::=\"\n", {}));
+  EXPECT_EQ(accepts(lark, "::="), true);
+  const auto gbnf = compiled(ebnf_grammar("# start: \"a\"\n\nroot-rule ::= \":\"\nroot ::= root-rule\n", {}));
+  EXPECT_EQ(accepts(gbnf, ":"), true);
+}
+
 }  // namespace
 }  // namespace troupe::grammar

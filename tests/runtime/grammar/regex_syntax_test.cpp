@@ -145,5 +145,13 @@ TEST(regex_syntax, patterns_that_make_backtracking_explode_match_in_few_steps) {
   }
 }
 
+TEST(regex_syntax, a_range_may_end_with_a_hyphen_and_a_nul_is_no_octal_number) {
+  for (const char* text : {"+", ",", "-"}) EXPECT_TRUE(is_match("[+--]", text)) << text;
+  EXPECT_FALSE(is_match("[+--]", "."));
+  EXPECT_FALSE(is_match("[+--,]", ","));
+  EXPECT_TRUE(is_match("\\0a", std::string_view("\0a", 2)));
+  EXPECT_NE(problem_of("\\012").find("octal"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace troupe::grammar
