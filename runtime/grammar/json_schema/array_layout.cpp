@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
 
+#include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/grammar/json_schema/layout.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 
@@ -17,6 +21,7 @@ std::optional<std::vector<const json*>> listed_values(const workspace& work, ter
   std::vector<const json*> out;
   if (known.what == term::kind::value) return std::vector{known.node};
   if (known.what == term::kind::schema) {
+    if (work.document.version() <= draft::draft7 && known.node->contains("$ref")) return std::nullopt;
     if (const json* constant = find_word(*known.node, "const")) return std::vector{constant};
     if (const json* list = find_word(*known.node, "enum"); list != nullptr && list->is_array()) {
       for (const json& each : *list) out.push_back(&each);
@@ -32,18 +37,37 @@ std::optional<std::vector<const json*>> listed_values(const workspace& work, ter
   return std::nullopt;
 }
 
+// Equal values have equal keys: 1 and 1.0, too.
+std::string key_of(const json& scalar) {
+  if (scalar.is_string()) return "s" + scalar.get_ref<const std::string&>();
+  if (!scalar.is_number()) return scalar.dump();
+  const decimal value = to_decimal(scalar);
+  return (value.negative ? "-" : "+") + value.whole + "." + value.fraction;
+}
+
+// The different items that an array of such items may have; nothing where they cannot be named one by one.
+std::optional<std::vector<term_id>> find_distinct(workspace& work, term_id items) {
+  const auto values = listed_values(work, items);
+  if (!values || !work.spend(values->size())) return std::nullopt;
+  std::vector<term_id> out;
+  std::unordered_set<std::string> seen;
+  for (const json* value : *values) {
+    if (value->is_structured() || seen.size() > max_distinct) return std::nullopt;
+    std::string key = key_of(*value);
+    if (!work.spend(1 + key.size() / 64)) return std::nullopt;
+    if (seen.insert(std::move(key)).second) out.push_back(work.terms.all_of(items, work.terms.value(*value)));
+  }
+  return out;
+}
+
 bool lay_out_distinct(workspace& work, const array_set& of, array_layout& out) {
   if (!of.prefix.empty() || !of.counts.empty()) return false;
-  const auto values = listed_values(work, of.items);
-  if (!values) return false;
-  std::vector<const json*> kept;
-  for (const json* value : *values) {
-    if (value->is_structured() || kept.size() > max_distinct) return false;
-    if (std::none_of(kept.begin(), kept.end(), [&](const json* other) { return *other == *value; }))
-      kept.push_back(value);
-  }
-  for (const json* value : kept)
-    out.distinct.push_back(work.terms.all_of(of.items, work.terms.value(*value)));
+  auto known = work.distinct_items.find(static_cast<std::uint32_t>(of.items));
+  if (known == work.distinct_items.end())
+    known = work.distinct_items.emplace(static_cast<std::uint32_t>(of.items), find_distinct(work, of.items))
+                .first;
+  if (!known->second || !work.spend(1 + known->second->size() / 4)) return false;
+  out.distinct = *known->second;
   out.is_distinct = true;
   return true;
 }
@@ -60,6 +84,7 @@ void lay_out_counts(workspace& work, const array_set& of, array_layout& out) {
     const term_id here = place < of.prefix.size() ? of.prefix[place] : of.items;
     auto& choices = out.choices.emplace_back();
     for (std::size_t mask = 0; mask < std::size_t{1} << of.counts.size(); ++mask) {
+      if (!work.spend()) return;
       std::vector<term_id> terms{here};
       for (std::size_t k = 0; k < of.counts.size(); ++k) {
         const item_count& count = of.counts[k];
@@ -80,6 +105,7 @@ void lay_out_counts(workspace& work, const array_set& of, array_layout& out) {
 
 array_layout lay_out(workspace& work, const array_set& of) {
   array_layout out;
+  if (!work.spend(1 + weight(of))) return out;
   out.prefix = of.prefix;
   out.items = of.items;
   out.min = of.min;

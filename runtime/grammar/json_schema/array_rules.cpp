@@ -13,6 +13,7 @@ constexpr std::size_t max_count_states = 4096;
 }
 
 symbol_id grammar_writer::array_of(const array_layout& of) {
+  if (!work_.spend(of.prefix.size())) return builder_.nothing();
   const symbol_id items = of.is_distinct      ? distinct_items(of)
                           : of.counts.empty() ? items_of(of)
                                               : counted_items(of);
@@ -72,7 +73,7 @@ symbol_id grammar_writer::counted_items(const array_layout& of) {
     return known->second;
   };
   const symbol_id start = state(std::vector<std::uint32_t>(most.size(), 0));
-  while (!open.empty()) {
+  while (!open.empty() && work_.spend(of.choices.size())) {
     const std::vector<std::uint32_t> at = std::move(open.back());
     open.pop_back();
     std::vector<symbol_id> ways;

@@ -136,9 +136,7 @@ const std::array<known_format, 19>& known_formats() {
   return formats;
 }
 
-}  // namespace
-
-std::optional<regex_id> format_body(workspace& work, std::string_view name) {
+std::optional<regex_id> make_format(workspace& work, std::string_view name) {
   for (const known_format& format : known_formats()) {
     if (format.name.empty() || format.name != name) continue;
     const auto body = pattern_language(
@@ -158,6 +156,16 @@ std::optional<regex_id> format_body(workspace& work, std::string_view name) {
     return whole;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<regex_id> format_body(workspace& work, std::string_view name) {
+  const auto known = work.formats.find(std::string(name));
+  if (known != work.formats.end()) return known->second;
+  const auto made = make_format(work, name);
+  work.formats.emplace(name, made);
+  return made;
 }
 
 }  // namespace troupe::json_schema

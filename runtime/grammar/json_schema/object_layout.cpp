@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -11,35 +13,33 @@ namespace troupe::json_schema {
 namespace {
 
 constexpr std::size_t max_name_classes = 64;
-
-std::vector<std::string> names_of(const object_set& of) {
-  std::vector<std::string> out;
-  std::unordered_set<std::string_view> seen;
-  for (const auto& rule : of.rules)
-    for (const auto& property : rule->properties)
-      if (seen.insert(property.first).second) out.push_back(property.first);
-  for (const std::string& name : of.required)
-    if (seen.insert(name).second) out.push_back(name);
-  return out;
-}
+// A name is looked up, spelled and copied.
+constexpr std::size_t steps_per_name = 4, name_bytes_in_a_step = 16;
 
 class object_planner {
  public:
-  object_planner(workspace& work, const object_set& of) : work_(work), of_(of), names_(names_of(of)) {
-    for (const auto& rule : of.rules) {
-      auto& known = properties_.emplace_back();
-      for (const auto& [name, values] : rule->properties) known.emplace(name, values);
+  object_planner(workspace& work, const object_set& of) : work_(work), of_(of) {
+    for (std::size_t r = 0; r < of.rules.size(); ++r) {
+      const member_rule& rule = *of.rules[r];
+      for (const auto& [name, values] : rule.properties) {
+        if (!work_.spend(steps_per_name + name.size() / name_bytes_in_a_step)) return;
+        named_[place_of(name)].by_rule.emplace_back(r, values);
+      }
+      if (!rule.patterns.empty() || rule.additional != term_id::anything) general_.push_back(r);
     }
-    for (const std::string& name : names_) bodies_.push_back(spell(name));
+    for (const std::string& name : of.required) {
+      if (!work_.spend(steps_per_name + name.size() / name_bytes_in_a_step)) return;
+      named_[place_of(name)].required = true;
+    }
   }
 
   std::vector<object_layout> plan() {
     object_layout out;
     out.min = of_.min;
     out.max = of_.max;
-    const std::unordered_set<std::string_view> required(of_.required.begin(), of_.required.end());
-    for (std::size_t i = 0; i < names_.size() && work_.spend(); ++i)
-      out.named.push_back({names_[i], term_of_named(i), required.contains(names_[i])});
+    for (std::size_t i = 0; i < named_.size() && work_.spend(); ++i)
+      out.named.push_back({std::string(named_[i].name), term_of_named(i), named_[i].required});
+    if (work_.failed()) return {};
     out.others = others();
     std::vector<object_layout> all{std::move(out)};
     for (const witness& each : of_.witnesses) all = with_witness(all, each);
@@ -47,16 +47,33 @@ class object_planner {
   }
 
  private:
+  // A name that a rule or `required` speaks of.
+  struct known_name {
+    std::string_view name;
+    std::string body;
+    bool required = false;
+    std::vector<std::pair<std::size_t, term_id>> by_rule = {};  // whose property it is, ascending
+  };
+
+  std::size_t place_of(const std::string& name) {
+    const auto [place, is_new] = places_.try_emplace(name, named_.size());
+    if (is_new) named_.push_back({name, spell(name)});
+    return place->second;
+  }
+
   term_id term_of_named(std::size_t i) {
+    const known_name& named = named_[i];
     for (const regex_id names : of_.names)
-      if (!work_.matches(names, bodies_[i])) return term_id::never;
+      if (!work_.matches(names, named.body)) return term_id::never;
+    if (!work_.spend(named.by_rule.size() + general_.size())) return term_id::never;
     std::vector<term_id> terms;
-    for (std::size_t r = 0; r < of_.rules.size(); ++r) {
-      const auto property = properties_[r].find(names_[i]);
-      bool is_known = property != properties_[r].end();
-      if (is_known) terms.push_back(property->second);
+    for (const auto& [rule, values] : named.by_rule) terms.push_back(values);
+    auto property = named.by_rule.begin();
+    for (const std::size_t r : general_) {
+      while (property != named.by_rule.end() && property->first < r) ++property;
+      bool is_known = property != named.by_rule.end() && property->first == r;
       for (const auto& [names, values] : of_.rules[r]->patterns) {
-        if (!work_.matches(names, bodies_[i])) continue;
+        if (!work_.matches(names, named.body)) continue;
         is_known = true;
         terms.push_back(values);
       }
@@ -72,7 +89,7 @@ class object_planner {
   };
 
   std::vector<name_class> classes() {
-    const bool is_restricted = !names_.empty() || !of_.names.empty() || has_patterns();
+    const bool is_restricted = !named_.empty() || !of_.names.empty() || has_patterns();
     std::vector<regex_id> all(of_.names);
     all.push_back(is_restricted ? work_.text.spelled_body : work_.text.any_body);
     std::vector<name_class> out{{work_.regex.intersection(all), {}}};
@@ -120,11 +137,13 @@ class object_planner {
 
   std::vector<other_members> others() {
     std::vector<other_members> out;
-    const regex_id named = work_.regex.one_of(bodies_);
+    std::vector<std::string> bodies;
+    for (const known_name& each : named_) bodies.push_back(each.body);
+    const regex_id named = work_.regex.one_of(std::move(bodies));
     for (const name_class& each : classes()) {
       const term_id values = term_of_class(each);
       if (values == term_id::never) continue;
-      out.push_back({names_.empty() ? each.names : work_.regex.difference(each.names, named), values});
+      out.push_back({named_.empty() ? each.names : work_.regex.difference(each.names, named), values});
     }
     return out;
   }
@@ -137,18 +156,31 @@ class object_planner {
     return out;
   }
 
+  static std::size_t weight_of(const object_layout& layout) {
+    return 1 + steps_per_name * layout.named.size() + layout.others.size() + layout.witnesses.size();
+  }
+
+  bool is_too_many(const std::vector<object_layout>& layouts) {
+    if (layouts.size() <= work_.limits.max_alternatives) return false;
+    work_.refuse(
+        work_.document.root(), "",
+        fmt::format("has more alternatives, multiplied out, than {}", work_.limits.max_alternatives));
+    return true;
+  }
+
   // Each layout once for each named member that may be the witness, and once with one of the others as
   // witness.
   std::vector<object_layout> with_witness(const std::vector<object_layout>& layouts, const witness& of) {
     std::vector<object_layout> out;
     for (const object_layout& layout : layouts) {
-      for (std::size_t i = 0; i < names_.size(); ++i) {
-        if (!work_.matches(of.names, bodies_[i])) continue;
+      for (std::size_t i = 0; i < named_.size() && !is_too_many(out); ++i) {
+        if (!work_.matches(of.names, named_[i].body) || !work_.spend(weight_of(layout))) continue;
         object_layout by_name = layout;
         by_name.named[i].required = true;
         by_name.named[i].values = work_.terms.all_of(by_name.named[i].values, of.values);
         if (by_name.named[i].values != term_id::never) out.push_back(std::move(by_name));
       }
+      if (!work_.spend((1 + layout.witnesses.size()) * weight_of(layout))) return {};
       object_layout by_other = layout;
       by_other.witnesses.push_back(narrowed(layout.others, of));
       out.push_back(std::move(by_other));
@@ -157,20 +189,16 @@ class object_planner {
         shared.witnesses[w] = narrowed(layout.witnesses[w], of);
         out.push_back(std::move(shared));
       }
-      if (out.size() > work_.limits.max_alternatives)
-        work_.refuse(
-            work_.document.root(), "",
-            fmt::format("has more alternatives, multiplied out, than {}", work_.limits.max_alternatives));
-      if (!work_.spend()) return {};
+      if (is_too_many(out) || !work_.spend()) return {};
     }
     return out;
   }
 
   workspace& work_;
   const object_set& of_;
-  const std::vector<std::string> names_;
-  std::vector<std::string> bodies_;                                        // of names_
-  std::vector<std::unordered_map<std::string_view, term_id>> properties_;  // by rule
+  std::vector<known_name> named_;
+  std::unordered_map<std::string_view, std::size_t> places_;  // in named_, by name
+  std::vector<std::size_t> general_;                          // rules that speak of other names, too
 };
 
 }  // namespace

@@ -9,6 +9,7 @@ namespace troupe::json_schema {
 
 // What of `b` has a chance to be in `a` too, by whole types and alternatives.
 value_set set_table::shared_part(const value_set& a, const value_set& b) {
+  if (!work_.spend(weight(b))) return none_;
   value_set out = b;
   // Every number has a spelling without exponent: no such text in common, no number in common.
   if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.numbers})))

@@ -5,10 +5,25 @@
 
 namespace troupe::json_schema {
 
+namespace {
+
+constexpr std::size_t members_in_a_step = 4;  // that are looked at
+
+}  // namespace
+
 schema_plan::schema_plan(workspace& work, set_table& sets, term_id root) : work_(work), sets_(sets) {
   need(root);
   for (std::size_t next = 0; next < order_.size() && work_.spend(); ++next) plan_term(order_[next]);
   if (!work_.failed()) find_values();
+}
+
+std::size_t schema_plan::size_of(const term_plan& of) {
+  std::size_t members = 1;
+  for (const array_layout& each : of.arrays)
+    members += 1 + each.prefix.size() + each.distinct.size() + each.choices.size();
+  for (const object_layout& each : of.objects)
+    members += 1 + each.named.size() + each.others.size() + each.witnesses.size();
+  return members;
 }
 
 void schema_plan::need(term_id id) {
@@ -47,8 +62,9 @@ void schema_plan::plan_term(term_id id) {
 }
 
 bool schema_plan::has_scalars(const value_set& of) {
-  return of.null || of.yes || of.no || of.scientific != work_.regex.nothing() ||
-         !work_.is_surely_nothing(of.numbers) || !work_.is_surely_nothing(of.strings);
+  // Every number has a spelling without exponent.
+  return of.null || of.yes || of.no || !work_.is_surely_nothing(of.numbers) ||
+         !work_.is_surely_nothing(of.strings);
 }
 
 bool schema_plan::has_values(const array_layout& of) const {
@@ -95,7 +111,7 @@ void schema_plan::find_values() {
     for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
       term_plan& plan = plans_[static_cast<std::size_t>(*id)];
       if (plan.has_values) continue;
-      if (!work_.spend(1 + plan.arrays.size() + plan.objects.size())) return;
+      if (!work_.spend(1 + size_of(plan) / members_in_a_step)) return;
       const auto has = [&](const auto& layout) { return has_values(layout); };
       plan.has_values = std::any_of(plan.arrays.begin(), plan.arrays.end(), has) ||
                         std::any_of(plan.objects.begin(), plan.objects.end(), has);

@@ -27,6 +27,7 @@ class schema_plan {
   bool has_values(const object_layout& of) const;
 
  private:
+  static std::size_t size_of(const term_plan& of);  // in members and items that are named in it
   void need(term_id id);
   void need(const array_layout& of);
   void need(const object_layout& of);

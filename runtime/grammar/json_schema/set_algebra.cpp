@@ -10,6 +10,8 @@
 namespace troupe::json_schema {
 namespace {
 
+constexpr std::size_t steps_per_alternative = 16;  // to make one that says one thing
+
 regex_id both(regex_store& regex, regex_id a, regex_id b, regex_id all) {
   if (a == all) return b;
   if (b == all) return a;
@@ -35,19 +37,23 @@ bool is_any(const object_set& object) {
          object.witnesses.empty() && object.min == 0 && object.max == unbounded;
 }
 
-// Steps to copy one.
-std::size_t weight(const array_set& array) { return (array.prefix.size() + array.counts.size()) / 8; }
-std::size_t weight(const object_set& object) {
-  return 2 * object.required.size() +
-         (object.rules.size() + object.names.size() + object.witnesses.size()) / 16;
+template <class Set>
+std::size_t weight_of_all(const std::vector<Set>& sets) {
+  std::size_t sum = 0;
+  for (const Set& each : sets) sum += 4 + weight(each);
+  return sum;
 }
 
 template <class Set, class Both>
 std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std::vector<Set>& b,
                           const json& node, Both&& combine) {
-  if (a.size() == 1 && is_any(a.front())) return b;
-  if (b.size() == 1 && is_any(b.front())) return a;
   std::vector<Set> out;
+  const bool is_first_any = a.size() == 1 && is_any(a.front());
+  if (is_first_any || (b.size() == 1 && is_any(b.front()))) {
+    const std::vector<Set>& other = is_first_any ? b : a;
+    if (work.spend(weight_of_all(other))) out = other;
+    return out;
+  }
   for (const Set& x : a) {
     for (const Set& y : b) {
       if (!work.spend(1 + weight(x) + weight(y))) return {};
@@ -75,6 +81,7 @@ void complement_rule(workspace& work, const member_rule& rule, std::vector<objec
   std::vector<std::string> named;
   std::vector<regex_id> known;
   for (const auto& [name, values] : rule.properties) {
+    if (!work.spend(steps_per_alternative + name.size() / 16)) return;
     named.push_back(spell(name));
     if (values == term_id::anything) continue;
     object_set present = rule_alone({{{name, work.terms.negation(values)}}, {}, term_id::anything});
@@ -97,6 +104,16 @@ void complement_rule(workspace& work, const member_rule& rule, std::vector<objec
 }
 
 }  // namespace
+
+std::size_t weight(const array_set& of) { return of.prefix.size() / 4 + 2 * of.counts.size(); }
+
+std::size_t weight(const object_set& of) {
+  std::size_t steps = of.rules.size() + of.names.size() / 4 + of.witnesses.size() / 2;
+  for (const std::string& name : of.required) steps += 2 + name.size() / 16;
+  return steps;
+}
+
+std::size_t weight(const value_set& of) { return weight_of_all(of.arrays) + weight_of_all(of.objects); }
 
 value_set no_values(workspace& work) {
   value_set out;
@@ -163,6 +180,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
       all.insert(all.end(), more.begin(), more.end());
   };
   for (const value_set* each : sets) {
+    if (!work.spend(weight(*each))) return out;
     out.null |= each->null;
     out.yes |= each->yes;
     out.no |= each->no;
@@ -213,8 +231,10 @@ std::vector<array_set> complement(workspace& work, const array_set& of, const js
 
 std::vector<object_set> complement(workspace& work, const object_set& of) {
   std::vector<object_set> out;
-  for (const std::string& name : of.required)
+  for (const std::string& name : of.required) {
+    if (!work.spend(steps_per_alternative + name.size() / 16)) return out;
     out.push_back(rule_alone({{{name, term_id::never}}, {}, term_id::anything}));
+  }
   if (of.min > 0) {
     out.emplace_back();
     out.back().max = of.min - 1;

@@ -44,6 +44,7 @@ term_id term_table::all_of(std::span<const term_id> operands) {
     else
       flat.push_back(operand);
   }
+  looked_at_ += flat.size();
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (flat.empty()) return term_id::anything;

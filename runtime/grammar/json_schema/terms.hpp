@@ -38,6 +38,8 @@ class term_table {
 
   const term& operator[](term_id id) const { return terms_[static_cast<std::size_t>(id)]; }
   std::size_t size() const { return terms_.size(); }
+  // Operands of all_of that were looked at since this was last asked.
+  std::size_t take_looked_at() { return std::exchange(looked_at_, 0); }
 
  private:
   term_id add(term made);
@@ -47,6 +49,7 @@ class term_table {
   std::unordered_map<const json*, term_id> values_;
   std::map<std::vector<term_id>, term_id> conjunctions_;
   std::unordered_map<std::uint32_t, term_id> negations_;
+  std::size_t looked_at_ = 0;
 };
 
 }  // namespace troupe::json_schema

@@ -25,6 +25,10 @@ const json* find_word(const json& node, std::string_view word) {
   return found == node.end() ? nullptr : &*found;
 }
 
+const json* find_word(const workspace& work, const json& node, std::string_view word, draft since) {
+  return work.document.version() < since ? nullptr : find_word(node, word);
+}
+
 std::uint32_t minimum_word(workspace& work, const json& node, std::string_view word) {
   const double count = count_word(work, node, word).value_or(0);
   if (count <= largest_count) return static_cast<std::uint32_t>(count);

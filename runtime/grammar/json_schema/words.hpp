@@ -12,6 +12,8 @@
 namespace troupe::json_schema {
 
 const json* find_word(const json& node, std::string_view word);
+// A word that came with this draft: in older ones it means nothing.
+const json* find_word(const workspace& work, const json& node, std::string_view word, draft since);
 
 // minLength, maxItems, ...: a whole number, not negative. A maximum too large to count is `unbounded`.
 std::uint32_t minimum_word(workspace& work, const json& node, std::string_view word);
@@ -26,10 +28,6 @@ regex_id string_words(workspace& work, const json& node);
 // A pattern as JSON Schema means it: found anywhere in the text unless it has anchors.
 regex_id pattern_body(workspace& work, const json& node, std::string_view word, const std::string& pattern);
 
-struct number_texts {
-  regex_id numbers{};
-  regex_id scientific{};
-};
 // minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf.
 number_texts number_words(workspace& work, const json& node, number_texts of);
 

@@ -4,6 +4,13 @@
 
 namespace troupe::json_schema {
 
+namespace {
+
+constexpr std::size_t operands_in_a_step = 2;    // of conjunctions of terms, which keep a copy of them
+constexpr std::size_t read_bytes_in_a_step = 8;  // read along derivatives that are known
+
+}  // namespace
+
 void workspace::refuse(const json& node, std::string_view word, std::string_view why, error_code code) {
   if (failed()) return;
   std::string pointer = document.pointer_of(node);
@@ -14,7 +21,7 @@ void workspace::refuse(const json& node, std::string_view word, std::string_view
 }
 
 bool workspace::spend(std::uint64_t steps) {
-  if (budget.spend(steps)) return !failed();
+  if (budget.spend(steps + terms.take_looked_at() / operands_in_a_step)) return !failed();
   fail_with(grammar::exceeded("steps to compile", limits.max_compile_steps, "max_compile_steps"));
   return false;
 }
@@ -28,6 +35,7 @@ bool workspace::is_surely_nothing(regex_id r) {
 }
 
 bool workspace::matches(regex_id r, std::string_view candidate) {
+  if (!spend(1 + candidate.size() / read_bytes_in_a_step)) return false;
   const auto answer = regex.matches(r, candidate, budget);
   if (!answer) spend(limits.max_compile_steps);
   return answer.value_or(false);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "runtime/grammar/json_schema/json_text.hpp"
 #include "runtime/grammar/json_schema/options.hpp"
@@ -15,6 +16,11 @@
 #include "runtime/result.hpp"
 
 namespace troupe::json_schema {
+
+struct number_texts {
+  regex_id numbers{};
+  regex_id scientific{};
+};
 
 // The first failure, the store's too, is kept; whoever sees failed() returns at once with anything at all.
 class workspace {
@@ -55,6 +61,12 @@ class workspace {
   // Whether r matches nothing, as far as a short search finds out.
   bool is_surely_nothing(regex_id r);
   bool matches(regex_id r, std::string_view candidate);
+
+  // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, the
+  // items that differ from one another by the schema they are in.
+  std::unordered_map<std::string, std::optional<regex_id>> formats;
+  std::unordered_map<std::string, number_texts> bounded_numbers;
+  std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;
 
  private:
   std::optional<error> failure_;

@@ -18,7 +18,7 @@ grammar_writer::grammar_writer(grammar::grammar_builder& builder, workspace& wor
 
 symbol_id grammar_writer::write(term_id root) {
   const symbol_id start = symbol_of(root);
-  while (!open_.empty() && work_.spend()) {
+  while (!open_.empty() && work_.spend() && !builder_.failure()) {
     const term_id id = open_.back();
     open_.pop_back();
     builder_.define(*symbols_[static_cast<std::size_t>(id)], body_of(id));
