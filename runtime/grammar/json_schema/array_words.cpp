@@ -16,7 +16,7 @@ void read_items(workspace& work, const json& node, array_set& out) {
     out.items = schema_word(work, node, rest).value_or(term_id::anything);
     return;
   }
-  if (const json* prefix = find_word(node, "prefixItems")) {
+  if (const json* prefix = find_word(work, node, "prefixItems", draft::draft2020)) {
     if (prefix->is_array())
       read_prefix(work, node, "prefixItems", *prefix, out);
     else
@@ -29,8 +29,11 @@ void read_items(workspace& work, const json& node, array_set& out) {
 void read_contains(workspace& work, const json& node, array_set& out) {
   const auto contained = schema_word(work, node, "contains");
   if (!contained) return;
-  item_count count{*contained, 1, maximum_word(work, node, "maxContains"), &node};
-  if (find_word(node, "minContains") != nullptr) count.min = minimum_word(work, node, "minContains");
+  item_count count{*contained, 1, unbounded, &node};
+  if (find_word(work, node, "maxContains", draft::draft2019) != nullptr)
+    count.max = maximum_word(work, node, "maxContains");
+  if (find_word(work, node, "minContains", draft::draft2019) != nullptr)
+    count.min = minimum_word(work, node, "minContains");
   if (count.min > 0 || count.max != unbounded) out.counts.push_back(count);
 }
 

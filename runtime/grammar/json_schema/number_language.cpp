@@ -1,8 +1,10 @@
 #include "runtime/grammar/json_schema/number_language.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,13 @@ class magnitudes {
     return store_.alternation(
         {store_.concat({whole_above(bound.whole), any_fraction()}),
          store_.concat({store_.literal(bound.whole), fraction_above(bound.fraction, inclusive)})});
+  }
+
+  // Whole numbers, from the one to the other; no `last`: without end.
+  regex_id whole_between(int first, std::optional<int> last) {
+    if (last && *last < first) return store_.nothing();
+    const regex_id from = whole_above(std::to_string(first - 1));
+    return last ? store_.intersection({from, whole_below(std::to_string(*last + 1))}) : from;
   }
 
   regex_id any_fraction() {
@@ -110,6 +119,55 @@ regex_id minus(regex_store& store, regex_id magnitude) {
   return store.concat({store.literal("-"), magnitude});
 }
 
+// The e for which 10^e is not more, and 10^(e + 1) more, than a number that is not zero.
+int exponent_of(const decimal& number) {
+  if (number.whole != "0") return static_cast<int>(number.whole.size()) - 1;
+  return -static_cast<int>(number.fraction.find_first_not_of('0')) - 1;
+}
+
+bool is_power_of_ten(const decimal& number) {
+  const std::string digits = number.whole + number.fraction;
+  const std::size_t first = digits.find_first_not_of('0');
+  return digits[first] == '1' && digits.find_first_not_of('0', first + 1) == std::string::npos;
+}
+
+// Numbers of one sign, d.ddd times 10^e, by their e alone.
+struct magnitude_range {
+  bool is_empty = false;
+  std::optional<int> least, most;
+
+  // Of this size or more.
+  void above(const number_bound& bound) {
+    const bool is_exact = is_power_of_ten(bound.value) && !bound.exclusive;
+    const int e = exponent_of(bound.value) + (is_exact ? 0 : 1);
+    least = std::max(least.value_or(e), e);
+  }
+  void below(const decimal& bound) {
+    const int e = exponent_of(bound) - 1;
+    most = std::min(most.value_or(e), e);
+  }
+};
+
+// d.ddde+16, d.ddde-05: from which exponents on Python writes them so.
+regex_id by_exponent(regex_store& store, const magnitude_range& range, bool whole) {
+  constexpr int first_large = 16, first_small = 5;
+  magnitudes make(store);
+  const regex_id digit = store.bytes(byte_set::range('0', '9'));
+  const regex_id large =
+      make.whole_between(std::max(range.least.value_or(first_large), first_large), range.most);
+  std::optional<int> smallest;
+  if (range.least) smallest = -*range.least;
+  const regex_id small =
+      whole ? store.nothing()
+            : make.whole_between(std::max(-range.most.value_or(-first_small), first_small), smallest);
+  const regex_id fraction =
+      store.concat({store.literal("."), store.plus(whole ? store.literal("0") : digit)});
+  return store.concat(
+      {store.bytes(byte_set::range('1', '9')), store.optional(fraction), store.literal("e"),
+       store.alternation({store.concat({store.literal("+"), large}),
+                          store.concat({store.literal("-"), store.optional(store.literal("0")), small})})});
+}
+
 }  // namespace
 
 regex_id equal_to(regex_store& store, const decimal& value) {
@@ -137,6 +195,37 @@ regex_id at_most(regex_store& store, const json_text& text, const decimal& bound
   if (bound.negative || (bound.is_zero() && exclusive)) return minus(store, make.above(bound, !exclusive));
   const regex_id negative = minus(store, store.concat({text.whole, make.any_fraction()}));
   return store.alternation({negative, make.below(bound, !exclusive)});
+}
+
+regex_id scientific_within(regex_store& store, regex_id all, std::span<const number_bound> lows,
+                           std::span<const number_bound> highs, bool whole) {
+  magnitude_range positive, negative;
+  bool has_zero = true;
+  for (const number_bound& low : lows) {
+    if (low.value.negative)
+      negative.below(low.value);
+    else
+      negative.is_empty = true;
+    if (!low.value.negative && !low.value.is_zero()) positive.above(low);
+    has_zero = has_zero && (low.value.negative || (low.value.is_zero() && !low.exclusive));
+  }
+  for (const number_bound& high : highs) {
+    if (high.value.negative) negative.above(high);
+    if (high.value.negative || high.value.is_zero())
+      positive.is_empty = true;
+    else
+      positive.below(high.value);
+    has_zero = has_zero && !high.value.negative && !(high.value.is_zero() && high.exclusive);
+  }
+  const regex_id minus_any = store.concat({store.literal("-"), store.any_bytes()});
+  const auto part = [&](const magnitude_range& range, bool is_negative) {
+    if (range.is_empty) return store.nothing();
+    if (has_zero && !range.least && !range.most)
+      return is_negative ? store.intersection({all, minus_any}) : store.difference(all, minus_any);
+    const regex_id texts = by_exponent(store, range, whole);
+    return is_negative ? minus(store, texts) : texts;
+  };
+  return store.alternation({part(positive, false), part(negative, true)});
 }
 
 // step = m / 10^k. A number with f digits behind the point is a multiple where those digits and the ones

@@ -1,26 +1,36 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "runtime/grammar/json_schema/number_language.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
+constexpr std::array<const char*, 5> number_names{"minimum", "exclusiveMinimum", "maximum",
+                                                  "exclusiveMaximum", "multipleOf"};
+constexpr std::size_t steps_per_digit = 8;
+
 std::optional<decimal> number_word(workspace& work, const json& node, std::string_view word) {
   const json* value = find_word(node, word);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number()) return to_decimal(*value);
+  if (value->is_number()) {
+    decimal number = to_decimal(*value);
+    work.spend(steps_per_digit * (number.whole.size() + number.fraction.size()));
+    return number;
+  }
   work.malformed(node, word, "must be a number");
   return std::nullopt;
 }
 
-struct bound {
-  decimal value;
-  bool exclusive = false;
-};
-
 // Draft 4 has a Boolean beside the bound, later drafts a bound of its own.
-std::vector<bound> bounds_of(workspace& work, const json& node, std::string_view inclusive,
-                             std::string_view exclusive) {
-  std::vector<bound> out;
+std::vector<number_bound> bounds_of(workspace& work, const json& node, std::string_view inclusive,
+                                    std::string_view exclusive) {
+  std::vector<number_bound> out;
   const json* flag = find_word(node, exclusive);
   const bool is_flag = flag != nullptr && flag->is_boolean();
   if (const auto value = number_word(work, node, inclusive))
@@ -30,25 +40,19 @@ std::vector<bound> bounds_of(workspace& work, const json& node, std::string_view
   return out;
 }
 
-}  // namespace
-
-number_texts number_words(workspace& work, const json& node, number_texts of) {
+number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   regex_store& regex = work.regex;
   const auto narrow = [&](regex_id to) {
     of.numbers = of.numbers == work.text.number ? to : regex.intersection({of.numbers, to});
   };
-  const regex_id signed_text = regex.concat({regex.literal("-"), regex.any_bytes()});
-  for (const bound& low : bounds_of(work, node, "minimum", "exclusiveMinimum")) {
-    narrow(at_least(regex, work.text, low.value, low.exclusive));
-    // With an exponent only the sign is looked at.
-    const bool by_sign = low.value.is_zero() && !low.exclusive;
-    of.scientific = by_sign ? regex.difference(of.scientific, signed_text) : regex.nothing();
-  }
-  for (const bound& high : bounds_of(work, node, "maximum", "exclusiveMaximum")) {
-    narrow(at_most(regex, work.text, high.value, high.exclusive));
-    const bool by_sign = high.value.is_zero() && !high.exclusive;
-    of.scientific = by_sign ? regex.intersection({of.scientific, signed_text}) : regex.nothing();
-  }
+  const auto lows = bounds_of(work, node, "minimum", "exclusiveMinimum");
+  const auto highs = bounds_of(work, node, "maximum", "exclusiveMaximum");
+  if (work.failed()) return of;
+  for (const number_bound& low : lows) narrow(at_least(regex, work.text, low.value, low.exclusive));
+  for (const number_bound& high : highs) narrow(at_most(regex, work.text, high.value, high.exclusive));
+  if (of.scientific != regex.nothing() && !(lows.empty() && highs.empty()))
+    of.scientific =
+        scientific_within(regex, of.scientific, lows, highs, of.scientific == work.text.scientific_integer);
   if (const auto step = number_word(work, node, "multipleOf")) {
     of.scientific = regex.nothing();
     if (step->negative || step->is_zero()) {
@@ -60,6 +64,22 @@ number_texts number_words(workspace& work, const json& node, number_texts of) {
     }
   }
   return of;
+}
+
+}  // namespace
+
+number_texts number_words(workspace& work, const json& node, number_texts of) {
+  std::string key;
+  for (const char* word : number_names)
+    if (const json* value = find_word(node, word)) key += word + value->dump();
+  if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
+  key += fmt::format("|{}|{}", static_cast<std::uint32_t>(of.numbers),
+                     static_cast<std::uint32_t>(of.scientific));
+  const auto known = work.bounded_numbers.find(key);
+  if (known != work.bounded_numbers.end()) return known->second;
+  const number_texts made = make_bounded(work, node, of);
+  work.bounded_numbers.emplace(std::move(key), made);
+  return made;
 }
 
 }  // namespace troupe::json_schema

@@ -65,6 +65,8 @@ object_set object_words(workspace& work, const json& node) {
 std::vector<dependency> dependency_words(workspace& work, const json& node) {
   std::vector<dependency> out;
   for (const char* word : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+    const bool is_new = std::string_view(word).starts_with("dependent");
+    if (is_new && work.document.version() < draft::draft2019) continue;
     const json* map = map_word(work, node, word);
     if (map == nullptr) continue;
     for (const auto& [name, needs] : map->items()) {

@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 6> map_words{"properties",  "patternPrope
                                                     "definitions", "dependentSchemas",  "dependencies"};
 
 constexpr std::size_t most_uri_bytes = 1024;
+constexpr std::size_t few_members = 16;  // are looked through one by one
 
 bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
@@ -52,31 +53,6 @@ std::string unescape_pointer(std::string_view token) {
   return out;
 }
 
-const json* step_into(const json& node, const std::string& token) {
-  if (node.is_object()) {
-    const auto found = node.find(token);
-    return found == node.end() ? nullptr : &*found;
-  }
-  if (!node.is_array()) return nullptr;
-  std::size_t index = 0;
-  const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
-  if (read.ec != std::errc() || read.ptr != token.data() + token.size() || index >= node.size())
-    return nullptr;
-  return &node[index];
-}
-
-// `pointer` is "" or "/a/b", already percent-decoded.
-const json* follow(const json& from, std::string_view pointer) {
-  const json* node = &from;
-  while (node != nullptr && !pointer.empty()) {
-    pointer.remove_prefix(1);
-    const std::size_t end = std::min(pointer.find('/'), pointer.size());
-    node = step_into(*node, unescape_pointer(pointer.substr(0, end)));
-    pointer.remove_prefix(end);
-  }
-  return node;
-}
-
 std::optional<std::string> path_to(const json& from, const json& wanted) {
   if (&from == &wanted) return "";
   if (from.is_object()) {
@@ -99,6 +75,12 @@ error too_long(const std::string& pointer) {
 const std::string* text_member(const json& node, const char* name) {
   const auto found = node.find(name);
   return found == node.end() ? nullptr : found->get_ptr<const std::string*>();
+}
+
+bool is_recursive_anchor(const json& node) {
+  if (!node.is_object()) return false;
+  const auto found = node.find("$recursiveAnchor");
+  return found != node.end() && found->is_boolean() && found->get<bool>();
 }
 
 }  // namespace
@@ -167,6 +149,11 @@ result<void> schema_document::index() {
 // Notes the names that `node` gives itself; the base URI of its members. Each name below it holds that base.
 result<schema_document::base_uri> schema_document::enter(const json& node, const base_uri& outer) {
   base_uri base = outer;
+  // Up to draft 7 a $ref hides its neighbours: the node has no name of its own.
+  if (version_ <= draft::draft7 && node.contains("$ref")) {
+    if (!base->empty()) base_of_.emplace(&node, base);
+    return base;
+  }
   const char* id_word = version_ == draft::draft4 ? "id" : "$id";
   if (const std::string* id = text_member(node, id_word)) {
     const std::size_t hash = id->find('#');
@@ -180,9 +167,47 @@ result<schema_document::base_uri> schema_document::enter(const json& node, const
   }
   for (const char* word : {"$anchor", "$dynamicAnchor"})
     if (const std::string* anchor = text_member(node, word)) anchors_.emplace(*base + "#" + *anchor, &node);
-  if (!base->empty() && (node.contains("$ref") || node.contains("$dynamicRef")))
+  if (const std::string* anchor = text_member(node, "$dynamicAnchor")) ++dynamic_anchors_[*anchor];
+  if (is_recursive_anchor(node)) ++recursive_anchors_;
+  if (!base->empty() &&
+      (node.contains("$ref") || node.contains("$dynamicRef") || node.contains("$recursiveRef")))
     base_of_.emplace(&node, base);
   return base;
+}
+
+const json* schema_document::member_of(const json& object, const std::string& name) const {
+  if (object.size() <= few_members) {
+    const auto found = object.find(name);
+    return found == object.end() ? nullptr : &*found;
+  }
+  const auto [index, is_new] = wide_.try_emplace(&object);
+  if (is_new)
+    for (const auto& [key, child] : object.get_ref<const json::object_t&>())
+      index->second.emplace(key, &child);
+  const auto found = index->second.find(name);
+  return found == index->second.end() ? nullptr : found->second;
+}
+
+const json* schema_document::step_into(const json& node, const std::string& token) const {
+  if (node.is_object()) return member_of(node, token);
+  if (!node.is_array()) return nullptr;
+  std::size_t index = 0;
+  const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
+  if (read.ec != std::errc() || read.ptr != token.data() + token.size() || index >= node.size())
+    return nullptr;
+  return &node[index];
+}
+
+// `pointer` is "" or "/a/b", already percent-decoded.
+const json* schema_document::follow(const json& from, std::string_view pointer) const {
+  const json* node = &from;
+  while (node != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const std::size_t end = std::min(pointer.find('/'), pointer.size());
+    node = step_into(*node, unescape_pointer(pointer.substr(0, end)));
+    pointer.remove_prefix(end);
+  }
+  return node;
 }
 
 result<const json*> schema_document::resolve(const json& node, const std::string& reference) const {
@@ -204,6 +229,15 @@ result<const json*> schema_document::resolve(const json& node, const std::string
   if (target == nullptr)
     return fail(error_code::invalid_argument, fmt::format("\"{}\" is nowhere in the schema", reference));
   return target;
+}
+
+bool schema_document::depends_on_the_way(const json& node, std::string_view word, const json& target) const {
+  if (word == "$recursiveRef") return recursive_anchors_ > 1 && is_recursive_anchor(target);
+  const std::string* reference = word == "$dynamicRef" ? text_member(node, "$dynamicRef") : nullptr;
+  const std::string* anchor = target.is_object() ? text_member(target, "$dynamicAnchor") : nullptr;
+  if (reference == nullptr || anchor == nullptr || !reference->ends_with("#" + *anchor)) return false;
+  const auto places = dynamic_anchors_.find(*anchor);
+  return places != dynamic_anchors_.end() && places->second > 1;
 }
 
 std::string schema_document::pointer_of(const json& node) const { return path_to(*root_, node).value_or(""); }

@@ -9,6 +9,14 @@
 
 namespace troupe::json_schema {
 
+namespace {
+
+// And the draft that each came with.
+constexpr std::array<std::pair<const char*, draft>, 3> reference_words{
+    {{"$ref", draft::draft4}, {"$dynamicRef", draft::draft2019}, {"$recursiveRef", draft::draft2019}}};
+
+}  // namespace
+
 value_set set_table::empty_set(workspace& work) { return no_values(work); }
 
 const json& set_table::place_of(term_id id) const {
@@ -28,7 +36,7 @@ bool set_table::enter(term_id id) {
         grammar::exceeded("combinations of schemas", work_.limits.max_schema_terms, "max_schema_terms"));
   if (open_[i]) {
     if (is_guess_)
-      met_itself_ = true;
+      is_unsure_ = true;
     else
       work_.refuse(place_of(id), "", "refers to itself without an array or object in between");
     return false;
@@ -47,7 +55,7 @@ const value_set& set_table::set_of(term_id id) {
   value_set made = work_out(id);
   --depth_;
   open_[i] = false;
-  if (!met_itself_) return sets_[i].emplace(std::move(made));
+  if (!is_unsure_) return sets_[i].emplace(std::move(made));
   return guesses_.emplace_back(std::move(made));
 }
 
@@ -64,15 +72,27 @@ value_set set_table::work_out(term_id id) {
       const std::array<const json*, 1> single{known.node};
       return of_values(single, *known.node);
     }
-    case term::kind::negation:
-      return complement(work_, set_of(known.operands.front()), place_of(id));
+    case term::kind::negation: {
+      const value_set& denied = set_of(known.operands.front());
+      const auto has_no_complement = [](const array_set& each) { return each.unique != nullptr; };
+      if (is_guess_ && std::any_of(denied.arrays.begin(), denied.arrays.end(), has_no_complement)) {
+        is_unsure_ = true;  // what only a proof would need is not refused
+        return all_values(work_);
+      }
+      return complement(work_, denied, place_of(id));
+    }
     case term::kind::all_of:
       break;
   }
-  value_set out = set_of(known.operands.front());
+  value_set out = copy_of(known.operands.front());
   for (std::size_t i = 1; i < known.operands.size(); ++i)
     narrow(out, set_of(known.operands[i]), place_of(id));
   return out;
+}
+
+value_set set_table::copy_of(term_id id) {
+  const value_set& known = set_of(id);
+  return work_.spend(weight(known)) ? known : none_;
 }
 
 void set_table::narrow(value_set& out, const value_set& to, const json& node) {
@@ -83,7 +103,7 @@ value_set set_table::of_schema(const json& node) {
   if (work_.document.version() <= draft::draft7 &&
       node.contains("$ref")) {  // which hides its neighbours there
     const json* target = target_of(node, "$ref");
-    return target == nullptr ? none_ : set_of(work_.terms.schema(*target));
+    return target == nullptr ? none_ : copy_of(work_.terms.schema(*target));
   }
   value_set out = of_types(node);
   narrow_by_values(node, out);
@@ -111,9 +131,13 @@ const json* set_table::target_of(const json& node, const char* word) {
 }
 
 void set_table::narrow_by_references(const json& node, value_set& out) {
-  for (const char* word : {"$ref", "$dynamicRef", "$recursiveRef"}) {
-    if (!node.contains(word)) continue;
-    if (const json* target = target_of(node, word)) narrow(out, set_of(work_.terms.schema(*target)), node);
+  for (const auto& [word, since] : reference_words) {
+    if (!node.contains(word) || work_.document.version() < since) continue;
+    const json* target = target_of(node, word);
+    if (target == nullptr) continue;
+    if (work_.document.depends_on_the_way(node, word, *target))
+      work_.refuse(node, word, "leads to different places by the way that led to it");
+    narrow(out, set_of(work_.terms.schema(*target)), node);
   }
 }
 
@@ -180,21 +204,22 @@ void set_table::narrow_by_dependencies(const json& node, value_set& out) {
 }
 
 term_id set_table::member_term(const object_set& of, const std::string& name) {
-  term_id out = term_id::anything;
+  std::vector<term_id> terms;
+  const std::string body = spell(name);
   for (const auto& rule : of.rules) {
     if (!work_.spend(1 + rule->properties.size() / 16)) break;
     const auto property = std::find_if(rule->properties.begin(), rule->properties.end(),
                                        [&](const auto& each) { return each.first == name; });
     bool is_known = property != rule->properties.end();
-    if (is_known) out = work_.terms.all_of(out, property->second);
+    if (is_known) terms.push_back(property->second);
     for (const auto& [names, values] : rule->patterns) {
-      if (!work_.matches(names, spell(name))) continue;
+      if (!work_.matches(names, body)) continue;
       is_known = true;
-      out = work_.terms.all_of(out, values);
+      terms.push_back(values);
     }
-    if (!is_known) out = work_.terms.all_of(out, rule->additional);
+    if (!is_known) terms.push_back(rule->additional);
   }
-  return out;
+  return work_.terms.all_of(terms);
 }
 
 std::optional<array_set> set_table::without_idle_counts(array_set of) {
@@ -243,17 +268,17 @@ bool set_table::is_surely_empty(term_id id, std::size_t depth) {
   const bool outermost = !std::exchange(is_guess_, true);
   const value_set& set = set_of(id);
   const auto empty = [&](const auto& each) { return is_surely_empty(each, depth); };
-  const bool is_empty = !set.null && !set.yes && !set.no && set.scientific == work_.regex.nothing() &&
-                        std::all_of(set.arrays.begin(), set.arrays.end(), empty) &&
-                        std::all_of(set.objects.begin(), set.objects.end(), empty) &&
-                        work_.is_surely_nothing(set.numbers) && work_.is_surely_nothing(set.strings) &&
-                        !met_itself_;
+  // Every number has a spelling without exponent.
+  const bool is_empty =
+      !set.null && !set.yes && !set.no && std::all_of(set.arrays.begin(), set.arrays.end(), empty) &&
+      std::all_of(set.objects.begin(), set.objects.end(), empty) && work_.is_surely_nothing(set.numbers) &&
+      work_.is_surely_nothing(set.strings) && !is_unsure_;
   if (is_empty) {
     if (empty_.size() <= i) empty_.resize(work_.terms.size());
     empty_[i] = true;
   }
   if (outermost) {
-    is_guess_ = met_itself_ = false;
+    is_guess_ = is_unsure_ = false;
     guesses_.clear();
   }
   return is_empty;

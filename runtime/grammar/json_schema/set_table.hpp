@@ -36,6 +36,7 @@ class set_table {
   static value_set empty_set(workspace& work);
   bool enter(term_id id);
   value_set work_out(term_id id);
+  value_set copy_of(term_id id);
   const json& place_of(term_id id) const;
 
   // set_table.cpp: words that name other schemas.
@@ -62,12 +63,12 @@ class set_table {
   workspace& work_;
   const value_set none_;
   std::deque<std::optional<value_set>> sets_;  // by term
-  std::deque<value_set> guesses_;              // worked out while a guess met itself: right only for now
+  std::deque<value_set> guesses_;              // worked out by a guess that is unsure: right only for now
   std::vector<bool> open_;                     // by term: being worked out
   std::vector<bool> empty_;                    // by term: surely empty
   std::size_t depth_ = 0;
-  bool is_guess_ = false;    // what is being worked out serves a proof only
-  bool met_itself_ = false;  // and has come upon a term that is being worked out
+  bool is_guess_ = false;   // what is being worked out serves a proof only
+  bool is_unsure_ = false;  // and has come upon a term that is being worked out, or has no complement
 };
 
 }  // namespace troupe::json_schema

@@ -38,6 +38,47 @@ std::string limit_passed(const grammar_spec& spec, std::uint64_t compile_steps) 
   return built ? "" : built.error().param;
 }
 
+TEST(grammar_counted_work, arrays_are_not_copied_for_nothing) {
+  const std::string wide = R"({"a":{"prefixItems":[)" + times(3000, "{}", ",") + "]},";
+  const std::string schema = wide + R"("prefixItems":[)" + times(300, R"({"$ref":"#/a"})", ",") + "]}";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 200'000), "max_compile_steps");
+  const std::string one = wide + R"("prefixItems":[{"$ref":"#/a"}]})";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = one}, 200'000), "");
+}
+
+TEST(grammar_counted_work, names_are_counted_by_their_length) {
+  const std::string name(2000, 'b');
+  const std::string schema = R"({"properties":{)" + each(100, '"' + name, "\":{}") +
+                             R"(},"patternProperties":{"x$":{},"y$":{},"z$":{}}})";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 60'000), "max_compile_steps");
+}
+
+TEST(grammar_counted_work, rules_that_speak_of_all_names_are_counted_for_each) {
+  const auto schema = [](int count) {
+    return R"({"allOf":[)" +
+           each(count, R"({"properties":{"n)", R"(":{}},"additionalProperties":{"type":"null"}})") + "]}";
+  };
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(300)}, 60'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(20)}, 60'000), "");
+}
+
+TEST(grammar_counted_work, values_of_an_enum_are_compared_with_what_is_kept) {
+  std::string values;
+  for (int i = 0; i < 20'000; ++i) values += (i == 0 ? "\"v" : ",\"v") + std::to_string(i % 200) + '"';
+  const std::string schema = R"({"uniqueItems":true,"type":"array","items":{"enum":[)" + values + "]}}";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 40'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 80'000), "");
+}
+
+TEST(grammar_counted_work, formats_and_bounds_are_worked_out_once) {
+  const std::string formats = R"({"prefixItems":[)" + times(200, R"({"format":"iri"})", ",") + "]}";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = formats}, 60'000), "");
+  const std::string bounds = R"({"prefixItems":[)" + times(200, R"({"maximum":-1e300})", ",") + "]}";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = bounds}, 60'000), "");
+  const std::string different = R"({"prefixItems":[)" + each(200, R"({"maximum":-1.)", "e200}") + "]}";
+  EXPECT_EQ(limit_passed({.kind = json_schema, .text = different}, 60'000), "max_compile_steps");
+}
+
 TEST(grammar_counted_work, rules_of_a_grammar_are_copied_within_its_steps) {
   const std::string chain = "b ::= " + each(300, "[a-c] \"x", "\"", " ") + "\n";
   EXPECT_EQ(
@@ -140,38 +181,6 @@ TEST(grammar_counted_work, memory_is_looked_at_within_a_run_of_characters) {
   const auto [none, used] = filled_within(64 << 20);
   EXPECT_EQ(none, "");
   EXPECT_EQ(filled_within(used * 3 / 4).first, "max_memory_bytes");
-}
-
-TEST(grammar_counted_work, arrays_are_not_copied_for_nothing) {
-  const std::string wide = R"({"a":{"prefixItems":[)" + times(3000, "{}", ",") + "]},";
-  const std::string schema = wide + R"("prefixItems":[)" + times(300, R"({"$ref":"#/a"})", ",") + "]}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 200'000), "max_compile_steps");
-  const std::string one = wide + R"("prefixItems":[{"$ref":"#/a"}]})";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = one}, 200'000), "");
-}
-
-TEST(grammar_counted_work, names_are_counted_by_their_length) {
-  const std::string name(2000, 'b');
-  const std::string schema = R"({"properties":{)" + each(100, '"' + name, "\":{}") +
-                             R"(},"patternProperties":{"x$":{},"y$":{},"z$":{}}})";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 60'000), "max_compile_steps");
-}
-
-TEST(grammar_counted_work, rules_that_speak_of_all_names_are_counted_for_each) {
-  const auto schema = [](int count) {
-    return R"({"allOf":[)" +
-           each(count, R"({"properties":{"n)", R"(":{}},"additionalProperties":{"type":"null"}})") + "]}";
-  };
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(300)}, 60'000), "max_compile_steps");
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(20)}, 60'000), "");
-}
-
-TEST(grammar_counted_work, values_of_an_enum_are_compared_with_what_is_kept) {
-  std::string values;
-  for (int i = 0; i < 20'000; ++i) values += (i == 0 ? "\"v" : ",\"v") + std::to_string(i % 200) + '"';
-  const std::string schema = R"({"uniqueItems":true,"type":"array","items":{"enum":[)" + values + "]}}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 40'000), "max_compile_steps");
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 80'000), "");
 }
 
 }  // namespace

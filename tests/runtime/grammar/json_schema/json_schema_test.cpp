@@ -128,5 +128,73 @@ TEST(JsonSchema, AnyJsonIsEveryValueOrEveryObject) {
   }
 }
 
+TEST(JsonSchema, WordsOfLaterDraftsMeanNothing) {
+  const auto draft = [](const char* uri, const char* words) {
+    return checked_schema(R"({"$schema":")" + std::string(uri) + R"(",)" + words + "}");
+  };
+  const char *draft7 = "http://json-schema.org/draft-07/schema#",
+             *draft2019 = "https://json-schema.org/draft/2019-09/schema";
+  const char* counts = R"("contains":{"const":1},"minContains":2,"maxContains":2)";
+  EXPECT_TRUE(draft(draft7, counts).accepts("[1]"));
+  EXPECT_TRUE(draft(draft7, counts).accepts("[1, 1, 1]"));
+  EXPECT_FALSE(draft(draft7, R"("contains":{"const":1},"minContains":0)").accepts("[]"));
+  EXPECT_FALSE(draft(draft2019, counts).accepts("[1]"));
+  const char* prefix = R"("prefixItems":[{"const":1}])";
+  EXPECT_TRUE(draft(draft7, prefix).accepts("[2]"));
+  EXPECT_TRUE(draft(draft2019, prefix).accepts("[2]"));
+  EXPECT_FALSE(draft("https://json-schema.org/draft/2020-12/schema", prefix).accepts("[2]"));
+  for (const char* needs :
+       {R"("dependentRequired":{"a":["b"]})", R"("dependentSchemas":{"a":{"required":["b"]}})"}) {
+    EXPECT_TRUE(draft(draft7, needs).accepts(R"({"a": 1})")) << needs;
+    EXPECT_FALSE(draft(draft2019, needs).accepts(R"({"a": 1})")) << needs;
+  }
+  const checked_schema hidden(R"({"$schema":"http://json-schema.org/draft-07/schema#","type":"array",
+    "uniqueItems":true,"maxItems":1,"items":{"$ref":"#/definitions/n","enum":["x"]},
+    "definitions":{"n":{"type":"null"}}})");
+  EXPECT_TRUE(hidden.accepts("[null]"));
+  EXPECT_FALSE(hidden.accepts("[\"x\"]"));
+}
+
+TEST(JsonSchema, ItemsThatDifferAreAskedForOnlyWhereTheyMatter) {
+  const checked_schema schema(
+      R"({"type":"array","contains":{"type":"array","uniqueItems":true,"minItems":2,"items":{"enum":[1,2]}}})");
+  EXPECT_TRUE(schema.accepts("[3, [2, 1]]"));
+  EXPECT_FALSE(schema.accepts("[[1, 1]]"));
+  EXPECT_FALSE(schema.accepts("[3]"));
+}
+
+TEST(JsonSchema, EqualNumbersOfAnEnumAreOneItem) {
+  const checked_schema schema(R"({"type":"array","uniqueItems":true,"items":{"enum":[1,1.0,2,"1",true]}})");
+  EXPECT_TRUE(schema.accepts(R"([2, 1, "1", true])"));
+  EXPECT_FALSE(schema.accepts("[1, 1.0]"));
+  EXPECT_FALSE(schema.accepts("[2, 2]"));
+}
+
+TEST(JsonSchema, NumbersWithExponentAreTakenWhereItAloneShowsThemWithinBounds) {
+  const auto verdict = [](const char* words, const char* text) {
+    return checked_schema(words).accepts(text);
+  };
+  const char* percent = R"({"type":"number","minimum":-5,"maximum":100})";
+  for (const char* text : {"1e-05", "2.5e-07", "-9.99e-12", "1e-100", "99.5", "-5"})
+    EXPECT_TRUE(verdict(percent, text)) << text;
+  for (const char* text : {"1e+16", "-1e+16", "1e+02", "-1e+300"})
+    EXPECT_FALSE(verdict(percent, text)) << text;
+  const char* from = R"({"type":"number","exclusiveMinimum":1e20})";
+  for (const char* text : {"1e+21", "2.5e+300", "1e+1000"}) EXPECT_TRUE(verdict(from, text)) << text;
+  for (const char* text : {"1e+20", "1e-05", "-1e+30", "1e+19"}) EXPECT_FALSE(verdict(from, text)) << text;
+  EXPECT_TRUE(verdict(R"({"type":"number","minimum":1e20})", "1e+20"));
+  const char* above = R"({"type":"number","exclusiveMinimum":0,"maximum":1e18})";
+  for (const char* text : {"1e-300", "9.9e+17", "1e+16"}) EXPECT_TRUE(verdict(above, text)) << text;
+  for (const char* text : {"0e-05", "1.1e+18", "-1e-05", "1e+18"}) EXPECT_FALSE(verdict(above, text)) << text;
+  const char* small = R"({"type":"number","maximum":-0.00005})";
+  for (const char* text : {"-1e+16", "-0.001"}) EXPECT_TRUE(verdict(small, text)) << text;
+  for (const char* text : {"-4e-05", "-1e-06", "1e-06", "1e+16"}) EXPECT_FALSE(verdict(small, text)) << text;
+  const char* whole = R"({"type":"integer","minimum":5})";
+  for (const char* text : {"1e+16", "3.0e+20", "5"}) EXPECT_TRUE(verdict(whole, text)) << text;
+  for (const char* text : {"1e-05", "1e-16", "4"}) EXPECT_FALSE(verdict(whole, text)) << text;
+  EXPECT_TRUE(verdict(R"({"type":"number","minimum":0})", "15E3"));
+  EXPECT_FALSE(read_json_schema(R"({"type":"number","minimum":5,"maximum":4})").has_value());
+}
+
 }  // namespace
 }  // namespace troupe::json_schema

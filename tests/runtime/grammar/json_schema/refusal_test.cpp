@@ -40,6 +40,11 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
       {R"({"anyOf":[]})", error_code::invalid_argument, "/anyOf"},
       {R"({"contains":true,"minContains":100000,"items":{"type":"string"},"prefixItems":[{"type":"null"}]})",
        error_code::unsupported, "/contains"},
+      {R"({"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"},"$defs":{"b":{"$id":"b","$dynamicAnchor":"n"}}})",
+       error_code::unsupported, "/items/$dynamicRef"},
+      {R"({"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,
+           "items":{"$recursiveRef":"#"},"$defs":{"b":{"$id":"b","$recursiveAnchor":true}}})",
+       error_code::unsupported, "/items/$recursiveRef"},
       {R"({"$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}},"properties":{"x":{"$ref":"#/$defs/a"}}})",
        error_code::unsupported, "/$defs/a"},
   };
@@ -50,6 +55,16 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
     EXPECT_EQ(read.error().param, each.pointer) << each.schema;
     EXPECT_NE(read.error().message.find('"' + each.pointer), std::string::npos) << read.error().message;
   }
+}
+
+TEST(JsonSchemaRefusal, AnAnchorThatIsAloneMeansOnePlace) {
+  for (const char* schema :
+       {R"({"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"},"$defs":{"b":{"$dynamicAnchor":"m"}}})",
+        R"({"$anchor":"n","items":{"$dynamicRef":"#n"},"$defs":{"b":{"$id":"b","$dynamicAnchor":"n"}}})",
+        R"({"$schema":"https://json-schema.org/draft/2019-09/schema","$recursiveAnchor":true,
+            "items":{"$recursiveRef":"#"},"$defs":{"b":{"$id":"b","$recursiveAnchor":false}}})",
+        R"({"$schema":"http://json-schema.org/draft-07/schema#","items":{"$recursiveRef":"#/nowhere"}})"})
+    EXPECT_TRUE(read_json_schema(schema).has_value()) << schema;
 }
 
 TEST(JsonSchemaRefusal, SaysSoWhereNoValueIsLeft) {

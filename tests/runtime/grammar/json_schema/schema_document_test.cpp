@@ -77,5 +77,27 @@ TEST(UriReference, ResolvesTheExamplesOfTheStandard) {
     EXPECT_EQ(resolve_uri(base, reference), expected) << reference;
 }
 
+TEST(SchemaDocument, AReferenceHidesTheIdentifierBesideItUpToDraft7) {
+  const char* words = R"("$id":"http://x/root","definitions":{"a":{"$id":"http://y/a"},
+    "b":{"$ref":"#/definitions/c","$id":"http://y/b"},"c":{}}})";
+  const auto hidden = parse(R"({"$schema":"http://json-schema.org/draft-07/schema#",)" + std::string(words));
+  EXPECT_EQ(target(hidden, "/definitions/b"), "/definitions/c");
+  EXPECT_FALSE(hidden.resolve(hidden.root(), "http://y/b").has_value());
+  EXPECT_TRUE(hidden.resolve(hidden.root(), "http://y/a").has_value());
+  const auto named = parse("{" + std::string(words));
+  EXPECT_TRUE(named.resolve(named.root(), "http://y/b").has_value());
+}
+
+TEST(SchemaDocument, FindsMembersOfWideObjectsByName) {
+  std::string members;
+  for (int i = 0; i < 100; ++i) members += "\"m" + std::to_string(i) + "\":{\"x\":{}},";
+  const auto document = parse(R"({"$defs":{)" + members + R"("last":{}},"p":{"$ref":"#/$defs/m0/x"},
+    "q":{"$ref":"#/$defs/m99"},"r":{"$ref":"#/$defs/last"},"s":{"$ref":"#/$defs/m100"}})");
+  EXPECT_EQ(target(document, "/p"), "/$defs/m0/x");
+  EXPECT_EQ(target(document, "/q"), "/$defs/m99");
+  EXPECT_EQ(target(document, "/r"), "/$defs/last");
+  EXPECT_TRUE(target(document, "/s").starts_with("error: "));
+}
+
 }  // namespace
 }  // namespace troupe::json_schema
