@@ -14,8 +14,6 @@
 namespace troupe::grammar {
 namespace {
 
-using enum grammar_kind;
-
 // before 0 after, before 1 after, ...
 std::string each(int count, const std::string& before, const std::string& after,
                  const std::string& between = ",") {
@@ -41,16 +39,16 @@ std::string limit_passed(const grammar_spec& spec, std::uint64_t compile_steps) 
 TEST(grammar_counted_work, arrays_are_not_copied_for_nothing) {
   const std::string wide = R"({"a":{"prefixItems":[)" + times(3000, "{}", ",") + "]},";
   const std::string schema = wide + R"("prefixItems":[)" + times(300, R"({"$ref":"#/a"})", ",") + "]}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 200'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema}, 200'000), "max_compile_steps");
   const std::string one = wide + R"("prefixItems":[{"$ref":"#/a"}]})";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = one}, 200'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = one}, 200'000), "");
 }
 
 TEST(grammar_counted_work, names_are_counted_by_their_length) {
   const std::string name(2000, 'b');
   const std::string schema = R"({"properties":{)" + each(100, '"' + name, "\":{}") +
                              R"(},"patternProperties":{"x$":{},"y$":{},"z$":{}}})";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 60'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema}, 60'000), "max_compile_steps");
 }
 
 TEST(grammar_counted_work, rules_that_speak_of_all_names_are_counted_for_each) {
@@ -58,36 +56,40 @@ TEST(grammar_counted_work, rules_that_speak_of_all_names_are_counted_for_each) {
     return R"({"allOf":[)" +
            each(count, R"({"properties":{"n)", R"(":{}},"additionalProperties":{"type":"null"}})") + "]}";
   };
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(300)}, 60'000), "max_compile_steps");
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema(20)}, 60'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema(300)}, 60'000),
+            "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema(20)}, 60'000), "");
 }
 
 TEST(grammar_counted_work, values_of_an_enum_are_compared_with_what_is_kept) {
   std::string values;
   for (int i = 0; i < 20'000; ++i) values += (i == 0 ? "\"v" : ",\"v") + std::to_string(i % 200) + '"';
   const std::string schema = R"({"uniqueItems":true,"type":"array","items":{"enum":[)" + values + "]}}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 40'000), "max_compile_steps");
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = schema}, 80'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema}, 40'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = schema}, 80'000), "");
 }
 
 TEST(grammar_counted_work, formats_and_bounds_are_worked_out_once) {
   const std::string formats = R"({"prefixItems":[)" + times(200, R"({"format":"iri"})", ",") + "]}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = formats}, 60'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = formats}, 60'000), "");
   const std::string bounds = R"({"prefixItems":[)" + times(200, R"({"maximum":-1e300})", ",") + "]}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = bounds}, 60'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = bounds}, 60'000), "");
   const std::string different = R"({"prefixItems":[)" + each(200, R"({"maximum":-1.)", "e200}") + "]}";
-  EXPECT_EQ(limit_passed({.kind = json_schema, .text = different}, 60'000), "max_compile_steps");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::json_schema, .text = different}, 60'000),
+            "max_compile_steps");
 }
 
 TEST(grammar_counted_work, rules_of_a_grammar_are_copied_within_its_steps) {
   const std::string chain = "b ::= " + each(300, "[a-c] \"x", "\"", " ") + "\n";
   EXPECT_EQ(
-      limit_passed({.kind = grammar, .text = "root ::= " + times(200, "b", " ") + "\n" + chain}, 20'000),
+      limit_passed({.kind = grammar_kind::grammar, .text = "root ::= " + times(200, "b", " ") + "\n" + chain},
+                   20'000),
       "max_compile_steps");
-  EXPECT_EQ(limit_passed({.kind = grammar, .text = "root ::= b b\n" + chain}, 20'000), "");
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::grammar, .text = "root ::= b b\n" + chain}, 20'000), "");
   const std::string text = "b ::= \"" + std::string(50'000, 'x') + "\"\n";
   const std::string names = "root ::= " + each(60, "r", "", " | ") + "\n";
-  EXPECT_EQ(limit_passed({.kind = grammar, .text = names + each(60, "r", " ::= b \"y\"", "\n") + "\n" + text},
+  EXPECT_EQ(limit_passed({.kind = grammar_kind::grammar,
+                          .text = names + each(60, "r", " ::= b \"y\"", "\n") + "\n" + text},
                          60'000),
             "max_compile_steps");
 }
