@@ -131,10 +131,10 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
         answers = ask_all(service, PATIENCE, may_disconnect=role == "http_gateway")
         assert [a for a, b in zip(answers, alone) if a not in (ERROR, DISCONNECTED, b)] == []
         assert set(answers) - {ERROR, DISCONNECTED}, "nobody was served"
+        service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
         counted = service.metric("troupe_request_errors_total") - counted
         # Of those whose connection has ended the gateway may not have known yet.
         assert answers.count(ERROR) <= counted <= answers.count(ERROR) + answers.count(DISCONNECTED)
-        service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
         assert restarts(service, role) > 0, service.log()
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_as_before(before, 64)
