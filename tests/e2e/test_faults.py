@@ -4,6 +4,7 @@ import http.client
 import pathlib
 import re
 import threading
+import time
 import urllib.error
 
 import pytest
@@ -118,6 +119,17 @@ def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, mon
         service.wait_until(lambda: service.status("/livez") == 503, 30, "not live")
         assert service.process.wait(30) == 70
         assert re.search(r"tokenizer \d does not answer", whole_log(service)), service.log()
+
+
+def test_an_actor_that_ends_again_and_again_ends_the_service(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "tokenizer:throw:12")
+    with start_service() as service:
+        skip_without_chaos(service)
+        end = time.monotonic() + 60
+        while service.process.poll() is None and time.monotonic() < end:
+            is_cut_off(service, {"prompt": "Once", "max_tokens": 3})
+        assert service.process.wait(30) == 70
+        assert re.search(r"actor tokenizer \d has ended", whole_log(service)), service.log()
 
 
 @pytest.mark.parametrize("role, fault, every", [
