@@ -164,7 +164,8 @@ def main():
     for isolation in ("process", "none"):
         # Steps take some 20 ms with all clients at work.
         os.environ["TROUPE_CHAOS"] = "model_runner:throw:1500" if isolation == "none" else ""
-        with Service(next(logs), "--kv-cache-memory", "128MiB", "--runner-isolation", isolation) as service:
+        # So little that all of it has been written once before the memory is looked at.
+        with Service(next(logs), "--kv-cache-memory", "64MiB", "--runner-isolation", isolation) as service:
             soak = Soak(service, expected, isolation == "process", minutes * 30)
             soak.run()
             restarted, slope = restarts(service), soak.slope()
