@@ -208,6 +208,19 @@ void stage::advance(std::chrono::nanoseconds time) { coordinator_.advance_time(t
 
 net::engine_status stage::status() { return board_->status(coordinator_.clock().now()); }
 
+void stage::expect_served() {
+  EXPECT_TRUE(status().ready);
+  EXPECT_TRUE(status().live);
+  std::vector<std::shared_ptr<client>> later;
+  for (int i = 0; i < 4; ++i) later.push_back(ask("hello", 5));
+  run();
+  for (const auto& who : later) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->text, "fghij");
+  }
+  expect_idle();
+}
+
 void stage::expect_idle() {
   run();
   if (const auto blocks = query<msg::kv_cache_counts>(roster().kv_cache, msg::count{})) {

@@ -110,6 +110,8 @@ class stage {
 
   // Every table empty, every block free. Handles what is left first.
   void expect_idle();
+  // That it is ready and live, answers, and is idle after that.
+  void expect_served();
 
   actor_port& port() { return *port_; }
   const port_parts& ports() const { return ports_; }  // of gateways that a test adds

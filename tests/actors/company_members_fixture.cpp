@@ -18,6 +18,15 @@ auto tokenizer_at(std::size_t shard) {
 
 }  // namespace
 
+company_setup with_drafts() {
+  company_setup setup;
+  setup.adjust = [](supervisor_parts& parts) {
+    parts.drafts.emplace();
+    parts.drafts->config.adaptive = false;
+  };
+  return setup;
+}
+
 std::vector<company_member> company_members() {
   return {
       member("kv_cache", [](const company_roster& r) { return r.kv_cache; }),

@@ -15,7 +15,9 @@ struct company_member {
   bool takes_requests_along = false;         // where it ends
 };
 
-// Those of a company with two tokenizers for short prompts and a drafter.
+// A company with a drafter that drafts whatever it costs.
+company_setup with_drafts();
+// Those of such a company with two tokenizers for short prompts.
 std::vector<company_member> company_members();
 
 }  // namespace troupe::test

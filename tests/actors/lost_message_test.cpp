@@ -14,27 +14,6 @@
 namespace troupe::test {
 namespace {
 
-company_setup drafting_setup() {
-  company_setup setup;
-  setup.adjust = [](supervisor_parts& parts) {
-    parts.drafts.emplace();
-    parts.drafts->config.adaptive = false;
-  };
-  return setup;
-}
-
-void expect_served(stage& stage) {
-  EXPECT_TRUE(stage.status().ready && stage.status().live);
-  std::vector<std::shared_ptr<client>> later;
-  for (int i = 0; i < 4; ++i) later.push_back(stage.ask("hello", 5));
-  stage.run();
-  for (const auto& who : later) {
-    ASSERT_EQ(who->ends.size(), 1U);
-    EXPECT_EQ(who->text, "fghij");
-  }
-  stage.expect_idle();
-}
-
 // Whom a member that misses a message may cost an answer.
 bool costs_requests(const company_member& member) {
   return member.takes_requests_along && member.name != "scheduler";
@@ -74,7 +53,7 @@ TEST(LostMessage, OnItsWayToAnyActorIsMissedAndCostsNoMoreThanItsEnd) {
     int losses = 0;
     for (std::size_t messages = 0; messages < 90; ++messages) {
       SCOPED_TRACE(receiver.name + " after " + std::to_string(messages));
-      company_setup setup = drafting_setup();
+      company_setup setup = with_drafts();
       setup.grammars.max_compile_steps = 128 * 200;
       stage stage(setup);
       const work_for_all work(stage);
@@ -96,7 +75,7 @@ TEST(LostMessage, OnItsWayToAnyActorIsMissedAndCostsNoMoreThanItsEnd) {
         EXPECT_EQ(who->events_after_end, 0U);
       }
       EXPECT_EQ(*work.texts, 2) << "each is answered, or refused";
-      expect_served(stage);
+      stage.expect_served();
     }
     EXPECT_GT(losses, 0) << receiver.name;
   }
@@ -125,7 +104,7 @@ TEST(LostMessage, OfAGrammarIsMissed) {
       ASSERT_EQ(free->ends.size(), 1U);
       EXPECT_EQ(free->text, "fghij");
       EXPECT_TRUE(bound->ends[0].reason != finish_reason::error || name != "model_runner");
-      expect_served(stage);
+      stage.expect_served();
     }
     EXPECT_GT(losses, 0) << name;
   }
@@ -166,7 +145,7 @@ TEST(LostMessage, BetweenTheSupervisorAndTheSchedulerLeavesNobodyWithoutARunner)
     stage.take_stock();
     ASSERT_EQ(who->ends.size(), 1U);
     EXPECT_EQ(who->text, "fghij");
-    expect_served(stage);
+    stage.expect_served();
   }
 }
 
@@ -195,7 +174,7 @@ TEST(LostMessage, AboutTheRunnerToASchedulerThatIsStoppedLeavesNobodyWithoutARun
     ASSERT_EQ(stage.roster().scheduler.id(), scheduler);
     kill_keeper();
     ASSERT_NE(stage.roster().scheduler.id(), scheduler);
-    expect_served(stage);
+    stage.expect_served();
   }
 }
 
@@ -222,7 +201,7 @@ TEST(LostMessage, OfWhoIsNewCostsNobodyButItsRequests) {
     EXPECT_EQ(who->ends[0].failure->code, error_code::internal);
   }
   EXPECT_EQ(stage.roster().scheduler.id(), scheduler);
-  expect_served(stage);
+  stage.expect_served();
 }
 
 // Reservations, drafts and the results of steps; the last of these is missed when its deadline is over twice.
@@ -231,7 +210,7 @@ TEST(LostAnswer, ToTheSchedulerCostsNobodyAnything) {
   for (std::size_t messages = 0; messages < 60; ++messages) {
     SCOPED_TRACE(messages);
     bool has_ended = false;
-    company_setup setup = drafting_setup();
+    company_setup setup = with_drafts();
     setup.step_deadline = std::chrono::seconds(10);
     setup.adjust = [with_drafts = setup.adjust, &has_ended](supervisor_parts& parts) {
       with_drafts(parts);
@@ -258,7 +237,7 @@ TEST(LostAnswer, ToTheSchedulerCostsNobodyAnything) {
       ASSERT_EQ(who->ends.size(), 1U);
       EXPECT_EQ(who->text, "fghijklmn");
     }
-    expect_served(stage);
+    stage.expect_served();
   }
   EXPECT_GT(losses, 5);
 }
@@ -350,7 +329,7 @@ TEST(LostMessage, OfClosedConnectionsHoldsNoDrainUpForLong) {
 }
 
 TEST(LostMessage, OfNobodyCostsNobodyAnything) {
-  stage stage(drafting_setup());
+  stage stage(with_drafts());
   const caf::actor_id runner = stage.roster().model_runner.id(), scheduler = stage.roster().scheduler.id();
   for (int i = 0; i < 20; ++i) {
     const auto who = stage.ask("hello", 5);
