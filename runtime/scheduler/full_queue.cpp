@@ -15,7 +15,7 @@ result<scheduler_output> scheduler::state::make_room_in_queue(const engine_reque
     if (refused_first(*request.fork_of)) return queue_is_full(request.arrival);
     return {};
   }
-  if (num_waiting() < limits.max_num_queued_requests) return {};
+  if (num_waiting() < limits.max_num_queued_requests || has_answers(request.id)) return {};
   if (const sequence* worst = waiting->gives_way_to(request.priority); worst != nullptr)
     return displace(worst->id, request.arrival);
   remember_refused(request.id);
@@ -24,6 +24,10 @@ result<scheduler_output> scheduler::state::make_room_in_queue(const engine_reque
 
 bool scheduler::state::refused_first(request_id first) const {
   return std::find(refused_firsts.begin(), refused_firsts.end(), first) != refused_firsts.end();
+}
+
+bool scheduler::state::has_answers(request_id first) const {
+  return std::ranges::any_of(requests, [&](const auto& one) { return one.second->first_answer == first; });
 }
 
 void scheduler::state::remember_refused(request_id first) {

@@ -36,6 +36,8 @@ struct scheduler::state {
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
   // full_queue.cpp: the ends of those who make room for it in a full queue.
   result<scheduler_output> make_room_in_queue(const engine_request& request);
+  // Another answer of that request is in: the first one's message was lost, and has come again.
+  bool has_answers(request_id first) const;
   bool refused_first(request_id first) const;
   void remember_refused(request_id first);
   scheduler_output displace(request_id first, steady_time now);

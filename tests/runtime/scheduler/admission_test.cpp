@@ -173,6 +173,14 @@ TEST_F(admission, further_answers_of_a_refused_request_are_refused_with_it) {
   submit(make_request(5, 2));
 }
 
+// Its message was lost and has come again, behind those of the other answers.
+TEST_F(admission, a_full_queue_takes_the_first_answer_of_a_request_that_is_in) {
+  set_up({.max_num_queued_requests = 1});
+  submit(make_request(3, 2, {.fork_of = 2}));
+  EXPECT_TRUE(tested->submit(make_request(2, 2))) << "half a request would be let in";
+  EXPECT_FALSE(tested->submit(make_request(4, 2))) << "a request that has no answer here";
+}
+
 TEST_F(admission, further_answers_are_let_in_where_the_first_has_ended_already) {
   set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
   submit(make_request(1, 2, {.max_tokens = 1}));
