@@ -37,6 +37,10 @@ class structured_output_state {
   void release(const std::vector<request_id>& ids);
   void fill_masks(const step_batch& batch);
   msg::structured_output_counts count() const { return {sessions_.size(), queue_->num_waiting()}; }
+  // Whether it may still have a grammar compiled there.
+  bool knows(const grammar_compiler_actor& compiler) const {
+    return compiler == compilers_.quick || compiler == compilers_.patient;
+  }
   void take_stock(const msg::take_stock& stock) {
     if (stock.is_for_all) out_.take_stock();
   }

@@ -360,14 +360,20 @@ class simulation {
         shared, [this](std::int32_t, const stream_event& event) { take(event); });
     for (std::size_t i = 0; i < ids.size(); ++i)
       ledger_.open(ids[i], ids.front(), prompt, *shared, static_cast<std::int32_t>(i), stage_.now());
-    // It may still be taken in by one that is about to end.
-    if (shared->sampling.grammar && (stage_.lives(dying_matchers_) || stage_.lives(dying_compiler_)))
+    // It may still be taken in by one that is about to end, or come to a compiler that has.
+    if (shared->sampling.grammar && (stage_.lives(dying_matchers_) || knows_dying_compiler()))
       may_fail_.insert(ids.begin(), ids.end());
     std::vector<token_id> conversation = prompt;
     for (const token_id token : ledger_.at(ids.front()).expected.tokens)
       if (token != end_token) conversation.push_back(token);
     conversations_.push_back(std::move(conversation));
     return ids;
+  }
+
+  bool knows_dying_compiler() const {
+    const structured_output_actor& matchers = stage_.roster().structured_output;
+    return dying_compiler_ && (!stage_.lives(matchers) ||
+                               stage_.state_of<structured_output_state>(matchers).knows(dying_compiler_));
   }
 
   // Inside an actor: what it throws would be the actor's end.
