@@ -135,6 +135,8 @@ using structured_output_actor = caf::typed_actor<
     caf::replies_to<msg::open_grammar, grammar_spec_ptr>::with<msg::grammar_opened, error_ptr>,
     // Forgets requests that have ended; unknown ids are ignored.
     caf::reacts_to<msg::release_grammars>,
+    // Answers with these drafts, each cut before the first token that its request's grammar does not have.
+    caf::replies_to<msg::filter_drafts, held_drafts_ptr>::with<drafts_ptr>,
     // Fills a step's masks as soon as the tokens before it are known, and sends them to the runner.
     caf::reacts_to<msg::fill_masks, step_batch_ptr>,
     // Answers how many requests it knows.

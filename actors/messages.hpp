@@ -36,6 +36,12 @@ struct draft_work {
 };
 using draft_work_ptr = std::shared_ptr<const draft_work>;
 using drafts_ptr = std::shared_ptr<const std::vector<draft>>;
+// A draft of a request that has a grammar.
+struct held_draft {
+  draft guess = {};
+  std::int32_t num_generated = 0;  // output tokens of the request that come before it
+};
+using held_drafts_ptr = std::shared_ptr<const std::vector<held_draft>>;
 // Who fills which role (interfaces.hpp).
 struct company_roster;
 using company_roster_ptr = std::shared_ptr<const company_roster>;
@@ -162,6 +168,10 @@ struct observe_tokens {
 };
 // The same, and now: how do they go on? Beside it: draft_news_ptr, or draft_work_ptr.
 struct propose_drafts {
+  message_number number = 0;
+};
+// Which of their tokens do the grammars have? Beside it: held_drafts_ptr.
+struct filter_drafts {
   message_number number = 0;
 };
 // The drafter's own: index a further piece of the prompts that wait for it.
@@ -429,6 +439,10 @@ auto inspect(Inspector& f, propose_drafts& x) {
   return f(caf::meta::type_name("propose_drafts"), x.number);
 }
 template <class Inspector>
+auto inspect(Inspector& f, filter_drafts& x) {
+  return f(caf::meta::type_name("filter_drafts"), x.number);
+}
+template <class Inspector>
 auto inspect(Inspector& f, index_drafts&) {
   return f(caf::meta::type_name("index_drafts"));
 }
@@ -666,6 +680,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::structured_output_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::observe_tokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::propose_drafts))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::filter_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::index_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_cost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::take_stock))
@@ -681,6 +696,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_reservation_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::draft_news_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::draft_work_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::drafts_ptr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::held_drafts_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_batch_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::step_result_ptr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::warm_up_task_ptr)

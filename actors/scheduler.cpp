@@ -125,8 +125,28 @@ void scheduler_state::tell_drafter(const token_batch& events) {
             [this](const caf::error&) { on_drafts({}); });
 }
 
+// Whoever drafts knows no grammars. Where their owner has ended, so will their requests.
 void scheduler_state::on_drafts(const std::vector<draft>& drafts) {
-  for (const draft& guess : drafts) scheduler_->propose(guess);
+  std::vector<held_draft> held;
+  for (const draft& guess : drafts) {
+    if (const std::optional<std::int32_t> place = scheduler_->place_in_grammar(guess)) {
+      held.push_back({guess, *place});
+    } else {
+      scheduler_->propose(guess);
+    }
+  }
+  if (held.empty()) return end_drafting();
+  out_.ask(structured_output_, msg::filter_drafts{},
+           std::make_shared<const std::vector<held_draft>>(std::move(held)))
+      .then(
+          [this](const drafts_ptr& possible) {
+            for (const draft& guess : *possible) scheduler_->propose(guess);
+            end_drafting();
+          },
+          [this](const caf::error&) { end_drafting(); });
+}
+
+void scheduler_state::end_drafting() {
   if (phase_ == phase::drafting) phase_ = phase::idle;
   plan();
 }

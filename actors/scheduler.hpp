@@ -1,6 +1,7 @@
 // The actor that owns the request table and drives the step loop:
 //   plan -> reserve_step -> resolve (again after a preemption) -> run_step -> plan ... commit -> plan.
-// Where drafts are worth it, the drafter is asked between commit and plan.
+// Where drafts are worth it, the drafter is asked between commit and plan, and then structured_output which
+// of their tokens the grammars have.
 // While a step is with the runner the next ones are planned and sent after it, as many as may be in flight.
 #pragma once
 #include <chrono>
@@ -88,6 +89,8 @@ class scheduler_state {
   // Tells the drafter what has come of a step, and asks it where its answer would be of use.
   void tell_drafter(const token_batch& events);
   void on_drafts(const std::vector<draft>& drafts);
+  // Plans with what has been proposed, and waits for no more.
+  void end_drafting();
   void plan();
   void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);

@@ -21,7 +21,8 @@ constexpr int most_stocks_without_answer = 180;
 
 void scheduler_state::meet(const company_roster& roster) {
   // An answer that is awaited from one that is gone never comes.
-  if (drafter_ != roster.drafter && phase_ == phase::drafting) phase_ = phase::idle;
+  const bool is_gone = drafter_ != roster.drafter || structured_output_ != roster.structured_output;
+  if (is_gone && phase_ == phase::drafting) phase_ = phase::idle;
   drafter_ = roster.drafter;
   meet_tokenizers(roster.tokenizers);
   if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);

@@ -106,6 +106,21 @@ void structured_output_state::release(const std::vector<request_id>& ids) {
   go_on();
 }
 
+// All that the runner had sampled for these requests came here before the scheduler heard of it.
+drafts_ptr structured_output_state::filter(const std::vector<held_draft>& drafts) {
+  auto left = std::make_shared<std::vector<draft>>();
+  std::uint64_t refused = 0;
+  for (const held_draft& each : drafts) {
+    draft& guess = left->emplace_back(each.guess);
+    const std::size_t possible =
+        sessions_.count_possible(guess.id, static_cast<std::size_t>(each.num_generated), guess.tokens);
+    refused += guess.tokens.size() - possible;
+    guess.keep(possible);
+  }
+  parts_.metrics->add_grammar_refused_draft_tokens(refused);
+  return left;
+}
+
 void structured_output_state::fill_masks(const step_batch& batch) {
   sessions_.begin(batch);
   go_on();
@@ -169,6 +184,9 @@ structured_output_actor::behavior_type structured_output_behavior(
         return self->state.open(request.id, spec);
       },
       [self](const msg::release_grammars& ended) { self->state.release(ended.ids); },
+      [self](const msg::filter_drafts&, const held_drafts_ptr& drafts) {
+        return self->state.filter(*drafts);
+      },
       [self](const msg::fill_masks&, const step_batch_ptr& batch) { self->state.fill_masks(*batch); },
       [self](const msg::count&) { return self->state.count(); },
       [self](const msg::take_stock& stock) { self->state.take_stock(stock); });

@@ -35,6 +35,7 @@ class structured_output_state {
   void meet(const company_roster& roster);
   caf::result<msg::grammar_opened, error_ptr> open(request_id id, const grammar_spec_ptr& spec);
   void release(const std::vector<request_id>& ids);
+  drafts_ptr filter(const std::vector<held_draft>& drafts);
   void fill_masks(const step_batch& batch);
   msg::structured_output_counts count() const { return {sessions_.size(), queue_->num_waiting()}; }
   // Whether it may still have a grammar compiled there.

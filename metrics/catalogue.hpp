@@ -64,6 +64,7 @@ enum class metric : std::uint8_t {
   grammar_cache_bytes,
   grammars_refused,
   grammar_forced_tokens,
+  grammar_refused_draft_tokens,
   drafts,
   draft_tokens,
   accepted_draft_tokens,

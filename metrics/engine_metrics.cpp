@@ -118,6 +118,10 @@ void engine_metrics::add_grammar_forced_tokens(std::uint64_t count) {
   state_->increment(metric::grammar_forced_tokens, count);
 }
 
+void engine_metrics::add_grammar_refused_draft_tokens(std::uint64_t count) {
+  state_->increment(metric::grammar_refused_draft_tokens, count);
+}
+
 void engine_metrics::add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted) {
   state_->increment(metric::drafts, drafts);
   state_->increment(metric::draft_tokens, tokens);

@@ -114,8 +114,9 @@ GRAMMARS = [
      [(or_zero(f"{rate('troupe_grammar_cache_hits_total')} / {rate('troupe_grammar_cache_queries_total')}"), "Share known already")],
      "Requests whose grammar was compiled when they came."),
     ("Refused and forced", "ops", [(rate("troupe_grammars_refused_total"), "Grammars refused/s"),
-                                   (rate("troupe_grammar_forced_tokens_total"), "Tokens without a step/s")],
-     "Grammars beyond the limits; tokens that a grammar left no choice about."),
+                                   (rate("troupe_grammar_forced_tokens_total"), "Tokens without a step/s"),
+                                   (rate("troupe_grammar_refused_draft_tokens_total"), "Drafted tokens refused/s")],
+     "Grammars beyond the limits; tokens that a grammar left no choice about; drafted ones that it does not have."),
 ]
 
 DRAFTS = [

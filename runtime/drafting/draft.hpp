@@ -22,6 +22,11 @@ struct draft {
   // step may verify, of which there are no more than stand behind them.
   std::int32_t lead = 0;
 
+  // The first `count` of its tokens.
+  void keep(std::size_t count) {
+    tokens.resize(count);
+    probabilities.resize(count);
+  }
   std::int32_t most_verified() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
 };
 

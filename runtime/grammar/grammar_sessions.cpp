@@ -19,6 +19,18 @@ grammar_sessions::session* grammar_sessions::find(request_id id) {
   return found == sessions_.end() || found->second.is_over ? nullptr : &found->second;
 }
 
+// Behind the end of its text a request has no token.
+std::size_t grammar_sessions::count_possible(request_id id, std::size_t num_generated,
+                                             std::span<const token_id> draft) {
+  session* who = find(id);
+  if (who == nullptr || who->failure || who->place.num_accepted() < num_generated) return draft.size();
+  std::size_t known = 0;
+  for (; num_generated + known < who->place.num_accepted() && known < draft.size(); ++known)
+    if (draft[known] != who->place.accepted(num_generated + known)) return known;
+  const result<std::size_t> further = who->place.count_accepted(draft.subspan(known));
+  return further ? known + *further : draft.size();
+}
+
 void grammar_sessions::begin(const step_batch& batch) {
   if (batch.masked_samples.empty()) return;
   masked_step& step = begun_.emplace_back();

@@ -41,6 +41,11 @@ class grammar_sessions {
   void release(request_id id);
   std::size_t size() const { return sessions_.size(); }
 
+  // How many of a draft's tokens, from the first, the request's grammar has behind the first `num_generated`
+  // output tokens: what the matcher has taken in there is known, what follows it is tried. All of them where
+  // the matcher is not so far, or cannot say; the masks will. Nothing has moved.
+  std::size_t count_possible(request_id id, std::size_t num_generated, std::span<const token_id> draft);
+
   // Takes note of the step's masked samples; in the order of the steps.
   void begin(const step_batch& batch);
   // Fills one mask of the oldest step that is not taken yet. False: each that is left waits for a token.

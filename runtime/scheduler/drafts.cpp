@@ -24,6 +24,14 @@ void scheduler::state::propose(draft guess) {
   some_have_drafts = some_have_drafts || who.has_drafts;
 }
 
+std::optional<std::int32_t> scheduler::state::place_in_grammar(const draft& guess) const {
+  const auto found = requests.find(guess.id);
+  if (found == requests.end() || guess.number != 0) return std::nullopt;
+  const sequence& who = *found->second;
+  if (!who.has_grammar || guess.after < who.prompt_length) return std::nullopt;
+  return guess.after - who.prompt_length;
+}
+
 // Until then nobody knows where the sequences of that step go on. Blocks are taken back only where no further
 // step reads the table; so nothing is planned behind drafts that have been dropped and hold some, either.
 bool scheduler::state::is_verifying() const {

@@ -30,6 +30,9 @@ scheduler_output scheduler::end(request_id id, finish_reason reason, std::option
 scheduler_output scheduler::stopped(request_id id) { return state_->stopped(id); }
 scheduler_output scheduler::expire(steady_time now) { return state_->expire(now); }
 void scheduler::propose(draft guess) { state_->propose(std::move(guess)); }
+std::optional<std::int32_t> scheduler::place_in_grammar(const draft& guess) const {
+  return state_->place_in_grammar(guess);
+}
 void scheduler::measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
   state_->costs.measured(rows, static_cast<double>(took.count()));
 }

@@ -144,6 +144,10 @@ class scheduler {
   // How a running request may go on; replaces what was said before. The next step verifies as much of it as
   // pays. Unknown ids are ignored.
   void propose(draft guess);
+  // How many output tokens of its request come before a draft that is to be held to the request's grammar
+  // before it is proposed, so that no step computes rows for tokens that are masked. Nothing where there is
+  // none, and for a draft with a number, whose length must not depend on its tokens.
+  std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
   // How long a step of so many rows takes that are all sampled. Before at least two of these are known no
   // draft is verified.
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took);

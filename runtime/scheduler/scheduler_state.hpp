@@ -60,6 +60,7 @@ struct scheduler::state {
 
   // drafts.cpp
   void propose(draft guess);
+  std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
   bool is_verifying() const;
   bool wants_drafts() const;
   // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.

@@ -119,6 +119,7 @@ class simulation {
       while (sent_ < num_requests_ || ledger_.num_open() > 0) turn();
       check_end();
       check_what_was_computed_last_is_found();
+      story_.refused_drafts = refused_draft_tokens();
     } catch (const broken_promise& promise) {
       story_.fault = promise.what();
     }
@@ -129,6 +130,13 @@ class simulation {
   }
 
  private:
+  std::uint64_t refused_draft_tokens() {
+    const std::string text = stage_.port().metrics_text();
+    const std::size_t line = text.find("\ntroupe_grammar_refused_draft_tokens_total{");
+    require(line != std::string::npos, "a metric is missing");
+    return std::stoull(text.substr(text.find("} ", line) + 2));
+  }
+
   company_setup company() {
     company_setup made;
     made.block_size = setup_.limits.block_size;

@@ -22,6 +22,7 @@ struct company_story {
   std::uint64_t preemptions = 0;
   std::uint64_t draft_tokens = 0;     // that steps verified
   std::uint64_t accepted_tokens = 0;  // of these
+  std::uint64_t refused_drafts = 0;   // their tokens that grammars refused before a step had rows for them
   std::uint64_t refused = 0;          // that could never run
   std::uint64_t deaths = 0;           // of actors
   std::uint64_t losses = 0;           // of messages, which were among the causes

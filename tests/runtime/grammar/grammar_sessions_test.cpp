@@ -142,6 +142,61 @@ TEST_F(drafts_of_three, leave_the_matchers_behind_the_last_token_that_was_taken)
   EXPECT_EQ(count(after->mask_of(2)), 2U);
 }
 
+TEST(grammar_sessions, a_draft_is_possible_up_to_the_first_token_that_its_grammar_does_not_have) {
+  grammar_sessions sessions;
+  for (const request_id id : {1, 2}) sessions.open(id, grammar_of(regex("ab[0-9]{2}c?")));
+  const auto possible = [&](const std::vector<token_id>& draft) {
+    return sessions.count_possible(1, 0, draft);
+  };
+  EXPECT_EQ(possible({'a', 'b', '1', '2'}), 4U);
+  EXPECT_EQ(possible({'a', 'b', 'x', '2'}), 2U);
+  EXPECT_EQ(possible({'x', 'a', 'b'}), 0U);
+  EXPECT_EQ(possible({'a', 500, 'b'}), 1U);
+  EXPECT_EQ(possible({'a', -1}), 1U);
+  EXPECT_EQ(possible({'a', static_cast<token_id>(vocabulary_size)}), 1U);
+  EXPECT_EQ(possible({'a', 'b', '1', '2', end_token, 'c'}), 5U) << "nothing follows an end";
+  EXPECT_EQ(possible({}), 0U);
+  const auto masks = masks_of(sessions, step_of(1, {{1}, {2}}));
+  EXPECT_TRUE(std::ranges::equal(masks->mask_of(0), masks->mask_of(1))) << "the matcher has not moved";
+}
+
+TEST(grammar_sessions, a_draft_is_compared_with_what_is_known_and_tried_behind_it) {
+  grammar_sessions sessions;
+  for (const request_id id : {1, 2}) sessions.open(id, grammar_of(regex("[a-z]{3}[0-9]{2}")));
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}, {2}})), nullptr);
+  sessions.begin(step_of(2, {{1, 1}, {2, 1}}));
+  sessions.advance(sampled(1, {'k', 'k'}));
+  const auto possible = [&](std::size_t num_generated, const std::vector<token_id>& draft) {
+    return sessions.count_possible(1, num_generated, draft);
+  };
+  EXPECT_EQ(possible(0, {'k', 'a', 'b', '1'}), 4U);
+  EXPECT_EQ(possible(0, {'k', 'a', '1'}), 2U);
+  EXPECT_EQ(possible(0, {'j', 'a', 'b'}), 0U) << "the first token is another";
+  EXPECT_EQ(possible(0, {'k'}), 1U);
+  EXPECT_EQ(possible(1, {'a', 'b', 'c'}), 2U);
+  EXPECT_EQ(possible(2, {'b', 'c', '#'}), 3U) << "nobody knows yet what is before it";
+  // The step that was begun before has its masks as if nobody had asked.
+  while (sessions.fill_one()) {
+  }
+  const auto masks = sessions.take();
+  ASSERT_NE(masks, nullptr);
+  EXPECT_EQ(count(masks->mask_of(0)), 26U);
+  EXPECT_TRUE(std::ranges::equal(masks->mask_of(0), masks->mask_of(1)));
+}
+
+TEST(grammar_sessions, a_draft_of_nobody_or_of_a_request_that_cannot_go_on_is_left_to_the_masks) {
+  grammar_sessions sessions;
+  const std::vector<token_id> draft{'x', 'y'};
+  EXPECT_EQ(sessions.count_possible(1, 0, draft), 2U);
+  sessions.open(1, grammar_of(regex("a")));
+  EXPECT_EQ(sessions.count_possible(1, 0, draft), 0U);
+  ASSERT_NE(masks_of(sessions, step_of(1, {{1}})), nullptr);
+  sessions.advance(sampled(1, {'b'}));  // not what the mask allows
+  EXPECT_EQ(sessions.count_possible(1, 0, draft), 2U);
+  sessions.release(1);
+  EXPECT_EQ(sessions.count_possible(1, 0, draft), 2U);
+}
+
 TEST(grammar_sessions, a_mask_waits_for_the_tokens_before_it_and_others_do_not_wait_for_it) {
   grammar_sessions sessions;
   sessions.open(1, grammar_of(regex("ab*")));

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/grammar/grammar_spec.hpp"
 #include "tests/runtime/scheduler/scheduler_fixture.hpp"
 
 namespace troupe {
@@ -319,6 +320,23 @@ TEST_F(drafts_test, with_a_number_are_as_long_as_they_are_whatever_their_tokens_
     lose_device(blame::nobody);
     give_back(tested->end(id, finish_reason::abort).releases);
   }
+}
+
+TEST_F(drafts_test, are_held_to_a_grammar_behind_the_output_before_them_but_for_those_with_a_number) {
+  set_up({});
+  engine_request held = make_request(1, 4);
+  sampling_params params = *held.sampling;
+  params.grammar = std::make_shared<const grammar_spec>();
+  held.sampling = std::make_shared<const sampling_params>(params);
+  submit(std::move(held));
+  submit(make_request(2, 4));
+  const auto place = [this](const draft& guess) { return tested->place_in_grammar(guess); };
+  EXPECT_EQ(place({.id = 1, .after = 4}), 0);
+  EXPECT_EQ(place({.id = 1, .after = 9}), 5);
+  EXPECT_EQ(place({.id = 1, .after = 3}), std::nullopt) << "a prompt is held to nothing";
+  EXPECT_EQ(place({.id = 1, .after = 9, .number = 7}), std::nullopt);
+  EXPECT_EQ(place({.id = 2, .after = 9}), std::nullopt);
+  EXPECT_EQ(place({.id = 3, .after = 9}), std::nullopt);
 }
 
 TEST_F(drafts_test, stop_beside_so_many_requests_as_the_setting_says) {

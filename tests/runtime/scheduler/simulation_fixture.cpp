@@ -351,13 +351,23 @@ class simulation {
     const std::int32_t from = std::max(told - random_.pick(0, 2), 0);
     guess.after = static_cast<std::int32_t>(entry.prompt.size()) + from;
     const auto expected = static_cast<std::int32_t>(entry.expected.size());
+    std::size_t right = 0;  // tokens, from the first
     for (std::int32_t i = from; i < from + random_.pick(1, 6); ++i) {
       const bool is_right = i < expected && !random_.chance(wrong_drafts_);
+      if (is_right && right == guess.tokens.size()) ++right;
       guess.tokens.push_back(is_right ? entry.expected[static_cast<std::size_t>(i)]
                                       : random_.pick(0, vocab - 1));
       guess.probabilities.push_back(0.9F);
     }
-    scheduler_.propose(std::move(guess));
+    const std::optional<std::int32_t> place = scheduler_.place_in_grammar(guess);
+    if (!place || random_.chance(75)) return scheduler_.propose(std::move(guess));
+    to_grammars_.push_back([this, guess, place = static_cast<std::size_t>(*place), right]() mutable {
+      const std::size_t possible = sessions_.count_possible(guess.id, place, guess.tokens);
+      require(possible >= right, "a grammar refuses what its request is to have");
+      story_.refused_draft_tokens += guess.tokens.size() - possible;
+      guess.keep(possible);
+      results_.push_back([this, guess] { scheduler_.propose(guess); });
+    });
   }
 
   // ---- the world ----

@@ -43,6 +43,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.accepted_tokens += story.accepted_tokens;
     total.masked_drafts += story.masked_drafts;
     total.fed_drafts += story.fed_drafts;
+    total.refused_draft_tokens += story.refused_draft_tokens;
     total.trims += story.trims;
     total.forced_tokens += story.forced_tokens;
   }
@@ -67,6 +68,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.draft_tokens, total.accepted_tokens + seeds / 2);
   EXPECT_GT(total.masked_drafts, seeds / 10);
   EXPECT_GT(total.fed_drafts, seeds / 10);
+  EXPECT_GT(total.refused_draft_tokens, seeds / 10);
   EXPECT_GT(total.trims, seeds / 10);
   EXPECT_GT(total.forced_tokens, seeds / 10);
 }
