@@ -359,10 +359,11 @@ void scheduler_state::report_drafts(const draft_counts& now) {
                        now.accepted - before.accepted);
   metrics_->add_rejection_sampled(now.numbered.tokens - before.numbered.tokens,
                                   now.numbered.accepted - before.numbered.accepted);
-  const accepted_places& accepted = scheduler_->accepted_drafts();
-  for (std::size_t i = 0; i < accepted.size(); ++i)
-    metrics_->add_accepted_drafts(i, accepted[i] - reported_accepted_[i]);
-  reported_accepted_ = accepted;
+  const draft_places& places = scheduler_->drafts_by_place();
+  for (std::size_t i = 0; i < places.verified.size(); ++i)
+    metrics_->add_draft_tokens(i, places.verified[i] - reported_places_.verified[i],
+                               places.accepted[i] - reported_places_.accepted[i]);
+  reported_places_ = places;
 }
 
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,

@@ -137,7 +137,7 @@ class scheduler_state {
   scheduler_output output_;
   steady_time planned_at_{};
   scheduler_counts reported_;
-  accepted_places reported_accepted_ = {};
+  draft_places reported_places_ = {};
 };
 
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,

@@ -69,6 +69,7 @@ enum class metric : std::uint8_t {
   draft_tokens,
   accepted_draft_tokens,
   accepted_draft_tokens_by_position,
+  draft_tokens_by_position,
   rejection_sampled_tokens,
   rejection_sampled_accepted,
   exported_spans,

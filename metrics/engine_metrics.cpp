@@ -133,9 +133,10 @@ void engine_metrics::add_rejection_sampled(std::uint64_t tokens, std::uint64_t a
   state_->increment(metric::rejection_sampled_accepted, accepted);
 }
 
-void engine_metrics::add_accepted_drafts(std::size_t position, std::uint64_t count) {
-  if (position < state_->accepted_at.size())
-    state_->accepted_at[position]->Increment(static_cast<double>(count));
+void engine_metrics::add_draft_tokens(std::size_t position, std::uint64_t verified, std::uint64_t accepted) {
+  if (position >= state_->verified_at.size()) return;
+  state_->verified_at[position]->Increment(static_cast<double>(verified));
+  state_->accepted_at[position]->Increment(static_cast<double>(accepted));
 }
 
 void engine_metrics::observe_step_tokens(std::int64_t count) {

@@ -110,8 +110,8 @@ class engine_metrics {
   void add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted);
   // Those of drafts that are accepted or rejected by chance: they are among the former.
   void add_rejection_sampled(std::uint64_t tokens, std::uint64_t accepted);
-  // Of the accepted tokens, those at this place of their drafts.
-  void add_accepted_drafts(std::size_t position, std::uint64_t count);
+  // Of the same tokens, those at this place of their drafts.
+  void add_draft_tokens(std::size_t position, std::uint64_t verified, std::uint64_t accepted);
   void observe_step_tokens(std::int64_t count);
   // A step has ended, well or not: last_step_age begins anew.
   void step_ended();

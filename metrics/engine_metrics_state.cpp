@@ -64,11 +64,18 @@ void engine_metrics::state::add_counters(const metric_description& what) {
       all.push_back(&family.Add({{std::string(what.labels.front()), std::string(value)}}));
     return all;
   };
+  const auto add_positions = [&] {
+    std::vector<prometheus::Counter*> all;
+    for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
+      all.push_back(&family.Add({{"position", std::to_string(position)}}));
+    return all;
+  };
   if (what.id == metric::bucket_executions) {
     executions = &family;
+  } else if (what.id == metric::draft_tokens_by_position) {
+    verified_at = add_positions();
   } else if (what.id == metric::accepted_draft_tokens_by_position) {
-    for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
-      accepted_at.push_back(&family.Add({{"position", std::to_string(position)}}));
+    accepted_at = add_positions();
   } else if (what.id == metric::request_success) {
     success = add_each(finished_reasons());
   } else if (what.id == metric::request_errors) {

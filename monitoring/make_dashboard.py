@@ -130,6 +130,10 @@ DRAFTS = [
     ("Accepted, by position", "ops",
      [(or_zero(rate("vllm:spec_decode_num_accepted_tokens_per_pos_total", "position")), "{{position}}")],
      "Draft tokens that were right, by their places in their drafts."),
+    ("Acceptance, by position", "percentunit",
+     [(or_zero(f"{rate('vllm:spec_decode_num_accepted_tokens_per_pos_total', 'position')}"
+               f" / {rate('troupe_draft_tokens_per_pos_total', 'position')}"), "{{position}}")],
+     "Of the drafts verified that are so long, the share that was right up to that place."),
 ]
 
 ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS)]

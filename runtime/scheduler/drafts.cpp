@@ -150,7 +150,8 @@ void scheduler::state::count_drafts(const planned_rows& rows, std::int32_t right
     totals.drafts.numbered.tokens += verified;
     totals.drafts.numbered.accepted += static_cast<std::uint64_t>(right);
   }
-  for (std::int32_t i = 0; i < right; ++i) ++accepted[static_cast<std::size_t>(i)];
+  for (std::int32_t i = 0; i < rows.num_drafts; ++i) ++by_place.verified[static_cast<std::size_t>(i)];
+  for (std::int32_t i = 0; i < right; ++i) ++by_place.accepted[static_cast<std::size_t>(i)];
 }
 
 void scheduler::state::trim(sequence& who, scheduler_output& output) const {

@@ -75,6 +75,6 @@ scheduler_counts scheduler::counts() const {
   return counts;
 }
 
-const accepted_places& scheduler::accepted_drafts() const { return state_->accepted; }
+const draft_places& scheduler::drafts_by_place() const { return state_->by_place; }
 
 }  // namespace troupe

@@ -99,8 +99,11 @@ struct draft_counts {
     std::uint64_t accepted = 0;
   } numbered = {};  // those of drafts that are accepted or rejected by chance
 };
-// Those by their places in their drafts.
-using accepted_places = std::array<std::uint64_t, most_draft_tokens>;
+// Their tokens, by their places in their drafts.
+struct draft_places {
+  std::array<std::uint64_t, most_draft_tokens> verified = {};
+  std::array<std::uint64_t, most_draft_tokens> accepted = {};
+};
 
 struct scheduler_counts {
   std::int32_t running = 0;
@@ -179,7 +182,7 @@ class scheduler {
   std::vector<request_id> open_requests() const;
   std::int32_t steps_in_flight() const;
   scheduler_counts counts() const;
-  const accepted_places& accepted_drafts() const;
+  const draft_places& drafts_by_place() const;
   // Nothing for an unknown id.
   std::optional<request_state> describe(request_id id) const;
 

@@ -201,7 +201,7 @@ struct scheduler::state {
   new_token_ratio new_tokens;
   std::uint64_t tickets = 0;
   scheduler_counts totals;
-  accepted_places accepted = {};
+  draft_places by_place = {};
 };
 
 }  // namespace troupe

@@ -114,6 +114,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"vllm:spec_decode_num_draft_tokens_total", "counter"},
       {"vllm:spec_decode_num_accepted_tokens_total", "counter"},
       {"vllm:spec_decode_num_accepted_tokens_per_pos_total", "counter"},
+      {"troupe_draft_tokens_per_pos_total", "counter"},
       {"troupe_rejection_sampled_draft_tokens_total", "counter"},
       {"troupe_rejection_sampled_accepted_tokens_total", "counter"},
       {"troupe_trace_spans_exported_total", "counter"},
@@ -372,16 +373,21 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
 
 TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   engine_metrics metrics(options);
-  const auto accepted_at = [&metrics](const char* position) {
-    return read(metrics).at(sample("vllm:spec_decode_num_accepted_tokens_per_pos_total",
-                                   std::string("position=\"") + position + "\""));
+  const auto at = [&metrics](const char* name, const char* position) {
+    return read(metrics).at(sample(name, std::string("position=\"") + position + "\""));
+  };
+  const auto accepted_at = [&at](const char* position) {
+    return at("vllm:spec_decode_num_accepted_tokens_per_pos_total", position);
+  };
+  const auto verified_at = [&at](const char* position) {
+    return at("troupe_draft_tokens_per_pos_total", position);
   };
   EXPECT_EQ(accepted_at("2"), 0) << "there from the start";
   metrics.add_drafts(2, 6, 3);
   metrics.add_rejection_sampled(4, 2);
-  metrics.add_accepted_drafts(0, 2);
-  metrics.add_accepted_drafts(1, 1);
-  metrics.add_accepted_drafts(3, 1);  // beyond what the settings allow
+  metrics.add_draft_tokens(0, 2, 2);
+  metrics.add_draft_tokens(1, 2, 1);
+  metrics.add_draft_tokens(3, 2, 1);  // beyond what the settings allow
   const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_drafts_total")), 2);
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_draft_tokens_total")), 6);
@@ -390,6 +396,8 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   EXPECT_EQ(text.at(sample("troupe_rejection_sampled_accepted_tokens_total")), 2);
   EXPECT_EQ(accepted_at("0"), 2);
   EXPECT_EQ(accepted_at("1"), 1);
+  EXPECT_EQ(verified_at("1"), 2);
+  EXPECT_EQ(verified_at("2"), 0);
 }
 
 TEST(EngineMetrics, CountersAddUp) {

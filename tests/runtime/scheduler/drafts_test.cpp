@@ -85,8 +85,10 @@ TEST_F(drafts_test, three_of_five_are_accepted_as_the_document_has_it) {
   EXPECT_EQ(counts.drafts, 1U);
   EXPECT_EQ(counts.tokens, 5U);
   EXPECT_EQ(counts.accepted, 3U);
-  EXPECT_EQ(tested->accepted_drafts()[2], 1U);
-  EXPECT_EQ(tested->accepted_drafts()[3], 0U);
+  EXPECT_EQ(tested->drafts_by_place().accepted[2], 1U);
+  EXPECT_EQ(tested->drafts_by_place().accepted[3], 0U);
+  EXPECT_EQ(tested->drafts_by_place().verified[4], 1U);
+  EXPECT_EQ(tested->drafts_by_place().verified[5], 0U);
 }
 
 TEST_F(drafts_test, rows_positions_samples_and_histories_are_those_of_the_tokens_one_by_one) {
