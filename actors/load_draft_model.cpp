@@ -54,6 +54,7 @@ draft_model_options limits_of(const draft_file& file, const engine_options& opti
   // A token that the target does not have must not be drawn where it counts what a draft is drawn from.
   const bool has_others = config.vocab_size > limits.vocab_size;
   limits.rejection = has_others ? rejection_method::strict : options.draft->rejection_sample_method;
+  limits.most_pending = options.max_steps_in_flight;
   limits.now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   limits.end_tokens = file.end_tokens;
   return limits;

@@ -48,6 +48,7 @@ struct engine_options {
   std::filesystem::path tuning_file;
   std::filesystem::path tuning_folder;
   std::optional<speculative_config> draft;  // of a draft model, where there is one
+  std::int32_t max_steps_in_flight = 1;     // as many tokens at most lead up to a draft
   std::optional<bool> pad_to_buckets;       // unset: where the device runs fixed shapes
   // The program of a process that the device runs in, so that what kills it kills nothing else; unset: this
   // one.

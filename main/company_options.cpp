@@ -132,6 +132,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.step_deadline = settings.step_deadline;
   out.queue_timeout = settings.queue_timeout;
   out.scheduling = to_scheduling(settings);
+  out.engine.max_steps_in_flight = out.scheduling.max_steps_in_flight;
   out.allow_auto_truncate = settings.allow_auto_truncate;
   out.tokenizer_workers = settings.tokenizer_workers;
   out.grammars = to_grammar_limits(settings);

@@ -255,8 +255,21 @@ void draft_model::begin_verification(const step_batch& batch, verified_drafts& o
   }
 }
 
+// A draft's distributions twice: a step may still read the last one's.
+std::size_t draft_model::most_by_chance() const {
+  const auto tokens = static_cast<std::size_t>(options_.num_tokens + options_.most_pending);
+  const auto words = static_cast<std::size_t>(std::max(options_.vocab_size, 1));
+  return options_.most_kept_bytes / (2 * tokens * words * (sizeof(token_id) + sizeof(float)));
+}
+
+// By what is open when the request begins, and for all of it: what is drafted has no part in it.
 draft_verification draft_model::choose_verification(const sampling_params& sampling) {
-  return leaves_verification_open(sampling) ? choice_.next() : draft_verification::same_draw;
+  if (!leaves_verification_open(sampling)) return draft_verification::same_draw;
+  const auto by_chance = std::ranges::count_if(sequences_, [](const auto& each) {
+    return each.second.verification() == draft_verification::rejection;
+  });
+  const bool is_room = static_cast<std::size_t>(by_chance) < most_by_chance();
+  return is_room ? choice_.next() : draft_verification::same_draw;
 }
 
 draft_experience& draft_model::experience_of(const sampling_params& sampling, draft_verification how) {

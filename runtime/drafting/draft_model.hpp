@@ -38,6 +38,11 @@ struct draft_model_options {
   // How drafts of requests are verified that are neither greedy nor seeded. Other than strict only where the
   // model has no token beyond vocab_size.
   rejection_method rejection = rejection_method::strict;
+  // What may be kept at most of what drafts are drawn from, and how many tokens lead up to a draft at most:
+  // so many requests at once may have their drafts accepted or rejected by chance as it suffices for whatever
+  // they are drawn from. Whoever comes beyond is verified strictly.
+  std::size_t most_kept_bytes = std::size_t{512} << 20U;
+  std::int32_t most_pending = 1;
 };
 
 // Whether and where plans of the draft model's steps are chosen and kept, as those of the model's.
@@ -84,6 +89,8 @@ class draft_model {
   // The share of drafted tokens that were right lately, by how they were verified: of requests that leave it
   // open.
   double acceptance(draft_verification how) const { return choice_.rate(how); }
+  // How many requests may be open whose drafts are accepted or rejected by chance.
+  std::size_t most_by_chance() const;
 
   // Whether nothing was computed in the last propose(), because nothing pays.
   bool is_resting() const { return is_resting_; }

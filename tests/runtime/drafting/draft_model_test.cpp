@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <span>
@@ -381,6 +382,34 @@ TEST(DraftModel, WhoseDraftsWereRejectedIsTriedAgainAfterARestAndComesBack) {
   EXPECT_GT(tries, 1);
   for (int i = 0; i < 80; ++i) request.go_on(true);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(request.go_on(true), options.num_tokens);
+}
+
+// Whoever comes when the memory for distributions is given away is drafted for all the same.
+TEST(DraftModel, KeepsDistributionsOfSoManyRequestsAtOnceAsTheirMemoryHolds) {
+  draft_model_options options = limits();
+  options.rejection = rejection_method::probabilistic;
+  const std::size_t of_one = 2 * static_cast<std::size_t>(options.num_tokens + 1) * vocab * 8;
+  for (const std::size_t most : {std::size_t{0}, std::size_t{2}, std::size_t{5}}) {
+    options.most_kept_bytes = most * of_one + of_one / 2;
+    draft_model model = hashing_model(options, 400);
+    EXPECT_EQ(model.most_by_chance(), most);
+    sampling_params drawn;
+    drawn.temperature = 0.8F;
+    drawn.is_seeded = false;
+    const std::vector<token_id> prompt{3, 1, 4};
+    const std::vector<request_id> ids{1, 2, 3, 4};
+    const auto num_by_chance = [&] {
+      const std::vector<draft> drafts = model.propose(ids);
+      EXPECT_EQ(drafts.size(), ids.size());
+      return static_cast<std::size_t>(
+          std::ranges::count_if(drafts, [](const draft& guess) { return guess.number != 0; }));
+    };
+    for (const request_id id : ids) model.open(id, prompt, drawn);
+    EXPECT_EQ(num_by_chance(), std::min(most, ids.size()));
+    model.close(1);
+    model.open(1, prompt, drawn);
+    EXPECT_EQ(num_by_chance(), std::min(most, ids.size())) << "one has left its place to one";
+  }
 }
 
 TEST(DraftModel, WhatLeadsUpToADraftIsNotRejectedWhereItIsWrong) {
