@@ -52,6 +52,9 @@ def main():
     except urllib.error.HTTPError as failure:
         print(f"{failure.code}: {failure.read().decode(errors='replace')}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print()
+        return 130
     except (OSError, RuntimeError) as failure:
         print(f"no answer from {options.url}: {failure}", file=sys.stderr)
         return 1

@@ -246,7 +246,13 @@ result<void> check_options(const model_config& config, const cpu_executor_option
     return fail(error_code::invalid_argument, "memory_utilization must be 0 to 1", "memory_utilization");
   }
   if (config.head_dim % kernels::panel_outputs != 0) {
-    return fail(error_code::unsupported, "attention heads of a size that is no multiple of 16");
+    return fail(
+        error_code::unsupported,
+        fmt::format(
+            "attention.key_length: heads of {} dimensions are not served on the CPU, which computes with "
+            "multiples of {} alone",
+            config.head_dim, kernels::panel_outputs),
+        "attention.key_length");
   }
   return {};
 }

@@ -106,10 +106,10 @@ class Service:
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
 
-    def metric(self, name):
-        """The sum over the labels of one sample name."""
+    def metric(self, name, **labels):
+        """The sum over the labels of one sample name, or over those samples that have these labels."""
         samples = [s for family in text_string_to_metric_families(self.get("/metrics")) for s in family.samples]
-        values = [s.value for s in samples if s.name == name]
+        values = [s.value for s in samples if s.name == name and labels.items() <= s.labels.items()]
         assert values, f"/metrics has no {name}"
         return sum(values)
 

@@ -116,12 +116,10 @@ def test_a_body_of_100_megabytes_is_413_and_not_read(service):
 def test_a_client_that_sends_all_100_megabytes_first_gets_the_answer(service):
     head = b"POST " + CHAT.encode() + b" HTTP/1.1\r\nHost: x\r\nContent-Length: 104857600\r\n\r\n"
     with socket.create_connection(("127.0.0.1", service.port), timeout=60) as peer:
-        try:
-            peer.sendall(head)
-            for _ in range(100):
-                peer.sendall(b"x" * 1048576)
-        except (ConnectionResetError, BrokenPipeError):
-            pass
+        peer.sendall(head)
+        for _ in range(100):
+            peer.sendall(b"x" * 1048576)
+        assert b" 413 " in peer.recv(65536).split(b"\r\n")[0]
     assert still_serves(service)
 
 
@@ -138,7 +136,7 @@ def test_a_chunked_body_without_end_is_cut_off(service):
 
 def test_a_header_of_a_megabyte_is_refused(service):
     answer = raw(service, b"GET /v1/models HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 1048576 + b"\r\n\r\n")
-    assert answer == b"" or b" 431 " in answer.split(b"\r\n")[0] or b" 400 " in answer.split(b"\r\n")[0]
+    assert b" 431 " in answer.split(b"\r\n")[0]
     assert still_serves(service)
 
 

@@ -69,6 +69,10 @@ def test_64_concurrent_chats_all_end_and_leave_nothing_behind(service):
         tokens, logprobs, text, reason = answer
         assert reason == "length" and len(tokens) == len(logprobs) == ask.max_tokens and text
     service.wait_as_before(before)
+    whole = [i for i, ask in enumerate(asks) if not ask.cancel_after]
+    chosen = random.Random(64).sample(whole, 8)
+    alone = asyncio.run(ask_all(service, [asks[i] for i in chosen], 1))
+    assert alone == [answers[i] for i in chosen], "leaving clients and a crowd change nobody's tokens"
 
 
 def test_tokens_are_the_same_alone_and_in_a_crowd(service):

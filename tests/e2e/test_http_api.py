@@ -121,20 +121,25 @@ def test_metrics_count_what_was_served(service):
     assert list(grown.values()) == [4, 3, 1, 1, 3, 1]
 
 
+def expect_abort(service, leave):
+    """The one request that runs is aborted when its client leaves, long before its last token."""
+    service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
+    before = service.metric("vllm:request_success_total", finished_reason="abort")
+    leave()
+    service.wait_idle()
+    assert service.metric("vllm:request_success_total", finished_reason="abort") == before + 1
+
+
 def test_a_client_that_leaves_frees_its_blocks(service):
     request = urllib.request.Request(service.url + "/v1/completions", json.dumps(
         {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}).encode(), {"Content-Type": "application/json"})
     answer = urllib.request.urlopen(request, timeout=60)
     answer.readline()
-    service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
-    answer.close()
-    service.wait_idle()
+    expect_abort(service, answer.close)
 
 
 def test_a_client_that_leaves_while_waiting_for_a_whole_answer_is_noticed(service):
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
     connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once", "max_tokens": 4000, "ignore_eos": True}),
                        {"Content-Type": "application/json"})
-    service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "running")
-    connection.close()
-    service.wait_idle()
+    expect_abort(service, connection.close)

@@ -89,6 +89,15 @@ TEST(cpu_executor, every_kernel_path_gives_the_same_bits) {
   }
 }
 
+TEST(cpu_executor, heads_whose_size_its_kernels_do_not_have_are_refused_by_name) {
+  const auto model = test::load_from_memory(test::tiny_model({.head_dim = 24, .hidden = 96}));
+  const auto refused = make_cpu_executor(model, options(1, 16, "auto", "f16"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, error_code::unsupported);
+  EXPECT_EQ(refused.error().param, "attention.key_length");
+  EXPECT_NE(refused.error().message.find("24"), std::string::npos) << refused.error().message;
+}
+
 TEST(cpu_executor, says_how_it_stores_keys_and_values_and_what_a_block_takes) {
   const auto model = test::load_from_memory(test::tiny_model());
   const model_config& config = model->config;
