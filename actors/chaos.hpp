@@ -1,5 +1,5 @@
-// Faults on purpose, for tests. Compiled in with -DTROUPE_CHAOS=ON alone, and then asked for by the
-// environment:
+// Faults on purpose, for tests. None of them is in `troupe`: they are linked into `troupe-chaos`, the same
+// program otherwise, and there asked for by the environment:
 //   TROUPE_CHAOS=ROLE:FAULT:COUNT[,...]    e.g. model_runner:throw:40,tokenizer:slow:100
 // Every COUNT-th message to an actor of that role (its name in troupe_actor_mailbox_size) meets the fault,
 // but for those that come once a second all the same (take_stock):
@@ -16,15 +16,10 @@
 
 namespace troupe::chaos {
 
-#ifdef TROUPE_CHAOS
 // Before a message to an actor of this role is handled; `is_own`: it has sent that to itself. Throws, and
 // worse. True: it is lost, which the log of level debug tells.
 bool meet_message(const char* role, const char* message, bool is_own = false);
 // Before a step of the runner's process reads these.
 void meet_tokens(std::span<const std::int32_t> tokens);
-#else
-constexpr bool meet_message(const char*, const char*, bool = false) { return false; }
-constexpr void meet_tokens(std::span<const std::int32_t>) {}
-#endif
 
 }  // namespace troupe::chaos

@@ -4,8 +4,8 @@ model's runner is killed every 30 seconds.
 
     tests/bench/soak.py [MINUTES]        20 when none are given; half of them for each mode of isolation
 
-With a process of its own the runner is killed (signal 9). Without, it meets an exception (TROUPE_CHAOS, in builds with
--DTROUPE_CHAOS=ON alone). Every answer is compared with that of a run without faults, and the memory of all processes of
+With a process of its own the runner is killed (signal 9). Without, it meets an exception (TROUPE_CHAOS, which
+`troupe-chaos` alone meets). Every answer is compared with that of a run without faults, and the memory of all processes of
 the service is read every few seconds: its slope over the requests, after the first fifth of the time, is what leaks.
 Prints a Markdown table; ends with 1 where a request was lost, a token differed, memory grew by 1 MB per 1,000 requests or could
 not be judged, or the runner was never restarted, so that nothing is proven.

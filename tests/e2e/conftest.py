@@ -60,7 +60,9 @@ class Service:
         self.port, self.tcp_port = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.log_path = log_path
-        command = [BINARY, "serve", "--model", str(MODEL), "--port", str(self.port), "--tcp-port", str(self.tcp_port)]
+        # Faults on purpose are in a program of their own (actors/chaos.hpp).
+        binary = BINARY + "-chaos" if os.environ.get("TROUPE_CHAOS") else BINARY
+        command = [binary, "serve", "--model", str(MODEL), "--port", str(self.port), "--tcp-port", str(self.tcp_port)]
         pathlib.Path(log_path).touch()
         with open(output or log_path, "wb") as log:
             # Tests that tune say so.

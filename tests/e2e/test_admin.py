@@ -49,8 +49,6 @@ def test_a_runner_that_was_restarted_is_counted(start_service, operators, monkey
         before = service.resources()
         status, answer = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 60, "ignore_eos": True})
         assert status == 200, answer
-        if service.metric("troupe_actor_restarts_total") == 0:
-            pytest.skip("this build has no faults on purpose")
         service.wait_until(lambda: operators.actors()["model_runner"]["state"] == "running", 60, "restarted")
         assert operators.actors()["model_runner"]["restarts"] == 1
         service.wait_as_before(before, 64)
@@ -82,7 +80,7 @@ def test_the_level_that_is_set_while_a_bar_shows_the_warm_up_stays(operators):
             while b"ready after" not in shown:
                 shown += os.read(terminal, 65536)
             assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "debug"
-            assert b"[Warmup]" not in shown
+            assert b"[Warmup]" not in shown[shown.index(b"warm-up: "):], "what came before the bar is not hidden"
         finally:
             service.kill()
             os.close(terminal)

@@ -1,4 +1,4 @@
-"""Actors that end under a real load: who pays for it, and whether the service goes on. Needs a build with TROUPE_CHAOS."""
+"""Actors that end under a real load: who pays for it, and whether the service goes on."""
 import concurrent.futures
 import http.client
 import pathlib
@@ -53,11 +53,6 @@ def whole_log(service):
     return pathlib.Path(service.log_path).read_text()
 
 
-def skip_without_chaos(service):
-    if "chaos:" not in whole_log(service):
-        pytest.skip("this build knows no chaos")
-
-
 def messages_lost(service, role):
     return re.findall(rf"chaos: {role} has lost (\w+)", whole_log(service))
 
@@ -76,7 +71,6 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
     flags = {"hang": ["--step-deadline", "1s"], "lose": ["--log-level", "debug"]}.get(fault, [])
     with start_service("--runner-isolation", isolation, *flags) as service:
-        skip_without_chaos(service)
         before = service.resources()
         answers = ask_all(service)
         if (role, fault) == ("scheduler", "lose"):
@@ -92,7 +86,6 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
 def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "supervisor:lose:2")
     with start_service("--log-level", "debug") as service:
-        skip_without_chaos(service)
         for _ in range(4):
             status, _ = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})
             assert status == 200
@@ -111,7 +104,6 @@ def is_cut_off(service, body):
 def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "tokenizer:hang:40")
     with start_service("--step-deadline", "2s") as service:
-        skip_without_chaos(service)
         # One request: a second thread that is lost could be the supervisor's.
         body = {"prompt": "Once", "max_tokens": 200, "ignore_eos": True}
         asking = threading.Thread(target=lambda: is_cut_off(service, body), daemon=True)
@@ -124,7 +116,6 @@ def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, mon
 def test_an_actor_that_ends_again_and_again_ends_the_service(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "tokenizer:throw:12")
     with start_service() as service:
-        skip_without_chaos(service)
         end = time.monotonic() + 60
         while service.process.poll() is None and time.monotonic() < end:
             is_cut_off(service, {"prompt": "Once", "max_tokens": 3})
@@ -138,7 +129,6 @@ def test_an_actor_that_ends_again_and_again_ends_the_service(start_service, monk
 def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_service, monkeypatch, alone, role, fault, every):
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
     with start_service() as service:
-        skip_without_chaos(service)
         before, counted = service.resources(), service.metric("troupe_request_errors_total")
         answers = ask_all(service, PATIENCE, may_disconnect=role == "http_gateway")
         assert [a for a, b in zip(answers, alone) if a not in (ERROR, DISCONNECTED, b)] == []

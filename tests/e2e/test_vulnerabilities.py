@@ -82,8 +82,6 @@ def test_a_poisoned_request_in_a_crowd_fails_alone(service, start_service, monke
     undisturbed = [ask(service, prompt)[1]["choices"][0]["text"] for prompt in prompts]
     monkeypatch.setenv("TROUPE_CHAOS", f"runner_process:poison:{POISON}")
     with start_service() as crowded, concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
-        if "chaos:" not in crowded.log():
-            pytest.skip("this build has no faults on purpose")
         before = crowded.resources()
         crowd = [pool.submit(ask, crowded, prompt) for prompt in prompts]
         crowded.wait_until(lambda: crowded.metric("vllm:num_requests_running") == len(prompts), 60, "crowded")

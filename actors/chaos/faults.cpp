@@ -1,7 +1,3 @@
-#include "actors/chaos.hpp"
-
-#ifdef TROUPE_CHAOS
-
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -16,6 +12,8 @@
 #include <string>
 #include <string_view>
 #include <thread>
+
+#include "actors/chaos.hpp"
 
 namespace troupe::chaos {
 namespace {
@@ -86,5 +84,3 @@ void meet_tokens(std::span<const std::int32_t> tokens) {
 }
 
 }  // namespace troupe::chaos
-
-#endif

@@ -1,0 +1,9 @@
+// No faults: what a service is linked with that is to serve.
+#include "actors/chaos.hpp"
+
+namespace troupe::chaos {
+
+bool meet_message(const char*, const char*, bool) { return false; }
+void meet_tokens(std::span<const std::int32_t>) {}
+
+}  // namespace troupe::chaos
