@@ -180,9 +180,12 @@ void company::state::end_runner() const {
   if (const model_runner_actor runner = directory->current()->model_runner) {
     caf::scoped_actor self{*system};
     self->monitor(runner);
-    self->receive(
-        [](const caf::down_msg&) {},
-        caf::after(for_last_step) >> [] { spdlog::warn("a step does not end: its process is killed"); });
+    self->receive([](const caf::down_msg&) {},
+                  caf::after(for_last_step) >>
+                      [this] {
+                        spdlog::warn("a step does not end: its process is killed (threads: {})",
+                                     process->describe_threads());
+                      });
   }
   process->kill();
 }

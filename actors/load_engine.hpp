@@ -66,9 +66,10 @@ using device_opener = std::function<result<runner_device>()>;
 
 // The process that a device runs in, and after it that of the next one. None of it waits; any thread.
 struct device_process {
-  std::function<std::int32_t()> id = [] { return 0; };             // 0: there is none at the moment
-  std::function<bool()> has_ended = [] { return false; };          // that one, by itself or killed
-  std::function<void()> kill = [] {};                              // ends a device that hangs
+  std::function<std::int32_t()> id = [] { return 0; };     // 0: there is none at the moment
+  std::function<bool()> has_ended = [] { return false; };  // that one, by itself or killed
+  std::function<std::string()> describe_threads = [] { return std::string(); };  // for the log, before ...
+  std::function<void()> kill = [] {};                              // ... this ends a device that hangs
   std::function<double()> ended_cpu_seconds = [] { return 0.0; };  // of those before it
 };
 

@@ -55,7 +55,7 @@ company_roster_ptr supervisor_state::start() {
 // has ended. What becomes of the runner then is as for any other end.
 void supervisor_state::look_after_device() {
   if (const auto fault = fault_of_device(); fault && !std::exchange(device_.is_killed, true)) {
-    spdlog::error("{}: its process is killed", *fault);
+    spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
     parts_.process->kill();
   }
   const bool is_gone = roster_.model_runner && parts_.process->has_ended();

@@ -1,10 +1,14 @@
 #include "runtime/executor/thread_team.hpp"
 
+#include <fmt/format.h>
+#include <pthread.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "runtime/executor/core_affinity.hpp"
+#include "runtime/executor/futex.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
 namespace troupe {
@@ -38,18 +42,23 @@ thread_team::thread_team(std::int32_t members)
 
 thread_team::~thread_team() {
   stopping_.store(true, std::memory_order_relaxed);
-  job_.fetch_add(1, std::memory_order_release);
-  job_.notify_all();
+  job_.fetch_add(1);
+  wake(job_);
   for (std::thread& thread : threads_) thread.join();
 }
 
-template <class T>
-void thread_team::wait_while(const std::atomic<T>& value, T old) const {
+void thread_team::wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
   for (std::int32_t i = 0; i < spins_; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     pause();
   }
-  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+  sleepers_.fetch_add(1);
+  while (value.load() == old) sleep_on(value, old, longest_sleep);
+  sleepers_.fetch_sub(1);
+}
+
+void thread_team::wake(const std::atomic<std::uint32_t>& changed) const {
+  if (sleepers_.load() != 0) wake_sleepers_on(changed);
 }
 
 void thread_team::run_task(entry call, void* task) {
@@ -59,13 +68,13 @@ void thread_team::run_task(entry call, void* task) {
   failure_ = nullptr;
   cursor_.store(0, std::memory_order_relaxed);
   arrived_.store(0, std::memory_order_relaxed);
-  busy_.store(size_ - 1, std::memory_order_relaxed);
-  job_.fetch_add(1, std::memory_order_release);
-  job_.notify_all();
+  busy_.store(static_cast<std::uint32_t>(size_ - 1), std::memory_order_relaxed);
+  job_.fetch_add(1);
+  wake(job_);
   std::optional<core_stay> stay;
   if (!cores_.empty()) stay.emplace(cores_.front(), cores_);
   execute(0);
-  for (std::int32_t left = busy_.load(std::memory_order_acquire); left != 0;
+  for (std::uint32_t left = busy_.load(std::memory_order_acquire); left != 0;
        left = busy_.load(std::memory_order_acquire)) {
     wait_while(busy_, left);
   }
@@ -73,14 +82,15 @@ void thread_team::run_task(entry call, void* task) {
 }
 
 void thread_team::work(std::int32_t member) {
+  ::pthread_setname_np(::pthread_self(), fmt::format("team member {}", member).c_str());
   if (!cores_.empty()) stay_on(cores_[static_cast<std::size_t>(member)]);
   for (std::uint32_t seen = 0;;) {
     wait_while(job_, seen);
     seen = job_.load(std::memory_order_acquire);
     if (stopping_.load(std::memory_order_relaxed)) return;
     execute(member);
-    busy_.fetch_sub(1, std::memory_order_acq_rel);
-    busy_.notify_one();
+    busy_.fetch_sub(1);
+    wake(busy_);
   }
 }
 
@@ -94,8 +104,8 @@ void thread_team::execute(std::int32_t member) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
   failed_.store(true, std::memory_order_relaxed);
-  phase_.fetch_add(1, std::memory_order_release);
-  phase_.notify_all();
+  phase_.fetch_add(1);
+  wake(phase_);
 }
 
 void thread_team::barrier() {
@@ -104,8 +114,8 @@ void thread_team::barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     arrived_.store(0, std::memory_order_relaxed);
     cursor_.store(0, std::memory_order_relaxed);
-    phase_.store(phase + 1, std::memory_order_release);
-    phase_.notify_all();
+    phase_.fetch_add(1);
+    wake(phase_);
     return;
   }
   wait_while(phase_, phase);

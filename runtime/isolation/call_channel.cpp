@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/executor/futex.hpp"
+
 namespace troupe {
 namespace {
 
@@ -18,10 +20,22 @@ void ring(int bell) {
   }
 }
 
+// Of a bell that has rung.
 void hear(int bell) {
   std::uint64_t rings = 0;
   while (::read(bell, &rings, sizeof rings) < 0)
     if (errno != EINTR) throw std::runtime_error("the bell of the other process is gone");
+}
+
+// Until the bell rings, or longest_sleep is over. False: the process of `pidfd`, if any, has ended before.
+bool wait_for(int bell, int pidfd = -1) {
+  pollfd watched[2] = {{bell, POLLIN, 0}, {pidfd, POLLIN, 0}};
+  if (::poll(watched, 2, static_cast<int>(longest_sleep.count())) < 0) {
+    if (errno == EINTR) return true;
+    throw std::runtime_error("the bell of the other process is gone");
+  }
+  if (watched[0].revents != 0) hear(bell);
+  return watched[0].revents != 0 || watched[1].revents == 0;
 }
 
 }  // namespace
@@ -90,15 +104,8 @@ void call_channel::tell_answered(call_number count) {
   ring(answered_bell_);
 }
 
-void call_channel::wait_for_call() const { hear(asked_bell_); }
+void call_channel::wait_for_call() const { wait_for(asked_bell_); }
 
-bool call_channel::wait_for_answer(int pidfd) const {
-  pollfd watched[2] = {{answered_bell_, POLLIN, 0}, {pidfd, POLLIN, 0}};
-  while (::poll(watched, 2, -1) < 0)
-    if (errno != EINTR) return false;
-  if ((watched[0].revents & POLLIN) == 0) return false;
-  hear(answered_bell_);
-  return true;
-}
+bool call_channel::wait_for_answer(int pidfd) const { return wait_for(answered_bell_, pidfd); }
 
 }  // namespace troupe

@@ -65,7 +65,8 @@ class call_channel {
   call_number num_answered() const { return counts().answered.load(std::memory_order_acquire); }
   void tell_asked(call_number count);
   void tell_answered(call_number count);
-  // Sleeps until a call, or an answer, has been told, or was since the last time.
+  // Sleeps until a call, or an answer, has been told, or was since the last time; no longer than
+  // longest_sleep.
   void wait_for_call() const;
   // False: the process of `pidfd` has ended before.
   bool wait_for_answer(int pidfd) const;

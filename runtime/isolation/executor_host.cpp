@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -220,6 +221,7 @@ result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std
 }
 
 result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open) {
+  ::pthread_setname_np(::pthread_self(), "troupe-runner");  // it was started as /proc/self/exe
   if (!end_with_parent(parent))
     return fail(error_code::unavailable, "the service that started this runner process is gone");
   const std::vector<int> descriptors = inherited_descriptors(num_descriptors);

@@ -9,6 +9,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+#include <utility>
+#include <vector>
 
 extern "C" {
 #include <sys/pidfd.h>  // of glibc 2.36 forgets to say that it is C
@@ -26,6 +33,28 @@ std::string describe_end(int status) {
   return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
 }
 
+std::string first_line_of(const std::filesystem::path& file) {
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  return line;
+}
+
+// From its folder under /proc; empty where there is no such thread any more.
+std::string describe_thread(const std::filesystem::path& folder) {
+  const std::string stat = first_line_of(folder / "stat");
+  const std::size_t behind_name = stat.rfind(')');
+  if (behind_name == std::string::npos) return {};
+  std::istringstream rest(stat.substr(behind_name + 1));
+  const std::vector<std::string> fields{std::istream_iterator<std::string>(rest), {}};
+  constexpr std::size_t state = 0;       // field 3 of proc(5)
+  constexpr std::size_t processor = 36;  // field 39
+  if (fields.size() <= processor) return {};
+  const std::string place = first_line_of(folder / "wchan");
+  const bool waits = !place.empty() && place != "0";
+  return fmt::format("{} {} on {}{}", first_line_of(folder / "comm"), fields[state], fields[processor],
+                     waits ? " in " + place : "");
+}
+
 }  // namespace
 
 process_handle::~process_handle() { ::close(descriptor_); }
@@ -35,6 +64,17 @@ void process_handle::kill() const { ::pidfd_send_signal(descriptor_, SIGKILL, nu
 bool process_handle::has_ended() const {
   pollfd watched{descriptor_, POLLIN, 0};
   return ::poll(&watched, 1, 0) == 1;
+}
+
+std::string process_handle::describe_threads() const {
+  std::vector<std::string> threads;
+  std::error_code gone;
+  for (std::filesystem::directory_iterator each(fmt::format("/proc/{}/task", id_), gone), end;
+       !gone && each != end; each.increment(gone)) {
+    if (std::string thread = describe_thread(each->path()); !thread.empty())
+      threads.push_back(std::move(thread));
+  }
+  return fmt::format("{}", fmt::join(threads, ", "));
 }
 
 std::string process_handle::how_it_ended() {

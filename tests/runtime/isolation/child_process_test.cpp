@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <regex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,18 @@ TEST(child_process, ends_with_its_owner_and_others_hear_how) {
   }
   EXPECT_TRUE(handle->has_ended());
   EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
+}
+
+TEST(child_process, tells_what_each_of_its_threads_does) {
+  const auto started = child_process::start({"/bin/sh", {"sh", "-c", "kill -STOP $$"}, {}}, {});
+  const std::shared_ptr<process_handle> handle = (*started)->handle();
+  const std::regex stopped("sh T on [0-9]+( in [a-z_]+)?");
+  for (int i = 0; i < 10000 && !std::regex_match(handle->describe_threads(), stopped); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(std::regex_match(handle->describe_threads(), stopped)) << handle->describe_threads();
+  handle->kill();
+  EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
+  EXPECT_EQ(handle->describe_threads(), "");
 }
 
 TEST(child_process, may_be_ended_by_who_does_not_own_it) {
