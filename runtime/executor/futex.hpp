@@ -6,10 +6,6 @@
 
 namespace troupe {
 
-// What takes part in a step looks again by itself after having slept so long. A wake-up that gets lost,
-// wherever that be, then costs a pause and not the step.
-inline constexpr std::chrono::milliseconds longest_sleep{100};
-
 // Sleeps where `value` is still `old`, until it is woken or `at_most` has passed; may return early. Who asks
 // looks again.
 void sleep_on(const std::atomic<std::uint32_t>& value, std::uint32_t old, std::chrono::nanoseconds at_most);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "runtime/executor/core_affinity.hpp"
-#include "runtime/executor/futex.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
 namespace troupe {
@@ -19,8 +18,6 @@ constexpr std::int32_t spins_before_sleep = 1000;
 
 // Unwinds the members of a task that another member has failed.
 struct task_interrupted {};
-
-void pause() { __builtin_ia32_pause(); }
 
 std::vector<std::int32_t> cores_for(std::int32_t members) {
   if (members == 1 || members > usable_cores()) return {};
@@ -33,8 +30,8 @@ std::vector<std::int32_t> cores_for(std::int32_t members) {
 
 thread_team::thread_team(std::int32_t members)
     : size_(std::max(1, members)),
-      spins_(size_ <= usable_cores() ? spins_before_sleep : 0),
-      cores_(cores_for(size_)) {
+      cores_(cores_for(size_)),
+      sleepers_(size_ <= usable_cores() ? spins_before_sleep : 0) {
   threads_.reserve(static_cast<std::size_t>(size_ - 1));
   for (std::int32_t member = 1; member < size_; ++member)
     threads_.emplace_back([this, member] { work(member); });
@@ -42,23 +39,9 @@ thread_team::thread_team(std::int32_t members)
 
 thread_team::~thread_team() {
   stopping_.store(true, std::memory_order_relaxed);
-  job_.fetch_add(1);
-  wake(job_);
+  job_.fetch_add(1, std::memory_order_seq_cst);
+  sleepers_.wake(job_);
   for (std::thread& thread : threads_) thread.join();
-}
-
-void thread_team::wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old) {
-  for (std::int32_t i = 0; i < spins_; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    pause();
-  }
-  sleepers_.fetch_add(1);
-  while (value.load() == old) sleep_on(value, old, longest_sleep);
-  sleepers_.fetch_sub(1);
-}
-
-void thread_team::wake(const std::atomic<std::uint32_t>& changed) const {
-  if (sleepers_.load() != 0) wake_sleepers_on(changed);
 }
 
 void thread_team::run_task(entry call, void* task) {
@@ -69,14 +52,14 @@ void thread_team::run_task(entry call, void* task) {
   cursor_.store(0, std::memory_order_relaxed);
   arrived_.store(0, std::memory_order_relaxed);
   busy_.store(static_cast<std::uint32_t>(size_ - 1), std::memory_order_relaxed);
-  job_.fetch_add(1);
-  wake(job_);
+  job_.fetch_add(1, std::memory_order_seq_cst);
+  sleepers_.wake(job_);
   std::optional<core_stay> stay;
   if (!cores_.empty()) stay.emplace(cores_.front(), cores_);
   execute(0);
   for (std::uint32_t left = busy_.load(std::memory_order_acquire); left != 0;
        left = busy_.load(std::memory_order_acquire)) {
-    wait_while(busy_, left);
+    sleepers_.wait_while(busy_, left);
   }
   if (failure_ != nullptr) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
@@ -85,12 +68,12 @@ void thread_team::work(std::int32_t member) {
   ::pthread_setname_np(::pthread_self(), fmt::format("team member {}", member).c_str());
   if (!cores_.empty()) stay_on(cores_[static_cast<std::size_t>(member)]);
   for (std::uint32_t seen = 0;;) {
-    wait_while(job_, seen);
+    sleepers_.wait_while(job_, seen);
     seen = job_.load(std::memory_order_acquire);
     if (stopping_.load(std::memory_order_relaxed)) return;
     execute(member);
-    busy_.fetch_sub(1);
-    wake(busy_);
+    busy_.fetch_sub(1, std::memory_order_seq_cst);
+    sleepers_.wake(busy_);
   }
 }
 
@@ -104,8 +87,8 @@ void thread_team::execute(std::int32_t member) {
     if (failure_ == nullptr) failure_ = std::current_exception();
   }
   failed_.store(true, std::memory_order_relaxed);
-  phase_.fetch_add(1);
-  wake(phase_);
+  phase_.fetch_add(1, std::memory_order_seq_cst);
+  sleepers_.wake(phase_);
 }
 
 void thread_team::barrier() {
@@ -114,11 +97,11 @@ void thread_team::barrier() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
     arrived_.store(0, std::memory_order_relaxed);
     cursor_.store(0, std::memory_order_relaxed);
-    phase_.fetch_add(1);
-    wake(phase_);
+    phase_.fetch_add(1, std::memory_order_seq_cst);
+    sleepers_.wake(phase_);
     return;
   }
-  wait_while(phase_, phase);
+  sleepers_.wait_while(phase_, phase);
   if (failed_.load(std::memory_order_relaxed)) throw task_interrupted{};
 }
 

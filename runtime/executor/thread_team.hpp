@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "runtime/executor/sleepers.hpp"
+
 namespace troupe {
 
 class thread_team {
@@ -42,13 +44,8 @@ class thread_team {
   void run_task(entry call, void* task);
   void work(std::int32_t member);
   void execute(std::int32_t member);
-  // Until it is something else: spins, then sleeps. Who changes it does so in one indivisible operation, of
-  // sequential consistency, and calls wake(): a mere store could become visible behind the look at sleepers_.
-  void wait_while(const std::atomic<std::uint32_t>& value, std::uint32_t old);
-  void wake(const std::atomic<std::uint32_t>& changed) const;
 
   std::int32_t size_;
-  std::int32_t spins_;
   std::vector<std::int32_t> cores_;  // [member] its own; empty: the system chooses
   entry call_ = nullptr;
   void* task_ = nullptr;
@@ -57,7 +54,7 @@ class thread_team {
   alignas(64) std::atomic<std::int32_t> arrived_{0};
   alignas(64) std::atomic<std::int64_t> cursor_{0};
   alignas(64) std::atomic<std::uint32_t> busy_{0};
-  alignas(64) std::atomic<std::int32_t> sleepers_{0};  // on any of these
+  sleepers sleepers_;  // on any of these
   std::atomic<bool> failed_{false};
   std::atomic<bool> stopping_{false};
   std::mutex failure_mutex_;

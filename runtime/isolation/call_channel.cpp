@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "runtime/executor/futex.hpp"
-
 namespace troupe {
 namespace {
+
+constexpr auto order = std::memory_order_seq_cst;  // of what call_channel::shared_counts tells
 
 void ring(int bell) {
   const std::uint64_t once = 1;
@@ -27,10 +27,10 @@ void hear(int bell) {
     if (errno != EINTR) throw std::runtime_error("the bell of the other process is gone");
 }
 
-// Until the bell rings, or longest_sleep is over. False: the process of `pidfd`, if any, has ended before.
-bool wait_for(int bell, int pidfd = -1) {
+// Until the bell rings, or `at_most` is over. False: the process of `pidfd`, if any, has ended before.
+bool wait_for(int bell, std::chrono::milliseconds at_most, int pidfd = -1) {
   pollfd watched[2] = {{bell, POLLIN, 0}, {pidfd, POLLIN, 0}};
-  if (::poll(watched, 2, static_cast<int>(longest_sleep.count())) < 0) {
+  if (::poll(watched, 2, static_cast<int>(at_most.count())) < 0) {
     if (errno == EINTR) return true;
     throw std::runtime_error("the bell of the other process is gone");
   }
@@ -95,17 +95,24 @@ flat_reader call_channel::reader(call_number call) const {
 }
 
 void call_channel::tell_asked(call_number count) {
-  counts().asked.store(count, std::memory_order_release);
-  ring(asked_bell_);
+  counts().asked.store(count, order);
+  if (counts().awaits_call.exchange(0, order) != 0) ring(asked_bell_);
 }
 
 void call_channel::tell_answered(call_number count) {
-  counts().answered.store(count, std::memory_order_release);
-  ring(answered_bell_);
+  counts().answered.store(count, order);
+  if (counts().awaited_answers.load(order) == count) ring(answered_bell_);
 }
 
-void call_channel::wait_for_call() const { wait_for(asked_bell_); }
+void call_channel::wait_for_call(call_number seen, std::chrono::milliseconds at_most) const {
+  counts().awaits_call.store(1, order);
+  if (counts().asked.load(order) == seen) wait_for(asked_bell_, at_most);
+  counts().awaits_call.store(0, order);  // also where that was an old ring: the next call finds nobody asleep
+}
 
-bool call_channel::wait_for_answer(int pidfd) const { return wait_for(answered_bell_, pidfd); }
+bool call_channel::wait_for_answers(call_number count, int pidfd, std::chrono::milliseconds at_most) const {
+  counts().awaited_answers.store(count, order);
+  return counts().answered.load(order) == count || wait_for(answered_bell_, at_most, pidfd);
+}
 
 }  // namespace troupe

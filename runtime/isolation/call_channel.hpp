@@ -4,10 +4,12 @@
 #pragma once
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "runtime/executor/longest_sleep.hpp"
 #include "runtime/executor/page_memory.hpp"
 #include "runtime/isolation/flat_message.hpp"
 #include "runtime/result.hpp"
@@ -60,16 +62,17 @@ class call_channel {
     return {memory_.descriptor(), asked_bell_, answered_bell_};
   }
 
-  // How many calls there were, and how many answers. To say so wakes the other end.
+  // How many calls there were, and how many answers. To say so wakes the other end, where it sleeps until
+  // then.
   call_number num_asked() const { return counts().asked.load(std::memory_order_acquire); }
   call_number num_answered() const { return counts().answered.load(std::memory_order_acquire); }
   void tell_asked(call_number count);
   void tell_answered(call_number count);
-  // Sleeps until a call, or an answer, has been told, or was since the last time; no longer than
-  // longest_sleep.
-  void wait_for_call() const;
-  // False: the process of `pidfd` has ended before.
-  bool wait_for_answer(int pidfd) const;
+  // Sleeps until there are more calls than these; may wake before.
+  void wait_for_call(call_number seen, std::chrono::milliseconds at_most = longest_sleep) const;
+  // Sleeps until there are so many answers; may wake before. False: the process of `pidfd` has ended.
+  bool wait_for_answers(call_number count, int pidfd,
+                        std::chrono::milliseconds at_most = longest_sleep) const;
 
   // Of the call's slot.
   call_header& header(call_number call) const;
@@ -81,6 +84,11 @@ class call_channel {
   struct shared_counts {
     std::atomic<call_number> asked;
     std::atomic<call_number> answered;
+    // Who sleeps says until when, and then looks once more; who tells looks after telling. So one of them
+    // sees the other, in the one order that all operations of sequential consistency have: a release store is
+    // not enough, since it may become visible behind the look at who sleeps.
+    std::atomic<call_number> awaited_answers;
+    std::atomic<std::uint32_t> awaits_call;
   };
   // Two processes share them, which no lock of either would know.
   static_assert(std::atomic<call_number>::is_always_lock_free);

@@ -24,7 +24,7 @@ class call_client {
   // Waits until all are answered. False: the process of `pidfd` has ended before.
   bool wait_for_answers(int pidfd) const {
     while (channel_.num_answered() != next_)
-      if (!channel_.wait_for_answer(pidfd)) return channel_.num_answered() == next_;
+      if (!channel_.wait_for_answers(next_, pidfd)) return channel_.num_answered() == next_;
     return true;
   }
 

@@ -67,6 +67,7 @@ bool process_handle::has_ended() const {
 }
 
 std::string process_handle::describe_threads() const {
+  if (has_ended()) return {};  // its number may be a stranger's by now
   std::vector<std::string> threads;
   std::error_code gone;
   for (std::filesystem::directory_iterator each(fmt::format("/proc/{}/task", id_), gone), end;

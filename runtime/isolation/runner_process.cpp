@@ -52,11 +52,18 @@ void runner_process::settle(std::uint32_t device) {
 
 void runner_process::wait() {
   const std::optional<posted_call> posted = std::exchange(posted_, std::nullopt);
-  if (!calls_.wait_for_answers(child_->handle()->descriptor()))
+  if (!waits_for_answers())
     throw device_lost(
         fmt::format("the runner process {} has ended: {}", child_->handle()->id(), child_->how_it_ended()));
   if (posted && calls_.outcome_of(posted->number) != call_outcome::value)
     faults_[posted->device] = calls_.answer_to(posted->number).text();
+}
+
+// Where it cannot be waited for, nobody knows any more which call is answered.
+bool runner_process::waits_for_answers() const try {
+  return calls_.wait_for_answers(child_->handle()->descriptor());
+} catch (const std::runtime_error& fault) {
+  throw device_lost(fault.what());
 }
 
 void runner_process::throw_fault_of(std::uint32_t device) {

@@ -55,6 +55,8 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
 
   // Waits for the answers to all that was asked, and keeps what the posted call has thrown.
   void wait();
+  // False: it has ended before.
+  bool waits_for_answers() const;
   void throw_fault_of(std::uint32_t device);
 
   call_client calls_;

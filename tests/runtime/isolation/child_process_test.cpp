@@ -68,6 +68,8 @@ TEST(child_process, tells_what_each_of_its_threads_does) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(std::regex_match(handle->describe_threads(), stopped)) << handle->describe_threads();
   handle->kill();
+  while (!handle->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(handle->describe_threads(), "") << "nobody has waited for its end yet";
   EXPECT_EQ(handle->how_it_ended(), "signal 9 (Killed)");
   EXPECT_EQ(handle->describe_threads(), "");
 }

@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -256,6 +258,20 @@ TEST_F(runner_processes, that_hang_can_be_killed) {
   });
   EXPECT_THROW(run(*there, test::hangs), device_lost);
   rescue.join();
+}
+
+// Nobody would know any more which call an answer is to.
+TEST_F(runner_processes, are_lost_where_an_answer_cannot_be_waited_for) {
+  const auto process = start();
+  const auto there = open(process);
+  ::kill(process->handle()->id(), SIGSTOP);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit fewer_than_it_watches{1, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &fewer_than_it_watches), 0);
+  EXPECT_THROW(run(*there, 9), device_lost);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_FALSE(process->handle()->has_ended());
 }
 
 TEST_F(runner_processes, tell_the_fault_of_a_step_to_its_executor_alone) {
