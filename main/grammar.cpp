@@ -21,6 +21,7 @@
 #include "main/schema_checker.hpp"
 #include "main/schema_files.hpp"
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::cli {
@@ -49,7 +50,7 @@ void print(const ordered_json& out) {
 result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
-  const auto value = openai::read_json(*text, {.max_depth = 512});
+  const auto value = openai::read_json(*text, {.max_depth = 512}, {.everywhere = true});
   if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
   return json_dumps(*value);
 }
@@ -77,7 +78,7 @@ int check(const grammar_options& options) {
 }
 
 ordered_json check_line(const ordered_json& line, const json_schema::schema_options& options) {
-  const auto checker = schema_checker::make(line["schema"].dump(), options);
+  const auto checker = schema_checker::make(openai::dump_exactly(line["schema"]), options);
   if (!checker) return {{"refused", checker.error().message}, {"param", checker.error().param}};
   ordered_json accepted = ordered_json::array();
   const auto add = [&](const std::string& text) {
@@ -99,8 +100,8 @@ int check_batch(const grammar_options& options) {
   std::size_t start = 0;
   for (std::size_t number = 1; start < text->size(); ++number) {
     const std::size_t end = std::min(text->find('\n', start), text->size());
-    const auto line =
-        openai::read_json(std::string_view(*text).substr(start, end - start), {.max_depth = 512});
+    const auto line = openai::read_json(std::string_view(*text).substr(start, end - start),
+                                        {.max_depth = 512}, {.everywhere = true});
     if (!line || !line->is_object() || !line->contains("schema"))
       return report(error{error_code::invalid_argument,
                           fmt::format("{}, line {}: not an object with a schema", options.batch, number)});
@@ -138,8 +139,13 @@ void print_table(const grammar_benchmark& measured) {
   fmt::print("invalid accepted {} of {}\n", measured.invalid_accepted, measured.invalid);
   fmt::print("compile ms       p50 {}, p90 {}, p99 {}, max {}\n", compile[0], compile[1], compile[2],
              compile[3]);
+  const auto steps = percentiles(measured.mask_steps);
+  const auto reading = percentiles(measured.reading_steps);
   fmt::print("mask us          p50 {}, p90 {}, p99 {}, max {}, mean {}\n", mask[0], mask[1], mask[2], mask[3],
              mean(measured.mask_us));
+  fmt::print("steps of a mask  p50 {}, p90 {}, p99 {}, max {}\n", steps[0], steps[1], steps[2], steps[3]);
+  fmt::print("of a whole text  p50 {}, p90 {}, p99 {}, max {}\n", reading[0], reading[1], reading[2],
+             reading[3]);
 }
 
 int bench(const grammar_options& options) {
@@ -167,6 +173,8 @@ int bench(const grammar_options& options) {
          {"compile_ms", percentiles(measured->compile_ms)},
          {"mask_us", percentiles(measured->mask_us)},
          {"mask_us_avg", mean(measured->mask_us)},
+         {"mask_steps", percentiles(measured->mask_steps)},
+         {"reading_steps", percentiles(measured->reading_steps)},
          {"tokens", measured->mask_us.size()},
          {"vocabulary", (*vocabulary)->vocab_size()},
          {"cpu", cpu_name()},

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "runtime/grammar/json_schema/decimal.hpp"
+
 namespace troupe::cli {
 namespace {
 
@@ -20,6 +22,11 @@ std::string dumps_float(double value) {
   std::string text(buffer.data(), end.ptr);
   if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;
+}
+
+// A number that the reader kept as it was written, which may have been with an exponent.
+std::string in_full(const json_schema::decimal& number) {
+  return (number.negative ? "-" : "") + number.whole + (number.is_integer() ? "" : "." + number.fraction);
 }
 
 void append(const ordered_json& value, std::string& out) {
@@ -42,6 +49,8 @@ void append(const ordered_json& value, std::string& out) {
     out += ']';
   } else if (value.is_number_float()) {
     out += dumps_float(value.get<double>());
+  } else if (value.is_binary()) {
+    out += in_full(json_schema::to_decimal(value));
   } else {
     out += value.dump();
   }

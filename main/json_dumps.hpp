@@ -5,7 +5,8 @@
 
 namespace troupe::cli {
 
-// ", " and ": " between members and items; floating-point numbers as Python's repr writes them.
+// ", " and ": " between members and items; floating-point numbers as Python's repr writes them. What a reader
+// kept of a number (openai::kept_number) is written out in full.
 std::string json_dumps(const nlohmann::ordered_json& value);
 
 }  // namespace troupe::cli

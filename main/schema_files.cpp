@@ -15,6 +15,7 @@
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/json_schema/json_schema.hpp"
 #include "runtime/grammar/matcher.hpp"
+#include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/token_bits.hpp"
 
@@ -56,12 +57,12 @@ class file_measurement {
     name_ = path.filename().string();
     const auto text = read_text_file(path.string(), max_file_bytes);
     if (!text) return tl::unexpected(text.error());
-    const auto file = openai::read_json(*text, {.max_depth = 512});
+    const auto file = openai::read_json(*text, {.max_depth = 512}, {.everywhere = true});
     if (!file || !file->is_object() || !file->contains("schema") || !file->contains("tests") ||
         !(*file)["tests"].is_array())
       return fail(error_code::invalid_argument, path.string() + " is no file of a schema and its tests");
     ++out_.schemas;
-    const auto grammar = compile((*file)["schema"].dump());
+    const auto grammar = compile(openai::dump_exactly((*file)["schema"]));
     if (!grammar) return {};
     bool all_right = true;
     for (const ordered_json& test : (*file)["tests"]) {
@@ -98,6 +99,7 @@ class file_measurement {
     const std::string text = json_dumps(data);
     const std::size_t accepted = walk(grammar, text);
     const bool is_accepted = accepted > text.size();
+    if (is_accepted) out_.reading_steps.push_back(steps_to_read(*grammar, text));
     (valid ? out_.valid : out_.invalid) += 1;
     if (is_accepted == valid) return true;
     (valid ? out_.valid_rejected : out_.invalid_accepted) += 1;
@@ -106,6 +108,13 @@ class file_measurement {
     else
       remark("invalid accepted: " + text);
     return false;
+  }
+
+  static double steps_to_read(const grammar::compiled_grammar& grammar, const std::string& text) {
+    grammar.let_go();
+    const auto machine = grammar.use();
+    if (const auto start = machine->start()) static_cast<void>(machine->next(*start, text));
+    return static_cast<double>(machine->steps());
   }
 
   // The bytes accepted, one more where the text may end after them.
@@ -117,6 +126,7 @@ class file_measurement {
       const auto start = clock::now();
       const auto filled = matcher.fill_mask(mask_);
       out_.mask_us.push_back(milliseconds_since(start) * 1000);
+      out_.mask_steps.push_back(static_cast<double>(grammar->count().steps));
       if (!filled) {
         if (filled.error().code == error_code::too_large) remark("mask refused: " + filled.error().message);
         return accepted;

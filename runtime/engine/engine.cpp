@@ -49,7 +49,7 @@ result<token_batch> engine::submit(engine_request request) {
 result<grammar::compiled_grammar_ptr> engine::compile(const engine_request& request) {
   if (!grammars_.vocabulary)
     return fail(error_code::unsupported, "the engine has no vocabulary to hold a request to a grammar");
-  return grammars_.cache->get(*request.sampling->grammar, grammars_.vocabulary, request.arrival,
+  return grammars_.cache->get(request.sampling->grammar, grammars_.vocabulary, request.arrival,
                               [this](const grammar_spec& spec) {
                                 return grammar::compile(spec, grammars_.vocabulary, grammars_.limits);
                               });

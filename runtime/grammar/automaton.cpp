@@ -229,7 +229,7 @@ bool automaton::is_worn() {
 }
 
 automaton::counts automaton::count() const {
-  return {states_.size(), lexer_.num_states(), sets_.num_sets(), masks_.size(), memory_bytes()};
+  return {states_.size(), lexer_.num_states(), sets_.num_sets(), masks_.size(), memory_bytes(), steps()};
 }
 
 }  // namespace troupe::grammar

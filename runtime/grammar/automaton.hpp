@@ -42,6 +42,8 @@ class automaton {
   // All calls below spend of one budget, limits.max_mask_steps from the last begin() on. They end with
   // too_large when they would need more, or more memory; nothing half-made is kept. One caller at a time.
   void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
+  // Spent since then.
+  std::uint64_t steps() const { return plan_.limits.max_mask_steps - budget_.left(); }
 
   result<state_id> start();
   // The state after these bytes; dead when no text goes on so.
@@ -59,6 +61,7 @@ class automaton {
 
   struct counts {
     std::size_t states = 0, lexer_states = 0, item_sets = 0, masks = 0, memory_bytes = 0;
+    std::uint64_t steps = 0;  // of what was last asked for
   };
   counts count() const;
   std::size_t memory_bytes() const;

@@ -14,15 +14,15 @@ grammar_limits quick_limits(grammar_limits limits) {
 
 std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const grammar_spec_ptr& spec,
                                                           steady_time now) {
-  grammar_cache::lookup found = cache_.find(*spec, words_, now);
+  const spec_key key(spec);
+  grammar_cache::lookup found = cache_.find(key, words_, now);
   if (found.known) return std::move(found.known);
-  std::string key = key_of(*spec);
   job_ptr entry;
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entry = known->second;
   } else {
-    entry = std::make_shared<job>(job{.spec = spec, .key = std::move(key)});
-    by_key_.emplace(entry->key, entry);
+    entry = std::make_shared<job>(job{.spec = key});
+    by_key_.emplace(key, entry);
     enter(source_bytes(*spec) <= max_quick_bytes ? compile_lane::quick : compile_lane::patient, entry);
   }
   entry->who.push_back(id);
@@ -44,8 +44,8 @@ void compile_queue::forget(request_id id) {
   lane_jobs& lane = at(entry->lane);
   if (!entry->who.empty() || entry == lane.current) return;
   std::erase(lane.waiting, entry);
-  by_key_.erase(entry->key);
-  cache_.abandon(*entry->spec, words_);
+  by_key_.erase(entry->spec);
+  cache_.abandon(entry->spec, words_);
 }
 
 grammar_spec_ptr compile_queue::next(compile_lane lane) {
@@ -53,7 +53,7 @@ grammar_spec_ptr compile_queue::next(compile_lane lane) {
   if (jobs.current || jobs.waiting.empty()) return nullptr;
   jobs.current = std::move(jobs.waiting.front());
   jobs.waiting.pop_front();
-  return jobs.current->spec;
+  return jobs.current->spec.pointer();
 }
 
 std::vector<request_id> compile_queue::done(compile_lane lane, const compiled& outcome, steady_time now) {
@@ -64,12 +64,12 @@ std::vector<request_id> compile_queue::done(compile_lane lane, const compiled& o
     enter(compile_lane::patient, ended);
     return {};
   }
-  by_key_.erase(ended->key);
+  by_key_.erase(ended->spec);
   // A fault of ours says nothing about the grammar: the next request has it compiled anew.
   if (is_open || (!outcome && outcome.error().code == error_code::internal))
-    cache_.abandon(*ended->spec, words_);
+    cache_.abandon(ended->spec, words_);
   else
-    cache_.put(*ended->spec, words_, outcome, now);
+    cache_.put(ended->spec, words_, outcome, now);
   for (const request_id id : ended->who) waiting_.erase(id);
   return std::move(ended->who);
 }

@@ -9,8 +9,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -51,8 +49,7 @@ class compile_queue {
 
  private:
   struct job {
-    grammar_spec_ptr spec;
-    std::string key;
+    spec_key spec;
     compile_lane lane = compile_lane::quick;
     std::vector<request_id> who = {};  // never empty while it waits
   };
@@ -67,8 +64,8 @@ class compile_queue {
 
   grammar_cache cache_;
   grammar_cache::vocabulary words_;
-  std::array<lane_jobs, 2> lanes_;                        // [compile_lane]
-  std::unordered_map<std::string_view, job_ptr> by_key_;  // into job::key, of both lanes
+  std::array<lane_jobs, 2> lanes_;                               // [compile_lane]
+  std::unordered_map<spec_key, job_ptr, spec_key_hash> by_key_;  // of both lanes
   std::unordered_map<request_id, job_ptr> waiting_;
 };
 

@@ -1,7 +1,5 @@
 #include "runtime/grammar/grammar_cache.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -11,36 +9,29 @@ namespace troupe::grammar {
 
 namespace {
 
-std::string key_for(const grammar_spec& spec, const grammar_cache::vocabulary& words) {
-  return fmt::format("{} {}", words.get(), key_of(spec));
-}
-
 constexpr std::size_t bytes_per_entry = 256;
 
 }  // namespace
 
-grammar_cache::lookup grammar_cache::find(const grammar_spec& spec, const vocabulary& words,
-                                          steady_time now) {
-  const std::string key = key_for(spec, words);
+grammar_cache::lookup grammar_cache::find(const spec_key& spec, const vocabulary& words, steady_time now) {
+  const entry_key key{spec, words};
   const std::lock_guard held(mutex_);
   ++counts_.queries;
-  return find_locked(key, words, now);
+  return find_locked(key, now);
 }
 
-grammar_cache::lookup grammar_cache::wait(const grammar_spec& spec, const vocabulary& words,
-                                          steady_time now) {
-  const std::string key = key_for(spec, words);
+grammar_cache::lookup grammar_cache::wait(const spec_key& spec, const vocabulary& words, steady_time now) {
+  const entry_key key{spec, words};
   std::unique_lock held(mutex_);
   ++counts_.queries;
   while (true) {
-    lookup found = find_locked(key, words, now);
+    lookup found = find_locked(key, now);
     if (found.known || found.is_first) return found;
     changed_.wait(held);
   }
 }
 
-grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const vocabulary& words,
-                                                 steady_time now) {
+grammar_cache::lookup grammar_cache::find_locked(const entry_key& key, steady_time now) {
   auto found = by_key_.find(key);
   if (found != by_key_.end()) {
     const entry& known = *found->second;
@@ -53,15 +44,15 @@ grammar_cache::lookup grammar_cache::find_locked(const std::string& key, const v
     }
     forget(found->second);
   }
-  entries_.push_front({key, words, std::nullopt, {}, key.size() + bytes_per_entry});
+  entries_.push_front({key, std::nullopt, {}, held_bytes(key.spec.spec()) + bytes_per_entry});
   bytes_ += entries_.front().bytes;
-  by_key_.emplace(entries_.front().key, entries_.begin());
+  by_key_.emplace(key, entries_.begin());
   return {std::nullopt, true};
 }
 
-void grammar_cache::put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome,
+void grammar_cache::put(const spec_key& spec, const vocabulary& words, const compiled& outcome,
                         steady_time now) {
-  const std::string key = key_for(spec, words);
+  const entry_key key{spec, words};
   const std::lock_guard held(mutex_);
   outcome ? ++counts_.compiled : ++counts_.refused;
   changed_.notify_all();
@@ -94,8 +85,8 @@ void grammar_cache::refuse(const compiled_grammar& which, const error& why, stea
   remember_refusal(*found, why, now);
 }
 
-void grammar_cache::abandon(const grammar_spec& spec, const vocabulary& words) {
-  const std::string key = key_for(spec, words);
+void grammar_cache::abandon(const spec_key& spec, const vocabulary& words) {
+  const entry_key key{spec, words};
   const std::lock_guard held(mutex_);
   const auto found = by_key_.find(key);
   if (found == by_key_.end() || found->second->outcome) return;
@@ -112,7 +103,7 @@ void grammar_cache::forget(entries::iterator which) {
 // What is being compiled is waited for: it stays.
 void grammar_cache::make_room(std::size_t most) {
   auto each = entries_.end();
-  while (held_bytes() > most && each != entries_.begin()) {
+  while (all_bytes() > most && each != entries_.begin()) {
     --each;
     const bool is_used = each->outcome && *each->outcome && each->outcome->value().use_count() > 1;
     if (!each->outcome || is_used) continue;
@@ -128,7 +119,7 @@ bool grammar_cache::trim() {
   std::vector<compiled_grammar_ptr> used;
   {
     const std::lock_guard held(mutex_);
-    if (held_bytes() <= limits_.max_bytes) return true;
+    if (all_bytes() <= limits_.max_bytes) return true;
     make_room(limits_.max_bytes);
     for (const entry& each : entries_)
       if (each.outcome && *each.outcome) used.push_back(**each.outcome);
@@ -137,7 +128,7 @@ bool grammar_cache::trim() {
   const std::size_t aim = limits_.max_bytes - limits_.max_bytes / 4;
   const auto is_over = [&](std::size_t most) {
     const std::lock_guard held(mutex_);
-    return held_bytes() > most;
+    return all_bytes() > most;
   };
   for (std::size_t i = 0; i < used.size() && is_over(i == 0 ? limits_.max_bytes : aim); ++i)
     used[i]->let_go();
@@ -148,7 +139,7 @@ grammar_cache::counts grammar_cache::count() const {
   const std::lock_guard held(mutex_);
   counts now = counts_;
   now.grammars = entries_.size();
-  now.bytes = held_bytes();
+  now.bytes = all_bytes();
   return now;
 }
 

@@ -9,13 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
 
 #include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/hash.hpp"
+#include "runtime/grammar/spec_key.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe::grammar {
@@ -40,25 +39,25 @@ class grammar_cache {
     std::optional<compiled> known;
     bool is_first = false;
   };
-  lookup find(const grammar_spec& spec, const vocabulary& words, steady_time now);
-  void put(const grammar_spec& spec, const vocabulary& words, const compiled& outcome, steady_time now);
-  void abandon(const grammar_spec& spec, const vocabulary& words);
+  lookup find(const spec_key& spec, const vocabulary& words, steady_time now);
+  void put(const spec_key& spec, const vocabulary& words, const compiled& outcome, steady_time now);
+  void abandon(const spec_key& spec, const vocabulary& words);
   // A grammar that was too large in use is refused from now on, for as long as one that does not compile.
   // Ignored where it is here no more.
   void refuse(const compiled_grammar& which, const error& why, steady_time now);
 
   // find(), or compile() on this thread, or the wait for the thread that compiles an equal one.
   template <class Compile>
-  compiled get(const grammar_spec& spec, const vocabulary& words, steady_time now, Compile compile) {
+  compiled get(const spec_key& spec, const vocabulary& words, steady_time now, Compile compile) {
     lookup found = wait(spec, words, now);
     if (found.known) return std::move(*found.known);
     struct debt {
       grammar_cache& cache;
-      const grammar_spec& spec;
+      const spec_key& spec;
       const vocabulary& words;
       ~debt() { cache.abandon(spec, words); }
     } owed{*this, spec, words};  // where compile() throws
-    compiled outcome = compile(spec);
+    compiled outcome = compile(spec.spec());
     put(spec, words, outcome, now);
     return outcome;
   }
@@ -76,29 +75,38 @@ class grammar_cache {
   counts count() const;
 
  private:
-  struct entry {
-    std::string key;
+  struct entry_key {
+    spec_key spec;
     vocabulary words;
+    friend bool operator==(const entry_key&, const entry_key&) = default;
+  };
+  struct entry_hash {
+    std::size_t operator()(const entry_key& key) const {
+      return mix(key.spec.hash(), reinterpret_cast<std::uintptr_t>(key.words.get()));
+    }
+  };
+  struct entry {
+    entry_key key;
     std::optional<compiled> outcome;  // nothing while it is compiled
     steady_time forget_at{};          // of a refusal
     std::size_t bytes = 0;
   };
   using entries = std::list<entry>;  // the most recently asked for first
 
-  lookup wait(const grammar_spec& spec, const vocabulary& words, steady_time now);
-  lookup find_locked(const std::string& key, const vocabulary& words, steady_time now);
+  lookup wait(const spec_key& spec, const vocabulary& words, steady_time now);
+  lookup find_locked(const entry_key& key, steady_time now);
   void forget(entries::iterator which);
   void remember_refusal(entry& which, const error& why, steady_time now);
   // Entries that nobody uses, down to this many bytes.
   void make_room(std::size_t most);
-  std::size_t held_bytes() const { return bytes_ + grammars_->bytes(); }
+  std::size_t all_bytes() const { return bytes_ + grammars_->bytes(); }
 
   grammar_cache_limits limits_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   entries entries_;
-  std::unordered_map<std::string_view, entries::iterator> by_key_;  // into entry::key
-  std::size_t bytes_ = 0;                                           // of entries without their grammars
+  std::unordered_map<entry_key, entries::iterator, entry_hash> by_key_;
+  std::size_t bytes_ = 0;  // of entries without their grammars
   const std::shared_ptr<memory_account> grammars_ = std::make_shared<memory_account>();
   counts counts_;
 };

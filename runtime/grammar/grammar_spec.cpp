@@ -1,7 +1,5 @@
 #include "runtime/grammar/grammar_spec.hpp"
 
-#include <fmt/format.h>
-
 namespace troupe {
 
 const char* to_string(grammar_kind kind) {
@@ -28,16 +26,12 @@ std::size_t source_bytes(const grammar_spec& spec) {
   return bytes;
 }
 
-std::string key_of(const grammar_spec& spec) {
-  std::string key = fmt::format("{} {} {} {} ", to_string(spec.kind), spec.max_white_space, spec.fixed_order,
-                                spec.text.size());
-  key.reserve(key.size() + source_bytes(spec) + 8 * spec.choices.size());
-  key += spec.text;
-  for (const std::string& choice : spec.choices) {
-    key += fmt::format("{} ", choice.size());
-    key += choice;
-  }
-  return key;
+std::size_t held_bytes(const grammar_spec& spec) {
+  const std::size_t in_place = std::string().capacity();
+  std::size_t bytes = spec.text.capacity() + spec.choices.capacity() * sizeof(std::string);
+  for (const std::string& choice : spec.choices)
+    bytes += choice.capacity() > in_place ? choice.capacity() : 0;
+  return bytes;
 }
 
 }  // namespace troupe

@@ -35,7 +35,8 @@ using grammar_spec_ptr = std::shared_ptr<const grammar_spec>;
 
 // How many bytes a client sent for it.
 std::size_t source_bytes(const grammar_spec& spec);
-// Equal exactly for specifications that are equal.
-std::string key_of(const grammar_spec& spec);
+
+// How many bytes of memory its texts take.
+std::size_t held_bytes(const grammar_spec& spec);
 
 }  // namespace troupe

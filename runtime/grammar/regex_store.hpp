@@ -98,6 +98,9 @@ class regex_store {
   // Whether r matches this text. Nothing: the budget is spent.
   std::optional<bool> matches(regex_id r, std::string_view text, step_budget& budget);
 
+  // The texts of r where there are no more than `most`; nothing where there are, or the budget is spent.
+  std::optional<std::vector<std::string>> list(regex_id r, std::size_t most, step_budget& budget);
+
   // Bytes that no expression made so far tells apart have equal numbers; numbers are 0, 1, ... count - 1.
   struct byte_classes {
     std::array<std::uint8_t, 256> of{};
@@ -170,6 +173,14 @@ class regex_store {
   regex_id derive_multiple(regex_id r, unsigned char byte);
   bool surely_something(regex_id r) const;
   std::optional<bool> search_any(regex_id r, step_budget& budget);
+  // Whether r matches any text, where arithmetic tells: what asks for multiples, and is digits otherwise.
+  std::optional<bool> decide_by_digits(regex_id r) const;
+  struct digit_counts {
+    std::uint32_t least = 0, most = 0;
+  };
+  std::optional<digit_counts> count_any_digits(regex_id r) const;
+  bool is_points(const node& n) const;
+  bool can_reach_multiple(const node& multiple, digit_counts digits) const;
 
   std::uint64_t hash_of(const node& n) const;
   bool equal(const node& a, const node& b) const;

@@ -6,6 +6,7 @@
 #include "runtime/grammar/json_schema/json_schema.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/grammar/structural_tag.hpp"
+#include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::grammar {
@@ -137,7 +138,7 @@ class reader {
   }
 
   result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
-    auto symbol = json_schema::json_schema_symbol(builder_, schema.dump(), options_, limits_);
+    auto symbol = json_schema::json_schema_symbol(builder_, openai::dump_exactly(schema), options_, limits_);
     if (!symbol) symbol.error().param = at + symbol.error().param;
     return symbol;
   }
@@ -153,8 +154,8 @@ class reader {
 result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const json_schema::schema_options& options,
                                                const grammar_limits& limits) {
-  const auto document =
-      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values});
+  const auto document = openai::read_json(
+      text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values}, {.everywhere = true});
   if (!document) return wrong("", document.error().message);
   return reader(options, limits).read(*document);
 }

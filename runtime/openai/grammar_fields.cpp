@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "runtime/openai/exact_number.hpp"
+
 namespace troupe::openai {
 namespace {
 
@@ -30,7 +32,7 @@ class grammar_reader {
     if (name == "json_object") return take("response_format", {.kind = grammar_kind::json_object});
     if (name == "json_schema") return read_json_schema(*format);
     if (name == "structural_tag")
-      return take("response_format", {.kind = grammar_kind::structural_tag, .text = format->dump()});
+      return take("response_format", {.kind = grammar_kind::structural_tag, .text = dump_exactly(*format)});
     reject("response_format",
            "the type of response_format must be \"text\", \"json_object\", \"json_schema\" or "
            "\"structural_tag\"");
@@ -95,7 +97,7 @@ class grammar_reader {
       // As vLLM: a schema, or its text.
       if (value.is_string()) return read_text(path, grammar_kind::json_schema, value);
       if (value.is_object() || value.is_boolean())
-        take(path, {.kind = grammar_kind::json_schema, .text = value.dump()});
+        take(path, {.kind = grammar_kind::json_schema, .text = dump_exactly(value)});
       else
         reject(path, path + " must be a JSON Schema");
       return true;
@@ -110,7 +112,7 @@ class grammar_reader {
     if (name == "grammar") return read_text(path, grammar_kind::grammar, value);
     if (name != "structural_tag") return false;
     if (!value.is_object()) return read_text(path, grammar_kind::structural_tag, value);
-    take(path, {.kind = grammar_kind::structural_tag, .text = value.dump()});
+    take(path, {.kind = grammar_kind::structural_tag, .text = dump_exactly(value)});
     return true;
   }
 
@@ -126,9 +128,11 @@ class grammar_reader {
 
   bool read_choice(const std::string& path, const json& value) {
     grammar_spec spec{.kind = grammar_kind::choice};
-    if (value.is_array())
+    if (value.is_array()) {
+      spec.choices.reserve(value.size());
       for (const json& text : value)
         if (text.is_string()) spec.choices.push_back(text.get<std::string>());
+    }
     if (!value.is_array() || value.empty() || spec.choices.size() != value.size())
       reject(path, path + " must be an array of strings that is not empty");
     else

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/openai/exact_number.hpp"
+
 namespace troupe::openai {
 namespace {
 
@@ -42,15 +44,19 @@ void keep_last_duplicates(json::object_t& object) {
 // Members are appended, not looked up: nlohmann's ordered_map would search all earlier ones for each.
 class document_builder : public nlohmann::json_sax<json> {
  public:
-  explicit document_builder(const json_limits& limits) : limits_(limits) {}
+  document_builder(const json_limits& limits, const kept_numbers& kept)
+      : limits_(limits), kept_(kept), keeps_(kept.everywhere) {}
 
   bool null() override { return place(nullptr); }
   bool boolean(bool value) override { return place(value); }
   bool number_integer(number_integer_t value) override { return place(value); }
   bool number_unsigned(number_unsigned_t value) override { return place(value); }
-  bool number_float(number_float_t value, const string_t&) override {
-    if (!std::isfinite(value)) return stop("a number is out of range");
-    return place(value);
+  bool number_float(number_float_t value, const string_t& text) override {
+    const bool is_lost = keeps_ && value == 0 && !is_written_zero(text);
+    if (!std::isfinite(value) || is_lost) return refuse_number("is out of range");
+    if (!keeps_ || !says_more_than_a_double(text, value)) return place(value);
+    if (text.size() > longest_kept_number) return refuse_number("is too long");
+    return large() && put(keep_number(text)) != nullptr;
   }
   bool string(string_t& value) override { return large() && place(std::move(value)); }
   bool binary(binary_t&) override { return stop("binary values are not JSON"); }
@@ -58,6 +64,8 @@ class document_builder : public nlohmann::json_sax<json> {
     if (!large()) return false;
     auto& members = open_.back()->get_ref<json::object_t&>();
     if (members.size() >= limits_.max_members) return stop("an object has too many members");
+    if (open_.size() == 1)
+      keeps_ = kept_.everywhere || std::ranges::find(kept_.members, name) != kept_.members.end();
     members.emplace_back(std::move(name), nullptr);
     return true;
   }
@@ -76,11 +84,11 @@ class document_builder : public nlohmann::json_sax<json> {
                    const nlohmann::detail::exception& why) override {
     // 406 is a number too large for a double; every other error is one of syntax or encoding.
     const std::string at = " at byte " + std::to_string(position);
-    return stop((why.id == 406 ? "a number is out of range" : "the body is not valid JSON") + at);
+    return why.id == 406 ? refuse_number("is out of range" + at) : stop("the body is not valid JSON" + at);
   }
 
   json take() { return std::move(root_); }
-  const std::string& reason() const { return reason_; }
+  error failure() const { return {error_code::invalid_argument, reason_, pointer_}; }
 
  private:
   template <class Value>
@@ -114,6 +122,15 @@ class document_builder : public nlohmann::json_sax<json> {
     member = std::move(value);
     return &member;
   }
+  bool refuse_number(const std::string& why) {
+    for (const json* each : open_) {
+      const bool is_last = each == open_.back();  // the others have what is open in them already
+      pointer_ +=
+          '/' + (each->is_array() ? std::to_string(each->size() - (is_last ? 0 : 1))
+                                  : escape_pointer(each->get_ref<const json::object_t&>().back().first));
+    }
+    return stop("a number " + why + (pointer_.empty() ? "" : ", at \"" + pointer_ + '"'));
+  }
   bool large() { return ++large_values_ <= limits_.max_large_values || stop("the JSON has too many values"); }
   bool stop(std::string reason) {
     if (reason_.empty()) reason_ = std::move(reason);
@@ -121,19 +138,35 @@ class document_builder : public nlohmann::json_sax<json> {
   }
 
   const json_limits& limits_;
+  const kept_numbers& kept_;
+  bool keeps_;  // where the next value stands
   json root_;
   std::vector<json*> open_;
   std::size_t values_ = 0;
   std::size_t large_values_ = 0;
   std::string reason_;
+  std::string pointer_;  // of a number that is refused
 };
 
 }  // namespace
 
-result<json> read_json(std::string_view text, const json_limits& limits) {
-  document_builder builder(limits);
+std::string escape_pointer(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    if (c == '~')
+      out += "~0";
+    else if (c == '/')
+      out += "~1";
+    else
+      out += c;
+  }
+  return out;
+}
+
+result<json> read_json(std::string_view text, const json_limits& limits, const kept_numbers& kept) {
+  document_builder builder(limits, kept);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
-    return fail(error_code::invalid_argument, builder.reason());
+    return tl::unexpected(builder.failure());
   }
   return builder.take();
 }

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <string>
 #include <string_view>
 
 #include "runtime/result.hpp"
@@ -19,9 +21,20 @@ struct json_limits {
   std::size_t max_members = 1U << 16U;  // of one object
 };
 
+// Where numbers that no machine type holds are kept as they are written, for kept_number(), and not made into
+// doubles.
+struct kept_numbers {
+  bool everywhere = false;
+  std::span<const std::string_view> members = {};  // within these of the outermost object
+};
+
 // The document, members in the order written; of members with the same name the last counts.
 // Errors: invalid_argument for anything that is not strict JSON in UTF-8 (NaN, infinities and numbers beyond
-// a double included) and for a passed limit. Never recursive.
-result<json> read_json(std::string_view text, const json_limits& limits = {});
+// a double included; where numbers are kept, those too small for one as well; with the JSON pointer) and for
+// a passed limit. Never recursive.
+result<json> read_json(std::string_view text, const json_limits& limits = {}, const kept_numbers& kept = {});
+
+// A member's name as a JSON pointer has it (RFC 6901).
+std::string escape_pointer(std::string_view name);
 
 }  // namespace troupe::openai

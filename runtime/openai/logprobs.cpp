@@ -73,7 +73,7 @@ void write_prompt_logprobs(json_writer& out, std::span<const token_logprobs> pos
         .number(finite(logprob))
         .key("rank")
         .integer(rank);
-    out.key("decoded_token").string(style.text(id)).end_object();
+    out.key("decoded_token").string(style.name(id)).end_object();
   };
   out.begin_array().null();
   for (const token_logprobs& position : positions) {

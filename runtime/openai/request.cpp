@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/openai/field_reader.hpp"
+#include "runtime/openai/grammar_fields.hpp"
 #include "runtime/openai/messages.hpp"
 #include "runtime/openai/sampling_fields.hpp"
 #include "runtime/sampling/sampler.hpp"
@@ -157,6 +158,10 @@ result<void> check_model(const json& body, std::string_view model) {
               fmt::format("the model \"{}\" does not exist",
                           name->get_ref<const std::string&>().substr(0, longest_shown)),
               "model");
+}
+
+result<json> read_body(std::string_view text) {
+  return read_json(text, {}, {.members = members_with_schemas});
 }
 
 result<parsed_request> parse_chat(const json& body, const request_context& context) {

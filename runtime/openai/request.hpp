@@ -45,7 +45,10 @@ struct parsed_request {
 // A name of 1 to 128 letters, digits, '-', '_', '.' and ':'.
 bool is_request_name(std::string_view name);
 
-// `body` is the document of a POST. Errors: invalid_argument naming the field; not_found for another model's
+// The document of a POST. Errors: those of read_json.
+result<json> read_body(std::string_view text);
+
+// `body` is such a document. Errors: invalid_argument naming the field; not_found for another model's
 // name; fields of the APIs that would change the answer and are not served are refused, unknown ones ignored.
 result<parsed_request> parse_chat(const json& body, const request_context& context);
 result<parsed_request> parse_completion(const json& body, const request_context& context);

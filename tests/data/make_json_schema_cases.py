@@ -12,7 +12,7 @@ from jsonschema.validators import validator_for
 VALUES = [None, True, False, 0, 1, -1, 2, 3.0, 2.5, 7, 12, 100, "", "a", "ab", "abc", "foo", "é", "\n\"\\", "12",
           [], [1], [1, 2], ["a"], [1, "a", None], [2, 2], [[], {}],
           {}, {"a": 1}, {"a": "x"}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1, "b": "x", "c": None}, {"foo": 1, "ab": "q"}]
-DRAFT7, DRAFT4 = "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-04/schema#"
+DRAFT7, DRAFT6, DRAFT4 = (f"http://json-schema.org/draft-0{number}/schema#" for number in (7, 6, 4))
 
 SCHEMAS = [
     True, {}, *[{"type": name} for name in ("null", "boolean", "integer", "number", "string", "array", "object")],
@@ -47,9 +47,27 @@ SCHEMAS = [
     {"$ref": "#/$defs/x", "$defs": {"x": {"type": "integer"}}, "minimum": 2}, {"$anchor": "r", "items": {"$ref": "#r"}, "type": ["array", "integer"]},
     {"$defs": {"n": {"type": ["object", "integer"], "additionalProperties": {"$ref": "#/$defs/n"}}}, "$ref": "#/$defs/n"},
     {"$schema": DRAFT7, "$ref": "#/definitions/x", "definitions": {"x": {"type": "integer"}}, "minimum": 100},
+    {"$schema": DRAFT7, "unevaluatedProperties": False}, {"$schema": DRAFT7, "allOf": [{"type": "object"}], "unevaluatedProperties": False},
+    {"$schema": DRAFT7, "unevaluatedItems": False}, {"$schema": DRAFT7, "prefixItems": [{"type": "string"}]},
+    {"$schema": DRAFT7, "dependentRequired": {"foo": ["b"]}}, {"$schema": DRAFT7, "contains": {"type": "integer"}, "minContains": 2},
+    {"$schema": DRAFT6, "if": True, "then": False}, {"$schema": DRAFT6, "const": 1},
+    {"$schema": DRAFT4, "const": 1}, {"$schema": DRAFT4, "propertyNames": {"maxLength": 1}}, {"$schema": DRAFT4, "contains": {"type": "null"}},
+    {"$schema": DRAFT4, "exclusiveMinimum": 2}, {"$schema": DRAFT4, "exclusiveMaximum": 1, "type": "number"},
     {"$schema": DRAFT4, "minimum": 2, "exclusiveMinimum": True}, {"$schema": DRAFT4, "type": "integer"},
     {"title": "t", "description": "d", "default": 1, "$comment": "c", "examples": [1], "x-unknown": {}, "type": "integer"},
     {"properties": {"a": {"type": "integer"}}, "unevaluatedProperties": False}, {"prefixItems": [{}], "unevaluatedItems": False},
+]
+
+# Integers that 64 bits do not hold, told apart in their last digit.
+BIG = 12345678901234567890123
+BIG_VALUES = [BIG, BIG - 1, BIG + 1, -BIG, 2**64, 2**64 - 1, 2**64 + 1, -2**63 - 1, -2**63, 10**30, 10**30 + 1, 1, 1.5, [BIG], [BIG + 1], "a"]
+BIG_SCHEMAS = [
+    {"const": BIG}, {"const": -BIG}, {"enum": [BIG, 2**64, "a", 1]}, {"const": [BIG]}, {"const": 10**30}, {"const": -2**63 - 1},
+    {"minimum": BIG}, {"exclusiveMinimum": BIG}, {"maximum": BIG}, {"exclusiveMaximum": BIG}, {"minimum": -BIG, "maximum": 2**64},
+    {"type": "integer", "minimum": 2**64}, {"type": "integer", "multipleOf": 3}, {"not": {"const": BIG}}, {"not": {"enum": [2**64]}},
+    {"oneOf": [{"minimum": BIG}, {"maximum": BIG}]}, {"items": {"const": BIG}}, {"type": "array", "items": {"enum": [BIG, BIG + 1]},
+"uniqueItems": True},
+    {"maxLength": BIG}, {"contains": {"const": BIG}}, {"type": "integer"},
 ]
 
 FORMATS = {
@@ -80,6 +98,7 @@ def case(schema, values):
 
 def main():
     cases = [case(schema, VALUES) for schema in SCHEMAS]
+    cases += [case(schema, BIG_VALUES) for schema in BIG_SCHEMAS]
     cases += [case({"type": "string", "format": name}, texts) for name, texts in FORMATS.items()]
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in cases)
     path = pathlib.Path(__file__).with_name("json_schema_cases.json")

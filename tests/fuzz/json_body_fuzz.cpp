@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 #include "runtime/openai/tokenize.hpp"
@@ -35,10 +36,10 @@ void check_sampling(const result<openai::parsed_request>& request) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace troupe;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto document = openai::read_json(text);
+  const auto document = openai::read_body(text);
   if (!document) return 0;
   fuzz::require(openai::json::accept(text), "another parser takes it for JSON too");
-  const auto again = openai::read_json(document->dump());
+  const auto again = openai::read_body(openai::dump_exactly(*document));
   fuzz::require(again && *again == *document, "what is read and written is read as the same");
   fuzz::check_sampling(openai::parse_chat(*document, fuzz::context));
   fuzz::check_sampling(openai::parse_completion(*document, fuzz::context));

@@ -4,8 +4,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/grammar/json_schema/layout.hpp"
+#include "runtime/grammar/json_schema/listed_values.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 
 namespace troupe::json_schema {
@@ -13,37 +13,6 @@ namespace {
 
 constexpr std::size_t max_distinct = 256;
 constexpr std::size_t max_counts = 4;
-
-// The values that `of` names one by one: those of an enum or const in it, or null, true and false by type.
-std::optional<std::vector<const json*>> listed_values(const workspace& work, term_id of) {
-  static const json null_value = nullptr, yes = true, no = false;
-  const term& known = work.terms[of];
-  std::vector<const json*> out;
-  if (known.what == term::kind::value) return std::vector{known.node};
-  if (known.what == term::kind::schema) {
-    if (work.document.version() <= draft::draft7 && known.node->contains("$ref")) return std::nullopt;
-    if (const json* constant = find_word(*known.node, "const")) return std::vector{constant};
-    if (const json* list = find_word(*known.node, "enum"); list != nullptr && list->is_array()) {
-      for (const json& each : *list) out.push_back(&each);
-      return out;
-    }
-    const json* type = find_word(*known.node, "type");
-    if (type != nullptr && *type == "boolean") return std::vector{&yes, &no};
-    if (type != nullptr && *type == "null") return std::vector{&null_value};
-  }
-  if (known.what == term::kind::all_of)
-    for (const term_id operand : known.operands)
-      if (auto found = listed_values(work, operand)) return found;
-  return std::nullopt;
-}
-
-// Equal values have equal keys: 1 and 1.0, too.
-std::string key_of(const json& scalar) {
-  if (scalar.is_string()) return "s" + scalar.get_ref<const std::string&>();
-  if (!scalar.is_number()) return scalar.dump();
-  const decimal value = to_decimal(scalar);
-  return (value.negative ? "-" : "+") + value.whole + "." + value.fraction;
-}
 
 // The different items that an array of such items may have; nothing where they cannot be named one by one.
 std::optional<std::vector<term_id>> find_distinct(workspace& work, term_id items) {
@@ -53,8 +22,8 @@ std::optional<std::vector<term_id>> find_distinct(workspace& work, term_id items
   std::unordered_set<std::string> seen;
   for (const json* value : *values) {
     if (value->is_structured() || seen.size() > max_distinct) return std::nullopt;
-    std::string key = key_of(*value);
-    if (!work.spend(1 + key.size() / 64)) return std::nullopt;
+    std::string key = key_of(work, *value);
+    if (work.failed()) return std::nullopt;
     if (seen.insert(std::move(key)).second) out.push_back(work.terms.all_of(items, work.terms.value(*value)));
   }
   return out;

@@ -9,14 +9,14 @@ void read_prefix(workspace& work, const json& node, std::string_view word, const
 
 // 2020-12: prefixItems and items. Before: items, a schema or a list, and additionalItems.
 void read_items(workspace& work, const json& node, array_set& out) {
-  const json* items = find_word(node, "items");
+  const json* items = find_word(work, node, "items");
   if (items != nullptr && items->is_array()) {
     read_prefix(work, node, "items", *items, out);
     const char* rest = node.contains("additionalItems") ? "additionalItems" : "unevaluatedItems";
     out.items = schema_word(work, node, rest).value_or(term_id::anything);
     return;
   }
-  if (const json* prefix = find_word(work, node, "prefixItems", draft::draft2020)) {
+  if (const json* prefix = find_word(work, node, "prefixItems")) {
     if (prefix->is_array())
       read_prefix(work, node, "prefixItems", *prefix, out);
     else
@@ -30,10 +30,8 @@ void read_contains(workspace& work, const json& node, array_set& out) {
   const auto contained = schema_word(work, node, "contains");
   if (!contained) return;
   item_count count{*contained, 1, unbounded, &node};
-  if (find_word(work, node, "maxContains", draft::draft2019) != nullptr)
-    count.max = maximum_word(work, node, "maxContains");
-  if (find_word(work, node, "minContains", draft::draft2019) != nullptr)
-    count.min = minimum_word(work, node, "minContains");
+  if (find_word(work, node, "maxContains") != nullptr) count.max = maximum_word(work, node, "maxContains");
+  if (find_word(work, node, "minContains") != nullptr) count.min = minimum_word(work, node, "minContains");
   if (count.min > 0 || count.max != unbounded) out.counts.push_back(count);
 }
 
@@ -45,7 +43,7 @@ array_set array_words(workspace& work, const json& node) {
   read_contains(work, node, out);
   out.min = minimum_word(work, node, "minItems");
   out.max = maximum_word(work, node, "maxItems");
-  if (const json* unique = find_word(node, "uniqueItems")) {
+  if (const json* unique = find_word(work, node, "uniqueItems")) {
     if (unique->is_boolean())
       out.unique = unique->get<bool>() ? &node : nullptr;
     else

@@ -1,9 +1,17 @@
 #include "runtime/grammar/json_schema/decimal.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <limits>
 #include <string_view>
+
+#include "runtime/openai/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -16,27 +24,28 @@ void strip(decimal& number) {
   if (number.is_zero()) number.negative = false;
 }
 
-// `text` is d.ddde+xx, as std::to_chars writes it.
-decimal from_scientific(std::string_view text) {
+// `text` is a number of JSON that a double is not far from, so that its exponent is bounded by its length.
+decimal from_text(std::string_view text) {
   decimal out;
-  if (text.front() == '-') {
-    out.negative = true;
-    text.remove_prefix(1);
-  }
-  const std::size_t e = text.find('e');
+  out.negative = text.front() == '-';
+  if (out.negative) text.remove_prefix(1);
+  const std::string_view mantissa = text.substr(0, text.find_first_of("eE"));
   int exponent = 0;
-  const char* digits = text.data() + e + 1;
-  if (*digits == '+') ++digits;
-  std::from_chars(digits, text.data() + text.size(), exponent);
-  std::string mantissa(1, text.front());
-  if (e > 2) mantissa += text.substr(2, e - 2);
+  std::string_view digits = text.substr(std::min(mantissa.size() + 1, text.size()));
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+  const std::size_t point = mantissa.find('.');
+  out.whole = mantissa.substr(0, point);
+  if (point != std::string_view::npos) out.fraction = mantissa.substr(point + 1);
+  const auto shift = static_cast<std::size_t>(std::abs(exponent));
+  std::string& from = exponent < 0 ? out.whole : out.fraction;
+  if (from.size() < shift) from.insert(exponent < 0 ? 0 : from.size(), shift - from.size(), '0');
   if (exponent < 0) {
-    out.fraction = std::string(static_cast<std::size_t>(-exponent - 1), '0') + mantissa;
+    out.fraction.insert(0, out.whole, out.whole.size() - shift);
+    out.whole.erase(out.whole.size() - shift);
   } else {
-    const auto whole = static_cast<std::size_t>(exponent) + 1;
-    if (mantissa.size() < whole) mantissa.append(whole - mantissa.size(), '0');
-    out.whole = mantissa.substr(0, whole);
-    out.fraction = mantissa.substr(whole);
+    out.whole.append(out.fraction, 0, shift);
+    out.fraction.erase(0, shift);
   }
   strip(out);
   return out;
@@ -50,12 +59,15 @@ int compare_magnitude(const decimal& a, const decimal& b) {
 
 }  // namespace
 
+bool is_number(const json& value) { return value.is_number() || openai::kept_number(value); }
+
 decimal to_decimal(const json& number) {
+  if (const auto text = openai::kept_number(number)) return from_text(*text);
   if (number.is_number_float()) {
     std::array<char, 64> buffer{};
     const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number.get<double>(),
                                    std::chars_format::scientific);
-    return from_scientific({buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data())});
+    return from_text({buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data())});
   }
   decimal out;
   if (number.is_number_unsigned()) {
@@ -69,6 +81,22 @@ decimal to_decimal(const json& number) {
   }
   strip(out);
   return out;
+}
+
+bool is_a_double(const decimal& whole) {
+  constexpr std::size_t digits_of_2_to_the_53rd = 16, digits_of_the_largest = 309;
+  if (whole.whole.size() < digits_of_2_to_the_53rd) return true;
+  if (whole.whole.size() > digits_of_the_largest) return false;
+  const double read = std::strtod(whole.whole.c_str(), nullptr);
+  return std::isfinite(read) && fmt::format("{:.0f}", read) == whole.whole;
+}
+
+std::optional<decimal> next_double(const decimal& number, bool upwards) {
+  const std::string text = (number.negative ? "-" : "") + number.whole + '.' + number.fraction;
+  const double read = std::strtod(text.c_str(), nullptr);
+  if (!(std::abs(read) < 0x1p53)) return std::nullopt;
+  const double infinity = std::numeric_limits<double>::infinity();
+  return to_decimal(json(std::nextafter(read, upwards ? infinity : -infinity)));
 }
 
 int compare(const decimal& a, const decimal& b) {

@@ -1,6 +1,7 @@
 // Numbers of a schema as exact decimals: 0.1 is one tenth, whatever a double holds.
 #pragma once
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace troupe::json_schema {
@@ -17,9 +18,20 @@ struct decimal {
   bool is_integer() const { return fraction.empty(); }
 };
 
-// The value of a JSON number: integers as they are, doubles as their shortest decimal that reads back the
-// same, which is the text they were written as up to 15 digits. At most about 700 digits.
+// Whether to_decimal() may be asked: numbers, and those that the reader kept as they were written.
+bool is_number(const json& value);
+
+// The value of a JSON number: integers and kept numbers as they are written, doubles as their shortest
+// decimal that reads back the same, which is the text they were written as up to 15 digits. At most about 700
+// digits more than are written.
 decimal to_decimal(const json& number);
+
+// Readers take a number with a point for a double. Whether they take this whole number, with ".0" behind it,
+// for what it is.
+bool is_a_double(const decimal& whole);
+// The double that comes after the number, or before it; nothing from 2^53 on, where doubles are further apart
+// than whole numbers.
+std::optional<decimal> next_double(const decimal& number, bool upwards);
 
 // Negative, zero or positive as a is less than, equal to or greater than b.
 int compare(const decimal& a, const decimal& b);

@@ -23,10 +23,10 @@ const std::string duration = fmt::format(
 // RFC 1123, section 2.1.
 const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?";
 const std::string hostname = fmt::format(R"re({0}(?:\.{0})*)re", label);
-// RFC 5321, section 4.1.2.
-const std::string ascii_atom = "0-9A-Za-z!#$%&'*+/=?^_`{|}~-";
+// RFC 5321, section 4.1.2; an atom has hyphens besides.
+const std::string ascii_atom = "0-9A-Za-z!#$%&'*+/=?^_`{|}~";
 std::string mailbox(const std::string& atom) {
-  return fmt::format(R"re([{0}]+(?:\.[{0}]+)*@{1})re", atom, hostname);
+  return fmt::format(R"re([{0}-]+(?:\.[{0}-]+)*@{1})re", atom, hostname);
 }
 const std::string octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 const std::string ipv4 = fmt::format(R"re({0}(?:\.{0}){{3}})re", octet);

@@ -99,9 +99,43 @@ json_text::json_text(regex_store& store) {
   whole = store.alternation({zero, store.concat({store.bytes(byte_set::range('1', '9')), digits})});
   number = store.concat({minus, whole, store.optional(store.concat({point, store.plus(digit)}))});
   integer = store.concat({minus, whole, store.optional(store.concat({point, store.plus(zero)}))});
+  make_scientific(store);
+}
+
+// No more than a double can be: others are read as infinite.
+void json_text::make_scientific(regex_store& store) {
+  const auto from_to = [&](char first, char last) {
+    return store.bytes(byte_set::range(static_cast<unsigned char>(first), static_cast<unsigned char>(last)));
+  };
+  const regex_id digit = from_to('0', '9');
+  const regex_id fraction = store.optional(store.concat({store.literal("."), store.plus(digit)}));
+  const regex_id no_fraction =
+      store.optional(store.concat({store.literal("."), store.plus(store.literal("0"))}));
+  const regex_id first = from_to('1', '9');
+  const regex_id short_whole =
+      store.alternation({store.literal("0"), store.concat({first, store.repeat(digit, 0, 8)})});
   const regex_id e = store.bytes(bytes_of("eE"));
-  scientific = store.concat({number, e, store.optional(store.bytes(bytes_of("+-"))), store.plus(digit)});
-  scientific_integer = store.concat({integer, e, store.optional(store.literal("+")), store.plus(digit)});
+  const auto exponent = [&](regex_id sign, std::initializer_list<regex_id> numbers) {
+    return store.concat({e, sign, store.star(store.literal("0")), store.alternation(numbers)});
+  };
+  const regex_id plus = store.optional(store.literal("+"));
+  const regex_id to_299 = exponent(
+      plus, {store.repeat(digit, 1, 2), store.concat({from_to('1', '2'), store.repeat(digit, 2, 2)})});
+  const regex_id to_307 = exponent(plus, {store.concat({store.literal("30"), from_to('0', '7')})});
+  const regex_id at_308 = exponent(plus, {store.literal("308")});
+  const regex_id small = exponent(store.literal("-"), {store.repeat(digit, 1, 3)});
+  const regex_id below_17 =
+      store.optional(store.concat({store.literal("."), from_to('0', '6'), store.star(digit)}));
+  const regex_id minus = store.optional(store.literal("-"));
+  scientific = store.concat(
+      {minus, store.alternation({store.concat({short_whole, fraction, store.alternation({to_299, small})}),
+                                 store.concat({first, fraction, to_307}),
+                                 store.concat({store.literal("1"), below_17, at_308}),
+                                 store.concat({store.literal("1.7976931348623157"), at_308})})});
+  scientific_integer =
+      store.concat({minus, store.alternation({store.concat({short_whole, no_fraction, to_299}),
+                                              store.concat({first, no_fraction, to_307}),
+                                              store.concat({store.literal("1"), no_fraction, at_308})})});
 }
 
 regex_id quoted(regex_store& store, regex_id body) {

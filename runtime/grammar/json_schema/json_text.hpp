@@ -31,9 +31,12 @@ struct json_text {
   regex_id digits;              // [0-9]*
   regex_id whole;               // 0|[1-9][0-9]*
   regex_id number;              // a number without exponent
-  regex_id scientific;          // a number with one
+  regex_id scientific;          // a number with one, no larger than a double can be
   regex_id integer;             // a number without exponent and with nothing but zeros behind the point
   regex_id scientific_integer;  // some of those integers that have an exponent: 15e2, 1.0E+9
+
+ private:
+  void make_scientific(regex_store& store);
 };
 
 // "body".

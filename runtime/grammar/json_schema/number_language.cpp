@@ -142,6 +142,8 @@ struct magnitude_range {
     const int e = exponent_of(bound.value) + (is_exact ? 0 : 1);
     least = std::max(least.value_or(e), e);
   }
+  // Smaller ones may be read as zero.
+  void not_zero() { least = std::max(least.value_or(-307), -307); }
   void below(const decimal& bound) {
     const int e = exponent_of(bound) - 1;
     most = std::min(most.value_or(e), e);
@@ -172,8 +174,11 @@ regex_id by_exponent(regex_store& store, const magnitude_range& range, bool whol
 
 regex_id equal_to(regex_store& store, const decimal& value) {
   const regex_id zeros = store.star(store.literal("0"));
-  const regex_id tail = value.fraction.empty() ? store.optional(store.concat({store.literal(".0"), zeros}))
-                                               : store.concat({store.literal("." + value.fraction), zeros});
+  regex_id tail = store.empty();
+  if (!value.fraction.empty())
+    tail = store.concat({store.literal("." + value.fraction), zeros});
+  else if (is_a_double(value))
+    tail = store.optional(store.concat({store.literal(".0"), zeros}));
   const regex_id magnitude = store.concat({store.literal(value.whole), tail});
   if (value.is_zero()) return store.concat({store.optional(store.literal("-")), magnitude});
   return value.negative ? minus(store, magnitude) : magnitude;
@@ -207,10 +212,12 @@ regex_id scientific_within(regex_store& store, regex_id all, std::span<const num
     else
       negative.is_empty = true;
     if (!low.value.negative && !low.value.is_zero()) positive.above(low);
+    if (low.value.is_zero() && low.exclusive) positive.not_zero();
     has_zero = has_zero && (low.value.negative || (low.value.is_zero() && !low.exclusive));
   }
   for (const number_bound& high : highs) {
     if (high.value.negative) negative.above(high);
+    if (high.value.is_zero() && high.exclusive) negative.not_zero();
     if (high.value.negative || high.value.is_zero())
       positive.is_empty = true;
     else

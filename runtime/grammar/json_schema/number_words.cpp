@@ -7,6 +7,7 @@
 
 #include "runtime/grammar/json_schema/number_language.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
+#include "runtime/openai/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -16,9 +17,9 @@ constexpr std::array<const char*, 5> number_names{"minimum", "exclusiveMinimum",
 constexpr std::size_t steps_per_digit = 8;
 
 std::optional<decimal> number_word(workspace& work, const json& node, std::string_view word) {
-  const json* value = find_word(node, word);
+  const json* value = find_word(work, node, word);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number()) {
+  if (is_number(*value)) {
     decimal number = to_decimal(*value);
     work.spend(steps_per_digit * (number.whole.size() + number.fraction.size()));
     return number;
@@ -31,13 +32,25 @@ std::optional<decimal> number_word(workspace& work, const json& node, std::strin
 std::vector<number_bound> bounds_of(workspace& work, const json& node, std::string_view inclusive,
                                     std::string_view exclusive) {
   std::vector<number_bound> out;
-  const json* flag = find_word(node, exclusive);
+  const json* flag = find_word(work, node, exclusive);
   const bool is_flag = flag != nullptr && flag->is_boolean();
   if (const auto value = number_word(work, node, inclusive))
     out.push_back({*value, is_flag && flag->get<bool>()});
-  if (!is_flag)
+  if (!is_flag && work.document.version() > draft::draft4)
     if (const auto value = number_word(work, node, exclusive)) out.push_back({*value, true});
   return out;
+}
+
+// Readers take a number with a point for a double, and 0.99999999999999999 so for 1: what must be less than 1
+// is at most the double before it. Next to zero are numbers that nobody writes without an exponent.
+number_bound as_doubles(const number_bound& bound, bool is_lower) {
+  if (!bound.exclusive) return bound;
+  if (bound.value.is_zero()) {
+    constexpr std::size_t zeros = 29;
+    return {{.negative = !is_lower, .whole = "0", .fraction = std::string(zeros, '0') + '1'}, false};
+  }
+  const auto next = next_double(bound.value, is_lower);
+  return next ? number_bound{*next, false} : bound;
 }
 
 number_texts make_bounded(workspace& work, const json& node, number_texts of) {
@@ -48,8 +61,14 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   const auto lows = bounds_of(work, node, "minimum", "exclusiveMinimum");
   const auto highs = bounds_of(work, node, "maximum", "exclusiveMaximum");
   if (work.failed()) return of;
-  for (const number_bound& low : lows) narrow(at_least(regex, work.text, low.value, low.exclusive));
-  for (const number_bound& high : highs) narrow(at_most(regex, work.text, high.value, high.exclusive));
+  for (const number_bound& each : lows) {
+    const number_bound low = as_doubles(each, true);
+    narrow(at_least(regex, work.text, low.value, low.exclusive));
+  }
+  for (const number_bound& each : highs) {
+    const number_bound high = as_doubles(each, false);
+    narrow(at_most(regex, work.text, high.value, high.exclusive));
+  }
   if (of.scientific != regex.nothing() && !(lows.empty() && highs.empty()))
     of.scientific =
         scientific_within(regex, of.scientific, lows, highs, of.scientific == work.text.scientific_integer);
@@ -71,7 +90,7 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
 number_texts number_words(workspace& work, const json& node, number_texts of) {
   std::string key;
   for (const char* word : number_names)
-    if (const json* value = find_word(node, word)) key += word + value->dump();
+    if (const json* value = find_word(work, node, word)) key += word + openai::dump_exactly(*value);
   if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
   key += fmt::format("|{}|{}", static_cast<std::uint32_t>(of.numbers),
                      static_cast<std::uint32_t>(of.scientific));

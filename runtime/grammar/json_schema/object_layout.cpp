@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,8 +14,10 @@ namespace troupe::json_schema {
 namespace {
 
 constexpr std::size_t max_name_classes = 64;
-// A name is looked up, spelled and copied.
-constexpr std::size_t steps_per_name = 4, name_bytes_in_a_step = 16;
+constexpr std::size_t most_listed_names = 64;  // of a class
+constexpr std::uint64_t steps_to_list = 50'000;
+// A name is looked up, spelled, sorted and copied more than once.
+constexpr std::size_t steps_per_name = 20, name_bytes_in_a_step = 16;
 
 class object_planner {
  public:
@@ -31,6 +34,8 @@ class object_planner {
       if (!work_.spend(steps_per_name + name.size() / name_bytes_in_a_step)) return;
       named_[place_of(name)].required = true;
     }
+    classes_ = classes();
+    if (!of.names.empty() || has_patterns()) name_the_few();
   }
 
   std::vector<object_layout> plan() {
@@ -86,13 +91,28 @@ class object_planner {
   struct name_class {
     regex_id names{};
     std::unordered_set<std::uint32_t> matched;
+    bool is_named = false;  // each of them is in named_
   };
+
+  // Where an enum or a pattern leaves few names they are members by their names, which come once.
+  void name_the_few() {
+    for (name_class& each : classes_) {
+      if (work_.failed() || term_of_class(each) == term_id::never) continue;
+      grammar::step_budget search(steps_to_list);
+      const auto bodies = work_.regex.list(each.names, most_listed_names, search);
+      work_.spend(steps_to_list - search.left());
+      if (!bodies) continue;
+      each.is_named = true;
+      for (const std::string& body : *bodies)
+        place_of(listed_.emplace_back(json::parse('"' + body + '"').get<std::string>()));
+    }
+  }
 
   std::vector<name_class> classes() {
     const bool is_restricted = !named_.empty() || !of_.names.empty() || has_patterns();
     std::vector<regex_id> all(of_.names);
     all.push_back(is_restricted ? work_.text.spelled_body : work_.text.any_body);
-    std::vector<name_class> out{{work_.regex.intersection(all), {}}};
+    std::vector<name_class> out{{work_.regex.intersection(all), {}, false}};
     std::unordered_set<std::uint32_t> done;
     for (const auto& rule : of_.rules)
       for (const auto& pattern : rule->patterns)
@@ -108,10 +128,10 @@ class object_planner {
   std::vector<name_class> split(const std::vector<name_class>& classes, regex_id pattern) {
     std::vector<name_class> out;
     for (const name_class& each : classes) {
-      name_class in{work_.regex.intersection({each.names, pattern}), each.matched};
+      name_class in{work_.regex.intersection({each.names, pattern}), each.matched, false};
       in.matched.insert(static_cast<std::uint32_t>(pattern));
       if (!work_.is_surely_nothing(in.names)) out.push_back(std::move(in));
-      name_class rest{work_.regex.difference(each.names, pattern), each.matched};
+      name_class rest{work_.regex.difference(each.names, pattern), each.matched, false};
       if (!work_.is_surely_nothing(rest.names)) out.push_back(std::move(rest));
     }
     if (out.size() > max_name_classes) {
@@ -140,9 +160,9 @@ class object_planner {
     std::vector<std::string> bodies;
     for (const known_name& each : named_) bodies.push_back(each.body);
     const regex_id named = work_.regex.one_of(std::move(bodies));
-    for (const name_class& each : classes()) {
+    for (const name_class& each : classes_) {
       const term_id values = term_of_class(each);
-      if (values == term_id::never) continue;
+      if (values == term_id::never || each.is_named) continue;
       out.push_back({named_.empty() ? each.names : work_.regex.difference(each.names, named), values});
     }
     return out;
@@ -197,6 +217,8 @@ class object_planner {
   workspace& work_;
   const object_set& of_;
   std::vector<known_name> named_;
+  std::vector<name_class> classes_;
+  std::deque<std::string> listed_;
   std::unordered_map<std::string_view, std::size_t> places_;  // in named_, by name
   std::vector<std::size_t> general_;                          // rules that speak of other names, too
 };

@@ -25,7 +25,7 @@ std::vector<std::string> names_in(workspace& work, const json& node, std::string
 }
 
 const json* map_word(workspace& work, const json& node, std::string_view word) {
-  const json* map = find_word(node, word);
+  const json* map = find_word(work, node, word);
   if (map == nullptr || map->is_object()) return map;
   work.malformed(node, word, "must be an object");
   return nullptr;
@@ -52,7 +52,7 @@ object_set object_words(workspace& work, const json& node) {
   member_rule rule = read_rule(work, node);
   if (!rule.properties.empty() || !rule.patterns.empty() || rule.additional != term_id::anything)
     out.rules.push_back(std::make_shared<const member_rule>(std::move(rule)));
-  if (const json* required = find_word(node, "required")) {
+  if (const json* required = find_word(work, node, "required")) {
     std::unordered_set<std::string> seen;
     for (std::string& name : names_in(work, node, "required", *required))
       if (seen.insert(name).second) out.required.push_back(std::move(name));
@@ -65,8 +65,6 @@ object_set object_words(workspace& work, const json& node) {
 std::vector<dependency> dependency_words(workspace& work, const json& node) {
   std::vector<dependency> out;
   for (const char* word : {"dependentRequired", "dependentSchemas", "dependencies"}) {
-    const bool is_new = std::string_view(word).starts_with("dependent");
-    if (is_new && work.document.version() < draft::draft2019) continue;
     const json* map = map_word(work, node, word);
     if (map == nullptr) continue;
     for (const auto& [name, needs] : map->items()) {

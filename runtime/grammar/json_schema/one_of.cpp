@@ -1,7 +1,10 @@
 // oneOf, exactly: for each branch what it has and no other branch has. Only where two branches meet does the
-// one take the complement of the other.
+// one take the complement of the other; constants that differ never do.
 #include <algorithm>
+#include <string>
+#include <unordered_map>
 
+#include "runtime/grammar/json_schema/listed_values.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
 #include "runtime/grammar/json_schema/set_table.hpp"
 
@@ -29,12 +32,35 @@ value_set set_table::shared_part(const value_set& a, const value_set& b) {
   return out;
 }
 
+std::vector<bool> set_table::have_own_values(const std::vector<term_id>& branches) {
+  std::vector<bool> own(branches.size());
+  std::unordered_map<std::string, std::size_t> first_with;
+  for (std::size_t i = 0; i < branches.size() && work_.spend(); ++i) {
+    const auto values = listed_values(work_, branches[i]);
+    if (!values) continue;
+    own[i] = true;
+    for (const json* value : *values) {
+      const auto [place, is_new] = first_with.try_emplace(key_of(work_, *value), i);
+      if (is_new || place->second == i) continue;
+      own[i] = own[place->second] = false;
+    }
+  }
+  return own;
+}
+
 value_set set_table::exactly_one(const json& node, const value_set& within,
                                  const std::vector<term_id>& branches) {
-  std::vector<value_set> parts;
+  const std::vector<bool> own = have_own_values(branches);
+  std::vector<std::size_t> all, shared_ones;  // that a branch may meet
   for (std::size_t i = 0; i < branches.size(); ++i) {
+    all.push_back(i);
+    if (!own[i]) shared_ones.push_back(i);
+  }
+  std::vector<value_set> parts;
+  for (const std::size_t i : all) {
+    if (!work_.spend()) return none_;
     value_set alone = intersect(work_, within, set_of(branches[i]), node);
-    for (std::size_t j = 0; j < branches.size(); ++j) {
+    for (const std::size_t j : own[i] ? shared_ones : all) {
       if (i == j) continue;
       const value_set shared = shared_part(alone, set_of(branches[j]));
       alone = intersect(work_, alone, complement(work_, shared, node), node);

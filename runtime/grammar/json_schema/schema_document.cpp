@@ -28,19 +28,6 @@ bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-std::string escape_pointer(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '~')
-      out += "~0";
-    else if (c == '/')
-      out += "~1";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string unescape_pointer(std::string_view token) {
   std::string out;
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -57,7 +44,8 @@ std::optional<std::string> path_to(const json& from, const json& wanted) {
   if (&from == &wanted) return "";
   if (from.is_object()) {
     for (const auto& [name, child] : from.items())
-      if (const auto rest = path_to(child, wanted)) return fmt::format("/{}{}", escape_pointer(name), *rest);
+      if (const auto rest = path_to(child, wanted))
+        return fmt::format("/{}{}", openai::escape_pointer(name), *rest);
   } else if (from.is_array()) {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (const auto rest = path_to(from[i], wanted)) return fmt::format("/{}{}", i, *rest);
@@ -89,11 +77,13 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
   if (text.size() > limits.max_bytes)
     return fail(error_code::invalid_argument,
                 fmt::format("the JSON Schema is larger than {} bytes", limits.max_bytes));
-  auto read = openai::read_json(text, {.max_depth = limits.max_depth,
-                                       .max_values = limits.max_values,
-                                       .max_large_values = limits.max_values,
-                                       .max_members = limits.max_values});
-  if (!read) return fail(read.error().code, "the JSON Schema: " + read.error().message);
+  auto read = openai::read_json(text,
+                                {.max_depth = limits.max_depth,
+                                 .max_values = limits.max_values,
+                                 .max_large_values = limits.max_values,
+                                 .max_members = limits.max_values},
+                                {.everywhere = true});
+  if (!read) return fail(read.error().code, "the JSON Schema: " + read.error().message, read.error().param);
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
   schema_document out;

@@ -115,7 +115,7 @@ value_set set_table::of_schema(const json& node) {
 }
 
 const json* set_table::target_of(const json& node, const char* word) {
-  const json* reference = find_word(node, word);
+  const json* reference = find_word(work_, node, word);
   if (!reference->is_string()) {
     work_.malformed(node, word, "must be a string");
     return nullptr;
@@ -143,7 +143,7 @@ void set_table::narrow_by_references(const json& node, value_set& out) {
 
 std::vector<term_id> set_table::branches(const json& node, const char* word) {
   std::vector<term_id> out;
-  const json* list = find_word(node, word);
+  const json* list = find_word(work_, node, word);
   if (list == nullptr) return out;
   if (!list->is_array() || list->empty())
     work_.malformed(node, word, "must be an array of schemas");

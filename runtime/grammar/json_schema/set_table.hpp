@@ -57,6 +57,8 @@ class set_table {
   void narrow_by_values(const json& node, value_set& out);
 
   // one_of.cpp
+  // By branch: whether it lists its values, and none of them is in the list of another branch.
+  std::vector<bool> have_own_values(const std::vector<term_id>& branches);
   value_set exactly_one(const json& node, const value_set& within, const std::vector<term_id>& branches);
   value_set shared_part(const value_set& a, const value_set& b);
 

@@ -26,13 +26,13 @@ regex_id string_words(workspace& work, const json& node) {
   const auto narrow = [&](regex_id to) {
     out = out == work.text.any_body ? to : work.regex.intersection({out, to});
   };
-  if (const json* pattern = find_word(node, "pattern")) {
+  if (const json* pattern = find_word(work, node, "pattern")) {
     if (pattern->is_string())
       narrow(pattern_body(work, node, "pattern", pattern->get<std::string>()));
     else
       work.malformed(node, "pattern", "must be a string");
   }
-  if (const json* format = find_word(node, "format")) {
+  if (const json* format = find_word(work, node, "format")) {
     if (!format->is_string())
       work.malformed(node, "format", "must be a string");
     else if (const auto body = format_body(work, format->get<std::string>()))

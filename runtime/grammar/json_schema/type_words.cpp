@@ -13,6 +13,7 @@ namespace troupe::json_schema {
 namespace {
 
 constexpr std::array<std::string_view, 6> all_types{"null", "boolean", "number", "string", "array", "object"};
+constexpr std::size_t digits_in_a_step = 64;
 // Words under which another schema may evaluate members or items of the same instance.
 constexpr std::array<const char*, 11> applicators{
     "$ref", "$dynamicRef", "$recursiveRef",    "allOf",        "anyOf",   "oneOf",
@@ -31,22 +32,26 @@ void check_unevaluated(workspace& work, const json& node) {
 }
 
 // Numbers by their texts, whole ones apart: any of them, then zeros behind the point.
-regex_id one_of_numbers(regex_store& regex, const std::vector<const json*>& numbers) {
+regex_id one_of_numbers(workspace& work, const std::vector<const json*>& numbers) {
+  regex_store& regex = work.regex;
   std::vector<std::string> whole;
-  std::vector<std::string> fractional;
+  std::vector<std::string> fractional, as_they_are;
   regex_id zero = regex.nothing();
   for (const json* number : numbers) {
     const decimal value = to_decimal(*number);
+    if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
     const std::string sign = value.negative ? "-" : "";
     if (value.is_zero())
       zero = equal_to(regex, value);
+    else if (value.is_integer() && !is_a_double(value))
+      as_they_are.push_back(sign + value.whole);
     else if (value.is_integer())
       whole.push_back(sign + value.whole);
     else
       fractional.push_back(sign + value.whole + "." + value.fraction);
   }
   const regex_id zeros = regex.star(regex.literal("0"));
-  return regex.alternation({zero,
+  return regex.alternation({zero, regex.one_of(std::move(as_they_are)),
                             regex.concat({regex.one_of(std::move(whole)),
                                           regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
                             regex.concat({regex.one_of(std::move(fractional)), zeros})});
@@ -86,7 +91,7 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
       (value->get<bool>() ? out.yes : out.no) = true;
     else if (value->is_string())
       strings.push_back(spell(value->get_ref<const std::string&>()));
-    else if (value->is_number())
+    else if (is_number(*value))
       numbers.push_back(value);
     else if (value->is_array())
       out.arrays.push_back(exactly(work_, value->get_ref<const json::array_t&>()));
@@ -96,16 +101,16 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
   if (std::max(out.arrays.size(), out.objects.size()) > work_.limits.max_alternatives)
     work_.refuse(node, "enum", "has too many arrays or objects");
   out.strings = work_.regex.one_of(std::move(strings));
-  out.numbers = one_of_numbers(work_.regex, numbers);
+  out.numbers = one_of_numbers(work_, numbers);
   return out;
 }
 
 void set_table::narrow_by_values(const json& node, value_set& out) {
-  if (const json* constant = find_word(node, "const")) {
+  if (const json* constant = find_word(work_, node, "const")) {
     const std::array<const json*, 1> single{constant};
     narrow(out, of_values(single, node), node);
   }
-  const json* list = find_word(node, "enum");
+  const json* list = find_word(work_, node, "enum");
   if (list == nullptr) return;
   if (!list->is_array()) {
     work_.malformed(node, "enum", "must be an array");
@@ -159,7 +164,7 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
 value_set set_table::of_types(const json& node) {
   check_unevaluated(work_, node);
   value_set out = no_values(work_);
-  const json* type = find_word(node, "type");
+  const json* type = find_word(work_, node, "type");
   if (type == nullptr) {
     for (const std::string_view each : all_types) add_type(node, each, out);
     return out;

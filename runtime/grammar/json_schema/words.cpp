@@ -1,18 +1,45 @@
 #include "runtime/grammar/json_schema/words.hpp"
 
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
 
 namespace troupe::json_schema {
 namespace {
 
+// Words that came after draft 4, and with which draft.
+constexpr std::array<std::pair<std::string_view, draft>, 13> newer_words{{
+    {"const", draft::draft6},
+    {"contains", draft::draft6},
+    {"propertyNames", draft::draft6},
+    {"if", draft::draft7},
+    {"then", draft::draft7},
+    {"else", draft::draft7},
+    {"dependentRequired", draft::draft2019},
+    {"dependentSchemas", draft::draft2019},
+    {"minContains", draft::draft2019},
+    {"maxContains", draft::draft2019},
+    {"unevaluatedItems", draft::draft2019},
+    {"unevaluatedProperties", draft::draft2019},
+    {"prefixItems", draft::draft2020},
+}};
+
+draft draft_of(std::string_view word) {
+  const auto* known = std::ranges::find(newer_words, word, [](const auto& each) { return each.first; });
+  return known == newer_words.end() ? draft::draft4 : known->second;
+}
+
 constexpr double largest_count = 4'000'000'000.0;
 
 std::optional<double> count_word(workspace& work, const json& node, std::string_view word) {
-  const json* value = find_word(node, word);
+  const json* value = find_word(work, node, word);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number()) {
-    const double count = value->get<double>();
-    if (count >= 0 && std::floor(count) == count) return count;
+  if (is_number(*value)) {
+    const decimal count = to_decimal(*value);
+    double rounded = 0;  // only where it is too large to count
+    std::from_chars(count.whole.data(), count.whole.data() + count.whole.size(), rounded);
+    if (count.is_integer() && !count.negative) return rounded;
   }
   work.malformed(node, word, "must be a whole number, not negative");
   return std::nullopt;
@@ -20,13 +47,9 @@ std::optional<double> count_word(workspace& work, const json& node, std::string_
 
 }  // namespace
 
-const json* find_word(const json& node, std::string_view word) {
+const json* find_word(const workspace& work, const json& node, std::string_view word) {
   const auto found = node.find(word);
-  return found == node.end() ? nullptr : &*found;
-}
-
-const json* find_word(const workspace& work, const json& node, std::string_view word, draft since) {
-  return work.document.version() < since ? nullptr : find_word(node, word);
+  return found == node.end() || work.document.version() < draft_of(word) ? nullptr : &*found;
 }
 
 std::uint32_t minimum_word(workspace& work, const json& node, std::string_view word) {
@@ -52,7 +75,7 @@ term_id to_term(workspace& work, const json& parent, std::string_view word, cons
 }
 
 std::optional<term_id> schema_word(workspace& work, const json& node, std::string_view word) {
-  const json* schema = find_word(node, word);
+  const json* schema = find_word(work, node, word);
   if (schema == nullptr) return std::nullopt;
   return to_term(work, node, word, *schema);
 }

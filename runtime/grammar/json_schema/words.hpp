@@ -11,9 +11,8 @@
 
 namespace troupe::json_schema {
 
-const json* find_word(const json& node, std::string_view word);
-// A word that came with this draft: in older ones it means nothing.
-const json* find_word(const workspace& work, const json& node, std::string_view word, draft since);
+// Nothing where the node has no such member, or its draft is older than the word.
+const json* find_word(const workspace& work, const json& node, std::string_view word);
 
 // minLength, maxItems, ...: a whole number, not negative. A maximum too large to count is `unbounded`.
 std::uint32_t minimum_word(workspace& work, const json& node, std::string_view word);

@@ -216,7 +216,8 @@ TEST(grammar_budget, what_is_copied_to_combine_schemas_is_counted) {
 
 TEST(grammar_budget, a_schema_with_too_many_expressions_is_told_of_them) {
   std::string choices;
-  for (int i = 0; i < 1000; ++i) choices += (i == 0 ? "" : ",") + (R"({"const":)" + std::to_string(i) + "}");
+  for (int i = 0; i < 600; ++i)
+    choices += (i == 0 ? "" : ",") + (R"({"pattern":"^x)" + std::to_string(i) + R"($"})");
   const auto read =
       build_grammar({.kind = grammar_kind::json_schema, .text = R"({"oneOf":[)" + choices + "]}"}, {});
   ASSERT_FALSE(read.has_value());

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "runtime/grammar/spec_key.hpp"
 #include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
 namespace troupe::grammar {
@@ -110,20 +111,31 @@ TEST(compile_spec, many_tags_times_many_triggers_are_refused_and_equal_triggers_
   expect_texts(spec(2, 1'000), {"free", "<ax>"}, {"<ay>", "<"});
 }
 
-TEST(grammar_spec, keys_are_equal_exactly_for_equal_specifications) {
-  const std::vector<grammar_spec> different{{.kind = grammar_kind::regex, .text = "a"},
-                                            {.kind = grammar_kind::grammar, .text = "a"},
-                                            {.kind = grammar_kind::regex, .text = "b"},
-                                            {.kind = grammar_kind::json_object},
-                                            {.kind = grammar_kind::json_object, .max_white_space = 0},
-                                            {.kind = grammar_kind::json_object, .fixed_order = true},
-                                            {.kind = grammar_kind::choice, .choices = {"a", "b"}},
-                                            {.kind = grammar_kind::choice, .choices = {"a1 b"}},
-                                            {.kind = grammar_kind::choice, .choices = {"ab"}},
-                                            {.kind = grammar_kind::choice, .text = "1 a", .choices = {"b"}},
-                                            {.kind = grammar_kind::choice, .choices = {}}};
-  for (const grammar_spec& a : different)
-    for (const grammar_spec& b : different) EXPECT_EQ(key_of(a) == key_of(b), a == b) << key_of(a);
+TEST(spec_key, is_equal_exactly_for_equal_specifications) {
+  const std::vector<grammar_spec> different{
+      {.kind = grammar_kind::regex, .text = "a"},
+      {.kind = grammar_kind::grammar, .text = "a"},
+      {.kind = grammar_kind::regex, .text = "b"},
+      {.kind = grammar_kind::json_object},
+      {.kind = grammar_kind::json_object, .max_white_space = 0},
+      {.kind = grammar_kind::json_object, .fixed_order = true},
+      {.kind = grammar_kind::choice, .choices = {"a", "b"}},
+      {.kind = grammar_kind::choice, .choices = {"a1 b"}},
+      {.kind = grammar_kind::choice, .choices = {"ab"}},
+      {.kind = grammar_kind::choice, .text = "1 a", .choices = {"b"}},
+      {.kind = grammar_kind::choice, .choices = {}},
+      {.kind = grammar_kind::regex, .text = std::string(40, 'a')},
+      {.kind = grammar_kind::regex, .text = std::string(41, 'a')},
+      {.kind = grammar_kind::regex, .text = std::string(40, 'a') + '\0'}};
+  const auto key_of = [](const grammar_spec& spec) {
+    return spec_key(std::make_shared<const grammar_spec>(spec));
+  };
+  for (const grammar_spec& a : different) {
+    for (const grammar_spec& b : different) {
+      EXPECT_EQ(key_of(a) == key_of(b), a == b) << a.text;
+      EXPECT_EQ(key_of(a).hash() == key_of(b).hash(), a == b) << a.text;
+    }
+  }
 }
 
 }  // namespace

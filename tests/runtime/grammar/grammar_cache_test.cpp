@@ -19,7 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-grammar_spec spec_of(const std::string& text) { return {.kind = grammar_kind::regex, .text = text}; }
+grammar_spec_ptr spec_of(const std::string& text) {
+  return std::make_shared<const grammar_spec>(grammar_spec{.kind = grammar_kind::regex, .text = text});
+}
 
 grammar_cache::compiled compile_regex(const grammar_spec& spec) {
   return compile(spec, byte_token_trie(), grammar_limits{});
@@ -114,7 +116,7 @@ TEST(grammar_cache, a_compile_that_throws_leaves_it_to_the_next) {
 }
 
 TEST(grammar_cache, the_least_recently_asked_for_go_and_the_bytes_stay_bounded) {
-  const std::size_t one = (*compile_regex(spec_of("a0")))->memory_bytes() + 512;
+  const std::size_t one = (*compile_regex(*spec_of("a0")))->memory_bytes() + 512;
   grammar_cache cache({.max_bytes = 3 * one});
   const auto ask = [&](int i) {
     return cache.get(spec_of("a" + std::to_string(i)), nullptr, {}, compile_regex);
@@ -131,6 +133,17 @@ TEST(grammar_cache, the_least_recently_asked_for_go_and_the_bytes_stay_bounded) 
   for (int i = 0; i < 50; ++i)
     (void)cache.get(spec_of("(" + std::string(one, 'x') + std::to_string(i)), nullptr, {}, compile_regex);
   EXPECT_LE(cache.count().bytes, 3 * one);
+}
+
+TEST(grammar_cache, short_choices_count_as_what_they_take) {
+  grammar_cache cache;
+  grammar_spec spec{.kind = grammar_kind::choice, .choices = std::vector<std::string>(100'000, "x")};
+  spec.choices.push_back(std::string(1'000'000, 'y'));
+  (void)cache.get(std::make_shared<const grammar_spec>(std::move(spec)), nullptr, {},
+                  [](const grammar_spec&) -> grammar_cache::compiled {
+                    return fail(error_code::invalid_argument, "no");
+                  });
+  EXPECT_GE(cache.count().bytes, 100'001 * sizeof(std::string) + 1'000'000);
 }
 
 // Every text of a and b leads to a state of its own.
@@ -164,7 +177,7 @@ TEST(grammar_cache, running_matchers_stay_right_while_their_grammars_stay_within
   for (int i = 0; i < 6; ++i) {
     const auto spec = spec_of(growing + std::to_string(i));
     places.emplace_back(*cache.get(spec, nullptr, {}, compile_regex));
-    free_places.emplace_back(*compile_regex(spec));
+    free_places.emplace_back(*compile_regex(*spec));
   }
   std::mt19937 random(2);
   std::vector<std::uint32_t> mask(9), expected(9);

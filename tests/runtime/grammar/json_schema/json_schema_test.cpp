@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/grammar/token_trie.hpp"
+#include "runtime/openai/exact_number.hpp"
+#include "runtime/openai/json_reader.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe::json_schema {
@@ -46,10 +49,11 @@ class checked_schema {
 
 TEST(JsonSchema, GivesTheVerdictsOfAnotherImplementation) {
   std::ifstream in(test::source_path("tests/data/json_schema_cases.json"));
-  const json cases = json::parse(in);
+  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const json cases = openai::read_json(file, {}, {.everywhere = true}).value();
   ASSERT_GT(cases.size(), 100U);
   for (const json& each : cases) {
-    const checked_schema schema(each["schema"].dump());
+    const checked_schema schema(openai::dump_exactly(each["schema"]));
     for (const json& text : each["valid"])
       EXPECT_TRUE(schema.accepts(text.get<std::string>())) << each["schema"] << " rejects " << text;
     for (const json& text : each["invalid"])
@@ -111,6 +115,104 @@ TEST(JsonSchema, WhiteSpaceAndOrderAreOptions) {
   const checked_schema spaced(text, {.max_white_space = 2});
   EXPECT_TRUE(spaced.accepts("{ \n\"b\" : 2,\t\"a\":1  }"));
   EXPECT_FALSE(spaced.accepts("{   \"b\":2}"));
+}
+
+TEST(JsonSchema, OneOfManyConstantsIsAnyOfThoseThatStandOnce) {
+  std::string constants;
+  for (int i = 0; i < 2000; ++i) {
+    const std::string number = std::to_string(i);
+    constants += R"({"const":")" + number + R"(","title":"t"},{"enum":[)" + number + "]},";
+  }
+  const checked_schema schema(R"({"oneOf":[)" + constants +
+                              R"({"const":7.0},{"const":"8"},{"const":{"a":[1],"b":2}},
+      {"enum":[{"b":2.0,"a":[1]},{"b":2,"a":[1,null]}]},{"type":"boolean"},{"type":"integer","minimum":1999}]})");
+  for (const char* text : {"\"9\"", "\"1999\"", "9", "1998", "2000", "true", R"({"a":[1,null],"b":2})"})
+    EXPECT_TRUE(schema.accepts(text)) << text;
+  for (const char* text : {"\"8\"", "\"2000\"", "7", "7.0", "1999", "null", R"({"a":[1],"b":2})", "0.5"})
+    EXPECT_FALSE(schema.accepts(text)) << text;
+}
+
+TEST(JsonSchema, MembersWhoseNamesAreFewComeOnce) {
+  const checked_schema by_enum(R"({"type":"object","propertyNames":{"enum":["red","blue","g\u00fcn"]},
+      "additionalProperties":{"type":"integer"},"minProperties":2})");
+  const checked_schema by_pattern(
+      R"({"type":"object","patternProperties":{"^(red|blue|g\u00fcn)$":{"type":"integer"}},
+      "additionalProperties":false,"minProperties":2})");
+  for (const checked_schema* schema : {&by_enum, &by_pattern}) {
+    EXPECT_TRUE(schema->accepts(R"({"red": 1, "blue": 2})"));
+    EXPECT_TRUE(schema->accepts("{\"g\u00fcn\": 3, \"blue\": 2, \"red\": 1}"));
+    EXPECT_FALSE(schema->accepts(R"({"red": 1, "red": 2})"));
+    EXPECT_FALSE(schema->accepts(R"({"red": 1, "blue": "x"})"));
+    EXPECT_FALSE(schema->accepts(R"({"red": 1, "pink": 2})"));
+    EXPECT_FALSE(schema->accepts(R"({"red": 1})"));
+  }
+  const checked_schema mixed(
+      R"({"type":"object","patternProperties":{"^[ab]$":{"type":"integer"},"^a":{"minimum":5}}})");
+  EXPECT_TRUE(mixed.accepts(R"({"a": 5, "b": 1, "ab": "x", "c": null})"));
+  EXPECT_FALSE(mixed.accepts(R"({"a": 4})"));
+  EXPECT_FALSE(mixed.accepts(R"({"b": 1, "b": 2})"));
+  EXPECT_FALSE(mixed.accepts(R"({"ab": 4})"));
+}
+
+// Values that Python reads as others than they are written.
+TEST(JsonSchema, NumbersAreWhatReadersTakeThemFor) {
+  const checked_schema below_one(R"({"type":"number","exclusiveMaximum":1,"minimum":0})");
+  EXPECT_TRUE(below_one.accepts("0.9999999999999999"));
+  EXPECT_FALSE(below_one.accepts("0.99999999999999999"));
+  EXPECT_FALSE(below_one.accepts("1.0"));
+  const checked_schema above_zero(R"({"type":"number","exclusiveMinimum":0,"maximum":1})");
+  EXPECT_TRUE(above_zero.accepts("0.0001"));
+  EXPECT_TRUE(above_zero.accepts("1e-05"));
+  EXPECT_TRUE(above_zero.accepts("2.5e-300"));
+  EXPECT_FALSE(above_zero.accepts("1e-400"));
+  EXPECT_FALSE(above_zero.accepts("0." + std::string(400, '0') + "1"));
+  const checked_schema below_ten(R"({"type":"number","exclusiveMaximum":10.5})");
+  EXPECT_TRUE(below_ten.accepts("10.499999999999998"));
+  EXPECT_TRUE(below_ten.accepts("10"));
+  EXPECT_FALSE(below_ten.accepts("10.4999999999999999"));
+  for (const char* type : {"integer", "number"}) {
+    const checked_schema any(std::string(R"({"type":")") + type + "\"}");
+    for (const char* text : {"1e+16", "1e308", "9E307", "123456789e+0299", "-1e+307"})
+      EXPECT_TRUE(any.accepts(text)) << type << ' ' << text;
+    for (const char* text : {"1E9999", "2e308", "1e309", "-1e1000", "12e308"})
+      EXPECT_FALSE(any.accepts(text)) << type << ' ' << text;
+  }
+  EXPECT_TRUE(checked_schema(R"({"type":"number"})").accepts("1.7976931348623157e+308"));
+  const checked_schema large(R"({"enum":[12345678901234567890,18446744073709551616]})");
+  EXPECT_TRUE(large.accepts("12345678901234567890"));
+  EXPECT_FALSE(large.accepts("12345678901234567890.0"));
+  EXPECT_TRUE(large.accepts("18446744073709551616.0"));
+}
+
+TEST(JsonSchema, AnInternationalMailboxHasLettersOfAllScriptsAndHyphens) {
+  const checked_schema schema(R"({"type":"string","format":"idn-email"})");
+  for (const char* text : {"\"\u00e9@b.c\"", "\"\u5b9f\u4f8b-a.x@b.c\"", "\"a-b@b.c\"", "\"~@b.c\""})
+    EXPECT_TRUE(schema.accepts(json::parse(text).dump())) << text;
+  for (const char* text : {"\"\u0085@b.c\"", "\"\u007f@b.c\"", "\"a..b@b.c\"", "\"@b.c\""})
+    EXPECT_FALSE(schema.accepts(json::parse(text).dump())) << text;
+}
+
+TEST(JsonSchema, NumbersBeyondAMachinesAreWhatTheyAreWrittenAs) {
+  const checked_schema constant(R"({"const":12345678901234567890123})");
+  EXPECT_TRUE(constant.accepts("12345678901234567890123"));
+  EXPECT_FALSE(constant.accepts("12345678901234567890123.0"));  // a double, and another one
+  EXPECT_FALSE(constant.accepts("12345678901234567890122"));
+  EXPECT_FALSE(constant.accepts("12345678901234567000000"));
+  const checked_schema fraction(R"({"maximum":0.12345678901234567890123,"minimum":-12345678901234567890.5})");
+  EXPECT_TRUE(fraction.accepts("0.12345678901234567890123"));
+  EXPECT_FALSE(fraction.accepts("0.12345678901234567890124"));
+  EXPECT_TRUE(fraction.accepts("-12345678901234567890.5"));
+  EXPECT_FALSE(fraction.accepts("-12345678901234567890.51"));
+  const checked_schema shifted(R"({"enum":[1234567890123456789012345.5e-3,-1.23456789012345678901e22]})");
+  EXPECT_TRUE(shifted.accepts("1234567890123456789012.3455"));
+  EXPECT_TRUE(shifted.accepts("-12345678901234567890100"));
+  EXPECT_FALSE(shifted.accepts("-12345678901234567890000"));
+  const checked_schema multiples(R"({"multipleOf":0.123456789012345678})");
+  EXPECT_TRUE(multiples.accepts("0.246913578024691356"));
+  EXPECT_FALSE(multiples.accepts("0.246913578024691357"));
+  const checked_schema large(R"({"const":9007199254740993.0})");
+  EXPECT_TRUE(large.accepts("9007199254740993"));
+  EXPECT_FALSE(large.accepts("9007199254740992"));
 }
 
 TEST(JsonSchema, AnyJsonIsEveryValueOrEveryObject) {

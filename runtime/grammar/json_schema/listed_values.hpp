@@ -1,0 +1,19 @@
+// Values that a schema names one by one.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/grammar/json_schema/workspace.hpp"
+
+namespace troupe::json_schema {
+
+// Every value of the term is one of these: those of an enum or const in it, or null, true and false by type.
+std::optional<std::vector<const json*>> listed_values(const workspace& work, term_id of);
+
+// Equal values have equal keys, different values different ones: 1 and 1.0, objects whose members stand in
+// another order. Costs steps by its length.
+std::string key_of(workspace& work, const json& value);
+
+}  // namespace troupe::json_schema
