@@ -175,7 +175,7 @@ result<std::uint16_t> company::state::serve(Behavior behavior, Options options, 
 }
 
 void company::state::end_runner() const {
-  constexpr std::chrono::seconds for_last_step{2};
+  constexpr std::chrono::milliseconds for_last_step{300};
   if (!process) return;
   if (const model_runner_actor runner = directory->current()->model_runner) {
     caf::scoped_actor self{*system};

@@ -5,7 +5,6 @@
 #include <utility>
 
 namespace troupe {
-
 void company_board::warming_up(warm_up_progress progress) {
   const std::lock_guard lock(mutex_);
   progress_.push_back(std::move(progress));
@@ -15,12 +14,31 @@ void company_board::warming_up(warm_up_progress progress) {
 void company_board::ready() {
   const std::lock_guard lock(mutex_);
   ready_ = true;
+  runner_.clear();  // the ends in the warm-up are over
   changed_.notify_all();
 }
 
 void company_board::draining() {
   const std::lock_guard lock(mutex_);
   draining_ = true;
+}
+
+void company_board::runner_ended(steady_time now) {
+  const std::lock_guard lock(mutex_);
+  runner_.ended(now);
+}
+
+void company_board::runner_is_back(steady_time now) {
+  const std::lock_guard lock(mutex_);
+  runner_.is_back(now);
+  queue_moves();
+}
+
+// A step's deadline after the time that a device may take to open, whoever should have ended that has not.
+bool company_board::is_queue_late(steady_time now) const {
+  const std::optional<steady_time> gone = runner_.gone_since();
+  const bool may_open = gone && now - *gone <= patience_for_opening() + step_deadline();
+  return !may_open && is_late(queue_due_, now);
 }
 
 void company_board::failed(const std::string& actor) {
@@ -47,15 +65,30 @@ net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
   if (failure_) return {false, false, *failure_ + " has ended"};
   if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
-  if (is_late(queue_due_, now)) return {false, ready_ && !draining_, "the queue does not move"};
+  if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
   if (draining_) return {true, false, "draining: the service is shutting down"};
-  if (ready_) return {true, true, ""};
+  if (ready_) return status_when_ready(now);
   if (progress_.empty()) return {true, false, "starting"};
   return {true, false,
           fmt::format("warming up [{}/{}] {}", progress_.back().done, progress_.back().total,
                       progress_.back().what)};
+}
+
+net::engine_status company_board::status_when_ready(steady_time now) const {
+  const auto waits = [](const char* reason) {
+    return net::engine_status{.live = true, .ready = false, .reason = reason, .waits_for_runner = true};
+  };
+  switch (runner_.trouble_at(now)) {
+    case replacement_record::trouble::takes_long:
+      return waits("the model runner is being replaced");
+    case replacement_record::trouble::recurs:
+      return waits("the model runner ends again and again");
+    case replacement_record::trouble::none:
+      break;
+  }
+  return {true, true, ""};
 }
 
 std::optional<std::string> company_board::failure() const {

@@ -14,6 +14,7 @@
 
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
+#include "runtime/supervision/replacement_record.hpp"
 
 namespace troupe {
 
@@ -38,6 +39,9 @@ class company_board {
   void warming_up(warm_up_progress progress);
   void ready();
   void draining();
+  // The runner has ended; there is another one, and from now on nobody waits for it.
+  void runner_ended(steady_time now);
+  void runner_is_back(steady_time now);
   // The first actor to fail is the one that is remembered.
   void failed(const std::string& actor);
 
@@ -46,8 +50,7 @@ class company_board {
     step_due_.store((now + deadline_of(rows)).time_since_epoch().count(), relaxed);
   }
   void step_ended() { step_due_.store(none, relaxed); }
-  // Scheduler: requests could run, but no step is with the runner; that is not so. The supervisor, too, where
-  // there is another device.
+  // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {
     if (queue_due_.load(relaxed) == none)
       queue_due_.store((now + step_deadline()).time_since_epoch().count(), relaxed);
@@ -62,7 +65,8 @@ class company_board {
   std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
   // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, and
-  // requests that could run do not wait for longer than that, nor anybody who asks an actor.
+  // requests that could run do not wait for longer than that, nor anybody who asks an actor. While there is
+  // no runner, requests wait for it to open.
   net::engine_status status(steady_time now) const;
   // Whether the step in flight is late by a step's deadline, whatever its own, or the queue by as much.
   bool hangs(steady_time now) const {
@@ -101,6 +105,10 @@ class company_board {
     return step_deadline() * (1 + std::max(rows - 1, 0) / usual);
   }
 
+  // Whoever spreads requests over services hears of what takes long or comes back, and of nothing else.
+  net::engine_status status_when_ready(steady_time now) const;
+  bool is_queue_late(steady_time now) const;
+
   static bool is_late(const std::atomic<std::int64_t>& due, steady_time now) {
     const std::int64_t at = due.load(relaxed);
     return at != none && now.time_since_epoch().count() > at;
@@ -117,6 +125,7 @@ class company_board {
   bool ready_ = false;
   bool draining_ = false;
   bool interrupted_ = false;
+  replacement_record runner_;
   std::optional<std::string> failure_;
   std::optional<std::string> silent_;
   std::function<void(const std::string&)> on_failure_;

@@ -81,6 +81,8 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<msg::stopped>,
     // Ends the requests whose deadline has passed.
     caf::reacts_to<msg::expire>,
+    // Goes on without drafts that a step has waited for long enough.
+    caf::reacts_to<msg::drafts_due>,
     // Learns what drafts cost, which decides how long they may be.
     caf::reacts_to<msg::step_cost>,
     // Plans by new limits; whoever runs or waits goes on.

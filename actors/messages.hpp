@@ -230,6 +230,8 @@ struct stopped {
 };
 // The scheduler's timer: some request's deadline has come.
 struct expire {};
+// The scheduler's timer: drafts that a step waits for may be late.
+struct drafts_due {};
 
 // ---- starting, watching, ending ----
 
@@ -479,6 +481,10 @@ auto inspect(Inspector& f, expire&) {
   return f(caf::meta::type_name("expire"));
 }
 template <class Inspector>
+auto inspect(Inspector& f, drafts_due&) {
+  return f(caf::meta::type_name("drafts_due"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, meet& x) {
   return f(caf::meta::type_name("meet"), x.number);
 }
@@ -641,6 +647,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::token_output))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::stream_output))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::stopped))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::expire))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::drafts_due))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::meet))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::runner_lost))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::runner_missed))

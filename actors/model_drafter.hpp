@@ -20,7 +20,8 @@ class model_drafter_state {
   // Told with the next news: no prompt is computed before its first token is there.
   void open(engine_request_ptr request);
   void observe(const draft_news& news);
-  // Answers when the runner has; with nothing where that is gone. While drafts do not pay the runner is told,
+  // Answers when the runner has; with nothing where that ends with the question in its mailbox, and never
+  // where it has lost the question, or ends by that. While drafts do not pay the runner is told,
   // and asked only once in a while: a question makes the next step wait for this one's end.
   caf::result<drafts_ptr> propose(const draft_news& news);
   void take_stock(const msg::take_stock& stock) {

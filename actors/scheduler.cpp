@@ -12,8 +12,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::uint64_t steps_to_wait_for_drafts = 16;  // that have none
-
 token_event refusal_of(const engine_request& request, error failure) {
   token_event refusal;
   refusal.id = request.id;
@@ -90,67 +88,6 @@ void scheduler_state::release_grammars(std::vector<request_id> ended) {
   if (!ended.empty()) out_.send(structured_output_, msg::release_grammars{std::move(ended)});
 }
 
-void scheduler_state::open_drafts(const engine_request_ptr& request) {
-  if (drafter_ && request->sampling->num_speculative_tokens != 0)
-    out_.send(drafter_, msg::open_drafts{request->id}, request);
-}
-
-// Its answer is waited for only where the next step could use it, and no longer where none has come of it
-// lately: two messages more on the way to the next step cost one of several sequences more than a tenth where
-// every core computes. What comes later is used by a later step, and then the answers are waited for again.
-void scheduler_state::tell_drafter(const token_batch& events) {
-  if (!drafter_ || events.empty()) return;
-  const bool may_ask = phase_ == phase::idle && scheduler_->wants_drafts();
-  const bool waits = steps_without_drafts_ < steps_to_wait_for_drafts;
-  auto news = std::make_shared<draft_news>();
-  for (const token_event& event : events) {
-    if (!event.tokens.empty()) {
-      draft_news::output& said = news->outputs.emplace_back();
-      said.id = event.id;
-      said.count = static_cast<std::int32_t>(event.tokens.size());
-      // A step is planned before the answer where that is not waited for.
-      if (may_ask) said.pending = scheduler_->pending_tokens(event.id) + (waits ? 0 : 1);
-    }
-    news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
-    if (event.end) news->ended.push_back(event.id);
-  }
-  if (!may_ask || news->outputs.empty()) {
-    out_.send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
-    return;
-  }
-  if (waits) phase_ = phase::drafting;
-  stocks_without_answer_ = 0;
-  out_.ask(drafter_, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
-      .then([this](const drafts_ptr& drafts) { on_drafts(*drafts); },
-            [this](const caf::error&) { on_drafts({}); });
-}
-
-// Whoever drafts knows no grammars. Where their owner has ended, so will their requests.
-void scheduler_state::on_drafts(const std::vector<draft>& drafts) {
-  std::vector<held_draft> held;
-  for (const draft& guess : drafts) {
-    if (const std::optional<std::int32_t> place = scheduler_->place_in_grammar(guess)) {
-      held.push_back({guess, *place});
-    } else {
-      scheduler_->propose(guess);
-    }
-  }
-  if (held.empty()) return end_drafting();
-  out_.ask(structured_output_, msg::filter_drafts{},
-           std::make_shared<const std::vector<held_draft>>(std::move(held)))
-      .then(
-          [this](const drafts_ptr& possible) {
-            for (const draft& guess : *possible) scheduler_->propose(guess);
-            end_drafting();
-          },
-          [this](const caf::error&) { end_drafting(); });
-}
-
-void scheduler_state::end_drafting() {
-  if (phase_ == phase::drafting) phase_ = phase::idle;
-  plan();
-}
-
 void scheduler_state::measured(const msg::step_cost& cost) {
   scheduler_->measured_step(cost.rows, std::chrono::nanoseconds(cost.nanoseconds));
 }
@@ -172,7 +109,7 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
 }
 
 void scheduler_state::expire() {
-  timer_.reset();
+  timers_.gone_off(now());
   settle(scheduler_->expire(now()));
   arm_timer();
 }
@@ -200,7 +137,7 @@ void scheduler_state::plan() {
 
 void scheduler_state::reserve(step_demand_ptr demand) {
   phase_ = phase::reserving;
-  stocks_without_answer_ = 0;
+  stocks_without_reservation_ = 0;
   changed_ = false;
   const std::uint64_t step = demand->step;
   out_.ask(kv_cache_, msg::reserve_step{step}, std::move(demand))
@@ -229,7 +166,7 @@ void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
   board_->step_sent(step);
   board_->queue_moves();
-  steps_without_drafts_ = batch->drafts.empty() ? steps_without_drafts_ + 1 : 0;
+  draft_patience_.planned(!batch->drafts.empty());
   running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
   metrics_->observe_step_tokens(batch->num_rows());
@@ -260,6 +197,7 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   if (pulse_) pulse_->touch(began);
   lost_in_a_row_ = 0;
   const running_step ended = take_oldest();
+  last_step_took_ = began - ended.began;
   scheduler_->commit(result, output_);
   settle_step(ended);
   if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
@@ -329,8 +267,7 @@ std::chrono::nanoseconds scheduler_state::waited_for_grammar(request_id id) cons
 
 void scheduler_state::arm_timer() {
   const std::optional<steady_time> next = scheduler_->next_deadline();
-  if (!next || (timer_ && *timer_ <= *next)) return;
-  timer_ = next;
+  if (!next || !timers_.add(*next)) return;
   const auto wait = std::max(*next - now(), steady_time::duration::zero());
   self_->delayed_send(scheduler_actor(self_), wait, msg::expire{});
 }
@@ -352,20 +289,6 @@ void scheduler_state::report() {
   }
 }
 
-void scheduler_state::report_drafts(const draft_counts& now) {
-  const draft_counts& before = reported_.drafts;
-  if (now.drafts == before.drafts) return;
-  metrics_->add_drafts(now.drafts - before.drafts, now.tokens - before.tokens,
-                       now.accepted - before.accepted);
-  metrics_->add_rejection_sampled(now.numbered.tokens - before.numbered.tokens,
-                                  now.numbered.accepted - before.numbered.accepted);
-  const draft_places& places = scheduler_->drafts_by_place();
-  for (std::size_t i = 0; i < places.verified.size(); ++i)
-    metrics_->add_draft_tokens(i, places.verified[i] - reported_places_.verified[i],
-                               places.accepted[i] - reported_places_.accepted[i]);
-  reported_places_ = places;
-}
-
 scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_pointer<scheduler_state> self,
                                                   scheduler_parts parts) {
   const auto metrics = parts.metrics;
@@ -378,6 +301,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },
       [self](const msg::expire&) { self->state.expire(); },
+      [self](const msg::drafts_due&) { self->state.drafts_due(); },
       [self](const msg::step_cost& cost) { self->state.measured(cost); },
       [self](const msg::reload&, const company_limits_ptr& limits) {
         self->state.reload(limits->scheduling);

@@ -17,6 +17,8 @@
 #include "actors/interfaces.hpp"
 #include "actors/outbox.hpp"
 #include "metrics/engine_metrics.hpp"
+#include "runtime/armed_timers.hpp"
+#include "runtime/drafting/draft_patience.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace troupe {
@@ -39,6 +41,7 @@ class scheduler_state {
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);
   void expire();
+  void drafts_due();
   void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
   void measured(const msg::step_cost& cost);
   void reload(const scheduler_limits& limits);
@@ -64,18 +67,41 @@ class scheduler_state {
     std::optional<std::chrono::nanoseconds> waited = {};  // once it is there
   };
 
+  // What the drafter was asked last.
+  struct draft_question {
+    std::uint64_t number = 0;
+    bool is_open = false;  // nobody has answered
+    int stocks = 0;        // taken since then
+    steady_time due{};     // later than that an answer is late: no step waits for it
+    armed_timers timers = {};
+  };
+
   // scheduler_recovery.cpp
   // Whether the message in hand is of the tokenizer that hears of this request. Not so where a roster was
   // lost.
   bool knows_sender(request_id id) const;
-  // Waits no longer for an answer that is never given.
-  void give_up_waiting();
+  // Where it owes an answer, it cannot be trusted with its blocks: it ends, and the supervisor introduces
+  // another one.
+  void replace_kv_cache();
   void meet_tokenizers(const tokenizer_pool& tokenizers);
   void meet_structured_output(const structured_output_actor& structured_output);
   void meet_kv_cache(const kv_cache_actor& kv_cache);
   // Everything is computed again, once no step is in flight.
   void lose_storage(blame whose);
   void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
+
+  // scheduler_drafts.cpp
+  void open_drafts(const engine_request_ptr& request);
+  // Tells the drafter what has come of a step, and asks it where its answer would be of use.
+  void tell_drafter(const token_batch& events);
+  void ask_for_drafts(draft_news_ptr news, bool waits);
+  void on_drafts(std::uint64_t question, const std::vector<draft>& drafts);
+  // Proposes these, too, plans with what has been proposed, and waits for no more.
+  void end_drafting(std::uint64_t question, const std::vector<draft>& possible);
+  void arm_drafts_timer();
+  // Takes no answer to what was asked last, so that another question may be asked. Whoever calls it plans.
+  void forget_drafts();
+  void report_drafts(const draft_counts& now);
 
   // scheduler.cpp
   // Of a tokenizer that this one was not told of.
@@ -85,12 +111,6 @@ class scheduler_state {
   void on_grammar_opened(request_id id, const error* refusal);
   // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
-  void open_drafts(const engine_request_ptr& request);
-  // Tells the drafter what has come of a step, and asks it where its answer would be of use.
-  void tell_drafter(const token_batch& events);
-  void on_drafts(const std::vector<draft>& drafts);
-  // Plans with what has been proposed, and waits for no more.
-  void end_drafting();
   void plan();
   void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);
@@ -107,7 +127,6 @@ class scheduler_state {
   std::chrono::nanoseconds waited_for_grammar(request_id id) const;
   void arm_timer();
   void report();
-  void report_drafts(const draft_counts& now);
   steady_time now() const { return self_->clock().now(); }
 
   scheduler_actor::base* self_;
@@ -123,17 +142,19 @@ class scheduler_state {
   std::shared_ptr<metrics::actor_pulse> pulse_;  // its own
 
   phase phase_ = phase::idle;
-  int stocks_without_answer_ = 0;    // taken since that is awaited
-  bool is_storage_lost_ = false;     // since the kv_cache that knew of it is gone
-  int lost_in_a_row_ = 0;            // runners, with a step each and none that came to its end in between
-  std::uint64_t num_kv_caches_ = 0;  // that there have been: an answer may be of one that is gone
+  int stocks_without_reservation_ = 0;  // taken since kv_cache was asked
+  bool is_storage_lost_ = false;        // since the kv_cache that knew of it is gone
+  int lost_in_a_row_ = 0;               // runners, with a step each and none that came to its end in between
+  std::uint64_t num_kv_caches_ = 0;     // that there have been: an answer may be of one that is gone
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date
-  std::optional<steady_time> timer_;  // the earliest one armed
+  armed_timers timers_;   // of deadlines
   std::unordered_set<request_id> unscheduled_;
   std::unordered_map<request_id, grammar_wait> with_grammar_;
   std::unordered_map<request_id, grammar_spec_ptr> without_grammar_;  // of these, who still waits for it
   std::deque<running_step> running_;                                  // oldest first
-  std::uint64_t steps_without_drafts_ = 0;                            // lately
+  draft_patience draft_patience_;
+  draft_question drafts_;
+  std::chrono::nanoseconds last_step_took_{};  // from its beginning to its end
   scheduler_output output_;
   steady_time planned_at_{};
   scheduler_counts reported_;

@@ -13,16 +13,15 @@ namespace {
 // To find who is to blame among the most that may run takes fewer; more are the device's own fault.
 constexpr int most_lost_in_a_row = 16;
 
-// What a reservation, or a draft, may take: stock is taken once a second. Both are a matter of milliseconds,
-// but for a draft model that waits for the end of a step.
+// What a reservation, or a draft, may take before its answer is taken for lost: stock is taken once a second.
+// Both are a matter of milliseconds, but for a draft model that waits for the end of a step.
 constexpr int most_stocks_without_answer = 180;
 
 }  // namespace
 
 void scheduler_state::meet(const company_roster& roster) {
-  // An answer that is awaited from one that is gone never comes.
   const bool is_gone = drafter_ != roster.drafter || structured_output_ != roster.structured_output;
-  if (is_gone && phase_ == phase::drafting) phase_ = phase::idle;
+  if (is_gone) forget_drafts();
   drafter_ = roster.drafter;
   meet_tokenizers(roster.tokenizers);
   if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);
@@ -67,7 +66,7 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
 
 msg::runner_missed scheduler_state::runner_lost() {
   model_runner_ = nullptr;
-  if (phase_ == phase::drafting) phase_ = phase::idle;  // a draft model that is asked has gone with it
+  forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
   const bool was_running = !running_.empty();
   if (was_running) ++lost_in_a_row_;
   running_.clear();
@@ -86,7 +85,12 @@ void scheduler_state::lose_storage(blame whose) {
 void scheduler_state::take_stock(const msg::take_stock& stock) {
   if (!stock.is_for_all) return;
   out_.take_stock();
-  if (phase_ != phase::idle && ++stocks_without_answer_ > most_stocks_without_answer) give_up_waiting();
+  if (phase_ == phase::reserving && ++stocks_without_reservation_ > most_stocks_without_answer)
+    replace_kv_cache();
+  if (drafts_.is_open && ++drafts_.stocks > most_stocks_without_answer) {
+    forget_drafts();
+    plan();
+  }
 }
 
 // It is a tokenizer or the supervisor, and either reacts to this.
@@ -110,13 +114,7 @@ bool scheduler_state::knows_sender(request_id id) const {
   return tokenizer && self_->current_sender() && tokenizer.id() == self_->current_sender()->id();
 }
 
-// A kv_cache that owes an answer cannot be trusted with its blocks: the supervisor replaces it. A step
-// without drafts is a step like any other.
-void scheduler_state::give_up_waiting() {
-  if (phase_ == phase::reserving) return caf::anon_send_exit(kv_cache_, caf::exit_reason::kill);
-  phase_ = phase::idle;
-  plan();
-}
+void scheduler_state::replace_kv_cache() { caf::anon_send_exit(kv_cache_, caf::exit_reason::kill); }
 
 void scheduler_state::end_all(const std::vector<request_id>& ids, finish_reason reason,
                               const std::optional<error>& failure) {

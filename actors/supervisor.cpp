@@ -169,6 +169,7 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
 }
 
 void supervisor_state::on_runner_down() {
+  parts_.board->runner_ended(self_->clock().now());
   if (!parts_.open_device) return fail("model_runner");
   ask_for_blame(std::exchange(is_warming_up_, false));
 }

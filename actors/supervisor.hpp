@@ -194,8 +194,8 @@ class supervisor_state {
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
-  // What a drain keeps of its grace for the last bytes to reach the clients.
-  std::chrono::nanoseconds flush_time_ = std::chrono::seconds(1);
+  // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
+  std::chrono::nanoseconds flush_time_ = std::chrono::milliseconds(1500);
   std::size_t undrained_ = 0;  // answers to drain that are still to come
   bool cut_off_ = false;       // something was ended before it had finished
   std::vector<caf::typed_response_promise<msg::company_drained>> drains_;

@@ -22,7 +22,8 @@ caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanosecon
 void supervisor_state::abort_all() {
   if (!introduced_) return;
   if (draining_ == drain_phase::tokenizers) cut_off_ = true;
-  self_->delayed_send(supervisor_actor(self_), flush_time_, msg::abandon_connections{});
+  // What is left of the grace then is for the runner to end, and for the process.
+  self_->delayed_send(supervisor_actor(self_), flush_time_ * 2 / 3, msg::abandon_connections{});
   for (const tokenizer_actor& tokenizer : roster_.tokenizers) out_.send(tokenizer, msg::abort_all{});
 }
 

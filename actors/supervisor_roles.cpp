@@ -132,7 +132,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
           [this, runner](const msg::device_opened&) {
             roster_.model_runner = runner;
             device_.opening_due.reset();
-            parts_.board->queue_moves();  // it waited for the device
+            parts_.board->runner_is_back(self_->clock().now());
             if (parts_.process)
               parts_.tokenizer.metrics->set_runner_process(
                   {parts_.process->id(), parts_.process->ended_cpu_seconds()});

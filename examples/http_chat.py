@@ -33,7 +33,7 @@ def stream_chat(url, prompt, max_tokens):
             for choice in event["choices"]:
                 yield choice["delta"].get("content") or ""
                 if choice.get("finish_reason") == "length":
-                    yield f"\n[cut after {max_tokens} tokens; --max-tokens allows more]"
+                    yield f"\n[cut after {max_tokens} tokens]"
 
 
 def main():

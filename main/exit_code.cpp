@@ -1,5 +1,7 @@
 #include "main/exit_code.hpp"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 #include <iostream>
@@ -39,9 +41,10 @@ int report(const error& failure) {
   return exit_failure;
 }
 
-int report_listening(const error& failure) {
-  complain(failure.message);
-  return failure.code == error_code::invalid_argument ? exit_configuration : exit_failure;
+int report_listening(const error& failure, const char* option) {
+  const bool is_setting = failure.code == error_code::invalid_argument;
+  complain(is_setting ? failure.message : fmt::format("{}; {} takes another port", failure.message, option));
+  return is_setting ? exit_configuration : exit_failure;
 }
 
 }  // namespace troupe::cli

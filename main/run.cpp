@@ -1,5 +1,6 @@
 // troupe run: one answer, streamed to the standard output.
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -26,13 +27,14 @@ struct run_options {
   std::string prompt;
 };
 
-int exit_code_of(const finished& end) {
+// `signal`: the one that has aborted it, if any.
+int exit_code_of(const finished& end, int signal) {
   switch (end.reason) {
     case finish_reason::stop:
     case finish_reason::length:
       return exit_ok;
     case finish_reason::abort:
-      return 128 + SIGINT;
+      return 128 + signal;
     case finish_reason::timeout:
       complain("the request timed out");
       return exit_failure;
@@ -50,9 +52,10 @@ int run(const run_options& options) {
   auto started = start_embedded(options.sources);
   if (!started) return started.error();
   conversation talk((*started)->port());
-  const scoped_handler on_signal(signals, [&talk](int signal, int count) {
-    if (count > 1) std::_Exit(128 + signal);
-    talk.abort();
+  std::atomic<int> ended_by{SIGINT};
+  const scoped_handler on_signal(signals, [&talk, &ended_by](int signal, int count) {
+    ended_by = signal;
+    if (count > 1 || !talk.abort()) std::_Exit(128 + signal);
   });
   auto messages = nlohmann::ordered_json::array();
   if (!options.answer.system.empty())
@@ -60,7 +63,7 @@ int run(const run_options& options) {
   messages.push_back({{"role", "user"}, {"content", prompt}});
   const answer said = talk.ask(messages, to_sampling(options.answer));
   if (!said.text.empty() && said.text.back() != '\n') std::puts("");
-  return exit_code_of(said.end);
+  return exit_code_of(said.end, ended_by);
 }
 
 }  // namespace

@@ -67,13 +67,13 @@ tl::expected<void, int> running_service::open_gateways() {
   auto http_options = to_http_options(settings_);
   http_options.observers.push_back(requests_);
   const auto http = served_->serve_http(http_options);
-  if (!http) return tl::unexpected(report_listening(http.error()));
+  if (!http) return tl::unexpected(report_listening(http.error(), "--port"));
   spdlog::info("HTTP on http://{}:{}", settings_.host, *http);
   if (settings_.tcp_port < 0) return {};
   auto tcp_options = to_tcp_options(settings_);
   tcp_options.observers.push_back(requests_);
   const auto tcp = served_->serve_tcp(tcp_options);
-  if (!tcp) return tl::unexpected(report_listening(tcp.error()));
+  if (!tcp) return tl::unexpected(report_listening(tcp.error(), "--tcp-port"));
   spdlog::info("TCP on {}:{}", settings_.host, *tcp);
   return {};
 }
@@ -85,7 +85,7 @@ tl::expected<void, int> running_service::open_operators_port() {
   };
   operators_.emplace(*served_, *key_, end, reloader_);
   auto server = net::admin_server::start(to_admin_options(settings_), *operators_);
-  if (!server) return tl::unexpected(report_listening(server.error()));
+  if (!server) return tl::unexpected(report_listening(server.error(), "--admin-port"));
   spdlog::info("operators on http://{}:{}/admin", settings_.admin_host, server->port());
   operators_port_.emplace(std::move(*server));
   return {};
@@ -126,7 +126,8 @@ int running_service::finish(const std::optional<std::string>& failure) {
   }
   tell_stopping();
   const std::chrono::milliseconds time = grace();
-  spdlog::info("ending: running requests have {} to finish", config::duration_text(time));
+  spdlog::info("ending: running requests have {} to finish; a second signal cuts them off",
+               config::duration_text(time));
   const bool all = served_->drain(time);
   served_->stop();
   spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");

@@ -43,16 +43,16 @@ tl::expected<net::loading_server, int> open_early(const config::settings& settin
                                                   const std::shared_ptr<net::request_log>& requests) {
   if (settings.tcp_port >= 0) {
     const auto free = net::check_address(to_tcp_options(settings).listen);
-    if (!free) return tl::unexpected(report_listening(free.error()));
+    if (!free) return tl::unexpected(report_listening(free.error(), "--tcp-port"));
   }
   if (settings.admin_port >= 0) {
     const auto free = net::check_address(to_admin_options(settings).listen);
-    if (!free) return tl::unexpected(report_listening(free.error()));
+    if (!free) return tl::unexpected(report_listening(free.error(), "--admin-port"));
   }
   auto options = to_http_options(settings);
   options.observers.push_back(requests);
   auto server = net::loading_server::start(std::move(options), model);
-  if (!server) return tl::unexpected(report_listening(server.error()));
+  if (!server) return tl::unexpected(report_listening(server.error(), "--port"));
   return std::move(*server);
 }
 

@@ -83,8 +83,9 @@ service_figures figures_of(const exposition& before, const exposition& after, se
   out.accepted_drafts = share(growth.growth("vllm:spec_decode_num_accepted_tokens_total"),
                               growth.growth("vllm:spec_decode_num_draft_tokens_total"));
   out.last_step_age = after.sum("troupe_last_step_age_seconds").value_or(0);
-  out.cpu_cores = growth.rate("process_cpu_seconds_total");
-  out.resident_bytes = after.sum("process_resident_memory_bytes").value_or(0);
+  out.cpu_cores = growth.rate("process_cpu_seconds_total") + growth.rate("troupe_runner_cpu_seconds_total");
+  out.resident_bytes = after.sum("process_resident_memory_bytes").value_or(0) +
+                       after.sum("troupe_runner_resident_memory_bytes").value_or(0);
   for (const std::string& actor : after.label_values("troupe_actor_restarts_total", "actor"))
     out.actors.push_back(figures_of_actor(actor, after, growth));
   return out;

@@ -65,7 +65,7 @@ struct service_figures {
   double preemptions = 0;
   std::optional<double> accepted_drafts;  // share of the draft tokens
   seconds last_step_age = 0;
-  double cpu_cores = 0;
+  double cpu_cores = 0;  // these two of the service and its runner together
   double resident_bytes = 0;
   std::vector<actor_figures> actors;
 };

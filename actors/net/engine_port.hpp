@@ -26,9 +26,12 @@ using choice_sink = std::function<void(std::int32_t index, stream_event)>;
 
 // Everything a gateway reports about the engine without asking an actor for it.
 struct engine_status {
-  bool live = true;    // steps progress
-  bool ready = false;  // warmed up, not draining
-  std::string reason;  // why not, in words: "warming up [3/8]", "draining"
+  bool live = true;               // steps progress
+  bool ready = false;             // warmed up, not draining, no trouble with the runner
+  std::string reason;             // why not, in words: "warming up [3/8]", "draining"
+  bool waits_for_runner = false;  // not ready, yet who asks is kept until there is one
+
+  bool takes_requests() const { return live && (ready || waits_for_runner); }
 };
 
 struct model_card {

@@ -56,7 +56,7 @@ asio::awaitable<result<openai::parsed_request>> http_connection::parse_ready(res
                                                                              const model_card& model) {
   result<openai::parsed_request> parsed;
   const engine_status status = shared_->port.status();
-  if (!status.live || !status.ready) {
+  if (!status.takes_requests()) {
     parsed = fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
     co_return parsed;
   }
@@ -200,49 +200,73 @@ asio::awaitable<std::optional<result<Reply>>> http_connection::reply_to(const qu
 
 asio::awaitable<bool> http_connection::tokenize(openai::json& body) {
   const model_card model = shared_->port.model();
-  auto parsed = openai::parse_tokenize(body, {model.id, model.vocab_size});
-  body = nullptr;
-  http_response response;
+  result<openai::tokenize_request> parsed;
+  const std::function<void()> parse = [&] {
+    parsed = openai::parse_tokenize(body, {model.id, model.vocab_size});
+    body = nullptr;
+  };
+  co_await on_body(parse);
+  if (gone_) co_return false;
   if (!parsed) {
-    response = error_response(parsed.error());
-    co_return co_await respond(response);
+    const http_response refusal = error_response(parsed.error());
+    co_return co_await respond(refusal);
   }
   const bool with_strings = parsed->return_token_strs;
   const question<tokenize_reply> ask = [this, &parsed](auto answer) {
     shared_->port.tokenize(std::move(*parsed), std::move(answer));
   };
-  const auto reply = co_await reply_to<tokenize_reply>(ask);
+  auto reply = co_await reply_to<tokenize_reply>(ask);
   if (!reply) co_return false;
-  if (*reply) {
+  const std::function<std::string()> write_out = [&] {
     const tokenize_reply& found = **reply;
-    response.body = openai::tokenize_answer(found.tokens, with_strings ? &found.token_strs : nullptr,
-                                            model.max_model_len);
-  } else {
-    response = error_response(reply->error());
+    std::string text = openai::tokenize_answer(found.tokens, with_strings ? &found.token_strs : nullptr,
+                                               model.max_model_len);
+    **reply = {};
+    return text;
+  };
+  co_return co_await respond_to_text(*reply, write_out);
+}
+
+template <class Reply>
+asio::awaitable<bool> http_connection::respond_to_text(const result<Reply>& reply,
+                                                       const std::function<std::string()>& write_out) {
+  http_response response;
+  if (!reply) {
+    response = error_response(reply.error());
+    co_return co_await respond(response);
   }
-  co_return co_await respond(response);
+  prepare(response);
+  std::string text;
+  const std::function<void()> work = [&] {
+    response.body = write_out();
+    text = serialize(response, request_);
+    std::string().swap(response.body);
+  };
+  co_await on_body(work);
+  if (gone_) co_return false;
+  co_return co_await send(text);
 }
 
 asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
   const model_card model = shared_->port.model();
-  auto tokens = openai::parse_detokenize(body, {model.id, model.vocab_size});
-  body = nullptr;
-  http_response response;
+  result<std::vector<token_id>> tokens;
+  const std::function<void()> parse = [&] {
+    tokens = openai::parse_detokenize(body, {model.id, model.vocab_size});
+    body = nullptr;
+  };
+  co_await on_body(parse);
+  if (gone_) co_return false;
   if (!tokens) {
-    response = error_response(tokens.error());
-    co_return co_await respond(response);
+    const http_response refusal = error_response(tokens.error());
+    co_return co_await respond(refusal);
   }
   const question<std::string> ask = [this, &tokens](auto answer) {
     shared_->port.detokenize(std::move(*tokens), std::move(answer));
   };
   const auto reply = co_await reply_to<std::string>(ask);
   if (!reply) co_return false;
-  if (*reply) {
-    response.body = openai::detokenize_answer(**reply);
-  } else {
-    response = error_response(reply->error());
-  }
-  co_return co_await respond(response);
+  const std::function<std::string()> write_out = [&] { return openai::detokenize_answer(**reply); };
+  co_return co_await respond_to_text(*reply, write_out);
 }
 
 asio::awaitable<bool> http_connection::describe_request(const std::string& name) {

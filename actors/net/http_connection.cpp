@@ -73,7 +73,7 @@ asio::awaitable<bool> http_connection::serve_request() {
     body_came_ = std::chrono::steady_clock::now();
     result<openai::json> document;
     const std::function<void()> read = [&document, &text] {
-      document = openai::read_json(text);
+      document = openai::read_body(text);
       std::string().swap(text);
     };
     co_await on_body(read);

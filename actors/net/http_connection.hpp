@@ -81,7 +81,11 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   // Empties `body`. Errors: unavailable where the engine is not ready; those of the parser.
   asio::awaitable<result<openai::parsed_request>> parse_ready(resource target, openai::json& body,
                                                               const model_card& model);
-  // Does `work` on the body: now, or in the background where the body is large.
+  // Answers with what `write_out` makes of the reply, as long as the request's body about.
+  template <class Reply>
+  asio::awaitable<bool> respond_to_text(const result<Reply>& reply,
+                                        const std::function<std::string()>& write_out);
+  // Does `work` on the body, or on what came of it: now, or in the background where the body is large.
   asio::awaitable<void> on_body(const std::function<void()>& work);
   // "chatcmpl-" and the client's name for the request, or one that is drawn.
   result<std::string> name_request(const openai::parsed_request& parsed);

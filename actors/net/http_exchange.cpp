@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <string_view>
 #include <utility>
 
 namespace troupe::net {
@@ -14,6 +16,9 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr std::size_t longest_verb = 16;
+
+// A request that is under way when the server drains would be refused: that it is can be said soon.
+constexpr std::chrono::milliseconds rest_of_request{500};
 
 http_method method_of(http::verb verb) {
   if (verb == http::verb::get) return http_method::get;
@@ -26,6 +31,16 @@ http_method method_of(http::verb verb) {
 // it.
 bool is_json(boost::beast::string_view type) {
   return type.empty() || boost::beast::iequals(type.substr(0, type.find(';')), "application/json");
+}
+
+// Whether the first line of `text` ends with a version that is not served, "HTTP/2.0".
+bool names_other_version(std::string_view text) {
+  constexpr std::string_view pattern = "HTTP/0.0";
+  text = text.substr(0, text.find('\r'));
+  text = text.substr(std::min(text.size(), text.rfind(' ') + 1));
+  return !text.starts_with("HTTP/1.") && std::ranges::equal(text, pattern, [](char is, char wanted) {
+    return wanted == '0' ? is >= '0' && is <= '9' : is == wanted;
+  });
 }
 
 }  // namespace
@@ -52,7 +67,12 @@ asio::awaitable<void> http_exchange::run() {
 
 void http_exchange::finish() {
   finishing_ = true;
-  if (idle_) close();
+  if (phase_ == phase::idle) close();
+  if (phase_ == phase::reading) deadline_.arm(rest_of_request);
+}
+
+std::chrono::milliseconds http_exchange::time_to_read(std::chrono::milliseconds within) const {
+  return finishing_ ? std::min(within, rest_of_request) : within;
 }
 
 void http_exchange::close() {
@@ -70,12 +90,12 @@ asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds 
   if (finishing_) co_return false;
   if (buffer_.size() > 0) co_return true;
   if (input_ended_) co_return false;
-  idle_ = true;
+  phase_ = phase::idle;
   deadline_.arm(within);
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
   buffer_.commit(size);
   deadline_.disarm();
-  idle_ = false;
+  phase_ = phase::answering;
   co_return !failure;
 }
 
@@ -83,9 +103,11 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   request_ = {};
   parser.header_limit(static_cast<std::uint32_t>(bounds_.max_header_bytes));
   parser.body_limit(limits_.max_body_bytes);
-  deadline_.arm(within);
+  phase_ = phase::reading;
+  deadline_.arm(time_to_read(within));
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
+  phase_ = phase::answering;
   if (failure) co_return co_await refuse_unreadable(failure);
   const request_header& header = parser.get();
   request_.version = header.version();
@@ -93,7 +115,11 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   request_.verb = std::string(header.method_string()).substr(0, longest_verb);
   request_.path = target_path({header.target().data(), header.target().size()});
   request_.method = method_of(header.method());
-  co_return true;
+  // Where its body ends is not known (RFC 9112, 6.3): what follows could be taken for the next request.
+  const auto coding = header[http::field::transfer_encoding];
+  if (coding.empty() || boost::beast::iequals(coding, "chunked")) co_return true;
+  const http_response unknown = error_response(400, "the only Transfer-Encoding that is read is chunked");
+  co_return co_await refuse(unknown);
 }
 
 asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
@@ -105,16 +131,17 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
     const bool written = co_await write(go_on);
     if (!written) co_return false;
   }
-  deadline_.arm(limits_.read_timeout);
-  while (room && !parser.is_done()) {
-    const auto [failure, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
-    if (failure) {
-      deadline_.disarm();
-      co_return co_await refuse_unreadable(failure);
-    }
+  phase_ = phase::reading;
+  deadline_.arm(time_to_read(limits_.read_timeout));
+  asio_error failure;
+  while (room && !failure && !parser.is_done()) {
+    const auto [why, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
+    failure = why;
     room = has_room();
   }
   deadline_.disarm();
+  phase_ = phase::answering;
+  if (failure) co_return co_await refuse_unreadable(failure);
   if (room) co_return true;
   const http_response full = error_response({error_code::unavailable, "too many large bodies at the moment"});
   co_return co_await refuse(full);
@@ -141,6 +168,8 @@ asio::awaitable<bool> http_exchange::refuse_unreadable(asio_error why) {
 }
 
 std::optional<http_response> http_exchange::explain(const asio_error& why) const {
+  if (deadline_.expired() && finishing_)
+    return error_response({error_code::unavailable, "draining: the service is shutting down"});
   if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
   if (why == http::error::header_limit || why == http::error::buffer_overflow) {
     return error_response(431, fmt::format("the header is larger than {} bytes", bounds_.max_header_bytes));
@@ -149,7 +178,9 @@ std::optional<http_response> http_exchange::explain(const asio_error& why) const
     return error_response(
         {error_code::too_large, fmt::format("the body is larger than {} bytes", limits_.max_body_bytes)});
   }
-  if (why == http::error::bad_version) return error_response(505, "only HTTP/1.0 and 1.1 are served");
+  if (why == http::error::bad_version &&
+      names_other_version({static_cast<const char*>(buffer_.data().data()), buffer_.size()}))
+    return error_response(505, "only HTTP/1.0 and 1.1 are served");
   const bool broken_off = why == http::error::end_of_stream || why == http::error::partial_message;
   const bool of_http = why.category() == make_error_code(http::error::bad_method).category();
   if (broken_off || !of_http) return std::nullopt;
@@ -157,9 +188,17 @@ std::optional<http_response> http_exchange::explain(const asio_error& why) const
 }
 
 asio::awaitable<bool> http_exchange::respond(const http_response& response) {
+  prepare(response);
+  const std::string text = serialize(response, request_);
+  co_return co_await send(text);
+}
+
+void http_exchange::prepare(const http_response& response) {
   if (finishing_) request_.keep_alive = false;
   note_refusal(response);
-  const std::string text = serialize(response, request_);
+}
+
+asio::awaitable<bool> http_exchange::send(const std::string& text) {
   const bool written = co_await write(text);
   co_return written&& request_.keep_alive;
 }

@@ -56,6 +56,10 @@ class http_exchange : public connection {
 
   // An answer to a request that was read to its end.
   asio::awaitable<bool> respond(const http_response& response);
+  // The same in two steps, where writing it out is much: serialize(response, request_) may go to another
+  // thread once prepare() was called.
+  void prepare(const http_response& response);
+  asio::awaitable<bool> send(const std::string& text);
   // To one that was not: lets the client read it, then ends the connection.
   asio::awaitable<bool> refuse(const http_response& response);
   // To one whose header alone was read: whichever of the two it takes.
@@ -78,12 +82,15 @@ class http_exchange : public connection {
   bool finishing_ = false;
 
  private:
+  // How long a request that has begun to come may take from now on.
+  std::chrono::milliseconds time_to_read(std::chrono::milliseconds within) const;
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 
   const connection_limits& limits_;
   const exchange_bounds bounds_;
-  bool idle_ = true;  // between two requests
+  enum class phase { idle, reading, answering };
+  phase phase_ = phase::idle;
 };
 
 }  // namespace troupe::net

@@ -89,7 +89,7 @@ result<void> tcp_session::check_stream(std::uint64_t request) const {
     return fail(error_code::resource_exhausted, "too many requests at once on this connection");
   }
   const engine_status status = shared_->port.status();
-  if (!status.live || !status.ready || finishing_) {
+  if (!status.takes_requests() || finishing_) {
     return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
   }
   return {};
@@ -103,7 +103,7 @@ asio::awaitable<result<openai::parsed_request>> tcp_session::parse(const std::st
   const auto came = std::chrono::steady_clock::now();
   result<openai::parsed_request> parsed;
   const std::function<void()> read = [&] {
-    const auto document = openai::read_json(payload);
+    const auto document = openai::read_body(payload);
     if (document) report.caller = caller_in(*document);
     parsed =
         document ? openai::parse_generation(*document, context) : tl::unexpected<error>(document.error());

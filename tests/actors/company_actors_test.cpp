@@ -367,6 +367,7 @@ TEST(Company, AStepThatDoesNotEndIsNotLive) {
   stage.run();
   EXPECT_TRUE(stage.status().live);
   expect_one_end(*who, finish_reason::length);
+  stage.expect_idle();
 }
 
 // And all the others go on.
@@ -394,6 +395,7 @@ TEST(Company, AnActorThatDoesNotAnswerIsNotLive) {
     EXPECT_EQ(stage.status().reason, name + " does not answer");
     stage.take_stock();
     EXPECT_TRUE(stage.status().live);
+    stage.expect_served();
   }
 }
 
@@ -412,6 +414,7 @@ TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
   stage.take_stock();
   EXPECT_TRUE(stage.status().live);
   expect_one_end(*who, finish_reason::length);
+  stage.expect_idle();
 }
 
 }  // namespace

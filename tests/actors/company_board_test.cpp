@@ -58,5 +58,61 @@ TEST(CompanyBoard, ANewDeadlineIsOfTheStepsToCome) {
   EXPECT_TRUE(board.status(begin + seconds(99)).live);
 }
 
+// Whoever spreads requests over services need not hear of what lasts for less than a second.
+TEST(CompanyBoard, ARunnerThatIsReplacedForLongOrOftenIsNotReadyAndTakesRequestsAllTheSame) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(100));
+  board.ready();
+  board.runner_is_back(begin);
+  board.runner_ended(begin + seconds(60));
+  EXPECT_TRUE(board.status(begin + seconds(65)).ready);
+  EXPECT_FALSE(board.status(begin + seconds(66)).ready);
+  EXPECT_EQ(board.status(begin + seconds(66)).reason, "the model runner is being replaced");
+  EXPECT_TRUE(board.status(begin + seconds(66)).takes_requests());
+  board.runner_ended(begin + seconds(67));
+  EXPECT_FALSE(board.status(begin + seconds(67)).ready) << "there has been none in between";
+  board.runner_is_back(begin + seconds(68));
+  EXPECT_TRUE(board.status(begin + seconds(68)).ready);
+  board.runner_ended(begin + seconds(70));
+  EXPECT_FALSE(board.status(begin + seconds(70)).ready);
+  EXPECT_EQ(board.status(begin + seconds(70)).reason, "the model runner ends again and again");
+  board.runner_is_back(begin + seconds(71));
+  EXPECT_FALSE(board.status(begin + seconds(80)).ready);
+  EXPECT_TRUE(board.status(begin + seconds(80)).takes_requests());
+  EXPECT_TRUE(board.status(begin + seconds(81)).ready);
+  board.runner_ended(begin + seconds(82));
+  EXPECT_TRUE(board.status(begin + seconds(82)).ready) << "the first one again";
+}
+
+// It is nobody's fault but the device's, which has a deadline of its own.
+TEST(CompanyBoard, RequestsThatWaitForARunnerAreNotAQueueThatDoesNotMove) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.ready();
+  board.runner_ended(begin);
+  board.queue_waits(begin);
+  EXPECT_TRUE(board.status(begin + seconds(11)).takes_requests());
+  EXPECT_TRUE(board.status(begin + seconds(70)).takes_requests());
+  EXPECT_FALSE(board.status(begin + seconds(71)).takes_requests()) << "none has opened in a minute and more";
+  EXPECT_EQ(board.status(begin + seconds(71)).reason, "the queue does not move");
+  board.runner_is_back(begin + seconds(71));
+  board.queue_waits(begin + seconds(71));
+  EXPECT_TRUE(board.status(begin + seconds(81)).takes_requests()) << "it has as long as ever";
+  EXPECT_FALSE(board.status(begin + seconds(82)).live);
+}
+
+TEST(CompanyBoard, ARunnerThatIsReplacedChangesNothingWhereNobodyIsToBeServed) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(100));
+  for (int i = 0; i < 3; ++i) board.runner_ended(begin);
+  EXPECT_EQ(board.status(begin + seconds(6)).reason, "starting");
+  board.runner_is_back(begin + seconds(6));
+  board.ready();
+  EXPECT_TRUE(board.status(begin + seconds(6)).ready);
+  for (int i = 0; i < 3; ++i) board.runner_ended(begin + seconds(7));
+  board.draining();
+  EXPECT_FALSE(board.status(begin + seconds(7)).takes_requests());
+}
+
 }  // namespace
 }  // namespace troupe::test

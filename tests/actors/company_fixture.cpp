@@ -117,6 +117,7 @@ stage::stage(company_setup setup)
 
   supervisor_ = system_.spawn(supervisor_behavior, std::move(parts));
   query<company_roster_ptr>(supervisor_, msg::start_company{});
+  actors_at_start_ = system_.registry().running();
   ports.system = &system_;
   ports.directory = directory_;
   ports.numbers = std::make_shared<request_numbers>(roster().tokenizers.size());
@@ -173,9 +174,15 @@ std::size_t stage::run(std::size_t count) {
 }
 
 bool stage::run_any(std::uint64_t drawn, const caf::abstract_actor* except) {
+  return run_one_of([except](const caf::abstract_actor* each) { return except == nullptr || each != except; },
+                    drawn);
+}
+
+bool stage::run_one_of(const std::function<bool(const caf::abstract_actor*)>& chosen_from,
+                       std::uint64_t drawn) {
   auto& jobs = coordinator_.jobs;
-  const auto may_run = [except](const caf::resumable* job) {
-    return except == nullptr || dynamic_cast<const caf::abstract_actor*>(job) != except;
+  const auto may_run = [&chosen_from](const caf::resumable* job) {
+    return chosen_from(dynamic_cast<const caf::abstract_actor*>(job));
   };
   auto left = static_cast<std::uint64_t>(std::count_if(jobs.begin(), jobs.end(), may_run));
   if (left == 0) return false;
@@ -208,7 +215,9 @@ void stage::advance(std::chrono::nanoseconds time) { coordinator_.advance_time(t
 
 net::engine_status stage::status() { return board_->status(coordinator_.clock().now()); }
 
-void stage::expect_served() {
+void stage::expect_served(std::chrono::nanoseconds settling) {
+  advance(settling);
+  run();
   EXPECT_TRUE(status().ready);
   EXPECT_TRUE(status().live);
   std::vector<std::shared_ptr<client>> later;
@@ -221,8 +230,9 @@ void stage::expect_served() {
   expect_idle();
 }
 
-void stage::expect_idle() {
+void stage::expect_idle(std::size_t own_actors) {
   run();
+  EXPECT_LE(system_.registry().running(), actors_at_start_ + roster().socket_gateways.size() + own_actors);
   if (const auto blocks = query<msg::kv_cache_counts>(roster().kv_cache, msg::count{})) {
     EXPECT_EQ(blocks->free_blocks, blocks->blocks);
     EXPECT_TRUE(blocks->consistent);

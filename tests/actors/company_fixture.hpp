@@ -78,6 +78,12 @@ class stage {
   // Handles one message of the actor that `drawn` falls to among those that have one; false where none has.
   // `except` does not run.
   bool run_any(std::uint64_t drawn, const caf::abstract_actor* except = nullptr);
+  // Handles one message of this actor; false where it has none.
+  template <class Handle>
+  bool run_only(const Handle& actor) {
+    const auto* only = caf::actor_cast<caf::abstract_actor*>(actor);
+    return run_one_of([only](const caf::abstract_actor* each) { return each == only; }, 0);
+  }
   void advance(std::chrono::nanoseconds time);
   template <class Handle>
   void kill(const Handle& actor) {
@@ -108,10 +114,13 @@ class stage {
     return answer;
   }
 
-  // Every table empty, every block free. Handles what is left first.
-  void expect_idle();
-  // That it is ready and live, answers, and is idle after that.
-  void expect_served();
+  // Every table empty, every block free, no actor too many but for so many of the test's own. Handles what is
+  // left first.
+  void expect_idle(std::size_t own_actors = 0);
+  // That it is ready and live, answers, and is idle after that. `settling`: what has to pass before.
+  void expect_served(std::chrono::nanoseconds settling = {});
+  // Where a runner has ended again and again.
+  static constexpr std::chrono::seconds runner_settles{10};
 
   actor_port& port() { return *port_; }
   const port_parts& ports() const { return ports_; }  // of gateways that a test adds
@@ -138,6 +147,7 @@ class stage {
   caf::actor_system& system() { return system_; }
 
  private:
+  bool run_one_of(const std::function<bool(const caf::abstract_actor*)>& chosen_from, std::uint64_t drawn);
   static bool lose_message_of(caf::abstract_actor* actor, bool is_answer = false);
 
   struct testing_config : caf::actor_system_config {
@@ -148,6 +158,7 @@ class stage {
   caf::scheduler::test_coordinator& coordinator_;
   std::shared_ptr<company_board> board_;
   supervisor_actor supervisor_;
+  std::size_t actors_at_start_ = 0;
   std::shared_ptr<company_directory> directory_ = std::make_shared<company_directory>();
   port_parts ports_;
   std::unique_ptr<actor_port> port_;

@@ -448,6 +448,7 @@ TEST(SocketGateway, IsMendedOnTheSamePort) {
     stage.advance(std::chrono::minutes(2));
   }
   EXPECT_TRUE(talk(port, ask).starts_with("HTTP/1.1 200"));
+  stage.expect_idle();
 }
 
 TEST_F(CompanyOnThreads, RefusesOptionsThatMakeNoSense) {

@@ -63,6 +63,7 @@ TEST(DeviceProcess, ThatHangsIsKilledOnceWhenItsDeadlineIsOverTwice) {
   stage.run();
   EXPECT_EQ(device.opened, 1);
   EXPECT_TRUE(has_finished(*who));
+  stage.expect_idle();
 }
 
 TEST(DeviceProcess, ThatEndsWithoutWorkIsFollowedByAnotherAtOnce) {
@@ -78,6 +79,7 @@ TEST(DeviceProcess, ThatEndsWithoutWorkIsFollowedByAnotherAtOnce) {
   const auto who = stage.ask("hello", 5);
   stage.run();
   EXPECT_TRUE(has_finished(*who));
+  stage.expect_idle();
 }
 
 // The queue waits for it, and is late thereby.
@@ -99,6 +101,7 @@ TEST(DeviceProcess, ThatBeginsSlowlyIsNotKilledForTheQueueThatWaitsForIt) {
   EXPECT_EQ(device.kills, 0);
   EXPECT_TRUE(stage.status().live);
   EXPECT_TRUE(has_finished(*who));
+  stage.expect_idle();
 }
 
 TEST(DeviceProcess, ThatDoesNotBeginIsKilled) {
@@ -109,6 +112,35 @@ TEST(DeviceProcess, ThatDoesNotBeginIsKilled) {
   stage.kill(stage.roster().model_runner);
   stage.run();
   EXPECT_EQ(device.kills, 1);
+  device.while_opening = [] {};
+  stage.expect_served();
+}
+
+// Nor where it takes longer than a step may.
+TEST(DeviceProcess, ThatOpensSlowlyIsNotReadyAndNobodyIsRefused) {
+  for (const std::chrono::seconds time : {std::chrono::seconds(6), std::chrono::seconds(45)}) {
+    watched_device device;
+    stage stage(device.setup());
+    stage.run();
+    const auto before = stage.ask("hello", 50);
+    stage.run(20);
+    device.while_opening = [&stage, time] { stage.advance(time); };
+    device.has_ended = true;
+    stage.advance(std::chrono::milliseconds(100));
+    while (device.opened == 0 && stage.run(1) == 1) {
+    }
+    EXPECT_TRUE(before->ends.empty());
+    const net::engine_status told = stage.status();
+    EXPECT_FALSE(told.ready);
+    EXPECT_EQ(told.reason, "the model runner is being replaced");
+    EXPECT_TRUE(told.takes_requests());
+    const auto meanwhile = stage.ask("hello", 5);
+    stage.run();
+    EXPECT_TRUE(stage.status().ready);
+    EXPECT_TRUE(has_finished(*before));
+    EXPECT_TRUE(has_finished(*meanwhile));
+    stage.expect_idle();
+  }
 }
 
 }  // namespace

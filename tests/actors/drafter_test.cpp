@@ -1,47 +1,17 @@
 // When the scheduler asks for drafts.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "tests/actors/company_fixture.hpp"
+#include "tests/actors/drafting_fixture.hpp"
 
 namespace troupe::test {
 namespace {
 
-// The value with all of these labels; -1 where there is none.
-double labelled_metric(stage& on, const std::string& metric, const std::vector<std::string>& labels) {
-  const std::string text = on.port().metrics_text();
-  const std::string name = '\n' + metric + '{';
-  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
-    const auto has = [&line](const std::string& label) { return line.find(label) != std::string::npos; };
-    if (std::ranges::all_of(labels, has)) return std::stod(line.substr(line.rfind(' ') + 1));
-  }
-  return -1;
-}
-
 double steps_in(stage& on, const std::string& phase) {
   return labelled_metric(on, "troupe_step_seconds_count", {"phase=\"" + phase + '"'});
-}
-
-double drafter_messages(stage& on, const std::string& message) {
-  return labelled_metric(on, "troupe_actor_message_seconds_count",
-                         {"actor=\"drafter\"", "message=\"" + message + '"'});
-}
-
-company_setup repeating_setup(speculative_method method, std::int32_t num_speculative_tokens) {
-  company_setup setup;
-  setup.script = [](const sample_row& row) { return 'a' + row.position % 4; };  // what repeats itself
-  setup.adjust = [=](supervisor_parts& parts) {
-    parts.drafts.emplace();
-    parts.drafts->config.method = method;
-    parts.drafts->config.adaptive = false;
-    parts.drafts->config.num_speculative_tokens = num_speculative_tokens;
-  };
-  return setup;
 }
 
 TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
@@ -101,8 +71,8 @@ TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
   const auto who = stage.ask("who repeats itself", 60);
   stage.run();
   EXPECT_EQ(who->tokens.size(), 60U);
-  EXPECT_GT(drafter_messages(stage, "propose_drafts"), 10);
-  EXPECT_LE(drafter_messages(stage, "index_drafts"), 2)
+  EXPECT_GT(messages_of(stage, "drafter", "propose_drafts"), 10);
+  EXPECT_LE(messages_of(stage, "drafter", "index_drafts"), 2)
       << "the prompt, perhaps, and the answer when it is over";
 }
 

@@ -223,7 +223,7 @@ TEST(HeldDrafts, LeaveNothingWaitingWhereTheirGrammarsEndOrMissAMessage) {
   EXPECT_GT(losses, 10);
 }
 
-// The scheduler waits for the answer alone.
+// The scheduler waits for the answer alone, and not for long. Minutes pass before it asks again.
 TEST(HeldDrafts, AreGivenUpWhereTheAnswerIsLost) {
   int losses = 0;
   stage stage(repeating_company(1));
@@ -235,11 +235,17 @@ TEST(HeldDrafts, AreGivenUpWhereTheAnswerIsLost) {
     losses += stage.lose_answer(stage.roster().scheduler) ? 1 : 0;
     stage.run();
     EXPECT_TRUE(who->ends.empty());
+    stage.advance(std::chrono::milliseconds(60));
+    stage.run();
+    EXPECT_EQ(who->text, held_answer);
     for (int second = 0; second < 200; ++second) {
       stage.advance(std::chrono::seconds(1));
       stage.run();
     }
-    EXPECT_EQ(who->text, held_answer);
+    // Whose drafts are good, so that the next ones are waited for.
+    const auto free = stage.ask(repeated_prompt, 40);
+    stage.run();
+    EXPECT_EQ(free->tokens.size(), 40U);
   }
   EXPECT_EQ(losses, 3);
   stage.expect_idle();

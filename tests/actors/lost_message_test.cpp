@@ -121,6 +121,7 @@ TEST(LostMessage, ThatNoneComesAfterIsMissedWithinSeconds) {
   stage.take_stock();
   ASSERT_EQ(who->ends.size(), 1U);
   EXPECT_EQ(who->text, "fghij");
+  stage.expect_served();
 }
 
 // The scheduler is asked who is to blame for the runner's end; and again, where it has missed that.
@@ -263,6 +264,7 @@ TEST(LostMessage, OfAnAbortOrAStopStringLeavesNothingRunning) {
       EXPECT_EQ(who->ends[0].reason, aborts ? finish_reason::abort : finish_reason::stop);
       const auto counts = stage.state_of<scheduler_state>(stage.roster().scheduler).count();
       EXPECT_EQ(counts.running + counts.waiting, 0);
+      stage.expect_served();
       if (losses > 3) break;
     }
     EXPECT_GT(losses, 0);
@@ -288,6 +290,7 @@ TEST(LostMessage, OfAClientThatLeavesIsMadeUpForByItsGateway) {
     EXPECT_EQ(who->ends[0].reason, finish_reason::abort);
     const auto counts = stage.state_of<scheduler_state>(stage.roster().scheduler).count();
     EXPECT_EQ(counts.running + counts.waiting, 0);
+    stage.expect_served();
   }
   EXPECT_GT(losses, 0);
 }

@@ -85,6 +85,7 @@ TEST(Reload, WhatTheDeviceWasNotMadeForIsRefusedAsAWhole) {
   stage.run();
   EXPECT_EQ(widest.sequences, 3U);
   for (const auto& who : clients) EXPECT_EQ(who->ends.at(0).reason, finish_reason::length);
+  stage.expect_idle();
 }
 
 TEST(Reload, WhatWasLoweredMayBeRaisedAgainUpToTheStart) {

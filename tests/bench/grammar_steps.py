@@ -3,7 +3,8 @@
 
     tests/bench/grammar_steps.py [masks] [hostile] [forced]       all when none is named
 
-masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema.
+masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema; all to the same one, or each to
+its own that is new.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
 hostile: 16 answers without a grammar: alone, while two clients send requests for grammars that are refused or costly to a server that
 drops them, and while they send them to the service; each ten a second where the answers come in time.
@@ -25,8 +26,13 @@ import time
 from serving import cpu, quantile, served, stream
 
 RUNS = int(os.environ.get("RUNS", "5"))
-SCHEMA = {"type": "array", "minItems": 60, "items": {"type": "object", "required": ["name", "size"], "additionalProperties": False,
-          "properties": {"name": {"type": "string", "maxLength": 30}, "size": {"type": "integer"}}}}
+
+
+def schema(longest=30):
+    return {"type": "array", "minItems": 60, "items": {"type": "object", "required": ["name", "size"], "additionalProperties": False,
+            "properties": {"name": {"type": "string", "maxLength": longest}, "size": {"type": "integer"}}}}
+
+
 HOSTILE = [{"regex": "(" * 60_000 + ")" * 60_000},
            {"json": {"enum": list(range(200_000))}},
            {"json": {"type": "string", "pattern": "(a|b)" * 100_000}},
@@ -44,18 +50,21 @@ async def answer(service, number, grammar, tokens=128):
     return [b - a for a, b in zip(times[8:], times[9:])]
 
 
-async def side_by_side(service, count, held):
-    """`held` of `count` answers have the schema."""
-    gaps = await asyncio.gather(*(answer(service, i, {"json": SCHEMA} if i < held else None) for i in range(count)))
+async def side_by_side(service, count, held, longest):
+    """`held` of `count` answers have a schema, which is schema(longest(its number))."""
+    gaps = await asyncio.gather(*(answer(service, i, {"json": schema(longest(i))} if i < held else None) for i in range(count)))
     return [gap for each in gaps for gap in each]
 
 
 def masks(service):
-    sides = {"none": 0, "half": 16, "all": 32}
+    sides = {"none": (0, False), "half, the same one": (16, False), "all, the same one": (32, False), "half, each its own, new": (16, True),
+             "all, each its own, new": (32, True)}
     results = {side: [] for side in sides}
-    for _ in range(RUNS):
-        for side, held in sides.items():
-            results[side].append(statistics.median(asyncio.run(side_by_side(service, 32, held))))
+    for run in range(RUNS):
+        for side, (held, own) in sides.items():
+            def longest(number, base=30 + 64 * run + held, own=own):
+                return base + number if own else 30
+            results[side].append(statistics.median(asyncio.run(side_by_side(service, 32, held, longest))))
     print("| of 32 answers with a grammar | time of a step, p50 | against none |\n|---|---|---|")
     base = statistics.median(results["none"])
     for side, runs in results.items():
@@ -178,7 +187,7 @@ def main():
     print(f"CPU: {cpu()}; {RUNS} runs of each side in turn, medians\n")
     # Refusals are not remembered, so that each is worked out again.
     with served("--grammar-refusal-time", "0s") as service:
-        asyncio.run(side_by_side(service, 32, 32))
+        asyncio.run(side_by_side(service, 32, 32, lambda number: 30))
         for name in chosen:
             sides[name](service)
 

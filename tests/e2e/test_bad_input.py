@@ -12,6 +12,13 @@ TEXT = "/v1/completions"
 HELLO = [{"role": "user", "content": "Hello"}]
 
 
+@pytest.fixture(autouse=True)
+def leaves_nothing_behind(service):
+    before = service.resources()
+    yield
+    service.wait_as_before(before)
+
+
 def still_serves(service):
     status, answer = service.post(TEXT, {"prompt": "The capital of France is", "max_tokens": 1, "temperature": 0})
     return status == 200 and answer["choices"][0]["text"] == " Paris"
@@ -156,9 +163,7 @@ def test_binary_garbage_on_both_ports_harms_nobody(service, seed):
     assert still_serves(service)
 
 
-def test_bad_input_left_nothing_open(service):
-    before = service.resources()
+def test_garbage_again_and_again_leaves_nothing_open(service):
     for _ in range(50):
         raw(service, os.urandom(50))
         raw(service, os.urandom(50), service.tcp_port)
-    service.wait_as_before(before)

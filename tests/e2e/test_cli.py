@@ -307,14 +307,15 @@ def test_run_refuses_parameters_out_of_range(flag, value):
     assert done.returncode == 1 and flag[2:].replace("-", "_") in done.stderr and done.stdout == ""
 
 
-def test_run_ends_at_ctrl_c():
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_run_ends_at_a_signal(how):
     with subprocess.Popen([BINARY, "run", "Count to a thousand.", "--model", MODEL, "--max-tokens", "8000"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=clean_environment()) as process:
         assert process.stdout.read(1)
         begin = time.monotonic()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         process.stdout.read()
-        assert process.wait(30) == 130
+        assert process.wait(30) == 128 + how
         assert time.monotonic() - begin < 10
 
 

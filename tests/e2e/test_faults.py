@@ -1,6 +1,7 @@
 """Actors that end under a real load: who pays for it, and whether the service goes on."""
 import concurrent.futures
 import http.client
+import json
 import pathlib
 import re
 import threading
@@ -79,16 +80,19 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
         else:
             assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
-        assert service.status("/livez") == service.status("/readyz") == 200
+        assert service.status("/livez") == 200
+        service.wait_until(lambda: service.status("/readyz") == 200, 30, "ready again")
         service.wait_as_before(before, 64)
 
 
 def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "supervisor:lose:2")
     with start_service("--log-level", "debug") as service:
+        before = service.resources()
         for _ in range(4):
             status, _ = service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})
             assert status == 200
+        service.wait_as_before(before)
     assert service.process.returncode == 0, "its drain was heard of"
     assert messages_lost(service, "supervisor"), service.log()
 
@@ -111,6 +115,26 @@ def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, mon
         service.wait_until(lambda: service.status("/livez") == 503, 30, "not live")
         assert service.process.wait(30) == 70
         assert re.search(r"tokenizer \d does not answer", whole_log(service)), service.log()
+
+
+def test_a_drafter_that_hangs_holds_nobody_up_and_ends_the_service(start_service, monkeypatch):
+    config = {"method": "suffix", "adaptive": False, "suffix_decoding_min_token_prob": 0.01, "num_speculative_tokens": 4}
+    body = {"prompt": "one two three one two three one two", "max_tokens": 40, "temperature": 0, "ignore_eos": True}
+    with start_service("--speculative-config", json.dumps(config)) as service:
+        # The second answer is drafted from the first.
+        undisturbed = [service.post("/v1/completions", body) for _ in range(2)]
+        accepted = service.metric("vllm:spec_decode_num_accepted_tokens_total")
+        assert [status for status, _ in undisturbed] == [200, 200] and accepted > 0
+    monkeypatch.setenv("TROUPE_CHAOS", "drafter:hang:12")
+    with start_service("--speculative-config", json.dumps(config), "--step-deadline", "5s") as service:
+        answers = [service.post("/v1/completions", body, timeout=60) for _ in range(2)]
+        assert service.status("/livez") == service.status("/readyz") == 200, "long before anybody knows"
+        assert [(status, body["choices"]) for status, body in answers] == [(200, body["choices"]) for _, body in undisturbed]
+        assert service.metric("vllm:spec_decode_num_accepted_tokens_total") < accepted, "it hung before the end"
+        service.wait_idle()
+        service.wait_until(lambda: service.status("/livez") == 503, 60, "not live")
+        assert service.process.wait(60) == 70
+        assert "drafter does not answer" in whole_log(service), service.log()
 
 
 def test_an_actor_that_ends_again_and_again_ends_the_service(start_service, monkeypatch):

@@ -1,6 +1,7 @@
 """The HTTP interface as its clients see it: the `openai` package where it has a method, plain HTTP elsewhere."""
 import http.client
 import json
+import socket
 import urllib.request
 
 import openai
@@ -131,15 +132,37 @@ def expect_abort(service, leave):
 
 
 def test_a_client_that_leaves_frees_its_blocks(service):
+    before = service.resources()
     request = urllib.request.Request(service.url + "/v1/completions", json.dumps(
         {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}).encode(), {"Content-Type": "application/json"})
     answer = urllib.request.urlopen(request, timeout=60)
     answer.readline()
     expect_abort(service, answer.close)
+    service.wait_as_before(before)
 
 
 def test_a_client_that_leaves_while_waiting_for_a_whole_answer_is_noticed(service):
+    before = service.resources()
     connection = http.client.HTTPConnection("127.0.0.1", service.port)
     connection.request("POST", "/v1/completions", json.dumps({"prompt": "Once", "max_tokens": 4000, "ignore_eos": True}),
                        {"Content-Type": "application/json"})
     expect_abort(service, connection.close)
+    service.wait_as_before(before)
+
+
+def test_a_client_that_reads_nothing_of_its_stream_loses_it_and_nobody_else_notices(start_service):
+    asked = {"prompt": "The capital of France is", "max_tokens": 4, "temperature": 0}
+    endless = json.dumps({"prompt": "Once", "max_tokens": 4000, "n": 4, "ignore_eos": True, "stream": True, "logprobs": 20}).encode()
+    with start_service("--max-stream-buffer-bytes", "16KiB") as service:
+        expected = service.post("/v1/completions", asked)[1]["choices"]
+        before = service.resources()
+        with socket.socket() as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", service.port))
+            client.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Type: application/json\r\n"
+                           b"Content-Length: %d\r\n\r\n" % len(endless) + endless)
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 4, 30, "running")
+            while service.metric("vllm:num_requests_running") > 0:
+                assert service.post("/v1/completions", asked)[1]["choices"] == expected
+        assert service.metric("vllm:generation_tokens_total") < 4 * 4000, "it was not let run to its end"
+        service.wait_as_before(before)

@@ -6,7 +6,9 @@ import re
 import signal
 import subprocess
 import time
+import urllib.error
 
+import pytest
 from conftest import BINARY
 
 PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "What is a clock?"]
@@ -27,9 +29,9 @@ def is_gone(pid):
         return True
 
 
-def ask(service, i):
+def ask(service, i, max_tokens=80):
     sampling = {"temperature": 0} if i % 2 == 0 else {"temperature": 0.9, "seed": i}
-    body = {"messages": [{"role": "user", "content": PROMPTS[i % len(PROMPTS)]}], "max_tokens": 80, **sampling}
+    body = {"messages": [{"role": "user", "content": PROMPTS[i % len(PROMPTS)]}], "max_tokens": max_tokens, **sampling}
     status, answer = service.post("/v1/chat/completions", body)
     assert status == 200, answer
     return answer["choices"][0]["message"]["content"]
@@ -97,13 +99,37 @@ def test_a_runner_that_hangs_does_not_keep_the_service_from_its_end(start_servic
         assert is_gone(runner)
 
 
+def replace_runner(service):
+    """Ends it while it does nothing, and waits for the next one."""
+    (runner,) = runners(service)
+    os.kill(runner, signal.SIGKILL)
+    service.wait_until(lambda: is_gone(runner) and service.children() not in ([], [runner]), 20, "there again")
+
+
 def test_the_end_of_a_runner_without_work_is_noticed(start_service):
     with start_service() as service:
         undisturbed = ask(service, 0)
-        (runner,) = runners(service)
-        os.kill(runner, signal.SIGKILL)
-        service.wait_until(lambda: is_gone(runner) and service.children() not in ([], [runner]), 20, "there again")
+        before = service.resources()
+        replace_runner(service)
         assert ask(service, 0) == undisturbed
+        service.wait_as_before(before, 64)
+
+
+def test_a_runner_that_ends_again_and_again_is_not_ready_for_a_while_and_serves_all_the_same(start_service):
+    with start_service() as service:
+        # Few tokens: who lives for ten seconds has not ended again and again.
+        undisturbed = ask(service, 0, 10)
+        before = service.resources()
+        for _ in range(3):
+            assert service.status("/readyz") == 200, "requests wait for a moment, and none is lost"
+            replace_runner(service)
+            assert ask(service, 0, 10) == undisturbed
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            service.get("/readyz")
+        assert refusal.value.code == 503 and "the model runner ends again and again" in refusal.value.read().decode()
+        assert service.status("/livez") == 200 and ask(service, 0, 10) == undisturbed
+        service.wait_until(lambda: service.status("/readyz") == 200, 30, "ready again")
+        service.wait_as_before(before, 64)
 
 
 def test_the_runner_does_not_know_the_operators_key(start_service, monkeypatch):

@@ -59,6 +59,7 @@ def test_a_reload_under_load_loses_no_request_and_changes_no_token(start_service
 def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, operators, settings):
     config = settings("max_num_queued_requests = 100")
     with start_service(*operators.flags, "--config", config) as service:
+        before = service.resources()
         assert operators.ask("/admin/reload", {})[1] == {"status": "reloaded", "changes": []}
         settings("max_num_queued_requests = 1", "max_num_seqs = 1", "log_level = \"debug\"", "max_body_bytes = \"4KiB\"")
         changes = operators.ask("/admin/reload", {})[1]["changes"]
@@ -76,6 +77,7 @@ def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, o
             connection.close()
             answer.close()
             assert waiting.result()[0] == 200
+        service.wait_as_before(before)
 
 
 @pytest.mark.parametrize("line, words", [
@@ -105,6 +107,7 @@ def test_where_one_setting_is_wrong_nothing_changes(start_service, operators, se
 
 def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
     with start_service(*operators.flags) as service:
+        before = service.resources()
         operators.write_key("another-key-9876543210")
         assert operators.ask("/admin/actors")[0] == 200, "not before the reload"
         assert operators.ask("/admin/reload", {})[1]["changes"] == [{"setting": "admin_key", "before": None, "after": None}]
@@ -115,6 +118,7 @@ def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
         assert status == 400 and "short" not in body["error"]["message"].replace("shorter", "")
         assert operators.ask("/admin/actors", key="another-key-9876543210")[0] == 200
         assert KEY not in service.log() and "another-key" not in service.log()
+        service.wait_as_before(before)
 
 
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):

@@ -24,6 +24,23 @@ def test_sigterm_ends_an_idle_service_within_5_seconds(start_service):
         assert time.monotonic() - begin < 5
 
 
+def test_requests_that_are_half_sent_do_not_keep_an_idle_service_from_its_end(start_service):
+    head = b"POST /v1/completions HTTP/1.1\r\n"
+    halves = [head + b"Ho", head + b"Content-Length: 100\r\n\r\n{", head + b"Transfer-Encoding: chunked\r\n\r\n5\r\nab"]
+    with start_service() as service:
+        clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in halves]
+        for client, half in zip(clients, halves):
+            client.sendall(half)
+        assert service.status("/livez") == 200
+        begin = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        assert time.monotonic() - begin < 5
+        for client in clients:
+            assert client.recv(100).startswith(b"HTTP/1.1 503 ")
+            client.close()
+
+
 def test_sigterm_lets_a_running_request_finish(start_service):
     with start_service("--shutdown-grace", "120") as service:
         connection, answer = begin_stream(service, max_tokens=100)
@@ -56,7 +73,7 @@ def test_sigterm_aborts_what_is_left_after_the_grace_time(start_service):
         service.process.send_signal(signal.SIGTERM)
         rest = answer.read().decode()
         assert service.process.wait(20) == 0
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 1 + 5
         assert '"finish_reason":"abort"' in rest.replace(" ", "") and rest.rstrip().endswith("data: [DONE]")
         connection.close()
 
@@ -77,7 +94,7 @@ def test_a_client_that_never_reads_its_answer_does_not_outlast_the_grace_time(st
         begin = time.monotonic()
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(30) == 0
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 5 + 5
         assert "cut off" in service.log() and "every request had finished" not in service.log()
 
 

@@ -41,6 +41,16 @@ TEST(ServiceFigures, CountersBecomeRatesAndGaugesStay) {
   EXPECT_GT(now.resident_bytes, 1 << 20);
 }
 
+TEST(ServiceFigures, CpuAndMemoryAreTheRunnersToo) {
+  const exposition before("process_cpu_seconds_total 1\ntroupe_runner_cpu_seconds_total 10\n");
+  const exposition after(
+      "process_cpu_seconds_total 2\ntroupe_runner_cpu_seconds_total 13\n"
+      "process_resident_memory_bytes 100\ntroupe_runner_resident_memory_bytes 1000\n");
+  const service_figures now = figures_of(before, after, 2);
+  EXPECT_EQ(now.cpu_cores, 2);
+  EXPECT_EQ(now.resident_bytes, 1100);
+}
+
 TEST(ServiceFigures, QuantilesAreOfTheIntervalAlone) {
   engine_metrics metrics(options_of_service);
   for (int i = 0; i < 100; ++i) metrics.observe_first_token(100);

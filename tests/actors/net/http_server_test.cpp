@@ -4,6 +4,7 @@
 
 #include <future>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
@@ -333,7 +334,9 @@ TEST_F(http_server_test, what_is_not_http_is_refused_and_closed) {
         std::string("POST /tokenize HTTP/1.1\r\nContent-Length: -1\r\n\r\n"),
         std::string("POST /tokenize HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"),
         std::string("POST /tokenize HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n"),
-        std::string("POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n")}) {
+        std::string("POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"),
+        std::string("POST /tokenize twice HTTP/1.1\r\n\r\n"), std::string("GET / garbage\r\n\r\n"),
+        std::string("GET /livez HTTP/1.1\n\n")}) {
     raw_client other(server.port());
     other.send(bytes);
     const auto answer = other.read_answer();
@@ -343,6 +346,17 @@ TEST_F(http_server_test, what_is_not_http_is_refused_and_closed) {
   raw_client newer(server.port());
   newer.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
   EXPECT_EQ(newer.read_answer().status, 505);
+}
+
+TEST_F(http_server_test, a_body_whose_end_is_not_known_is_no_second_request) {
+  for (const std::string coding : {"identity", "gzip", "gzip, chunked", "chunked, gzip", "chunkedx"}) {
+    raw_client other(server.port());
+    other.send("POST /tokenize HTTP/1.1\r\nTransfer-Encoding: " + coding +
+               "\r\n\r\nGET /version HTTP/1.1\r\n\r\n");
+    const auto answer = other.read_answer();
+    EXPECT_EQ(answer.status, 400) << coding;
+    EXPECT_TRUE(other.at_end()) << coding;
+  }
 }
 
 TEST_F(http_server_test, random_bytes_harm_nobody) {
@@ -373,6 +387,9 @@ TEST_F(http_server_test, an_engine_that_is_not_ready_is_told_as_503) {
   const auto refused = client.post("/v1/chat/completions", chat);
   EXPECT_EQ(refused.status, 503);
   EXPECT_TRUE(refused.headers.contains("retry-after"));
+  engine.set_status({true, false, "the model runner is being replaced", true});
+  EXPECT_EQ(client.get("/readyz").status, 503) << "others are to be asked meanwhile";
+  EXPECT_EQ(client.post("/v1/chat/completions", chat).status, 200) << "who is here waits";
   engine.set_status({false, true, "the step is stuck"});
   EXPECT_EQ(client.get("/livez").status, 503);
   EXPECT_EQ(client.get("/health").status, 503);
@@ -653,6 +670,9 @@ TEST(http_server, a_slow_reader_loses_its_stream_and_nobody_else_notices) {
   engine.emit(quick_id, last_piece());
   EXPECT_EQ(streamed_text(quick.read_answer().body), "fine");
   EXPECT_TRUE(slow.at_end());
+  quick.close();
+  while (server.connections() > 0) std::this_thread::yield();
+  EXPECT_EQ(engine.running(), 0U);
 }
 
 TEST(http_server, a_client_that_never_reads_its_answer_is_closed) {
@@ -665,6 +685,7 @@ TEST(http_server, a_client_that_never_reads_its_answer_is_closed) {
   client.send(post_text("/v1/chat/completions", chat));
   engine.emit(engine.wait_for_request(1), last_piece(finish_reason::stop, std::string(8U << 20U, 'x')));
   while (server.connections() > 0) std::this_thread::yield();
+  EXPECT_EQ(engine.running(), 0U);
 }
 
 TEST(http_server, half_a_request_is_closed_in_time) {
@@ -801,6 +822,33 @@ TEST(http_server, draining_ends_idle_connections_and_lets_answers_end) {
   raw_client late(server.port());
   EXPECT_EQ(late.get("/livez").status, 0);
   EXPECT_EQ(engine.aborts(), 0U);
+}
+
+TEST(http_server, draining_refuses_requests_that_are_half_sent) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.header_timeout = options.limits.read_timeout = std::chrono::hours(1);
+  http_server server = *http_server::start(options, engine);
+  const std::string whole = post_text("/tokenize", R"({"prompt":"x"})");
+  const std::string chunk = "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
+  std::vector<std::unique_ptr<raw_client>> clients;
+  for (const std::string& part : {whole.substr(0, 30), whole.substr(0, whole.size() - 1), chunk}) {
+    clients.push_back(std::make_unique<raw_client>(server.port()));
+    clients.back()->send(part);
+  }
+  std::promise<void> done;
+  // The last one to be read: what came before it has been read, too.
+  raw_client last(server.port());
+  EXPECT_EQ(last.get("/livez").status, 200);
+  server.drain([&done] { done.set_value(); });
+  for (const auto& client : clients) {
+    const auto answer = client->read_answer();
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_TRUE(answer.headers.contains("retry-after"));
+    EXPECT_TRUE(client->at_end());
+    client->close();
+  }
+  done.get_future().wait();
 }
 
 TEST(http_server, a_server_can_start_where_another_has_ended) {

@@ -203,7 +203,10 @@ TEST_F(tcp_server_test, a_wrong_request_is_refused_and_the_connection_goes_on) {
   engine.set_status({true, false, "warming up"});
   client.send(frame_type::generate, 1, prompt);
   EXPECT_EQ(client.read().json()["error"]["code"], "unavailable");
-  engine.set_status({true, true, ""});
+  engine.set_status({.live = true,
+                     .ready = false,
+                     .reason = "the model runner is being replaced",
+                     .waits_for_runner = true});
   client.send(frame_type::generate, 1, prompt);
   EXPECT_EQ(client.read().type, frame_type::delta);
 }
@@ -325,6 +328,7 @@ TEST(tcp_server, a_slow_reader_loses_its_connection_and_nobody_else_notices) {
   engine.emit(quick_id, last_piece(finish_reason::stop, "fine"));
   EXPECT_EQ(quick.read().json()["text"], "fine");
   EXPECT_TRUE(slow.socket.at_end());
+  EXPECT_EQ(engine.running(), 0U);
 }
 
 TEST(tcp_server, a_flood_of_pings_without_reading_ends_the_connection) {

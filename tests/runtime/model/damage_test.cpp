@@ -95,7 +95,7 @@ void use(const model& loaded) {
   EXPECT_LE(sum, 255U * loaded.file.tensors().size());
 }
 
-// Its vocabulary may be damaged although its tensors are whole.
+// Its vocabulary may be damaged although its tensors are whole; the error then names a field of it.
 void use_vocabulary(const gguf::file& file) {
   const auto text = load_tokenizer(file);
   if (text) {
@@ -104,7 +104,7 @@ void use_vocabulary(const gguf::file& file) {
     for (const auto id : ids) EXPECT_TRUE(id >= 0 && id < (*text)->vocab_size());
     EXPECT_FALSE((*text)->decode(ids, true).empty());
   } else {
-    EXPECT_FALSE(text.error().message.empty());
+    EXPECT_NE(text.error().message.find("tokenizer."), std::string::npos) << text.error().message;
     EXPECT_EQ(text.error().message.find('\n'), std::string::npos) << text.error().message;
   }
 }
