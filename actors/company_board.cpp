@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace troupe {
+
 void company_board::warming_up(warm_up_progress progress) {
   const std::lock_guard lock(mutex_);
   progress_.push_back(std::move(progress));
@@ -68,7 +69,7 @@ net::engine_status company_board::status(steady_time now) const {
   if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
-  if (draining_) return {true, false, "draining: the service is shutting down"};
+  if (draining_) return {true, false, net::draining_reason};
   if (ready_) return status_when_ready(now);
   if (progress_.empty()) return {true, false, "starting"};
   return {true, false,

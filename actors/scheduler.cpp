@@ -266,10 +266,7 @@ std::chrono::nanoseconds scheduler_state::waited_for_grammar(request_id id) cons
 }
 
 void scheduler_state::arm_timer() {
-  const std::optional<steady_time> next = scheduler_->next_deadline();
-  if (!next || !timers_.add(*next)) return;
-  const auto wait = std::max(*next - now(), steady_time::duration::zero());
-  self_->delayed_send(scheduler_actor(self_), wait, msg::expire{});
+  if (const std::optional<steady_time> next = scheduler_->next_deadline()) arm(timers_, *next, msg::expire{});
 }
 
 void scheduler_state::report() {

@@ -4,6 +4,7 @@
 // of their tokens the grammars have.
 // While a step is with the runner the next ones are planned and sent after it, as many as may be in flight.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "actors/company_board.hpp"
@@ -128,6 +130,13 @@ class scheduler_state {
   void arm_timer();
   void report();
   steady_time now() const { return self_->clock().now(); }
+  // Sends `message` to this actor when it is due, unless one of these timers goes off by then.
+  template <class Message>
+  void arm(armed_timers& timers, steady_time due, Message message) {
+    if (!timers.add(due)) return;
+    const auto wait = std::max(due - now(), steady_time::duration::zero());
+    self_->delayed_send(scheduler_actor(self_), wait, std::move(message));
+  }
 
   scheduler_actor::base* self_;
   outbox<scheduler_actor::base> out_;

@@ -10,6 +10,7 @@
 #include "actors/scheduler.hpp"
 
 namespace troupe {
+
 void scheduler_state::open_drafts(const engine_request_ptr& request) {
   if (drafter_ && request->sampling->num_speculative_tokens != 0)
     out_.send(drafter_, msg::open_drafts{request->id}, request);
@@ -80,11 +81,7 @@ void scheduler_state::end_drafting(std::uint64_t question, const std::vector<dra
 }
 
 // One is enough for many steps whose drafts come in time: when it goes off it is set to the last of them.
-void scheduler_state::arm_drafts_timer() {
-  if (!drafts_.timers.add(drafts_.due)) return;
-  const auto wait = std::max(drafts_.due - now(), steady_time::duration::zero());
-  self_->delayed_send(scheduler_actor(self_), wait, msg::drafts_due{});
-}
+void scheduler_state::arm_drafts_timer() { arm(drafts_.timers, drafts_.due, msg::drafts_due{}); }
 
 void scheduler_state::drafts_due() {
   drafts_.timers.gone_off(now());

@@ -24,11 +24,6 @@ std::string dumps_float(double value) {
   return text;
 }
 
-// A number that the reader kept as it was written, which may have been with an exponent.
-std::string in_full(const json_schema::decimal& number) {
-  return (number.negative ? "-" : "") + number.whole + (number.is_integer() ? "" : "." + number.fraction);
-}
-
 void append(const ordered_json& value, std::string& out) {
   const char* separator = "";
   if (value.is_object()) {
@@ -50,7 +45,8 @@ void append(const ordered_json& value, std::string& out) {
   } else if (value.is_number_float()) {
     out += dumps_float(value.get<double>());
   } else if (value.is_binary()) {
-    out += in_full(json_schema::to_decimal(value));
+    // Kept as it was written, which may have been with an exponent.
+    out += to_text(json_schema::to_decimal(value));
   } else {
     out += value.dump();
   }

@@ -24,6 +24,9 @@ using stream_sink = std::function<void(stream_event)>;
 // The same for the streams of all answers to one request: `index` tells which.
 using choice_sink = std::function<void(std::int32_t index, stream_event)>;
 
+// Why nothing is taken any more once the service has been told to end.
+inline constexpr const char* draining_reason = "draining: the service is shutting down";
+
 // Everything a gateway reports about the engine without asking an actor for it.
 struct engine_status {
   bool live = true;               // steps progress

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "actors/net/engine_port.hpp"
+
 namespace troupe::net {
 
 namespace http = boost::beast::http;
@@ -71,10 +73,6 @@ void http_exchange::finish() {
   if (phase_ == phase::reading) deadline_.arm(rest_of_request);
 }
 
-std::chrono::milliseconds http_exchange::time_to_read(std::chrono::milliseconds within) const {
-  return finishing_ ? std::min(within, rest_of_request) : within;
-}
-
 void http_exchange::close() {
   leave();
   asio_error ignored;
@@ -104,7 +102,7 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   parser.header_limit(static_cast<std::uint32_t>(bounds_.max_header_bytes));
   parser.body_limit(limits_.max_body_bytes);
   phase_ = phase::reading;
-  deadline_.arm(time_to_read(within));
+  deadline_.arm(within);
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   phase_ = phase::answering;
@@ -132,7 +130,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
     if (!written) co_return false;
   }
   phase_ = phase::reading;
-  deadline_.arm(time_to_read(limits_.read_timeout));
+  deadline_.arm(finishing_ ? std::min(limits_.read_timeout, rest_of_request) : limits_.read_timeout);
   asio_error failure;
   while (room && !failure && !parser.is_done()) {
     const auto [why, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
@@ -168,8 +166,7 @@ asio::awaitable<bool> http_exchange::refuse_unreadable(asio_error why) {
 }
 
 std::optional<http_response> http_exchange::explain(const asio_error& why) const {
-  if (deadline_.expired() && finishing_)
-    return error_response({error_code::unavailable, "draining: the service is shutting down"});
+  if (deadline_.expired() && finishing_) return error_response({error_code::unavailable, draining_reason});
   if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
   if (why == http::error::header_limit || why == http::error::buffer_overflow) {
     return error_response(431, fmt::format("the header is larger than {} bytes", bounds_.max_header_bytes));

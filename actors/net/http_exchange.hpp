@@ -83,7 +83,6 @@ class http_exchange : public connection {
 
  private:
   // How long a request that has begun to come may take from now on.
-  std::chrono::milliseconds time_to_read(std::chrono::milliseconds within) const;
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 

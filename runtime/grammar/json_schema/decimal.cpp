@@ -92,11 +92,14 @@ bool is_a_double(const decimal& whole) {
 }
 
 std::optional<decimal> next_double(const decimal& number, bool upwards) {
-  const std::string text = (number.negative ? "-" : "") + number.whole + '.' + number.fraction;
-  const double read = std::strtod(text.c_str(), nullptr);
+  const double read = std::strtod(to_text(number).c_str(), nullptr);
   if (!(std::abs(read) < 0x1p53)) return std::nullopt;
   const double infinity = std::numeric_limits<double>::infinity();
   return to_decimal(json(std::nextafter(read, upwards ? infinity : -infinity)));
+}
+
+std::string to_text(const decimal& number) {
+  return (number.negative ? "-" : "") + number.whole + (number.is_integer() ? "" : "." + number.fraction);
 }
 
 int compare(const decimal& a, const decimal& b) {

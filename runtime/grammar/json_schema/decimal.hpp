@@ -33,6 +33,9 @@ bool is_a_double(const decimal& whole);
 // than whole numbers.
 std::optional<decimal> next_double(const decimal& number, bool upwards);
 
+// "-12.5", "0", without an exponent.
+std::string to_text(const decimal& number);
+
 // Negative, zero or positive as a is less than, equal to or greater than b.
 int compare(const decimal& a, const decimal& b);
 

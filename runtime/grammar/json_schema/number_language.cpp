@@ -131,6 +131,9 @@ bool is_power_of_ten(const decimal& number) {
   return digits[first] == '1' && digits.find_first_not_of('0', first + 1) == std::string::npos;
 }
 
+// Smaller ones may be read as zero.
+constexpr int least_normal = -307;
+
 // Numbers of one sign, d.ddd times 10^e, by their e alone.
 struct magnitude_range {
   bool is_empty = false;
@@ -142,8 +145,7 @@ struct magnitude_range {
     const int e = exponent_of(bound.value) + (is_exact ? 0 : 1);
     least = std::max(least.value_or(e), e);
   }
-  // Smaller ones may be read as zero.
-  void not_zero() { least = std::max(least.value_or(-307), -307); }
+  void not_zero() { least = std::max(least.value_or(least_normal), least_normal); }
   void below(const decimal& bound) {
     const int e = exponent_of(bound) - 1;
     most = std::min(most.value_or(e), e);

@@ -61,14 +61,14 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   const auto lows = bounds_of(work, node, "minimum", "exclusiveMinimum");
   const auto highs = bounds_of(work, node, "maximum", "exclusiveMaximum");
   if (work.failed()) return of;
-  for (const number_bound& each : lows) {
-    const number_bound low = as_doubles(each, true);
-    narrow(at_least(regex, work.text, low.value, low.exclusive));
-  }
-  for (const number_bound& each : highs) {
-    const number_bound high = as_doubles(each, false);
-    narrow(at_most(regex, work.text, high.value, high.exclusive));
-  }
+  const auto narrow_by = [&](const std::vector<number_bound>& bounds, bool are_lower, auto texts_within) {
+    for (const number_bound& each : bounds) {
+      const number_bound bound = as_doubles(each, are_lower);
+      narrow(texts_within(regex, work.text, bound.value, bound.exclusive));
+    }
+  };
+  narrow_by(lows, true, at_least);
+  narrow_by(highs, false, at_most);
   if (of.scientific != regex.nothing() && !(lows.empty() && highs.empty()))
     of.scientific =
         scientific_within(regex, of.scientific, lows, highs, of.scientific == work.text.scientific_integer);

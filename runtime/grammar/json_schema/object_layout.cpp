@@ -34,8 +34,9 @@ class object_planner {
       if (!work_.spend(steps_per_name + name.size() / name_bytes_in_a_step)) return;
       named_[place_of(name)].required = true;
     }
-    classes_ = classes();
-    if (!of.names.empty() || has_patterns()) name_the_few();
+    find_others();
+    if (!of.names.empty() || has_patterns())
+      std::erase_if(others_, [this](const other_members& each) { return name_all(each); });
   }
 
   std::vector<object_layout> plan() {
@@ -45,7 +46,7 @@ class object_planner {
     for (std::size_t i = 0; i < named_.size() && work_.spend(); ++i)
       out.named.push_back({std::string(named_[i].name), term_of_named(i), named_[i].required});
     if (work_.failed()) return {};
-    out.others = others();
+    out.others = unnamed();
     std::vector<object_layout> all{std::move(out)};
     for (const witness& each : of_.witnesses) all = with_witness(all, each);
     return all;
@@ -91,28 +92,32 @@ class object_planner {
   struct name_class {
     regex_id names{};
     std::unordered_set<std::uint32_t> matched;
-    bool is_named = false;  // each of them is in named_
   };
 
-  // Where an enum or a pattern leaves few names they are members by their names, which come once.
-  void name_the_few() {
-    for (name_class& each : classes_) {
-      if (work_.failed() || term_of_class(each) == term_id::never) continue;
-      grammar::step_budget search(steps_to_list);
-      const auto bodies = work_.regex.list(each.names, most_listed_names, search);
-      work_.spend(steps_to_list - search.left());
-      if (!bodies) continue;
-      each.is_named = true;
-      for (const std::string& body : *bodies)
-        place_of(listed_.emplace_back(json::parse('"' + body + '"').get<std::string>()));
-    }
+  void find_others() {
+    for (const name_class& each : classes())
+      if (const term_id values = term_of_class(each); values != term_id::never)
+        others_.push_back({each.names, values});
+  }
+
+  // Where an enum or a pattern leaves few names they are members by their names, which come once. Returns
+  // whether all are in named_ now.
+  bool name_all(const other_members& members) {
+    if (work_.failed()) return false;
+    grammar::step_budget search(steps_to_list);
+    const auto bodies = work_.regex.list(members.names, most_listed_names, search);
+    work_.spend(steps_to_list - search.left());
+    if (!bodies) return false;
+    for (const std::string& body : *bodies)
+      place_of(listed_.emplace_back(json::parse('"' + body + '"').get<std::string>()));
+    return true;
   }
 
   std::vector<name_class> classes() {
     const bool is_restricted = !named_.empty() || !of_.names.empty() || has_patterns();
     std::vector<regex_id> all(of_.names);
     all.push_back(is_restricted ? work_.text.spelled_body : work_.text.any_body);
-    std::vector<name_class> out{{work_.regex.intersection(all), {}, false}};
+    std::vector<name_class> out{{work_.regex.intersection(all), {}}};
     std::unordered_set<std::uint32_t> done;
     for (const auto& rule : of_.rules)
       for (const auto& pattern : rule->patterns)
@@ -128,10 +133,10 @@ class object_planner {
   std::vector<name_class> split(const std::vector<name_class>& classes, regex_id pattern) {
     std::vector<name_class> out;
     for (const name_class& each : classes) {
-      name_class in{work_.regex.intersection({each.names, pattern}), each.matched, false};
+      name_class in{work_.regex.intersection({each.names, pattern}), each.matched};
       in.matched.insert(static_cast<std::uint32_t>(pattern));
       if (!work_.is_surely_nothing(in.names)) out.push_back(std::move(in));
-      name_class rest{work_.regex.difference(each.names, pattern), each.matched, false};
+      name_class rest{work_.regex.difference(each.names, pattern), each.matched};
       if (!work_.is_surely_nothing(rest.names)) out.push_back(std::move(rest));
     }
     if (out.size() > max_name_classes) {
@@ -155,16 +160,15 @@ class object_planner {
     return work_.terms.all_of(terms);
   }
 
-  std::vector<other_members> others() {
-    std::vector<other_members> out;
+  // others_ without those that have become known by name.
+  std::vector<other_members> unnamed() {
+    if (named_.empty()) return others_;
     std::vector<std::string> bodies;
     for (const known_name& each : named_) bodies.push_back(each.body);
     const regex_id named = work_.regex.one_of(std::move(bodies));
-    for (const name_class& each : classes_) {
-      const term_id values = term_of_class(each);
-      if (values == term_id::never || each.is_named) continue;
-      out.push_back({named_.empty() ? each.names : work_.regex.difference(each.names, named), values});
-    }
+    std::vector<other_members> out;
+    for (const other_members& each : others_)
+      out.push_back({work_.regex.difference(each.names, named), each.values});
     return out;
   }
 
@@ -217,8 +221,8 @@ class object_planner {
   workspace& work_;
   const object_set& of_;
   std::vector<known_name> named_;
-  std::vector<name_class> classes_;
-  std::deque<std::string> listed_;
+  std::vector<other_members> others_;                         // by their patterns
+  std::deque<std::string> listed_;                            // what is known by name of these
   std::unordered_map<std::string_view, std::size_t> places_;  // in named_, by name
   std::vector<std::size_t> general_;                          // rules that speak of other names, too
 };

@@ -11,9 +11,7 @@ namespace troupe::json_schema {
 
 namespace {
 
-// And the draft that each came with.
-constexpr std::array<std::pair<const char*, draft>, 3> reference_words{
-    {{"$ref", draft::draft4}, {"$dynamicRef", draft::draft2019}, {"$recursiveRef", draft::draft2019}}};
+constexpr std::array<const char*, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};
 
 }  // namespace
 
@@ -131,8 +129,8 @@ const json* set_table::target_of(const json& node, const char* word) {
 }
 
 void set_table::narrow_by_references(const json& node, value_set& out) {
-  for (const auto& [word, since] : reference_words) {
-    if (!node.contains(word) || work_.document.version() < since) continue;
+  for (const char* word : reference_words) {
+    if (find_word(work_, node, word) == nullptr) continue;
     const json* target = target_of(node, word);
     if (target == nullptr) continue;
     if (work_.document.depends_on_the_way(node, word, *target))

@@ -40,15 +40,14 @@ regex_id one_of_numbers(workspace& work, const std::vector<const json*>& numbers
   for (const json* number : numbers) {
     const decimal value = to_decimal(*number);
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
-    const std::string sign = value.negative ? "-" : "";
     if (value.is_zero())
       zero = equal_to(regex, value);
     else if (value.is_integer() && !is_a_double(value))
-      as_they_are.push_back(sign + value.whole);
+      as_they_are.push_back(to_text(value));
     else if (value.is_integer())
-      whole.push_back(sign + value.whole);
+      whole.push_back(to_text(value));
     else
-      fractional.push_back(sign + value.whole + "." + value.fraction);
+      fractional.push_back(to_text(value));
   }
   const regex_id zeros = regex.star(regex.literal("0"));
   return regex.alternation({zero, regex.one_of(std::move(as_they_are)),

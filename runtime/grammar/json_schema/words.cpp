@@ -9,13 +9,15 @@ namespace troupe::json_schema {
 namespace {
 
 // Words that came after draft 4, and with which draft.
-constexpr std::array<std::pair<std::string_view, draft>, 13> newer_words{{
+constexpr std::array<std::pair<std::string_view, draft>, 15> newer_words{{
     {"const", draft::draft6},
     {"contains", draft::draft6},
     {"propertyNames", draft::draft6},
     {"if", draft::draft7},
     {"then", draft::draft7},
     {"else", draft::draft7},
+    {"$recursiveRef", draft::draft2019},
+    {"$dynamicRef", draft::draft2019},
     {"dependentRequired", draft::draft2019},
     {"dependentSchemas", draft::draft2019},
     {"minContains", draft::draft2019},
