@@ -42,9 +42,12 @@ std::vector<option> grammar_options() {
           "steps"),
       number_option("grammar_max_compile_steps", group::engine, &settings::grammar_max_compile_steps, 1, most,
                     "Work to compile one grammar, in steps of the compiler"),
-      number_option("grammar_max_mask_steps", group::engine, &settings::grammar_max_mask_steps, 1, most,
-                    "Work to find the tokens that a grammar allows once, in the same steps; beyond it the "
-                    "request ends with an error"),
+      number_option(
+          "grammar_max_mask_steps", group::engine, &settings::grammar_max_mask_steps, 1, most,
+          "Work to find the tokens that a grammar allows next, in the same steps, about 50 ns each; "
+          "a request that needs more ends with an error"),
+      number_option("grammar_mask_steps_per_token", group::engine, &settings::grammar_mask_steps_per_token, 1,
+                    most, "How many of these steps a request gets back with each token"),
       size_option("grammar_max_memory", group::engine, &settings::grammar_max_memory, mib, tib,
                   "Memory for what one grammar has worked out; beyond it the request ends with an error"),
   };

@@ -45,6 +45,7 @@ grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
   out.max_search_steps = static_cast<std::uint64_t>(settings.grammar_max_search_steps);
   out.max_compile_steps = static_cast<std::uint64_t>(settings.grammar_max_compile_steps);
   out.max_mask_steps = static_cast<std::uint64_t>(settings.grammar_max_mask_steps);
+  out.mask_steps_per_token = static_cast<std::uint64_t>(settings.grammar_mask_steps_per_token);
   out.max_memory_bytes = settings.grammar_max_memory;
   return out;
 }

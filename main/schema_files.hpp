@@ -22,8 +22,8 @@ struct grammar_benchmark {
   std::size_t invalid = 0, invalid_accepted = 0;
   std::vector<double> compile_ms;  // of each compiled schema
   std::vector<double> mask_us;     // of each token of each instance
-  // Of grammar_limits::max_mask_steps: for each of these masks, and for reading each instance that is
-  // accepted when nothing is worked out.
+  // As grammar_limits counts them: for each of these masks, and for reading each instance that is accepted
+  // when nothing is worked out.
   std::vector<double> mask_steps, reading_steps;
   // By file: what was refused, and which verdict was wrong.
   std::vector<std::pair<std::string, std::string>> remarks;

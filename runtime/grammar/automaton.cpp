@@ -31,7 +31,9 @@ error automaton::trouble() const {
   if (out_of_memory_ || lexer_.regex().failure())
     return exceeded("bytes of states, item sets and masks", plan_.limits.max_memory_bytes,
                     "max_memory_bytes");
-  return exceeded("steps for one token", plan_.limits.max_mask_steps, "max_mask_steps");
+  const char* what = given_ < plan_.limits.max_mask_steps ? "steps, which is what the tokens before have left"
+                                                          : "steps for one token";
+  return exceeded(what, given_, "max_mask_steps");
 }
 
 automaton::state_id automaton::intern(std::vector<thread>& threads, bool accepts) {

@@ -39,11 +39,14 @@ class automaton {
 
   explicit automaton(const grammar_plan& plan);
 
-  // All calls below spend of one budget, limits.max_mask_steps from the last begin() on. They end with
-  // too_large when they would need more, or more memory; nothing half-made is kept. One caller at a time.
-  void begin() { budget_ = step_budget(plan_.limits.max_mask_steps); }
+  // All calls below spend of what the last begin() gave. They end with too_large when they would need more,
+  // or more memory; nothing half-made is kept. One caller at a time.
+  void begin(std::uint64_t steps) {
+    given_ = steps;
+    budget_ = step_budget(steps);
+  }
   // Spent since then.
-  std::uint64_t steps() const { return plan_.limits.max_mask_steps - budget_.left(); }
+  std::uint64_t steps() const { return given_ - budget_.left(); }
 
   result<state_id> start();
   // The state after these bytes; dead when no text goes on so.
@@ -126,6 +129,7 @@ class automaton {
   std::size_t mask_bytes_ = 0;
   std::optional<state_id> start_;
 
+  std::uint64_t given_ = 0;
   step_budget budget_{0};
   bool out_of_memory_ = false;
   std::vector<thread> next_threads_;

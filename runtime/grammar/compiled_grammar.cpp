@@ -15,7 +15,8 @@ compiled_grammar::compiled_grammar(grammar_plan plan) : plan_(std::move(plan)) {
   plan_.regex.end_building(
       std::max(plan_.regex.size(), plan_.limits.max_memory_bytes / bytes_per_regex_node));
   plan_bytes_ = plan_.regex.memory_bytes() + plan_.rules.memory_bytes();
-  static_cast<void>(use());
+  renew();
+  measure();
 }
 
 compiled_grammar::~compiled_grammar() {
@@ -35,17 +36,20 @@ void compiled_grammar::count_in(std::shared_ptr<memory_account> account) const {
 }
 
 compiled_grammar::access::~access() {
-  if (held_.owns_lock()) grammar_->measure();
+  if (!held_.owns_lock()) return;
+  *steps_left_ -= std::min(*steps_left_, grammar_->automaton_->steps());
+  grammar_->measure();
 }
 
-compiled_grammar::access compiled_grammar::use() const {
-  access allowed(*this);
-  if (automaton_ && automaton_->is_worn()) automaton_.reset();
-  if (!automaton_) {
-    automaton_ = std::make_unique<automaton>(plan_);
-    ++generation_;
-  }
-  automaton_->begin();
+void compiled_grammar::renew() const {
+  automaton_ = std::make_unique<automaton>(plan_);
+  ++generation_;
+}
+
+compiled_grammar::access compiled_grammar::use(std::uint64_t& steps_left) const {
+  access allowed(*this, steps_left);
+  if (!automaton_ || automaton_->is_worn()) renew();
+  automaton_->begin(steps_left);
   return allowed;
 }
 

@@ -43,17 +43,22 @@ class compiled_grammar {
 
    private:
     friend compiled_grammar;
-    explicit access(const compiled_grammar& grammar) : grammar_(&grammar), held_(grammar.mutex_) {}
+    access(const compiled_grammar& grammar, std::uint64_t& steps_left)
+        : grammar_(&grammar), steps_left_(&steps_left), held_(grammar.mutex_) {}
     const compiled_grammar* grammar_;
+    std::uint64_t* steps_left_;
     std::unique_lock<std::mutex> held_;
   };
-  // A fresh automaton where the last one is worn or was let go.
-  access use() const;
+  // A fresh automaton where the last one is worn or was let go. It spends of `steps_left`, from which is
+  // taken, when the access is given back, what was spent since the automaton's last begin().
+  access use(std::uint64_t& steps_left) const;
   // Of all that was worked out. Who uses it then works it out again.
   void let_go() const;
 
  private:
-  void measure() const;  // under the lock
+  // Both under the lock.
+  void measure() const;
+  void renew() const;
 
   grammar_plan plan_;
   std::size_t plan_bytes_ = 0;

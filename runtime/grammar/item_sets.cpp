@@ -1,6 +1,7 @@
 #include "runtime/grammar/item_sets.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "runtime/grammar/hash.hpp"
 
@@ -10,6 +11,12 @@ namespace {
 
 constexpr std::size_t items_in_a_step = 4;  // that are copied and sorted, against working out one item
 constexpr std::size_t words_in_a_step = 8;  // of the members that were used, which every change copies
+
+// Sorting, hashing and comparing so many items.
+std::size_t steps_to_sort(std::size_t items) {
+  constexpr std::size_t comparisons_in_a_step = 16;
+  return items * static_cast<std::size_t>(std::bit_width(items)) / comparisons_in_a_step;
+}
 
 std::size_t words_of(const any_order_rule& r) { return (r.members.size() + 63) / 64; }
 
@@ -52,6 +59,10 @@ void item_sets::add_content(std::uint32_t set, step_budget& budget) {
   content_.items.insert(content_.items.end(), items_of(s).begin(), items_of(s).end());
   content_.links.insert(content_.links.end(), links_of(s).begin(), links_of(s).end());
   content_.accepts = content_.accepts || s.accepts;
+}
+
+bool item_sets::spend_on_content(step_budget& budget) const {
+  return budget.spend(steps_to_sort(content_.items.size() + content_.links.size()));
 }
 
 std::uint32_t item_sets::reserve_set() {
@@ -115,6 +126,7 @@ std::uint32_t item_sets::whole(std::uint32_t set, step_budget& budget) {
     content_.accepts = content_.accepts || s.accepts;
     todo.insert(todo.end(), links_of(s).begin(), links_of(s).end());
   }
+  if (!spend_on_content(budget)) return set;
   const std::uint32_t id = intern();
   sets_[set].whole = id;
   return id;
@@ -126,7 +138,7 @@ std::uint32_t item_sets::unite(std::span<const std::uint32_t> sets, step_budget&
   for (const std::uint32_t set : sets) parts.push_back(whole(set, budget));
   clear_content();
   for (const std::uint32_t part : parts) add_content(part, budget);
-  return budget.is_spent() ? start_ : intern();
+  return spend_on_content(budget) ? intern() : start_;
 }
 
 // ---- places in rules
@@ -364,7 +376,7 @@ void item_sets::finish(std::uint32_t number, step_budget& budget) {
     else
       content_.items.push_back({g.next.slot, g.next.count, origin});
   }
-  if (budget.is_spent()) return;
+  if (!spend_on_content(budget)) return;
   call& c = calls_[number];
   c.state = 2;
   if (c.set == none)
@@ -383,7 +395,7 @@ std::optional<std::span<const item_sets::transition>> item_sets::transitions(std
     }
     for (std::uint32_t number = 0; number < calls_.size() && !budget.is_spent(); ++number)
       if (calls_[number].state == 0) resolve(number, budget);
-    if (!budget.is_spent()) {
+    if (budget.spend(steps_to_sort(found_.size()))) {
       for (transition& t : found_) t.to = calls_[t.to].set;
       std::ranges::sort(found_);
       found_.erase(std::unique(found_.begin(), found_.end()), found_.end());

@@ -109,6 +109,7 @@ class item_sets {
   std::uint32_t intern();                                    // of the scratch content
   void fill(std::uint32_t set);                              // with the scratch content
   void add_content(std::uint32_t set, step_budget& budget);  // to the scratch content
+  bool spend_on_content(step_budget& budget) const;  // on interning the scratch content, or filling with it
   void clear_content();
   std::uint32_t whole(std::uint32_t set, step_budget& budget);
   std::span<const item> items_of(const item_set& s) const {

@@ -4,19 +4,32 @@
 
 namespace troupe::grammar {
 
-// Where the automaton is another one than before, the tokens are gone through again, on a budget as for one
-// mask.
+// Where the automaton is another one than before, the tokens are gone through again, on a budget of their
+// own.
 result<compiled_grammar::access> matcher::enter() {
-  compiled_grammar::access machine = grammar_->use();
+  compiled_grammar::access machine = grammar_->use(steps_left_);
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
-  if (auto done = replay(machine); !done) {
+  if (!tokens_.empty()) machine->begin(reading_steps(grammar_->limits()));
+  const auto done = replay(machine);
+  if (!tokens_.empty()) machine->begin(steps_left_);
+  if (!done) {
     states_.clear();
     return tl::unexpected(done.error());
   }
   generation_ = machine.generation();
-  machine->begin();
   return machine;
+}
+
+result<compiled_grammar::access> matcher::enter_to_guess() {
+  auto machine = enter();
+  if (machine) (*machine)->begin(steps_left_ / 2);
+  return machine;
+}
+
+void matcher::refill() {
+  const grammar_limits& limits = grammar_->limits();
+  steps_left_ = std::min(limits.max_mask_steps, steps_left_ + limits.mask_steps_per_token);
 }
 
 result<void> matcher::replay(const compiled_grammar::access& machine) {
@@ -64,6 +77,7 @@ result<bool> matcher::take(const compiled_grammar::access& machine, token_id tok
 }
 
 result<void> matcher::accept(token_id token) {
+  refill();
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
   const auto taken = take(*machine, token);
@@ -86,7 +100,7 @@ result<void> matcher::rollback(std::size_t n) {
 }
 
 result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens) {
-  const auto machine = enter();
+  const auto machine = enter_to_guess();
   if (!machine) return tl::unexpected(machine.error());
   std::size_t count = 0;
   for (const token_id token : tokens) {
@@ -127,7 +141,7 @@ result<std::string> matcher::forced_text(const compiled_grammar::access& machine
 
 result<std::string> matcher::forced_bytes(std::size_t max_bytes) {
   if (terminated_) return std::string();
-  const auto machine = enter();
+  const auto machine = enter_to_guess();
   if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
   return forced_text(*machine, max_bytes, at);
@@ -135,7 +149,7 @@ result<std::string> matcher::forced_bytes(std::size_t max_bytes) {
 
 result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes) {
   if (terminated_) return std::vector<token_id>();
-  const auto machine = enter();
+  const auto machine = enter_to_guess();
   if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
   const auto text = forced_text(*machine, max_bytes, at);

@@ -12,11 +12,14 @@
 
 namespace troupe::grammar {
 
-// A small value that holds nothing of the automaton: copy it to fork. Each call does at most two masks' work.
+// A small value that holds nothing of the automaton: copy it to fork. What it has worked out is counted: it
+// begins with max_mask_steps, and gets mask_steps_per_token of them back with each token. Beside that, a call
+// may have to read all tokens again, within reading_steps().
 // Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
-  explicit matcher(compiled_grammar_ptr grammar) : grammar_(std::move(grammar)) {}
+  explicit matcher(compiled_grammar_ptr grammar)
+      : grammar_(std::move(grammar)), steps_left_(grammar_->limits().max_mask_steps) {}
 
   // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or
   // ends, and for the end tokens where a text of the grammar ends here. Bits past the vocabulary are 0. mask
@@ -48,12 +51,17 @@ class matcher {
  private:
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
+  // Whoever guesses too much leaves enough for the next mask.
+  result<compiled_grammar::access> enter_to_guess();
   result<void> replay(const compiled_grammar::access& machine);
   result<bool> take(const compiled_grammar::access& machine, token_id token);
   result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
                                   automaton::state_id& at);
 
+  void refill();
+
   compiled_grammar_ptr grammar_;
+  std::uint64_t steps_left_;
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
   std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
   std::vector<token_id> tokens_;

@@ -6,8 +6,9 @@
 masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema; all to the same one, or each to
 its own that is new.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
-hostile: 16 answers without a grammar: alone, while two clients send requests for grammars that are refused or costly to a server that
-drops them, and while they send them to the service; each ten a second where the answers come in time.
+hostile: 16 answers without a grammar: alone; while two clients send requests for grammars that are refused or costly to a server that
+drops them, and while they send them to the service; and while the service holds two answers to a grammar, a cheap one or one whose
+masks are costly. Each sends ten a second where the answers come in time.
 
 The hostile clients, and the server that drops what they send, are processes of the lowest priority: what they themselves take from a
 step shows between the first two sides. One service; the sides alternate, RUNS (5) times each, medians of the time between two tokens
@@ -39,6 +40,11 @@ HOSTILE = [{"regex": "(" * 60_000 + ")" * 60_000},
            {"json": {"allOf": [{"anyOf": [{"properties": {f"p{i}": {"const": j}}, "required": [f"p{i}"]} for j in range(8)]}
                                for i in range(12)]}},
            {"regex": "((a{1000}){1000}){1000}"}]
+# Soon compiled, but each of their masks is work.
+COSTLY = [{"grammar": 'root ::= (x x x x x x x x x x)*\nx ::= "a"? y\ny ::= "b"? root?\n'},
+          {"regex": "(.*a.{18})*"},
+          {"json": {"type": "object", "patternProperties": {word: {} for word in ("alpha", "beta", "gamma", "delta")}}},
+          {"grammar": 'root ::= s s s s s s s s\ns ::= t* | "x" s "x" | u\nt ::= "a" | "aa" | s? "b" s?\nu ::= "c" u? "c"?\n'}]
 
 
 async def answer(service, number, grammar, tokens=128):
@@ -89,11 +95,11 @@ def drop_requests(listening):
     asyncio.run(forever())
 
 
-def attack(port, number):
+def attack(port, number, grammars, tokens):
     os.setpriority(os.PRIO_PROCESS, 0, 19)
 
     async def ask():
-        body = {"prompt": "x", "max_tokens": 4, "structured_outputs": HOSTILE[number % len(HOSTILE)]}
+        body = {"prompt": "x", "max_tokens": tokens, "temperature": 1, "structured_outputs": grammars[number % len(grammars)]}
         with contextlib.suppress(RuntimeError):
             async for _ in stream(port, "/v1/completions", body):
                 pass
@@ -115,12 +121,17 @@ def hostile(service):
     listening = socket.create_server(("127.0.0.1", 0))
     dropping = multiprocessing.Process(target=drop_requests, args=(listening,), daemon=True)
     dropping.start()
-    sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [listening.getsockname()[1]] * 2,
-             "beside hostile requests": [service.port] * 2}
+    elsewhere = listening.getsockname()[1]
+    cheap = [{"regex": "[a-z ]*"}]
+    sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [(elsewhere, HOSTILE, 4)] * 2,
+             "beside hostile requests": [(service.port, HOSTILE, 4)] * 2,
+             "beside two answers by cheap grammars": [(service.port, cheap, 32)] * 2,
+             "beside two answers by costly ones": [(service.port, COSTLY, 32)] * 2}
     results = {side: [] for side in sides}
     for _ in range(RUNS):
-        for side, ports in sides.items():
-            attackers = [multiprocessing.Process(target=attack, args=(port, i), daemon=True) for i, port in enumerate(ports)]
+        for side, attacks in sides.items():
+            attackers = [multiprocessing.Process(target=attack, args=(port, i, grammars, tokens), daemon=True)
+                         for i, (port, grammars, tokens) in enumerate(attacks)]
             for each in attackers:
                 each.start()
             time.sleep(0.5)

@@ -292,7 +292,34 @@ TEST(grammar_budget, reading_all_tokens_again_is_one_budget) {
   EXPECT_EQ(filled.error().param, "max_mask_steps");
   EXPECT_EQ(m.num_accepted(), 400U);
   ASSERT_TRUE(m.rollback(390).has_value());
-  EXPECT_TRUE(m.fill_mask(mask).has_value()) << "ten tokens are within it";
+  ASSERT_TRUE(m.accept('a').has_value()) << "ten tokens are within it";
+  EXPECT_TRUE(m.fill_mask(mask).has_value());
+}
+
+TEST(grammar_budget, what_tokens_cost_together_comes_back_bit_by_bit) {
+  // How many tokens, each of which leads to states of its own, until nothing is left for the next.
+  const auto count = [](std::uint64_t steps_per_token) {
+    grammar_limits limits;
+    limits.max_mask_steps = 100'000;
+    limits.mask_steps_per_token = steps_per_token;
+    const auto grammar = compile(*regex_grammar("(?s).*a.{200}", limits), byte_token_trie());
+    matcher m(*grammar);
+    std::vector<std::uint32_t> mask(9);
+    std::uint32_t random = 1;
+    result<void> last{};
+    while (last && m.num_accepted() < 400) {
+      random = random * 1664525 + 1013904223;
+      last = m.fill_mask(mask);
+      if (last) last = m.accept(random >> 31 ? 'a' : 'b');
+    }
+    EXPECT_TRUE(last || last.error().param == "max_mask_steps");
+    return m.num_accepted();
+  };
+  EXPECT_EQ(count(100'000), 400U);
+  const std::size_t first = count(1), later = count(5000);
+  EXPECT_GT(first, 5U);
+  EXPECT_GT(later, first);
+  EXPECT_LT(later, 400U);
 }
 
 TEST(grammar_budget, a_forced_text_is_one_budget) {
