@@ -1,5 +1,6 @@
 // Matching: what is left of an expression after a byte, and whether anything is left.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/grammar/hash.hpp"
 #include "runtime/grammar/regex_store.hpp"
@@ -99,7 +100,7 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
     case regex_kind::multiple:
       return derive_multiple(r, byte);
     case regex_kind::complement: {
-      const regex_id derived = derive(regex_id{n.a}, byte, budget);
+      const regex_id derived = derive_part(regex_id{n.a}, byte, budget);
       return budget.is_spent() ? nothing() : complement(derived);
     }
     case regex_kind::alternation:
@@ -108,7 +109,9 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
   }
   std::vector<regex_id> parts;
   for (std::uint32_t i = 0; i < n.b; ++i) {
-    const regex_id derived = derive(links_[n.a + i], byte, budget);
+    const regex_id part = links_[n.a + i];
+    const regex_id derived = n.kind == regex_kind::intersection ? derive_part(part, byte, budget)
+                                                                : derive(part, byte, budget);
     if (derived != nothing())
       parts.push_back(derived);
     else if (n.kind == regex_kind::intersection)
@@ -119,9 +122,17 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
 }
 
 regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
-  const regex_kind k = kind(r);
-  alike_ = byte_set::all();
   const std::uint64_t steps_before = steps_paid_ = steps_;
+  alike_ = byte_set::all();
+  const regex_id value = derive_part(r, byte, budget);
+  budget.spend(steps_ - steps_paid_);
+  steps_ = steps_before;
+  return value;
+}
+
+// Many intersections have the same parts, such as the negations of one another.
+regex_id regex_store::derive_part(regex_id r, unsigned char byte, step_budget& budget) {
+  const regex_kind k = kind(r);
   const bool simple = k == regex_kind::nothing || k == regex_kind::empty || k == regex_kind::bytes ||
                       k == regex_kind::literal || r == any_bytes();
   if (simple) return derive(r, byte, budget);
@@ -129,13 +140,14 @@ regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& bu
   const std::uint64_t key = (std::uint64_t{static_cast<std::uint32_t>(r)} << 8) | byte;
   const std::size_t at = mix(0, key) & (cached_derivatives - 1);
   if (derivatives_[at].key == key) {
-    alike_ = derivatives_[at].alike;
+    budget.spend();
+    alike_ = alike_ & derivatives_[at].alike;
     return derivatives_[at].value;
   }
+  const byte_set before = std::exchange(alike_, byte_set::all());
   const regex_id value = derive(r, byte, budget);
-  budget.spend(steps_ - steps_paid_);
-  steps_ = steps_before;
   if (!budget.is_spent() && !failure_) derivatives_[at] = {key, value, alike_};
+  alike_ = before & alike_;
   return value;
 }
 

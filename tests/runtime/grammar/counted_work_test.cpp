@@ -110,6 +110,19 @@ TEST(grammar_counted_work, chains_that_a_derivative_copies_are_counted) {
   EXPECT_EQ(filled.error().param, "max_mask_steps");
 }
 
+TEST(grammar_counted_work, patterns_that_are_found_anywhere_are_soon_told_from_one_another) {
+  grammar_limits few;
+  few.max_mask_steps = 1500;
+  const std::string schema =
+      R"({"patternProperties":{"alpha":{"type":"integer"},"beta":{"type":"string"},)"
+      R"("gamma":{"type":"boolean"},"delta":{"type":"null"},"sigma":{"type":"array"}},)"
+      R"("additionalProperties":false})";
+  const auto grammar = compile({.kind = grammar_kind::json_schema, .text = schema}, byte_token_trie(), few);
+  ASSERT_TRUE(grammar.has_value()) << grammar.error().message;
+  EXPECT_EQ(test::accepts(*grammar, R"({"the gamma ray":true,"xalphabex":1,"deltalpdelta":null})"), true);
+  EXPECT_EQ(test::accepts(*grammar, R"({"alphabeta":1})"), false);
+}
+
 TEST(grammar_counted_work, the_members_that_stand_already_are_counted_where_they_are_copied) {
   grammar_limits few;
   few.max_mask_steps = 60'000;
