@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <cstdlib>
+#include <string_view>
 
-#include "runtime/grammar/json_schema/decimal.hpp"
+#include "runtime/openai/exact_number.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -22,6 +24,13 @@ std::string dumps_float(double value) {
   std::string text(buffer.data(), end.ptr);
   if (plain && text.find('.') == std::string::npos) text += ".0";
   return text;
+}
+
+// A number that does not fit: whole ones stay as they are, others are doubles to Python.
+std::string dumps_kept(std::string_view text) {
+  return text.find_first_of(".eE") == std::string_view::npos
+             ? std::string(text)
+             : dumps_float(std::strtod(std::string(text).c_str(), nullptr));
 }
 
 void append(const ordered_json& value, std::string& out) {
@@ -45,8 +54,7 @@ void append(const ordered_json& value, std::string& out) {
   } else if (value.is_number_float()) {
     out += dumps_float(value.get<double>());
   } else if (value.is_binary()) {
-    // Kept as it was written, which may have been with an exponent.
-    out += to_text(json_schema::to_decimal(value));
+    out += dumps_kept(*openai::kept_number(value));
   } else {
     out += value.dump();
   }

@@ -31,9 +31,14 @@ error automaton::trouble() const {
   if (out_of_memory_ || lexer_.regex().failure())
     return exceeded("bytes of states, item sets and masks", plan_.limits.max_memory_bytes,
                     "max_memory_bytes");
-  const char* what = given_ < plan_.limits.max_mask_steps ? "steps, which is what the tokens before have left"
-                                                          : "steps for one token";
-  return exceeded(what, given_, "max_mask_steps");
+  // The tokens of this text, or whoever asks for a guess, have left less: another text may well end.
+  if (given_ < plan_.limits.max_mask_steps)
+    return error{error_code::too_large,
+                 "grammar: the masks of this text take more work than it may have: " +
+                     std::to_string(plan_.limits.max_mask_steps) + " steps and " +
+                     std::to_string(plan_.limits.mask_steps_per_token) + " more with each token",
+                 "mask_steps_per_token"};
+  return exceeded("steps for one token", given_, "max_mask_steps");
 }
 
 automaton::state_id automaton::intern(std::vector<thread>& threads, bool accepts) {

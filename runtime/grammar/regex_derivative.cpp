@@ -110,8 +110,8 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
   std::vector<regex_id> parts;
   for (std::uint32_t i = 0; i < n.b; ++i) {
     const regex_id part = links_[n.a + i];
-    const regex_id derived = n.kind == regex_kind::intersection ? derive_part(part, byte, budget)
-                                                                : derive(part, byte, budget);
+    const regex_id derived =
+        n.kind == regex_kind::intersection ? derive_part(part, byte, budget) : derive(part, byte, budget);
     if (derived != nothing())
       parts.push_back(derived);
     else if (n.kind == regex_kind::intersection)

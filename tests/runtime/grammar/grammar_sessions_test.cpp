@@ -319,6 +319,24 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
   EXPECT_TRUE(masks->ends[0].failure.has_value());
 }
 
+TEST(grammar_sessions, a_text_that_becomes_costly_does_not_tell_against_its_grammar) {
+  grammar_sessions sessions;
+  sessions.open(1, *compile(regex("(a|b)*a(a|b){60}"), vocabulary(),
+                            {.max_mask_steps = 20'000, .mask_steps_per_token = 1}));
+  std::optional<error> failure;
+  std::uint32_t random = 1;
+  for (std::int32_t n = 0; n < 200 && !failure; ++n) {
+    const auto step = static_cast<std::uint64_t>(n + 1);
+    const auto masks = masks_of(sessions, step_of(step, {{1, n}}));
+    if (!masks->ends.empty()) failure = masks->ends[0].failure;
+    random = random * 1664525 + 1013904223;
+    sessions.advance(sampled(step, {random >> 31 ? 'a' : 'b'}));
+  }
+  ASSERT_TRUE(failure.has_value());
+  EXPECT_EQ(failure->param, "mask_steps_per_token");
+  EXPECT_TRUE(sessions.take_overruns().empty());
+}
+
 // The same step by one thread and by three: requests of few grammars, one without a mask that the vocabulary
 // can spell, one past its limit.
 TEST(grammar_sessions, masks_of_several_threads_are_those_of_one) {

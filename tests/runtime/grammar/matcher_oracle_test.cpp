@@ -78,7 +78,7 @@ TEST(matcher_oracle, taking_back_and_forking_at_any_point_change_nothing_else) {
   int rollbacks = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
-    grammar_builder builder;
+    grammar_builder builder({.max_mask_steps = 1'000'000'000});
     const oracle::grammar meaning(builder, random, 2);
     const small_vocabulary vocabulary(random);
     const auto compiled = compile(std::move(builder), vocabulary.trie);
