@@ -116,6 +116,16 @@ def test_check_prints_one_verdict(tmp_path):
     assert done.returncode == 78 and '"/properties/a/pattern"' in done.stderr
 
 
+def test_check_writes_numbers_as_python_does(tmp_path):
+    schema, instance = tmp_path / "schema.json", tmp_path / "instance.json"
+    # In draft 4 an integer is a matter of spelling.
+    schema.write_text('{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}')
+    for text in "1.2345678901234567e+19", "18446744073709551616.0", "18446744073709551616", "12345678901234567890123", "12":
+        instance.write_text(text)
+        done = troupe("grammar", "check", "--schema", schema, "--instance", instance)
+        assert done.returncode == (0 if json.dumps(json.loads(text)).isdigit() else 1), (text, done.stdout)
+
+
 def test_bench_counts_verdicts_and_times(tmp_path):
     schema = {"type": "array", "items": {"type": "integer"}}
     tests = [{"valid": True, "data": [1, 2]}, {"valid": False, "data": ["a"]}, {"valid": True, "data": "wrong on purpose"}]
