@@ -82,7 +82,6 @@ class http_exchange : public connection {
   bool finishing_ = false;
 
  private:
-  // How long a request that has begun to come may take from now on.
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
 

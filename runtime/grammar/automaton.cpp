@@ -8,6 +8,7 @@ namespace troupe::grammar {
 
 namespace {
 
+constexpr std::size_t sets_in_a_step = 4;         // that are sorted
 constexpr std::size_t states_between_looks = 16;  // of the lexer: how much memory is used takes adding up
 
 }  // namespace
@@ -31,13 +32,6 @@ error automaton::trouble() const {
   if (out_of_memory_ || lexer_.regex().failure())
     return exceeded("bytes of states, item sets and masks", plan_.limits.max_memory_bytes,
                     "max_memory_bytes");
-  // The tokens of this text, or whoever asks for a guess, have left less: another text may well end.
-  if (given_ < plan_.limits.max_mask_steps)
-    return error{error_code::too_large,
-                 "grammar: the masks of this text take more work than it may have: " +
-                     std::to_string(plan_.limits.max_mask_steps) + " steps and " +
-                     std::to_string(plan_.limits.mask_steps_per_token) + " more with each token",
-                 "mask_steps_per_token"};
   return exceeded("steps for one token", given_, "max_mask_steps");
 }
 
@@ -140,6 +134,7 @@ automaton::state_id automaton::make_step(state_id from, unsigned char byte_class
   }
   bool accepts = false;
   if (!next_sets_.empty()) {
+    budget_.spend(next_sets_.size() / sets_in_a_step);
     std::ranges::sort(next_sets_);
     next_sets_.erase(std::unique(next_sets_.begin(), next_sets_.end()), next_sets_.end());
     const std::uint32_t set = sets_.unite(next_sets_, budget_);

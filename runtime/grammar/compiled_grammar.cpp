@@ -37,7 +37,7 @@ void compiled_grammar::count_in(std::shared_ptr<memory_account> account) const {
 
 compiled_grammar::access::~access() {
   if (!held_.owns_lock()) return;
-  *steps_left_ -= std::min(*steps_left_, grammar_->automaton_->steps());
+  if (steps_left_ != nullptr) *steps_left_ -= std::min(*steps_left_, grammar_->automaton_->steps());
   grammar_->measure();
 }
 
@@ -47,9 +47,10 @@ void compiled_grammar::renew() const {
 }
 
 compiled_grammar::access compiled_grammar::use(std::uint64_t& steps_left) const {
-  access allowed(*this, steps_left);
+  access allowed(*this);
   if (!automaton_ || automaton_->is_worn()) renew();
   automaton_->begin(steps_left);
+  allowed.steps_left_ = &steps_left;
   return allowed;
 }
 

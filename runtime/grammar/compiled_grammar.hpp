@@ -43,10 +43,9 @@ class compiled_grammar {
 
    private:
     friend compiled_grammar;
-    access(const compiled_grammar& grammar, std::uint64_t& steps_left)
-        : grammar_(&grammar), steps_left_(&steps_left), held_(grammar.mutex_) {}
+    explicit access(const compiled_grammar& grammar) : grammar_(&grammar), held_(grammar.mutex_) {}
     const compiled_grammar* grammar_;
-    std::uint64_t* steps_left_;
+    std::uint64_t* steps_left_ = nullptr;  // once there is an automaton that spends of them
     std::unique_lock<std::mutex> held_;
   };
   // A fresh automaton where the last one is worn or was let go. It spends of `steps_left`, from which is

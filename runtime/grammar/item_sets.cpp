@@ -9,7 +9,7 @@ namespace troupe::grammar {
 
 namespace {
 
-constexpr std::size_t items_in_a_step = 4;  // that are copied and sorted, against working out one item
+constexpr std::size_t items_in_a_step = 4;  // that are copied, against working out one item
 constexpr std::size_t words_in_a_step = 8;  // of the members that were used, which every change copies
 
 // Sorting, hashing and comparing so many items.

@@ -1,33 +1,58 @@
 #include "runtime/grammar/matcher.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace troupe::grammar {
 
+error matcher::of_text(std::string why) {
+  is_text_to_blame_ = true;
+  return {error_code::too_large, "grammar: " + std::move(why), "mask_steps_per_token"};
+}
+
 // Where the automaton is another one than before, the tokens are gone through again, on a budget of their
 // own.
 result<compiled_grammar::access> matcher::enter() {
+  is_text_to_blame_ = false;
   compiled_grammar::access machine = grammar_->use(steps_left_);
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
-  if (!tokens_.empty()) machine->begin(reading_steps(grammar_->limits()));
+  const grammar_limits& limits = grammar_->limits();
+  if (!tokens_.empty()) machine->begin(limits.max_mask_steps);
   const auto done = replay(machine);
   if (!tokens_.empty()) machine->begin(steps_left_);
-  if (!done) {
-    states_.clear();
-    return tl::unexpected(done.error());
-  }
+  if (!done) states_.clear();
+  if (!done && !tokens_.empty() && done.error().param == "max_mask_steps")
+    return tl::unexpected(
+        of_text(fmt::format("to read the {} tokens of this text again takes more than {} steps",
+                            tokens_.size(), limits.max_mask_steps)));
+  if (!done) return tl::unexpected(done.error());
   generation_ = machine.generation();
   return machine;
 }
 
+// It is the grammar that passes a limit where the tokens before have left everything.
+error matcher::blame(error why) {
+  const grammar_limits& limits = grammar_->limits();
+  if (why.param != "max_mask_steps" || steps_at_entry_ == limits.max_mask_steps) return why;
+  return of_text(
+      fmt::format("the masks of this text take more work than they may: {} steps and {} more with each token",
+                  limits.max_mask_steps, limits.mask_steps_per_token));
+}
+
+// What is above half is for guesses, so that the next mask has enough whatever they cost.
 result<compiled_grammar::access> matcher::enter_to_guess() {
   auto machine = enter();
-  if (machine) (*machine)->begin(steps_left_ / 2);
+  const std::uint64_t half = grammar_->limits().max_mask_steps / 2;
+  if (machine) (*machine)->begin(steps_left_ - std::min(steps_left_, half));
   return machine;
 }
 
+// Each place in the text counts once, however often drafts are tried there.
 void matcher::refill() {
+  if (tokens_.size() <= furthest_) return;
+  furthest_ = tokens_.size();
   const grammar_limits& limits = grammar_->limits();
   steps_left_ = std::min(limits.max_mask_steps, steps_left_ + limits.mask_steps_per_token);
 }
@@ -52,9 +77,12 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
     std::ranges::fill(mask, 0);
     return {};
   }
+  steps_at_entry_ = steps_left_;
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
-  return (*machine)->fill_mask(states_.back(), mask);
+  auto filled = (*machine)->fill_mask(states_.back(), mask);
+  if (!filled) return tl::unexpected(blame(std::move(filled.error())));
+  return {};
 }
 
 // Under the lock. Whether the token was possible.
@@ -76,13 +104,18 @@ result<bool> matcher::take(const compiled_grammar::access& machine, token_id tok
   return true;
 }
 
-result<void> matcher::accept(token_id token) {
-  refill();
+result<bool> matcher::enter_and_take(token_id token) {
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
-  const auto taken = take(*machine, token);
-  if (!taken) return tl::unexpected(taken.error());
+  return take(*machine, token);
+}
+
+result<void> matcher::accept(token_id token) {
+  steps_at_entry_ = steps_left_;
+  auto taken = enter_and_take(token);
+  if (!taken) return tl::unexpected(blame(std::move(taken.error())));
   if (!*taken) return fail(error_code::invalid_argument, "grammar: the token is not allowed here");
+  refill();
   return {};
 }
 

@@ -12,9 +12,9 @@
 
 namespace troupe::grammar {
 
-// A small value that holds nothing of the automaton: copy it to fork. What it has worked out is counted: it
-// begins with max_mask_steps, and gets mask_steps_per_token of them back with each token. Beside that, a call
-// may have to read all tokens again, within reading_steps().
+// A small value that holds nothing of the automaton: copy it to fork. A matcher may spend max_mask_steps, and
+// regains mask_steps_per_token with each token that is accepted. Beside that, a call may have to read all
+// tokens again, within max_mask_steps of its own.
 // Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
@@ -42,6 +42,8 @@ class matcher {
   // what follows. Nothing has been accepted.
   result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
 
+  // Whether the last call ended with too_large because of this text: another one of its grammar may well not.
+  bool is_text_to_blame() const { return is_text_to_blame_; }
   bool is_terminated() const { return terminated_; }           // an end token was accepted
   result<bool> can_end();                                      // whether a text of the grammar ends here
   std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
@@ -51,17 +53,22 @@ class matcher {
  private:
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
-  // Whoever guesses too much leaves enough for the next mask.
   result<compiled_grammar::access> enter_to_guess();
   result<void> replay(const compiled_grammar::access& machine);
   result<bool> take(const compiled_grammar::access& machine, token_id token);
   result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
                                   automaton::state_id& at);
 
+  result<bool> enter_and_take(token_id token);
   void refill();
+  error of_text(std::string why);
+  error blame(error why);
 
   compiled_grammar_ptr grammar_;
   std::uint64_t steps_left_;
+  std::uint64_t steps_at_entry_ = 0;  // of the call at hand
+  std::size_t furthest_ = 0;          // that num_accepted() has ever been
+  bool is_text_to_blame_ = false;
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
   std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
   std::vector<token_id> tokens_;

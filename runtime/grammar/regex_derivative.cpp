@@ -100,7 +100,7 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
     case regex_kind::multiple:
       return derive_multiple(r, byte);
     case regex_kind::complement: {
-      const regex_id derived = derive_part(regex_id{n.a}, byte, budget);
+      const regex_id derived = derive_cached(regex_id{n.a}, byte, budget);
       return budget.is_spent() ? nothing() : complement(derived);
     }
     case regex_kind::alternation:
@@ -111,7 +111,7 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
   for (std::uint32_t i = 0; i < n.b; ++i) {
     const regex_id part = links_[n.a + i];
     const regex_id derived =
-        n.kind == regex_kind::intersection ? derive_part(part, byte, budget) : derive(part, byte, budget);
+        n.kind == regex_kind::intersection ? derive_cached(part, byte, budget) : derive(part, byte, budget);
     if (derived != nothing())
       parts.push_back(derived);
     else if (n.kind == regex_kind::intersection)
@@ -124,14 +124,14 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
 regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
   const std::uint64_t steps_before = steps_paid_ = steps_;
   alike_ = byte_set::all();
-  const regex_id value = derive_part(r, byte, budget);
+  const regex_id value = derive_cached(r, byte, budget);
   budget.spend(steps_ - steps_paid_);
   steps_ = steps_before;
   return value;
 }
 
 // Many intersections have the same parts, such as the negations of one another.
-regex_id regex_store::derive_part(regex_id r, unsigned char byte, step_budget& budget) {
+regex_id regex_store::derive_cached(regex_id r, unsigned char byte, step_budget& budget) {
   const regex_kind k = kind(r);
   const bool simple = k == regex_kind::nothing || k == regex_kind::empty || k == regex_kind::bytes ||
                       k == regex_kind::literal || r == any_bytes();

@@ -167,8 +167,8 @@ class regex_store {
   regex_id utf8_sequences(std::span<const code_point_range> ranges, int size, bool lead);
 
   regex_id derive(regex_id r, unsigned char byte, step_budget& budget);
-  // The same, remembered for a while.
-  regex_id derive_part(regex_id r, unsigned char byte, step_budget& budget);
+  // The same, remembered for a while. Narrows alike_ to the bytes that lead to the same.
+  regex_id derive_cached(regex_id r, unsigned char byte, step_budget& budget);
   regex_id derive_concat(regex_id r, unsigned char byte, step_budget& budget);
   regex_id derive_strings(const node& n, unsigned char byte);
   regex_id derive_literal(const node& n, unsigned char byte);

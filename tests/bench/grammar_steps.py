@@ -40,11 +40,24 @@ HOSTILE = [{"regex": "(" * 60_000 + ")" * 60_000},
            {"json": {"allOf": [{"anyOf": [{"properties": {f"p{i}": {"const": j}}, "required": [f"p{i}"]} for j in range(8)]}
                                for i in range(12)]}},
            {"regex": "((a{1000}){1000}){1000}"}]
-# Soon compiled, but each of their masks is work.
-COSTLY = [{"grammar": 'root ::= (x x x x x x x x x x)*\nx ::= "a"? y\ny ::= "b"? root?\n'},
-          {"regex": "(.*a.{18})*"},
-          {"json": {"type": "object", "patternProperties": {word: {} for word in ("alpha", "beta", "gamma", "delta")}}},
-          {"grammar": 'root ::= s s s s s s s s\ns ::= t* | "x" s "x" | u\nt ::= "a" | "aa" | s? "b" s?\nu ::= "c" u? "c"?\n'}]
+
+
+def hostile_grammars(_):
+    return HOSTILE
+
+
+def cheap_grammars(number):
+    return [{"regex": f"([a-z ]|{number})*"}]
+
+
+def costly_grammars(number):
+    """Soon compiled, but each of their masks is work. New ones for each number, since what masks were made of is remembered."""
+    return [{"grammar": f'root ::= (x x x x x x x x x x)*\nx ::= "a"? y\ny ::= "b{number}"? root?\n'},
+            {"regex": f"(.*{number}.{{18}})*"},
+            {"json": {"type": "object", "patternProperties": {word: {"const": number} for word in ("alpha", "beta", "gamma", "delta")}}},
+            {"grammar": f'root ::= s s s s s s s s\ns ::= t* | "{number}" s "x" | u\nt ::= "a" | "aa" | s? "b" s?\nu ::= "c" u? "c"?\n'}]
+
+
 
 
 async def answer(service, number, grammar, tokens=128):
@@ -99,7 +112,8 @@ def attack(port, number, grammars, tokens):
     os.setpriority(os.PRIO_PROCESS, 0, 19)
 
     async def ask():
-        body = {"prompt": "x", "max_tokens": tokens, "temperature": 1, "structured_outputs": grammars[number % len(grammars)]}
+        choice = grammars(number)
+        body = {"prompt": "x", "max_tokens": tokens, "temperature": 1, "structured_outputs": choice[number % len(choice)]}
         with contextlib.suppress(RuntimeError):
             async for _ in stream(port, "/v1/completions", body):
                 pass
@@ -122,11 +136,10 @@ def hostile(service):
     dropping = multiprocessing.Process(target=drop_requests, args=(listening,), daemon=True)
     dropping.start()
     elsewhere = listening.getsockname()[1]
-    cheap = [{"regex": "[a-z ]*"}]
-    sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [(elsewhere, HOSTILE, 4)] * 2,
-             "beside hostile requests": [(service.port, HOSTILE, 4)] * 2,
-             "beside two answers by cheap grammars": [(service.port, cheap, 32)] * 2,
-             "beside two answers by costly ones": [(service.port, COSTLY, 32)] * 2}
+    sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [(elsewhere, hostile_grammars, 4)] * 2,
+             "beside hostile requests": [(service.port, hostile_grammars, 4)] * 2,
+             "beside two answers by cheap grammars": [(service.port, cheap_grammars, 32)] * 2,
+             "beside two answers by costly ones": [(service.port, costly_grammars, 32)] * 2}
     results = {side: [] for side in sides}
     for _ in range(RUNS):
         for side, attacks in sides.items():

@@ -116,7 +116,7 @@ def test_check_prints_one_verdict(tmp_path):
     assert done.returncode == 78 and '"/properties/a/pattern"' in done.stderr
 
 
-def test_check_writes_numbers_as_python_does(tmp_path):
+def test_check_tells_whole_numbers_from_others_as_python_spells_them(tmp_path):
     schema, instance = tmp_path / "schema.json", tmp_path / "instance.json"
     # In draft 4 an integer is a matter of spelling.
     schema.write_text('{"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer"}')

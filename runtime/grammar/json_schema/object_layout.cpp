@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,9 +35,13 @@ class object_planner {
       if (!work_.spend(steps_per_name + name.size() / name_bytes_in_a_step)) return;
       named_[place_of(name)].required = true;
     }
-    find_others();
-    if (!of.names.empty() || has_patterns())
-      std::erase_if(others_, [this](const other_members& each) { return name_all(each); });
+    const bool may_be_few = !of.names.empty() || has_patterns();
+    for (const other_members& each : find_others()) {
+      const auto few = may_be_few ? names_of(each) : std::nullopt;
+      if (!few) others_.push_back(each);
+      for (const std::string& name : few.value_or(std::vector<std::string>()))
+        place_of(listed_.emplace_back(name));
+    }
   }
 
   std::vector<object_layout> plan() {
@@ -94,23 +99,24 @@ class object_planner {
     std::unordered_set<std::uint32_t> matched;
   };
 
-  void find_others() {
+  std::vector<other_members> find_others() {
+    std::vector<other_members> out;
     for (const name_class& each : classes())
       if (const term_id values = term_of_class(each); values != term_id::never)
-        others_.push_back({each.names, values});
+        out.push_back({each.names, values});
+    return out;
   }
 
-  // Where an enum or a pattern leaves few names they are members by their names, which come once. Returns
-  // whether all are in named_ now.
-  bool name_all(const other_members& members) {
-    if (work_.failed()) return false;
+  // Where an enum or a pattern leaves few names: these. Members that are known by name come once.
+  std::optional<std::vector<std::string>> names_of(const other_members& members) {
+    if (work_.failed()) return std::nullopt;
     grammar::step_budget search(steps_to_list);
     const auto bodies = work_.regex.list(members.names, most_listed_names, search);
     work_.spend(steps_to_list - search.left());
-    if (!bodies) return false;
-    for (const std::string& body : *bodies)
-      place_of(listed_.emplace_back(json::parse('"' + body + '"').get<std::string>()));
-    return true;
+    if (!bodies) return std::nullopt;
+    std::vector<std::string> out;
+    for (const std::string& body : *bodies) out.push_back(json::parse('"' + body + '"').get<std::string>());
+    return out;
   }
 
   std::vector<name_class> classes() {
@@ -160,7 +166,7 @@ class object_planner {
     return work_.terms.all_of(terms);
   }
 
-  // others_ without those that have become known by name.
+  // Without the names of named_.
   std::vector<other_members> unnamed() {
     if (named_.empty()) return others_;
     std::vector<std::string> bodies;
@@ -221,8 +227,8 @@ class object_planner {
   workspace& work_;
   const object_set& of_;
   std::vector<known_name> named_;
-  std::vector<other_members> others_;                         // by their patterns
-  std::deque<std::string> listed_;                            // what is known by name of these
+  std::deque<std::string> listed_;     // names that named_ and places_ view and no rule holds
+  std::vector<other_members> others_;  // that are not known by name
   std::unordered_map<std::string_view, std::size_t> places_;  // in named_, by name
   std::vector<std::size_t> general_;                          // rules that speak of other names, too
 };

@@ -33,7 +33,7 @@ class pattern_translator {
     regex_id out = rest(all, true);
     if (!reading_.whole_text)
       out = store_.alternation({out, store_.concat({reading_.any_text, rest(all, false)})});
-    if (has_open_end_) out = store_.intersection({reading_.any_text, out});
+    if (needs_text_check_) out = store_.intersection({reading_.any_text, out});
     if (failure_) return tl::unexpected(*failure_);
     return out;
   }
@@ -76,8 +76,8 @@ class pattern_translator {
     return out;
   }
 
-  // Once a pattern is found nothing is left to look for, which an expression only shows where anything may
-  // follow. translate() sees to it that this is text.
+  // any_bytes, not any_text: alternatives beside it fold into it, so that a pattern which was found needs no
+  // more derivatives. translate() intersects with any_text, once.
   regex_id tail() {
     if (!reading_.whole_text) return store_.any_bytes();
     return is_open_ ? reading_.any_text : store_.empty();
@@ -86,7 +86,7 @@ class pattern_translator {
   // `head`, then `next`; `next_at_start`: what follows where `head` is empty at the start.
   regex_id placed_before(const placed& head, bool at_start, regex_id next, regex_id next_at_start) {
     const bool is_followed = head.free != store_.nothing() || (at_start && head.at_start != store_.nothing());
-    has_open_end_ |= is_followed && !reading_.whole_text;
+    needs_text_check_ |= is_followed && !reading_.whole_text;
     std::vector<regex_id> ways{store_.concat({head.free, next})};
     if (store_.is_nullable(next)) ways.push_back(head.at_end);
     if (at_start) {
@@ -232,7 +232,7 @@ class pattern_translator {
   std::optional<error> failure_;
   std::size_t ways_ = 0;
   bool is_open_ = false;
-  bool has_open_end_ = false;
+  bool needs_text_check_ = false;
 };
 
 }  // namespace

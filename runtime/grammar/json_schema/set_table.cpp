@@ -100,7 +100,7 @@ void set_table::narrow(value_set& out, const value_set& to, const json& node) {
 value_set set_table::of_schema(const json& node) {
   if (work_.document.version() <= draft::draft7 &&
       node.contains("$ref")) {  // which hides its neighbours there
-    const json* target = target_of(node, "$ref");
+    const json* target = target_of(node, "$ref", node.at("$ref"));
     return target == nullptr ? none_ : copy_of(work_.terms.schema(*target));
   }
   value_set out = of_types(node);
@@ -112,13 +112,12 @@ value_set set_table::of_schema(const json& node) {
   return out;
 }
 
-const json* set_table::target_of(const json& node, const char* word) {
-  const json* reference = find_word(work_, node, word);
-  if (!reference->is_string()) {
+const json* set_table::target_of(const json& node, const char* word, const json& reference) {
+  if (!reference.is_string()) {
     work_.malformed(node, word, "must be a string");
     return nullptr;
   }
-  const auto target = work_.document.resolve(node, reference->get<std::string>());
+  const auto target = work_.document.resolve(node, reference.get<std::string>());
   if (!target) {
     work_.refuse(node, word, target.error().message, target.error().code);
     return nullptr;
@@ -130,8 +129,9 @@ const json* set_table::target_of(const json& node, const char* word) {
 
 void set_table::narrow_by_references(const json& node, value_set& out) {
   for (const char* word : reference_words) {
-    if (find_word(work_, node, word) == nullptr) continue;
-    const json* target = target_of(node, word);
+    const json* reference = find_word(work_, node, word);
+    if (reference == nullptr) continue;
+    const json* target = target_of(node, word, *reference);
     if (target == nullptr) continue;
     if (work_.document.depends_on_the_way(node, word, *target))
       work_.refuse(node, word, "leads to different places by the way that led to it");

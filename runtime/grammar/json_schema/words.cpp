@@ -17,7 +17,7 @@ constexpr std::array<std::pair<std::string_view, draft>, 15> newer_words{{
     {"then", draft::draft7},
     {"else", draft::draft7},
     {"$recursiveRef", draft::draft2019},
-    {"$dynamicRef", draft::draft2019},
+    {"$dynamicRef", draft::draft2020},
     {"dependentRequired", draft::draft2019},
     {"dependentSchemas", draft::draft2019},
     {"minContains", draft::draft2019},
