@@ -70,6 +70,16 @@ BIG_SCHEMAS = [
     {"maxLength": BIG}, {"contains": {"const": BIG}}, {"type": "integer"},
 ]
 
+# Numbers that Python writes with an exponent, and their neighbours.
+SMALL = 2.5e-07
+EXPONENT_VALUES = [SMALL, -SMALL, 2.6e-07, 1e-05, 0.0001, 1e16, 10**16, 10**16 + 1, 1.5e17, 15 * 10**16, -1e22, 10**22, 1.5e308, 0, 1, [SMALL], "a"]
+EXPONENT_SCHEMAS = [
+    {"const": SMALL}, {"const": -SMALL}, {"const": 1e16}, {"const": 10**16}, {"const": 1.5e17}, {"const": -1e22, "type": "integer"}, {"const": 0.0001},
+    {"enum": [SMALL, 1e-05, 1, "a"]}, {"enum": [1e16, -1e22, 1.5e308, [SMALL]]}, {"const": [SMALL]}, {"enum": [SMALL, 1e16], "minimum": 0},
+    {"anyOf": [{"const": SMALL}, {"const": 1e16}]}, {"type": "array", "items": {"enum": [SMALL, 1e16]}, "uniqueItems": True},
+    {"items": {"const": SMALL}}, {"enum": [SMALL, 1e16], "type": "integer"}, {"enum": [SMALL, 1e16], "maximum": 1},
+]
+
 FORMATS = {
     "date": ["2024-02-29", "2023-02-29", "2024-13-01", "2024-1-1", "0001-01-01"],
     "time": ["10:00:00Z", "23:59:59.123+02:00", "24:00:00Z", "10:00:00", "10:60:00Z"],
@@ -99,6 +109,7 @@ def case(schema, values):
 def main():
     cases = [case(schema, VALUES) for schema in SCHEMAS]
     cases += [case(schema, BIG_VALUES) for schema in BIG_SCHEMAS]
+    cases += [case(schema, EXPONENT_VALUES) for schema in EXPONENT_SCHEMAS]
     cases += [case({"type": "string", "format": name}, texts) for name, texts in FORMATS.items()]
     lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in cases)
     path = pathlib.Path(__file__).with_name("json_schema_cases.json")

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "runtime/openai/exact_number.hpp"
 
@@ -100,6 +101,17 @@ std::optional<decimal> next_double(const decimal& number, bool upwards) {
 
 std::string to_text(const decimal& number) {
   return (number.negative ? "-" : "") + number.whole + (number.is_integer() ? "" : "." + number.fraction);
+}
+
+std::optional<std::string> scientific_text(const decimal& number) {
+  const double read = std::strtod(to_text(number).c_str(), nullptr);
+  const double size = std::abs(read);
+  if (size == 0 || !std::isfinite(read) || (size >= 1e-4 && size < 1e16)) return std::nullopt;
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), read, std::chars_format::scientific);
+  std::string text(buffer.data(), end.ptr);
+  return compare(from_text(text), number) == 0 ? std::optional(std::move(text)) : std::nullopt;
 }
 
 int compare(const decimal& a, const decimal& b) {

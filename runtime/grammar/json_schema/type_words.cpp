@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "runtime/grammar/json_schema/number_language.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
@@ -31,15 +32,17 @@ void check_unevaluated(workspace& work, const json& node) {
   }
 }
 
-// Numbers by their texts, whole ones apart: any of them, then zeros behind the point.
-regex_id one_of_numbers(workspace& work, const std::vector<const json*>& numbers) {
+// Numbers by their texts, whole ones apart: any of them, then zeros behind the point. With an exponent only
+// as most programs write them.
+number_texts one_of_numbers(workspace& work, const std::vector<const json*>& numbers) {
   regex_store& regex = work.regex;
   std::vector<std::string> whole;
-  std::vector<std::string> fractional, as_they_are;
+  std::vector<std::string> fractional, as_they_are, scientific;
   regex_id zero = regex.nothing();
   for (const json* number : numbers) {
     const decimal value = to_decimal(*number);
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
+    if (auto text = scientific_text(value)) scientific.push_back(std::move(*text));
     if (value.is_zero())
       zero = equal_to(regex, value);
     else if (value.is_integer() && !is_a_double(value))
@@ -50,10 +53,12 @@ regex_id one_of_numbers(workspace& work, const std::vector<const json*>& numbers
       fractional.push_back(to_text(value));
   }
   const regex_id zeros = regex.star(regex.literal("0"));
-  return regex.alternation({zero, regex.one_of(std::move(as_they_are)),
-                            regex.concat({regex.one_of(std::move(whole)),
-                                          regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
-                            regex.concat({regex.one_of(std::move(fractional)), zeros})});
+  const regex_id plain =
+      regex.alternation({zero, regex.one_of(std::move(as_they_are)),
+                         regex.concat({regex.one_of(std::move(whole)),
+                                       regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
+                         regex.concat({regex.one_of(std::move(fractional)), zeros})});
+  return {plain, regex.one_of(std::move(scientific))};
 }
 
 array_set exactly(workspace& work, const json::array_t& value) {
@@ -100,7 +105,9 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
   if (std::max(out.arrays.size(), out.objects.size()) > work_.limits.max_alternatives)
     work_.refuse(node, "enum", "has too many arrays or objects");
   out.strings = work_.regex.one_of(std::move(strings));
-  out.numbers = one_of_numbers(work_, numbers);
+  const number_texts texts = one_of_numbers(work_, numbers);
+  out.numbers = texts.numbers;
+  out.scientific = texts.scientific;
   return out;
 }
 
