@@ -2,11 +2,11 @@
 
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <string_view>
 
+#include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/openai/exact_number.hpp"
 
 namespace troupe::cli {
@@ -14,15 +14,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The shortest digits that read back the same; an exponent below 1e-4 and from 1e16 on.
+// The shortest digits that read back the same.
 std::string dumps_float(double value) {
-  std::array<char, 400> buffer{};
-  const double size = std::fabs(value);
-  const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                 plain ? std::chars_format::fixed : std::chars_format::scientific);
+  if (const auto text = json_schema::scientific_text(value)) return *text;
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
   std::string text(buffer.data(), end.ptr);
-  if (plain && text.find('.') == std::string::npos) text += ".0";
+  if (text.find('.') == std::string::npos) text += ".0";
   return text;
 }
 

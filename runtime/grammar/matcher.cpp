@@ -15,6 +15,7 @@ error matcher::of_text(std::string why) {
 // own.
 result<compiled_grammar::access> matcher::enter() {
   is_text_to_blame_ = false;
+  steps_at_entry_ = steps_left_;
   compiled_grammar::access machine = grammar_->use(steps_left_);
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
@@ -77,7 +78,6 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
     std::ranges::fill(mask, 0);
     return {};
   }
-  steps_at_entry_ = steps_left_;
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
   auto filled = (*machine)->fill_mask(states_.back(), mask);
@@ -111,7 +111,6 @@ result<bool> matcher::enter_and_take(token_id token) {
 }
 
 result<void> matcher::accept(token_id token) {
-  steps_at_entry_ = steps_left_;
   auto taken = enter_and_take(token);
   if (!taken) return tl::unexpected(blame(std::move(taken.error())));
   if (!*taken) return fail(error_code::invalid_argument, "grammar: the token is not allowed here");

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <limits>
 #include <string_view>
-#include <utility>
 
 #include "runtime/openai/exact_number.hpp"
 
@@ -52,6 +51,16 @@ decimal from_text(std::string_view text) {
   return out;
 }
 
+// With an exponent, and the fewest digits that read back the same.
+std::string shortest_text(double number) {
+  std::array<char, 64> buffer{};
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, std::chars_format::scientific);
+  return {buffer.data(), end.ptr};
+}
+
+double nearest_double(const decimal& number) { return std::strtod(to_text(number).c_str(), nullptr); }
+
 int compare_magnitude(const decimal& a, const decimal& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
   if (const int by_whole = a.whole.compare(b.whole); by_whole != 0) return by_whole;
@@ -64,12 +73,7 @@ bool is_number(const json& value) { return value.is_number() || openai::kept_num
 
 decimal to_decimal(const json& number) {
   if (const auto text = openai::kept_number(number)) return from_text(*text);
-  if (number.is_number_float()) {
-    std::array<char, 64> buffer{};
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number.get<double>(),
-                                   std::chars_format::scientific);
-    return from_text({buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data())});
-  }
+  if (number.is_number_float()) return from_text(shortest_text(number.get<double>()));
   decimal out;
   if (number.is_number_unsigned()) {
     out.whole = std::to_string(number.get<std::uint64_t>());
@@ -93,7 +97,7 @@ bool is_a_double(const decimal& whole) {
 }
 
 std::optional<decimal> next_double(const decimal& number, bool upwards) {
-  const double read = std::strtod(to_text(number).c_str(), nullptr);
+  const double read = nearest_double(number);
   if (!(std::abs(read) < 0x1p53)) return std::nullopt;
   const double infinity = std::numeric_limits<double>::infinity();
   return to_decimal(json(std::nextafter(read, upwards ? infinity : -infinity)));
@@ -103,15 +107,15 @@ std::string to_text(const decimal& number) {
   return (number.negative ? "-" : "") + number.whole + (number.is_integer() ? "" : "." + number.fraction);
 }
 
+std::optional<std::string> scientific_text(double number) {
+  const double size = std::abs(number);
+  if (size == 0 || !std::isfinite(number) || (size >= 1e-4 && size < 1e16)) return std::nullopt;
+  return shortest_text(number);
+}
+
 std::optional<std::string> scientific_text(const decimal& number) {
-  const double read = std::strtod(to_text(number).c_str(), nullptr);
-  const double size = std::abs(read);
-  if (size == 0 || !std::isfinite(read) || (size >= 1e-4 && size < 1e16)) return std::nullopt;
-  std::array<char, 64> buffer{};
-  const auto end =
-      std::to_chars(buffer.data(), buffer.data() + buffer.size(), read, std::chars_format::scientific);
-  std::string text(buffer.data(), end.ptr);
-  return compare(from_text(text), number) == 0 ? std::optional(std::move(text)) : std::nullopt;
+  auto text = scientific_text(nearest_double(number));
+  return text && compare(from_text(*text), number) == 0 ? text : std::nullopt;
 }
 
 int compare(const decimal& a, const decimal& b) {

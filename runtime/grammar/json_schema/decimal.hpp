@@ -36,8 +36,10 @@ std::optional<decimal> next_double(const decimal& number, bool upwards);
 // "-12.5", "0", without an exponent.
 std::string to_text(const decimal& number);
 
-// As Python and JavaScript write the double that the number is, where they write it with an exponent: below
-// 1e-4 and from 1e16 on. Nothing where they do not, or where no double is that number.
+// As Python writes a double where it writes an exponent, below 1e-4 and from 1e16 on: "2.5e-07", "1e+16".
+// Nothing for others.
+std::optional<std::string> scientific_text(double number);
+// The same for the double that the number is; nothing, too, where no double is that number.
 std::optional<std::string> scientific_text(const decimal& number);
 
 // Negative, zero or positive as a is less than, equal to or greater than b.

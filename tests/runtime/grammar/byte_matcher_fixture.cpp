@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+
 namespace troupe::grammar::test {
 
 std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_view text) {
@@ -25,6 +28,13 @@ compiled_grammar_ptr compiled(result<grammar_builder> builder) {
   auto grammar = compile(std::move(*builder), byte_token_trie());
   EXPECT_TRUE(grammar.has_value()) << grammar.error().message;
   return grammar ? *grammar : nullptr;
+}
+
+symbol_id many_members(grammar_builder& builder) {
+  any_order members;
+  for (int i = 0; i < 6400; ++i)
+    members.members.push_back({builder.literal("m" + std::to_string(i) + ","), false});
+  return builder.any_order_of(std::move(members));
 }
 
 }  // namespace troupe::grammar::test

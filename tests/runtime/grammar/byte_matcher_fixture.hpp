@@ -15,4 +15,7 @@ std::optional<bool> accepts(const compiled_grammar_ptr& grammar, std::string_vie
 // A grammar of bytes that must compile.
 compiled_grammar_ptr compiled(result<grammar_builder> builder);
 
+// Each of 6,400 members at most once, in any order: a first mask of more than 60,000 steps.
+symbol_id many_members(grammar_builder& builder);
+
 }  // namespace troupe::grammar::test

@@ -127,9 +127,7 @@ TEST(grammar_counted_work, the_members_that_stand_already_are_counted_where_they
   grammar_limits few;
   few.max_mask_steps = 60'000;
   grammar_builder b(few);
-  any_order members;
-  for (int i = 0; i < 6400; ++i) members.members.push_back({b.literal("m" + std::to_string(i) + ","), false});
-  b.set_start(b.any_order_of(std::move(members)));
+  b.set_start(test::many_members(b));
   const auto grammar = compile(std::move(b), byte_token_trie());
   ASSERT_TRUE(grammar.has_value());
   std::vector<std::uint32_t> mask(9);
