@@ -225,6 +225,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.grammar_cache = options.grammar_cache;
   parts.grammar_jump_forward = options.grammar_jump_forward;
   parts.grammar_threads = options.grammar_threads;
+  parts.grammar_mask_steps_per_step = options.grammar_mask_steps_per_step;
   parts.drafts = options.drafts;
   parts.device = {std::move(engine.device), std::move(engine.draft)};
   parts.open_device = std::move(engine.open_device);

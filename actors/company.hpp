@@ -51,6 +51,8 @@ struct company_options {
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;  // tokens that a grammar leaves no choice about take no step each
   std::size_t grammar_threads = 1;    // that fill masks
+  // Of work that a step waits for: see grammar_sessions.
+  std::uint64_t grammar_mask_steps_per_step = grammar::usual_mask_steps_per_step;
 
   std::optional<drafter_options> drafts;  // how drafts are made; unset: there are none
 

@@ -11,7 +11,8 @@
 namespace troupe {
 void structured_output_state::start(structured_output_parts parts) {
   parts_ = std::move(parts);
-  if (parts_.jump_forward) sessions_ = grammar::grammar_sessions(parts_.vocabulary);
+  sessions_ = grammar::grammar_sessions(parts_.jump_forward ? parts_.vocabulary : nullptr,
+                                        parts_.mask_steps_per_step);
   queue_ = std::make_unique<grammar::compile_queue>(parts_.cache, parts_.vocabulary);
   team_ = std::make_unique<grammar::mask_team>(parts_.mask_threads);
 }

@@ -22,7 +22,8 @@ struct structured_output_parts {
   grammar::grammar_limits limits;
   std::size_t mask_threads = 1;  // that fill masks, the actor's own included
   tokenizer_ptr vocabulary;
-  bool jump_forward = false;  // see grammar_sessions
+  bool jump_forward = false;  // see grammar_sessions, as is
+  std::uint64_t mask_steps_per_step = grammar::usual_mask_steps_per_step;
   std::shared_ptr<metrics::engine_metrics> metrics;
 };
 

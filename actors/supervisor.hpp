@@ -40,7 +40,8 @@ struct supervisor_parts {
   grammar::grammar_limits grammars;  // of one grammar
   grammar::grammar_cache_limits grammar_cache;
   bool grammar_jump_forward = false;
-  std::size_t grammar_threads = 1;        // that fill masks
+  std::size_t grammar_threads = 1;  // that fill masks
+  std::uint64_t grammar_mask_steps_per_step = grammar::usual_mask_steps_per_step;
   std::optional<drafter_options> drafts;  // unset: nobody guesses
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.

@@ -81,7 +81,8 @@ void supervisor_state::add_roles() {
         return self_->spawn(
             structured_output_behavior,
             structured_output_parts{parts_.grammar_cache, parts_.grammars, parts_.grammar_threads,
-                                    parts_.tokenizer.vocabulary, parts_.grammar_jump_forward, metrics});
+                                    parts_.tokenizer.vocabulary, parts_.grammar_jump_forward,
+                                    parts_.grammar_mask_steps_per_step, metrics});
       });
   add_role<drafter_actor>("drafter", drafter_state::name, roster_.drafter, [this, metrics] {
     return parts_.drafts->config.method == speculative_method::draft_model

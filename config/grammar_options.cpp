@@ -48,6 +48,10 @@ std::vector<option> grammar_options() {
           "a request that needs more ends with an error"),
       number_option("grammar_mask_steps_per_token", group::engine, &settings::grammar_mask_steps_per_token, 1,
                     most, "How many of these steps a request gets back with each token"),
+      number_option(
+          "grammar_mask_steps_per_step", group::engine, &settings::grammar_mask_steps_per_step, 1, most,
+          "For how many of these steps the other requests of a batch wait; a request that needs more "
+          "gets its token with one of the next batches"),
       size_option("grammar_max_memory", group::engine, &settings::grammar_max_memory, mib, tib,
                   "Memory for what one grammar has worked out; beyond it the request ends with an error"),
   };

@@ -138,6 +138,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.tokenizer_workers = settings.tokenizer_workers;
   out.grammars = to_grammar_limits(settings);
   out.grammar_jump_forward = settings.grammar_jump_forward;
+  out.grammar_mask_steps_per_step = static_cast<std::uint64_t>(settings.grammar_mask_steps_per_step);
   out.grammar_cache = {settings.grammar_cache_memory, settings.grammar_refusal_time};
   // Beside a forward pass on few cores another thread costs the step more than it saves the masks.
   out.grammar_threads = static_cast<std::size_t>(

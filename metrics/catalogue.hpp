@@ -65,6 +65,7 @@ enum class metric : std::uint8_t {
   grammars_refused,
   grammar_forced_tokens,
   grammar_refused_draft_tokens,
+  grammar_withheld_rows,
   drafts,
   draft_tokens,
   accepted_draft_tokens,

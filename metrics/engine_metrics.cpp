@@ -118,6 +118,10 @@ void engine_metrics::add_grammar_forced_tokens(std::uint64_t count) {
   state_->increment(metric::grammar_forced_tokens, count);
 }
 
+void engine_metrics::add_grammar_withheld_rows(std::uint64_t count) {
+  state_->increment(metric::grammar_withheld_rows, count);
+}
+
 void engine_metrics::add_grammar_refused_draft_tokens(std::uint64_t count) {
   state_->increment(metric::grammar_refused_draft_tokens, count);
 }

@@ -106,6 +106,7 @@ class engine_metrics {
   void set_grammar_cache_bytes(std::int64_t bytes);
   void add_grammars_refused(std::uint64_t count);
   void add_grammar_forced_tokens(std::uint64_t count);
+  void add_grammar_withheld_rows(std::uint64_t count);
   void add_grammar_refused_draft_tokens(std::uint64_t count);
   void add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted);
   // Those of drafts that are accepted or rejected by chance: they are among the former.

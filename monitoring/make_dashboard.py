@@ -115,8 +115,10 @@ GRAMMARS = [
      "Requests whose grammar was compiled when they came."),
     ("Refused and forced", "ops", [(rate("troupe_grammars_refused_total"), "Grammars refused/s"),
                                    (rate("troupe_grammar_forced_tokens_total"), "Tokens without a step/s"),
-                                   (rate("troupe_grammar_refused_draft_tokens_total"), "Drafted tokens refused/s")],
-     "Grammars beyond the limits; tokens that a grammar left no choice about; drafted ones that it does not have."),
+                                   (rate("troupe_grammar_refused_draft_tokens_total"), "Drafted tokens refused/s"),
+                                   (rate("troupe_grammar_withheld_rows_total"), "Rows withheld/s")],
+     "Grammars beyond the limits; tokens that a grammar left no choice about; drafted ones that it does not have; rows computed "
+     "once more, because their masks took more work than others wait for."),
 ]
 
 DRAFTS = [

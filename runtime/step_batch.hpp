@@ -139,6 +139,9 @@ struct step_result {
   std::vector<token_logprobs> prompt_logprobs;  // one per step_batch::prompt_logprobs, same order
   std::vector<sample_end> ends;                 // ascending; their tokens mean nothing
   std::vector<forced_tokens> forced;            // ascending
+  // Samples whose masks were not worked out in time, ascending: their tokens and those behind them mean
+  // nothing, and their rows are computed again.
+  std::vector<std::int32_t> withheld = {};
 };
 using step_result_ptr = std::shared_ptr<const step_result>;
 

@@ -16,9 +16,10 @@ struct step_masks {
   std::size_t num_words = 0;         // of one mask: ceil(vocabulary / 32)
   std::vector<std::uint32_t> words;  // [samples][num_words]: sets as in token_bits.hpp
   std::vector<std::uint8_t>
-      is_masked;                      // [samples]: 0 where every token is allowed and the words are all ones
-  std::vector<sample_end> ends;       // samples without a token, ascending
-  std::vector<forced_tokens> forced;  // what follows samples without a choice, ascending
+      is_masked;                       // [samples]: 0 where every token is allowed and the words are all ones
+  std::vector<sample_end> ends;        // samples without a token, ascending
+  std::vector<forced_tokens> forced;   // what follows samples without a choice, ascending
+  std::vector<std::int32_t> withheld;  // samples without a mask so far, ascending
 
   std::span<std::uint32_t> row(std::size_t sample) {
     return std::span(words).subspan(sample * num_words, num_words);
@@ -33,6 +34,7 @@ struct step_masks {
 inline void note_masks(const step_masks& masks, step_result& result) {
   result.ends = masks.ends;
   result.forced = masks.forced;
+  result.withheld = masks.withheld;
 }
 using step_masks_ptr = std::shared_ptr<const step_masks>;
 

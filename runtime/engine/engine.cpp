@@ -24,7 +24,7 @@ scheduler_limits with_pool_of(scheduler_limits limits, const executor& device) {
 engine::engine(std::unique_ptr<executor> device, scheduler_limits limits, engine_grammars grammars)
     : device_(std::move(device)),
       grammars_(std::move(grammars)),
-      sessions_(grammars_.spells_forced),
+      sessions_(grammars_.spells_forced, grammars_.mask_steps_per_step),
       scheduler_(with_pool_of(limits, *device_)),
       kv_cache_({.num_blocks = device_->layout().num_blocks,
                  .block_size = device_->layout().block_size,
@@ -99,6 +99,7 @@ bool engine::execute() {
 void engine::run(const step_batch& batch) {
   result_.ends.clear();
   result_.forced.clear();
+  result_.withheld.clear();
   step_masks_ptr masks;
   if (!batch.masked_samples.empty()) {
     sessions_.begin(batch);

@@ -21,6 +21,7 @@ struct engine_grammars {
   grammar::grammar_limits limits = {};
   tokenizer_ptr spells_forced =
       {};  // what leaves no choice is not sampled: see grammar_sessions; null: it is
+  std::uint64_t mask_steps_per_step = grammar::usual_mask_steps_per_step;  // see there, too
   std::shared_ptr<grammar::grammar_cache> cache = std::make_shared<grammar::grammar_cache>();
 };
 

@@ -59,6 +59,9 @@ class automaton {
   result<bool> has_longer_token(state_id at, std::string_view begin);
   bool accepts(state_id at) const { return states_[at].accepts; }
 
+  // What grows as something is worked out that is kept: states, those of the lexer, transitions of item sets.
+  std::size_t num_known() const { return states_.size() + lexer_.num_states() + sets_.num_transitions(); }
+
   // More than limits.max_memory_bytes / 2 are in use though the masks were let go: a fresh automaton is due.
   bool is_worn();
 

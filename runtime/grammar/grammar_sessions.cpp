@@ -6,6 +6,12 @@
 
 namespace troupe::grammar {
 
+namespace {
+
+constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
+
+}  // namespace
+
 void grammar_sessions::open(request_id id, compiled_grammar_ptr grammar) {
   num_words_ = grammar->vocabulary().num_words();
   vocab_size_ = grammar->vocabulary().vocab_size();
@@ -27,7 +33,7 @@ std::size_t grammar_sessions::count_possible(request_id id, std::size_t num_gene
   std::size_t known = 0;
   for (; num_generated + known < who->place.num_accepted() && known < draft.size(); ++known)
     if (draft[known] != who->place.accepted(num_generated + known)) return known;
-  const result<std::size_t> further = who->place.count_accepted(draft.subspan(known));
+  const result<std::size_t> further = who->place.count_accepted(draft.subspan(known), steps_a_step_);
   return further ? known + *further : draft.size();
 }
 
@@ -38,16 +44,27 @@ void grammar_sessions::begin(const step_batch& batch) {
   auto drafts = batch.drafts.begin();
   for (const auto [index, wants_logprobs] : batch.masked_samples) {
     const sample_row& sample = batch.samples[static_cast<std::size_t>(index)];
-    step.rows.push_back({batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
-                         static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated),
-                         wants_logprobs});
+    masked_row row{batch.sequences[static_cast<std::size_t>(sample.sequence)].id,
+                   static_cast<std::size_t>(index), static_cast<std::size_t>(sample.num_generated),
+                   wants_logprobs};
+    if (is_in_vain(row)) continue;
+    step.rows.push_back(std::move(row));
     while (drafts != batch.drafts.end() && drafts->first < index) ++drafts;
     if (drafts == batch.drafts.end() || drafts->first != index) continue;
     for (std::int32_t i = 0; i < drafts->count; ++i)
       step.rows.back().drafts.push_back(batch.draft(*drafts, i));
   }
+  step.has_ready_rows = batch.sequences.size() > batch.masked_samples.size();
   step.left = step.rows;
   step.masks = fresh_masks(batch.step, batch.samples.size());
+}
+
+bool grammar_sessions::is_in_vain(const masked_row& row) {
+  session* who = find(row.id);
+  if (who == nullptr || !who->withheld_at) return false;
+  if (row.num_generated > *who->withheld_at) return true;
+  who->withheld_at.reset();
+  return false;
 }
 
 std::shared_ptr<step_masks> grammar_sessions::fresh_masks(std::uint64_t step, std::size_t num_samples) {
@@ -60,6 +77,7 @@ std::shared_ptr<step_masks> grammar_sessions::fresh_masks(std::uint64_t step, st
   masks->is_masked.assign(num_samples, 0);
   masks->ends.clear();
   masks->forced.clear();
+  masks->withheld.clear();
   return masks;
 }
 
@@ -72,13 +90,16 @@ bool grammar_sessions::is_ready(const masked_row& row) {
 bool grammar_sessions::fill_one() {
   if (begun_.empty()) return false;
   masked_step& step = begun_.front();
-  const auto ready = std::ranges::find_if(step.left, [this](const masked_row& row) { return is_ready(row); });
-  if (ready == step.left.end()) return false;
-  const masked_row row = *ready;
-  *ready = step.left.back();
-  step.left.pop_back();
+  const auto not_ready = [this](const masked_row& row) { return !is_ready(row); };
+  const auto first = std::stable_partition(step.left.begin(), step.left.end(), not_ready);
+  if (first == step.left.end()) return false;
+  const auto next = std::ranges::max_element(
+      first, step.left.end(), {}, [this](const masked_row& row) { return times_withheld(find(row.id)); });
+  const masked_row row = *next;
+  step.left.erase(next);
   if (session* who = find(row.id); who != nullptr && !who->place.is_terminated())
-    add(fill(*who, row, *step.masks), *step.masks);
+    add(row, fill(*who, row, step), step);
+  serve_one_at_least(step);
   return true;
 }
 
@@ -99,7 +120,10 @@ std::size_t grammar_sessions::fill_ready(mask_team& team, const fill_wrapper& ea
     if (session* who = find(row->id); who != nullptr && !who->place.is_terminated())
       pieces.push_back({who, *row, {}});
   step.left.erase(first, step.left.end());
-  std::ranges::stable_sort(pieces, std::less{}, [](const piece& p) { return &p.who->place.grammar(); });
+  std::ranges::stable_sort(pieces, [](const piece& a, const piece& b) {
+    return std::pair(&a.who->place.grammar(), b.who->times_withheld) <
+           std::pair(&b.who->place.grammar(), a.who->times_withheld);
+  });
   std::vector<std::span<piece>> of_grammars;
   for (piece& p : pieces) {
     const bool same =
@@ -109,35 +133,70 @@ std::size_t grammar_sessions::fill_ready(mask_team& team, const fill_wrapper& ea
     else
       of_grammars.emplace_back(&p, 1);
   }
+  std::ranges::stable_sort(of_grammars, std::greater{},
+                           [](std::span<const piece> same) { return same.front().who->times_withheld; });
   team.run(of_grammars.size(), [&](std::size_t i) {
-    for (piece& p : of_grammars[i]) each([&] { p.made = fill(*p.who, p.row, *step.masks); });
+    for (piece& p : of_grammars[i]) each([&] { p.made = fill(*p.who, p.row, step); });
   });
-  for (piece& p : pieces) add(std::move(p.made), *step.masks);
+  for (piece& p : pieces) add(p.row, std::move(p.made), step);
+  serve_one_at_least(step);
   return count;
 }
 
-void grammar_sessions::add(filled_row row, step_masks& masks) {
-  if (row.end) masks.ends.push_back(std::move(*row.end));
-  if (row.forced) masks.forced.push_back(std::move(*row.forced));
-  if (row.past) overruns_.push_back(std::move(*row.past));
+void grammar_sessions::add(const masked_row& row, filled_row made, masked_step& step) {
+  const bool is_whole_row_withheld = made.withheld && static_cast<std::size_t>(*made.withheld) == row.sample;
+  if (is_whole_row_withheld) {
+    step.withheld.push_back(row);
+  } else {
+    step.has_ready_rows = true;
+    if (made.withheld) step.masks->withheld.push_back(*made.withheld);
+  }
+  if (made.end) step.masks->ends.push_back(std::move(*made.end));
+  if (made.forced) step.masks->forced.push_back(std::move(*made.forced));
+  if (made.past) overruns_.push_back(std::move(*made.past));
 }
 
-// Touches the session and the row's samples alone.
-grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, step_masks& masks) {
+// Where all wait, waiting helps nobody: who has waited longest is served, whatever it takes.
+void grammar_sessions::serve_one_at_least(masked_step& step) {
+  if (!step.left.empty() || step.has_ready_rows || step.withheld.empty()) return;
+  const auto first = std::ranges::max_element(
+      step.withheld, {}, [this](const masked_row& row) { return times_withheld(find(row.id)); });
+  const masked_row row = *first;
+  step.withheld.erase(first);
+  session* who = find(row.id);
+  if (who == nullptr) return;
+  who->share = unbound_share;
+  add(row, fill(*who, row, step), step);
+}
+
+std::uint64_t grammar_sessions::allowance(const session& who, const masked_step& step) const {
+  if (steps_a_step_ == matcher::no_bound || who.share == unbound_share) return matcher::no_bound;
+  const std::uint64_t all = steps_a_step_ * who.share;
+  return all - std::min<std::uint64_t>(all, step.spent);
+}
+
+// Touches the session, the row's samples and what the step has spent.
+grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, masked_step& step) {
   const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
-  auto filled = who.failure ? result<void>(tl::unexpected(*who.failure)) : fill_mask(who, row, masks);
+  auto filled = who.failure ? result<bool>(tl::unexpected(*who.failure)) : fill_mask(who, row, step);
+  filled_row made;
+  if (filled && !*filled) {
+    made.withheld = static_cast<std::int32_t>(row.sample);
+    return made;
+  }
   if (filled) {
-    masks.is_masked[row.sample] = 1;
-    filled_row made;
+    step.masks->is_masked[row.sample] = 1;
     if (is_forced) return made;
-    if (!row.wants_logprobs) made.forced = force(who, row.sample, masks);
-    if (!made.forced) fill_drafts(who, row, masks, made);
+    if (!row.wants_logprobs) force(who, row.sample, step, made);
+    if (made.withheld) return made;
+    who.share = 1;
+    who.times_withheld = 0;
+    if (!made.forced) fill_drafts(who, row, step, made);
     return made;
   }
   who.is_over = true;
-  std::ranges::fill(masks.row(row.sample), ~std::uint32_t{0});
+  std::ranges::fill(step.masks->row(row.sample), ~std::uint32_t{0});
   const bool may_be_complete = !who.failure;
-  filled_row made;
   end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
   return made;
 }
@@ -155,58 +214,110 @@ void grammar_sessions::end(filled_row& made, std::size_t sample, matcher& place,
 }
 
 // The matcher goes ahead with the drafts and comes back.
-void grammar_sessions::fill_drafts(session& who, const masked_row& row, step_masks& masks, filled_row& made) {
+void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made) {
+  step_masks& masks = *step.masks;
   std::size_t taken = 0;
   for (const token_id draft : row.drafts) {
-    auto done = who.place.accept(draft);
-    if (!done && done.error().code == error_code::invalid_argument) break;
+    auto accepted = who.place.accept(draft);
+    if (!accepted && accepted.error().code == error_code::invalid_argument) break;
     const std::size_t sample = row.sample + taken + 1;
-    if (done) {
+    result<bool> filled = true;
+    if (accepted) {
       ++taken;
       if (who.place.is_terminated()) break;
-      done = who.place.fill_mask(masks.row(sample));
+      filled = try_mask(who, sample, step);
+    } else {
+      filled = tl::unexpected(std::move(accepted.error()));
     }
-    if (!done) {
+    if (!filled) {
       std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
-      end(made, sample, who.place, std::move(done.error()), true);
+      end(made, sample, who.place, std::move(filled.error()), true);
+      break;
+    }
+    if (!*filled) {
+      made.withheld = static_cast<std::int32_t>(sample);
       break;
     }
     masks.is_masked[sample] = 1;
-    if (!row.wants_logprobs) made.forced = force(who, sample, masks);
-    if (made.forced) break;
+    if (!row.wants_logprobs) force(who, sample, step, made);
+    if (made.forced || made.withheld) break;
   }
   if (auto back = who.place.rollback(taken); !back) who.failure = std::move(back.error());
 }
 
-result<void> grammar_sessions::fill_mask(session& who, const masked_row& row, step_masks& masks) {
-  const std::span<std::uint32_t> mask = masks.row(row.sample);
+// False: withheld.
+result<bool> grammar_sessions::fill_mask(session& who, const masked_row& row, masked_step& step) {
   if (row.num_generated >= who.forced_from && row.num_generated < who.forced_to) {
-    allow_only(mask, who.place.accepted(row.num_generated));
-    return {};
+    allow_only(step.masks->row(row.sample), who.place.accepted(row.num_generated));
+    return true;
   }
-  if (auto back = who.place.rollback(who.place.num_accepted() - row.num_generated); !back) return back;
+  if (auto back = who.place.rollback(who.place.num_accepted() - row.num_generated); !back)
+    return tl::unexpected(std::move(back.error()));
   who.forced_to = std::min(who.forced_to, row.num_generated);
-  return who.place.fill_mask(mask);
+  return try_mask(who, row.sample, step);
 }
 
-// One token alone is as soon sampled, and what costs too much to find is sampled.
-std::optional<forced_tokens> grammar_sessions::force(session& who, std::size_t sample, step_masks& masks) {
-  if (!spells_forced_) return std::nullopt;
-  auto tokens = who.place.forced_tokens(*spells_forced_);
-  if (!tokens || tokens->size() < 2) return std::nullopt;
-  allow_only(masks.row(sample), tokens->front());
-  tokens->erase(tokens->begin());
-  return forced_tokens{static_cast<std::int32_t>(sample), std::move(*tokens)};
+result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked_step& step) {
+  const std::uint64_t most = allowance(who, step);
+  if (most == 0) return false;
+  const std::uint64_t before = who.place.steps_left();
+  auto tried = who.place.try_mask(step.masks->row(sample), most);
+  step.spent += before - who.place.steps_left();
+  if (!tried) return tl::unexpected(std::move(tried.error()));
+  if (*tried == matcher::progress::none) who.share *= 2;
+  return *tried == matcher::progress::done;
+}
+
+// One token alone is as soon sampled, and what costs too much to find is sampled. What only takes too long
+// for this step is waited for: the tokens must not depend on who else is in it.
+void grammar_sessions::force(session& who, std::size_t sample, masked_step& step, filled_row& made) {
+  if (!spells_forced_) return;
+  const std::uint64_t before = who.place.steps_left();
+  auto tried = who.place.try_forced_tokens(*spells_forced_, allowance(who, step));
+  step.spent += before - who.place.steps_left();
+  if (!tried) return;
+  const auto place = static_cast<std::int32_t>(sample);
+  if (!*tried) {
+    who.share *= 2;
+    made.withheld = place;
+    return;
+  }
+  std::vector<token_id>& tokens = **tried;
+  if (tokens.size() < 2) return;
+  allow_only(step.masks->row(sample), tokens.front());
+  tokens.erase(tokens.begin());
+  made.forced = forced_tokens{place, std::move(tokens)};
 }
 
 step_masks_ptr grammar_sessions::take() {
   if (begun_.empty() || !begun_.front().left.empty()) return nullptr;
-  taken_.push_back(std::move(begun_.front()));
-  begun_.pop_front();
-  step_masks& masks = *taken_.back().masks;
+  masked_step& step = begun_.front();
+  step_masks& masks = *step.masks;
+  for (const masked_row& row : step.withheld) {
+    masks.withheld.push_back(static_cast<std::int32_t>(row.sample));
+    withhold(row);
+  }
   std::ranges::sort(masks.ends, {}, &sample_end::sample);
   std::ranges::sort(masks.forced, {}, &forced_tokens::sample);
-  return std::exchange(taken_.back().masks, nullptr);
+  std::ranges::sort(masks.withheld);
+  taken_.push_back({step.step, std::move(step.rows)});
+  step_masks_ptr taken = std::move(step.masks);
+  begun_.pop_front();
+  return taken;
+}
+
+void grammar_sessions::withhold(const masked_row& row) {
+  session* who = find(row.id);
+  if (who == nullptr) return;
+  ++who->times_withheld;
+  who->withheld_at = row.num_generated;
+  const auto in_vain = [&row](const masked_row& other) {
+    return other.id == row.id && other.num_generated > row.num_generated;
+  };
+  for (masked_step& later : begun_) {
+    std::erase_if(later.rows, in_vain);
+    std::erase_if(later.left, in_vain);
+  }
 }
 
 void grammar_sessions::advance(const step_result& result) {
@@ -224,6 +335,7 @@ void grammar_sessions::advance(const step_result& result) {
 void grammar_sessions::advance(session& who, const masked_row& row, const step_result& result) {
   for (std::size_t i = 0; i <= row.drafts.size(); ++i) {
     const auto sample = static_cast<std::int32_t>(row.sample + i);
+    if (std::ranges::binary_search(result.withheld, sample)) return;
     const token_id token = result.tokens[row.sample + i].token;
     accept(who, token);
     const auto forced = std::ranges::lower_bound(result.forced, sample, {}, &forced_tokens::sample);
@@ -244,11 +356,15 @@ void grammar_sessions::accept(session& who, token_id token) {
 }
 
 void grammar_sessions::forget_steps() {
-  for (const auto* steps : {&begun_, &taken_})
-    for (const masked_step& step : *steps)
+  const auto open_again = [this](const auto& steps) {
+    for (const auto& step : steps)
       for (const masked_row& row : step.rows)
         if (const auto found = sessions_.find(row.id); found != sessions_.end())
           found->second.is_over = false;
+  };
+  open_again(begun_);
+  open_again(taken_);
+  for (auto& [id, who] : sessions_) who.withheld_at.reset();
   begun_.clear();
   taken_.clear();
 }

@@ -6,7 +6,12 @@
 // for its request. Steps without such requests do not take part. A request whose drafts are verified has a
 // mask for each of its samples, as if the drafts before it were right; those behind a draft that the grammar
 // does not have are let through unmasked: what the sample before draws is never that draft.
+//
+// The masks of one step may take so much work together, as long as other requests wait for the step too. What
+// is past that is withheld: the row samples nothing and is computed again by a later step, for which the work
+// goes on from what is known by then; who waited longest comes first. Nobody's tokens depend on that.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,8 +38,10 @@ class grammar_sessions {
   // With a tokenizer: where the grammar leaves no choice for several tokens, as it spells them, they are
   // forced on the request (step_masks::forced) and take no step each. Not for requests that want
   // log-probabilities: nobody computes those of a forced token.
-  explicit grammar_sessions(tokenizer_ptr spells_forced = nullptr)
-      : spells_forced_(std::move(spells_forced)) {}
+  // `steps_a_step`: of work on the masks of one step, see above.
+  explicit grammar_sessions(tokenizer_ptr spells_forced = nullptr,
+                            std::uint64_t steps_a_step = matcher::no_bound)
+      : spells_forced_(std::move(spells_forced)), steps_a_step_(steps_a_step) {}
 
   void open(request_id id, compiled_grammar_ptr grammar);
   // Unknown ids are ignored.
@@ -74,10 +81,15 @@ class grammar_sessions {
   struct session {
     explicit session(compiled_grammar_ptr grammar) : place(std::move(grammar)) {}
     matcher place;
-    std::optional<error> failure;  // of a token that was taken in
-    std::size_t forced_from = 0;   // the newest run of forced tokens; a step that was begun before it was
-    std::size_t forced_to = 0;     // known still samples for places within it
-    bool is_over = false;          // no mask any more: its end is told
+    std::optional<error> failure;      // of a token that was taken in
+    std::size_t forced_from = 0;       // the newest run of forced tokens; a step that was begun before it was
+    std::size_t forced_to = 0;         // known still samples for places within it
+    std::uint64_t share = 1;           // times as much work as usual before it is withheld
+    std::uint64_t times_withheld = 0;  // in a row
+    // The place whose row was withheld, until it is computed again: steps planned before that is known go on
+    // from a token that will not come.
+    std::optional<std::size_t> withheld_at = {};
+    bool is_over = false;  // no mask any more: its end is told
   };
   struct masked_row {
     request_id id = 0;
@@ -90,7 +102,14 @@ class grammar_sessions {
     std::uint64_t step = 0;
     std::vector<masked_row> rows;
     std::shared_ptr<step_masks> masks;
-    std::vector<masked_row> left;  // to be filled
+    std::vector<masked_row> left;      // to be filled
+    std::vector<masked_row> withheld;  // whole rows
+    bool has_ready_rows = false;       // somebody would wait for masks that take long
+    std::atomic<std::uint64_t> spent = 0;
+  };
+  struct sampling_step {
+    std::uint64_t step = 0;
+    std::vector<masked_row> rows;
   };
 
   // What a mask comes with.
@@ -98,24 +117,33 @@ class grammar_sessions {
     std::optional<sample_end> end;
     std::optional<forced_tokens> forced;
     std::optional<overrun> past = {};
+    std::optional<std::int32_t> withheld = {};
   };
 
   session* find(request_id id);
-  void add(filled_row row, step_masks& masks);
+  bool is_in_vain(const masked_row& row);
+  static std::uint64_t times_withheld(const session* who) { return who == nullptr ? 0 : who->times_withheld; }
+  void add(const masked_row& row, filled_row made, masked_step& step);
+  void serve_one_at_least(masked_step& step);
+  void withhold(const masked_row& row);
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
-  filled_row fill(session& who, const masked_row& row, step_masks& masks);
+  std::uint64_t allowance(const session& who, const masked_step& step) const;
+  filled_row fill(session& who, const masked_row& row, masked_step& step);
   static void end(filled_row& made, std::size_t sample, matcher& place, error why, bool may_be_complete);
-  void fill_drafts(session& who, const masked_row& row, step_masks& masks, filled_row& made);
-  result<void> fill_mask(session& who, const masked_row& row, step_masks& masks);
-  std::optional<forced_tokens> force(session& who, std::size_t sample, step_masks& masks);
+  void fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made);
+  result<bool> fill_mask(session& who, const masked_row& row, masked_step& step);
+  result<bool> try_mask(session& who, std::size_t sample, masked_step& step);
+  void force(session& who, std::size_t sample, masked_step& step, filled_row& made);
   static void advance(session& who, const masked_row& row, const step_result& result);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
 
   tokenizer_ptr spells_forced_;
+  std::uint64_t steps_a_step_ = matcher::no_bound;
   std::unordered_map<request_id, session> sessions_;
   std::size_t num_words_ = 0, vocab_size_ = 0;  // of the last grammar opened
-  std::deque<masked_step> begun_, taken_;
+  std::deque<masked_step> begun_;
+  std::deque<sampling_step> taken_;
   std::vector<overrun> overruns_;
   recycler<step_masks> masks_;
 };

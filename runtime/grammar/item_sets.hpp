@@ -45,6 +45,8 @@ class item_sets {
   std::uint32_t unite(std::span<const std::uint32_t> sets, step_budget& budget);
 
   std::size_t num_sets() const { return sets_.size(); }
+  // Of all sets that were asked for theirs.
+  std::size_t num_transitions() const { return transitions_.size(); }
   std::size_t memory_bytes() const;
 
  private:

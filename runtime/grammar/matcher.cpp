@@ -43,10 +43,9 @@ error matcher::blame(error why) {
 }
 
 // What is above half is for guesses, so that the next mask has enough whatever they cost.
-result<compiled_grammar::access> matcher::enter_to_guess() {
+result<compiled_grammar::access> matcher::enter_to_guess(std::uint64_t most) {
   auto machine = enter();
-  const std::uint64_t half = grammar_->limits().max_mask_steps / 2;
-  if (machine) (*machine)->begin(steps_left_ - std::min(steps_left_, half));
+  if (machine) (*machine)->begin(std::min(most, steps_to_guess()));
   return machine;
 }
 
@@ -72,17 +71,27 @@ result<void> matcher::replay(const compiled_grammar::access& machine) {
 }
 
 result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
+  const auto filled = try_mask(mask, no_bound);
+  return filled ? result<void>() : tl::unexpected(filled.error());
+}
+
+result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
   if (mask.size() < grammar_->vocabulary().num_words())
     return fail(error_code::invalid_argument, "grammar: the mask has too few words for the vocabulary");
   if (terminated_) {
     std::ranges::fill(mask, 0);
-    return {};
+    return progress::done;
   }
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
+  const bool is_bound = most < steps_left_;
+  if (is_bound) (*machine)->begin(most);
+  const std::size_t known = (*machine)->num_known();
   auto filled = (*machine)->fill_mask(states_.back(), mask);
-  if (!filled) return tl::unexpected(blame(std::move(filled.error())));
-  return {};
+  if (filled) return progress::done;
+  if (is_bound && filled.error().param == "max_mask_steps")
+    return (*machine)->num_known() > known ? progress::some : progress::none;
+  return tl::unexpected(blame(std::move(filled.error())));
 }
 
 // Under the lock. Whether the token was possible.
@@ -131,8 +140,8 @@ result<void> matcher::rollback(std::size_t n) {
   return {};
 }
 
-result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens) {
-  const auto machine = enter_to_guess();
+result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens, std::uint64_t most) {
+  const auto machine = enter_to_guess(most);
   if (!machine) return tl::unexpected(machine.error());
   std::size_t count = 0;
   for (const token_id token : tokens) {
@@ -173,18 +182,36 @@ result<std::string> matcher::forced_text(const compiled_grammar::access& machine
 
 result<std::string> matcher::forced_bytes(std::size_t max_bytes) {
   if (terminated_) return std::string();
-  const auto machine = enter_to_guess();
+  const auto machine = enter_to_guess(no_bound);
   if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
   return forced_text(*machine, max_bytes, at);
 }
 
 result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes) {
+  auto tokens = try_forced_tokens(tokenizer, no_bound, max_bytes);
+  if (!tokens) return tl::unexpected(std::move(tokens.error()));
+  return std::move(**tokens);
+}
+
+result<std::optional<std::vector<token_id>>> matcher::try_forced_tokens(const tokenizer& tokenizer,
+                                                                        std::uint64_t most,
+                                                                        std::size_t max_bytes) {
   if (terminated_) return std::vector<token_id>();
-  const auto machine = enter_to_guess();
+  const auto machine = enter_to_guess(most);
   if (!machine) return tl::unexpected(machine.error());
+  const bool is_bound = most < steps_to_guess();
+  auto tokens = forced_tokens(*machine, tokenizer, max_bytes);
+  if (tokens) return std::move(*tokens);
+  if (is_bound && tokens.error().param == "max_mask_steps") return std::nullopt;
+  return tl::unexpected(std::move(tokens.error()));
+}
+
+// Under the lock.
+result<std::vector<token_id>> matcher::forced_tokens(const compiled_grammar::access& machine,
+                                                     const tokenizer& tokenizer, std::size_t max_bytes) {
   automaton::state_id at = states_.back();
-  const auto text = forced_text(*machine, max_bytes, at);
+  const auto text = forced_text(machine, max_bytes, at);
   if (!text) return tl::unexpected(text.error());
   std::vector<token_id> tokens =
       tokenizer.encode(*text, {.add_special_tokens = false, .parse_special = false});
@@ -195,7 +222,7 @@ result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer,
   // From the first place on where a token might begin that goes past the text, nothing is decided.
   std::size_t decided = 0;
   for (; decided < text->size(); ++decided) {
-    const auto longer = (*machine)->has_longer_token(at, std::string_view(*text).substr(decided));
+    const auto longer = machine->has_longer_token(at, std::string_view(*text).substr(decided));
     if (!longer) return tl::unexpected(longer.error());
     if (*longer) break;
   }

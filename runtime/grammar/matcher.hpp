@@ -1,7 +1,9 @@
 // Where one request stands in its grammar.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -18,6 +20,7 @@ namespace troupe::grammar {
 // Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
+  static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   explicit matcher(compiled_grammar_ptr grammar)
       : grammar_(std::move(grammar)), steps_left_(grammar_->limits().max_mask_steps) {}
 
@@ -26,6 +29,14 @@ class matcher {
   // has at least ceil(vocabulary / 32) words. Errors: too_large, naming the limit; invalid_argument when no
   // token is allowed (the vocabulary cannot spell the grammar). After is_terminated() no bit is set.
   result<void> fill_mask(std::span<std::uint32_t> mask);
+  // The same with no more than about `most` steps. Where these are not enough, the mask means nothing yet,
+  // and the next try begins with all that is known by then.
+  enum class progress {
+    done,
+    some,  // more is known than before
+    none,  // only a try with more steps gets further
+  };
+  result<progress> try_mask(std::span<std::uint32_t> mask, std::uint64_t most);
   // Goes on by one token. Errors: invalid_argument for a token that the mask does not have, and nothing has
   // changed; too_large.
   result<void> accept(token_id token);
@@ -33,14 +44,19 @@ class matcher {
   // changed.
   result<void> rollback(std::size_t n);
   matcher fork() const { return *this; }
-  // How many of `tokens`, from the first, could be accepted one after the other; the matcher stays.
-  result<std::size_t> count_accepted(std::span<const token_id> tokens);
+  // How many of `tokens`, from the first, could be accepted one after the other; the matcher stays. Errors:
+  // too_large, past `most` steps too.
+  result<std::size_t> count_accepted(std::span<const token_id> tokens, std::uint64_t most = no_bound);
 
   // The bytes that every text of the grammar goes on with from here, at most max_bytes.
   result<std::string> forced_bytes(std::size_t max_bytes = 1024);
   // Those bytes as the tokenizer spells them, without tokens at the end that could be spelled together with
   // what follows. Nothing has been accepted.
   result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
+  // The same with no more than about `most` steps; nothing where these are not enough.
+  result<std::optional<std::vector<token_id>>> try_forced_tokens(const tokenizer& tokenizer,
+                                                                 std::uint64_t most,
+                                                                 std::size_t max_bytes = 1024);
 
   // Whether the last call ended with too_large because of this text: another one of its grammar may well not.
   bool is_text_to_blame() const { return is_text_to_blame_; }
@@ -48,12 +64,18 @@ class matcher {
   result<bool> can_end();                                      // whether a text of the grammar ends here
   std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
   token_id accepted(std::size_t i) const { return tokens_[i]; }
+  std::uint64_t steps_left() const { return steps_left_; }  // that it may spend
   const compiled_grammar& grammar() const { return *grammar_; }
 
  private:
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
-  result<compiled_grammar::access> enter_to_guess();
+  result<compiled_grammar::access> enter_to_guess(std::uint64_t most);
+  std::uint64_t steps_to_guess() const {
+    return steps_left_ - std::min(steps_left_, grammar_->limits().max_mask_steps / 2);
+  }
+  result<std::vector<token_id>> forced_tokens(const compiled_grammar::access& machine,
+                                              const tokenizer& tokenizer, std::size_t max_bytes);
   result<void> replay(const compiled_grammar::access& machine);
   result<bool> take(const compiled_grammar::access& machine, token_id token);
   result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,

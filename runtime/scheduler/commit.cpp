@@ -50,7 +50,9 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
     for (; prompt_row < prompt_rows.size() && prompt_rows[prompt_row].sequence == index; ++prompt_row)
       if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
     const bool keeps_blocks = !who.ended && who.running && who.admitted_step <= done.step;
-    if (keeps_blocks) who.num_stored += rows.num_certain();
+    // Behind a row that was withheld there was nothing to compute from.
+    const bool is_vain = rows.sampled && rows.position > who.num_tokens();
+    if (keeps_blocks && !is_vain) who.num_stored += rows.num_certain();
     // What a step was to sample may have been forced since.
     if (rows.sampled && !who.ended && rows.position == who.num_tokens())
       commit_samples(who, rows, keeps_blocks, samples, output);
@@ -64,6 +66,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   const std::size_t first = samples.first();
   const sample_end* end = samples.end_of(first);
   if (end != nullptr) return commit_end(who, *end, output);
+  if (samples.is_withheld(first)) return compute_again(who, keeps_blocks);
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) begin_answer(who, event);
@@ -72,7 +75,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   while (true) {
     const std::size_t sample = first + static_cast<std::size_t>(accepted);
     if (accepted > 0) end = samples.end_of(sample);
-    if (end != nullptr) break;
+    if (end != nullptr || samples.is_withheld(sample)) break;
     const sampled_token& sampled = samples.token(sample);
     if (sampled.logprobs) {
       if (!event.details) event.details.emplace();
@@ -97,7 +100,18 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   }
   append_to_cache(who, output);
   if (by != token_end::none) return finish_by(by, who, event, output);
+  if (samples.is_withheld(first + static_cast<std::size_t>(accepted))) compute_again(who, keeps_blocks);
   if (end != nullptr) commit_end(who, *end, output);
+}
+
+// The row of the last token that is known, for its logits; what steps in flight compute behind it is in vain.
+void scheduler::state::compute_again(sequence& who, bool keeps_blocks) {
+  ++totals.withheld_samples;
+  who.pending.clear();
+  if (!keeps_blocks) return;
+  who.num_computed = who.num_tokens() - 1;
+  who.num_stored = std::min(who.num_stored, who.num_computed);
+  who.last_slot = no_slot;
 }
 
 void scheduler::state::begin_answer(sequence& who, token_event& event) {

@@ -115,6 +115,7 @@ struct scheduler_counts {
   std::uint64_t cached_tokens = 0;  // of the prompt tokens, those that were not computed
   std::uint64_t generation_tokens = 0;
   std::uint64_t forced_tokens = 0;  // of those, the ones that took no step of their own
+  std::uint64_t withheld_samples = 0;
   draft_counts drafts = {};
 };
 

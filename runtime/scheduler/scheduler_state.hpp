@@ -105,6 +105,7 @@ struct scheduler::state {
   // Takes its tokens up to the first wrong draft or its end.
   void commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks, step_samples& samples,
                       scheduler_output& output);
+  void compute_again(sequence& who, bool keeps_blocks);
   void begin_answer(sequence& who, token_event& event);
   static void add_history(sequence& who, std::int32_t accepted_drafts, token_event& event);
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);

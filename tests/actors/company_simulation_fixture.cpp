@@ -35,6 +35,7 @@ struct simulated_setup {
   bool jump_forward = false;
   std::optional<drafter_options> drafts;
   std::size_t grammar_memory = 0;
+  std::uint64_t mask_steps = 0;  // for which a step waits
 };
 
 scheduler_limits draw_limits(dice& random) {
@@ -87,6 +88,7 @@ simulated_setup draw_setup(dice& random) {
   }
   // Little: nothing is kept that nobody uses, nothing is compiled while anything is used.
   setup.grammar_memory = random.chance(25) ? 1 : grammar::grammar_cache_limits{}.max_bytes;
+  setup.mask_steps = random.chance(50) ? grammar::usual_mask_steps_per_step : random.number() % 10 + 1;
   return setup;
 }
 
@@ -119,7 +121,8 @@ class simulation {
       while (sent_ < num_requests_ || ledger_.num_open() > 0) turn();
       check_end();
       check_what_was_computed_last_is_found();
-      story_.refused_drafts = refused_draft_tokens();
+      story_.refused_drafts = metric("troupe_grammar_refused_draft_tokens_total");
+      story_.withheld_rows = metric("troupe_grammar_withheld_rows_total");
     } catch (const broken_promise& promise) {
       story_.fault = promise.what();
     }
@@ -130,9 +133,9 @@ class simulation {
   }
 
  private:
-  std::uint64_t refused_draft_tokens() {
+  std::uint64_t metric(const std::string& name) {
     const std::string text = stage_.port().metrics_text();
-    const std::size_t line = text.find("\ntroupe_grammar_refused_draft_tokens_total{");
+    const std::size_t line = text.find("\n" + name + "{");
     require(line != std::string::npos, "a metric is missing");
     return std::stoull(text.substr(text.find("} ", line) + 2));
   }
@@ -153,6 +156,7 @@ class simulation {
       parts.grammars = company_grammar_limits;
       parts.grammar_cache.max_bytes = setup_.grammar_memory;
       parts.grammar_jump_forward = setup_.jump_forward;
+      parts.grammar_mask_steps_per_step = setup_.mask_steps;
       parts.drafts = setup_.drafts;
     };
     return made;

@@ -22,13 +22,14 @@ struct company_story {
   std::uint64_t preemptions = 0;
   std::uint64_t draft_tokens = 0;     // that steps verified
   std::uint64_t accepted_tokens = 0;  // of these
-  std::uint64_t refused_drafts = 0;   // their tokens that grammars refused before a step had rows for them
-  std::uint64_t refused = 0;          // that could never run
-  std::uint64_t deaths = 0;           // of actors
-  std::uint64_t losses = 0;           // of messages, which were among the causes
-  std::uint64_t stalls = 0;           // of the device, with everybody else up to date
-  std::uint64_t left_waiting = 0;     // aborted while they waited for a compiler
-  std::uint64_t late_waiting = 0;     // whose deadline passed meanwhile
+  std::uint64_t withheld_rows = 0;
+  std::uint64_t refused_drafts = 0;  // their tokens that grammars refused before a step had rows for them
+  std::uint64_t refused = 0;         // that could never run
+  std::uint64_t deaths = 0;          // of actors
+  std::uint64_t losses = 0;          // of messages, which were among the causes
+  std::uint64_t stalls = 0;          // of the device, with everybody else up to date
+  std::uint64_t left_waiting = 0;    // aborted while they waited for a compiler
+  std::uint64_t late_waiting = 0;    // whose deadline passed meanwhile
 };
 
 company_story simulate_company(const company_simulation_options& options);

@@ -23,6 +23,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0, drafts = 0,
                 accepted = 0, deaths = 0, losses = 0;
   std::uint64_t refused_drafts = 0, partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
+  std::uint64_t withheld = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const company_simulation_options options{.seed = seed};
@@ -43,6 +44,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     refused_drafts += story.refused_drafts;
     partly_masked += story.device.partly_masked_steps;
     forced += story.device.forced_tokens;
+    withheld += story.withheld_rows;
     left_waiting += story.left_waiting;
     late_waiting += story.late_waiting;
     for (const auto count :
@@ -77,6 +79,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(total.cached_tokens, seeds.count);
   EXPECT_GT(partly_masked, seeds.count);
   EXPECT_GT(forced, seeds.count);
+  EXPECT_GT(withheld, seeds.count);
   EXPECT_GT(left_waiting, some);
   EXPECT_GT(late_waiting, some);
   EXPECT_GT(total.whole_texts, seeds.count / 2);

@@ -7,8 +7,8 @@ masks: 32 answers of 128 tokens side by side, of which none, half or all are hel
 its own that is new.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
 hostile: 16 answers without a grammar: alone; while two clients send requests for grammars that are refused or costly to a server that
-drops them, and while they send them to the service; and while the service holds two answers to a grammar, a cheap one or one whose
-masks are costly. Each sends ten a second where the answers come in time.
+drops them, and while they send them to the service; and while the service holds two or eight answers to a grammar, cheap ones or ones
+whose masks are costly. Each sends ten a second where the answers come in time.
 
 The hostile clients, and the server that drops what they send, are processes of the lowest priority: what they themselves take from a
 step shows between the first two sides. One service; the sides alternate, RUNS (5) times each, medians of the time between two tokens
@@ -139,7 +139,9 @@ def hostile(service):
     sides = {"16 answers alone": [], "beside clients whose hostile requests go elsewhere": [(elsewhere, hostile_grammars, 4)] * 2,
              "beside hostile requests": [(service.port, hostile_grammars, 4)] * 2,
              "beside two answers by cheap grammars": [(service.port, cheap_grammars, 32)] * 2,
-             "beside two answers by costly ones": [(service.port, costly_grammars, 32)] * 2}
+             "beside two answers by costly ones": [(service.port, costly_grammars, 32)] * 2,
+             "beside eight answers by cheap ones": [(service.port, cheap_grammars, 32)] * 8,
+             "beside eight answers by costly ones": [(service.port, costly_grammars, 32)] * 8}
     results = {side: [] for side in sides}
     for _ in range(RUNS):
         for side, attacks in sides.items():

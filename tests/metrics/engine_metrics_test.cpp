@@ -110,6 +110,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_grammars_refused_total", "counter"},
       {"troupe_grammar_forced_tokens_total", "counter"},
       {"troupe_grammar_refused_draft_tokens_total", "counter"},
+      {"troupe_grammar_withheld_rows_total", "counter"},
       {"vllm:spec_decode_num_drafts_total", "counter"},
       {"vllm:spec_decode_num_draft_tokens_total", "counter"},
       {"vllm:spec_decode_num_accepted_tokens_total", "counter"},
@@ -358,6 +359,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   metrics.add_grammars_refused(2);
   metrics.add_grammar_forced_tokens(7);
   metrics.add_grammar_refused_draft_tokens(5);
+  metrics.add_grammar_withheld_rows(4);
   const parsed_text text = read(metrics);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"capacity\"")), 3);
   EXPECT_EQ(text.at(sample("vllm:num_requests_waiting_by_reason", "reason=\"deferred\"")), 2);
@@ -369,6 +371,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   EXPECT_EQ(text.at(sample("troupe_grammars_refused_total")), 2);
   EXPECT_EQ(text.at(sample("troupe_grammar_forced_tokens_total")), 7);
   EXPECT_EQ(text.at(sample("troupe_grammar_refused_draft_tokens_total")), 5);
+  EXPECT_EQ(text.at(sample("troupe_grammar_withheld_rows_total")), 4);
 }
 
 TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {

@@ -27,6 +27,7 @@ struct setup {
   std::int32_t num_blocks = 200;
   std::int32_t steps_in_flight = 1;
   bool forces = false;
+  std::uint64_t mask_steps_per_step = grammar::usual_mask_steps_per_step;
 };
 engine make_engine(const setup& of = {}) {
   scheduler_limits limits;
@@ -39,7 +40,8 @@ engine make_engine(const setup& of = {}) {
   return {make_null_executor({.block_size = 4, .num_blocks = of.num_blocks}, scripted),
           limits,
           {.vocabulary = grammar::byte_token_trie(),
-           .spells_forced = of.forces ? test::byte_tokenizer() : nullptr}};
+           .spells_forced = of.forces ? test::byte_tokenizer() : nullptr,
+           .mask_steps_per_step = of.mask_steps_per_step}};
 }
 
 engine_request request(request_id id, std::optional<grammar_spec> spec, sampling_params params = {}) {
@@ -109,6 +111,26 @@ TEST(engine_grammar, a_request_has_the_same_tokens_alone_and_in_any_crowd) {
     for (request_id id = 1; id <= count; ++id)
       EXPECT_EQ(crowd.at(id), alone.at(id)) << id << " with " << each.num_blocks << " blocks";
     EXPECT_EQ(each.num_blocks<200, engine.scheduler().counts().preemptions> 0);
+  }
+}
+
+TEST(engine_grammar, rows_that_are_withheld_and_computed_again_have_the_same_tokens) {
+  const auto all = specs();
+  std::map<request_id, answer> expected;
+  for (const std::uint64_t most : {grammar::usual_mask_steps_per_step, std::uint64_t{1}, std::uint64_t{10}}) {
+    for (const setup& each : {setup{200, 1, false, most}, setup{200, 3, true, most}, setup{25, 1, true, most},
+                              setup{25, 2, false, most}, setup{25, 5, true, most}}) {
+      engine engine = make_engine(each);
+      for (request_id id = 1; id <= 24; ++id)
+        ASSERT_TRUE(
+            engine.submit(request(id, id % 5 == 0 ? std::nullopt : std::optional(all[id % all.size()]))));
+      const auto got = run_to_the_end(engine);
+      if (expected.empty()) expected = got;
+      EXPECT_EQ(got, expected) << most << " steps of masks a step, " << each.num_blocks << " blocks";
+      const std::uint64_t withheld = engine.scheduler().counts().withheld_samples;
+      EXPECT_EQ(withheld > 10, most < grammar::usual_mask_steps_per_step) << withheld;
+      EXPECT_EQ(engine.kv_cache().check(), "");
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 // The masks of steps: their shape, whom they wait for, and that matchers and tokens agree whatever happens.
-#include "runtime/grammar/grammar_sessions.hpp"
+#include "tests/runtime/grammar/grammar_sessions_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,74 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/grammar/compile_spec.hpp"
 #include "tests/support/list_tokenizer.hpp"
 
 namespace troupe::grammar {
 namespace {
-
-constexpr std::size_t vocabulary_size = 32'000;
-constexpr token_id end_token = 2;
-
-// 32,000 tokens: an end, single characters, and words that no grammar here has.
-token_trie_ptr vocabulary() {
-  static const token_trie_ptr trie = [] {
-    std::vector<std::string> texts(vocabulary_size);
-    for (std::size_t i = 3; i < texts.size(); ++i)
-      texts[i] = i < 128 ? std::string(1, static_cast<char>(i)) : "#" + std::to_string(i);
-    std::vector<vocabulary_token> tokens;
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      tokens.push_back({texts[i], i > 2, i == static_cast<std::size_t>(end_token)});
-    return make_token_trie(tokens);
-  }();
-  return trie;
-}
-
-compiled_grammar_ptr grammar_of(const grammar_spec& spec) {
-  return *compile(spec, vocabulary(), grammar_limits{});
-}
-grammar_spec regex(const std::string& text) { return {.kind = grammar_kind::regex, .text = text}; }
-
-struct asked {
-  request_id id = 0;
-  std::int32_t num_generated = 0;
-  bool has_grammar = true;
-  bool wants_logprobs = false;
-  std::vector<token_id> drafts = {};
-};
-// Without sampling parameters: those are the runner's alone to read.
-step_batch step_of(std::uint64_t number, const std::vector<asked>& rows) {
-  step_batch batch;
-  batch.step = number;
-  for (const asked& each : rows) {
-    const auto index = static_cast<std::int32_t>(batch.samples.size());
-    const auto num_drafts = static_cast<std::int32_t>(each.drafts.size());
-    batch.sequences.push_back({.id = each.id, .first_row = index, .num_rows = 1 + num_drafts});
-    for (std::int32_t i = 0; i <= num_drafts; ++i) {
-      sample_row sample;
-      sample.sequence = static_cast<std::int32_t>(batch.sequences.size()) - 1;
-      sample.row = index + i;
-      sample.num_generated = each.num_generated + i;
-      batch.samples.push_back(std::move(sample));
-      batch.tokens.push_back(i == 0 ? 0 : each.drafts[static_cast<std::size_t>(i - 1)]);
-    }
-    if (each.has_grammar) batch.masked_samples.push_back({index, each.wants_logprobs});
-    if (num_drafts > 0) batch.drafts.push_back({index, num_drafts});
-  }
-  return batch;
-}
-step_result sampled(std::uint64_t step, const std::vector<token_id>& tokens) {
-  step_result result;
-  result.step = step;
-  for (const token_id token : tokens) result.tokens.push_back({.id = 0, .token = token});
-  return result;
-}
-step_masks_ptr masks_of(grammar_sessions& sessions, const step_batch& batch) {
-  sessions.begin(batch);
-  while (sessions.fill_one()) {
-  }
-  return sessions.take();
-}
 
 std::size_t count(std::span<const std::uint32_t> words) {
   std::size_t bits = 0;
@@ -302,7 +238,7 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
   const auto spellable = grammar_of(regex("[a-z]+"));
   sessions.open(1, spellable);
   sessions.open(2, grammar_of(regex("\\x00a")));  // no token has that byte
-  sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 2}));
+  sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary_of_steps(), {.max_mask_steps = 2}));
   auto masks = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
   ASSERT_EQ(masks->ends.size(), 2U);
   EXPECT_EQ(masks->ends[0].sample, 1);
@@ -321,7 +257,7 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
 
 TEST(grammar_sessions, a_text_that_becomes_costly_does_not_tell_against_its_grammar) {
   grammar_sessions sessions;
-  sessions.open(1, *compile(regex("(a|b)*a(a|b){60}"), vocabulary(),
+  sessions.open(1, *compile(regex("(a|b)*a(a|b){60}"), vocabulary_of_steps(),
                             {.max_mask_steps = 20'000, .mask_steps_per_token = 1}));
   std::optional<error> failure;
   std::uint32_t random = 1;
@@ -342,7 +278,8 @@ TEST(grammar_sessions, a_text_that_becomes_costly_does_not_tell_against_its_gram
 TEST(grammar_sessions, masks_of_several_threads_are_those_of_one) {
   const std::vector<compiled_grammar_ptr> grammars{
       grammar_of(regex("[a-z]+")), grammar_of({.kind = grammar_kind::json_object}),
-      grammar_of(regex("\\x00a")), *compile(regex("(a|b)*c{0,300}"), vocabulary(), {.max_mask_steps = 2}),
+      grammar_of(regex("\\x00a")),
+      *compile(regex("(a|b)*c{0,300}"), vocabulary_of_steps(), {.max_mask_steps = 2}),
       grammar_of(regex("(ab|ac|d)*"))};
   grammar_sessions one, many;
   std::vector<asked> rows;

@@ -34,6 +34,11 @@ grammar::token_trie_ptr vocabulary() {
   return grammar::make_token_trie(tokens);
 }
 
+std::map<const grammar_spec*, grammar::compiled_grammar_ptr>& known_grammars() {
+  static std::map<const grammar_spec*, grammar::compiled_grammar_ptr> known;
+  return known;
+}
+
 }  // namespace
 
 const std::vector<grammar_spec_ptr>& simulated_grammars() {
@@ -54,10 +59,13 @@ const std::vector<grammar_spec_ptr>& simulated_grammars() {
 
 grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec) {
   static const grammar::token_trie_ptr trie = vocabulary();
-  static std::map<const grammar_spec*, grammar::compiled_grammar_ptr> known;
-  grammar::compiled_grammar_ptr& entry = known[spec.get()];
+  grammar::compiled_grammar_ptr& entry = known_grammars()[spec.get()];
   if (!entry) entry = grammar::compile(*spec, trie, grammar::grammar_limits{}).value();
   return entry;
+}
+
+void forget_simulated_masks() {
+  for (const auto& [spec, each] : known_grammars()) each->let_go();
 }
 
 tokenizer_ptr simulated_tokenizer() {

@@ -11,6 +11,8 @@ namespace troupe {
 const std::vector<grammar_spec_ptr>& simulated_grammars();
 // One of these, compiled; the end tokens are 3 and 5.
 grammar::compiled_grammar_ptr compiled(const grammar_spec_ptr& spec);
+// Nothing is known of them any more: the next masks take work.
+void forget_simulated_masks();
 // How their texts are spelled.
 tokenizer_ptr simulated_tokenizer();
 

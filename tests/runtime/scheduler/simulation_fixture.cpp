@@ -62,7 +62,9 @@ class simulation {
         scheduler_(limits_),
         kv_cache_({limits_.num_blocks, limits_.block_size, limits_.enable_prefix_caching}),
         device_({limits_.block_size, limits_.num_blocks, 1}, vocab),
-        sessions_(spells_forced_),
+        withholds_(random_.chance(50)),
+        sessions_(spells_forced_,
+                  withholds_ ? static_cast<std::uint64_t>(random_.pick(1, 8)) : grammar::matcher::no_bound),
         slow_(random_.chance(30)),
         drafts_(random_.chance(50)),
         wrong_drafts_(random_.chance(20) ? 0 : random_.pick(5, 100)) {}
@@ -77,6 +79,7 @@ class simulation {
     story_.preemptions = scheduler_.counts().preemptions;
     story_.cached_tokens = scheduler_.counts().cached_tokens;
     story_.forced_tokens = scheduler_.counts().forced_tokens;
+    story_.withheld_samples = scheduler_.counts().withheld_samples;
     story_.draft_tokens = scheduler_.counts().drafts.tokens;
     story_.accepted_tokens = scheduler_.counts().drafts.accepted;
     story_.finished = ledger_.num_finished();
@@ -165,7 +168,10 @@ class simulation {
     check_chunks(*batch);
     if (!batch->masked_samples.empty()) {
       ++story_.masked_steps;
-      to_grammars_.push_back([this, batch] { sessions_.begin(*batch); });
+      to_grammars_.push_back([this, batch] {
+        if (withholds_ && random_.chance(40)) forget_simulated_masks();
+        sessions_.begin(*batch);
+      });
     }
     in_flight_.push_back(batch);
     to_device_.push_back(std::move(batch));
@@ -542,6 +548,7 @@ class simulation {
   kv_cache_manager kv_cache_;
   paged_executor device_;
   token_feed feed_;
+  bool withholds_;
   grammar::grammar_sessions sessions_;
   bool slow_;                  // a device that takes its time: more happens while a step runs
   bool drafts_;                // somebody guesses, and ...

@@ -37,6 +37,7 @@ struct simulation_story {
   std::uint64_t refused_draft_tokens = 0;  // by grammars, before a step had rows for them
   std::uint64_t trims = 0;                 // of blocks that rejected drafts had taken
   std::uint64_t forced_tokens = 0;
+  std::uint64_t withheld_samples = 0;
   std::uint64_t finished = 0;  // by stop or length
 };
 

@@ -46,6 +46,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.refused_draft_tokens += story.refused_draft_tokens;
     total.trims += story.trims;
     total.forced_tokens += story.forced_tokens;
+    total.withheld_samples += story.withheld_samples;
   }
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
@@ -71,6 +72,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.refused_draft_tokens, seeds / 10);
   EXPECT_GT(total.trims, seeds / 10);
   EXPECT_GT(total.forced_tokens, seeds / 10);
+  EXPECT_GT(total.withheld_samples, seeds / 2);
 }
 
 TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {
