@@ -91,6 +91,7 @@ class grammar_sessions {
     std::optional<std::size_t> withheld_at = {};
     bool is_over = false;  // no mask any more: its end is told
   };
+  static constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
   struct masked_row {
     request_id id = 0;
     std::size_t sample = 0;

@@ -1,0 +1,129 @@
+// The masks of one request in one step: within what the step may take, with drafts and with what is forced.
+#include <algorithm>
+#include <utility>
+
+#include "runtime/grammar/grammar_sessions.hpp"
+
+namespace troupe::grammar {
+
+std::uint64_t grammar_sessions::allowance(const session& who, const masked_step& step) const {
+  if (steps_a_step_ == matcher::no_bound || who.share == unbound_share) return matcher::no_bound;
+  const std::uint64_t all = steps_a_step_ * who.share;
+  return all - std::min<std::uint64_t>(all, step.spent);
+}
+
+// Touches the session, the row's samples and what the step has spent.
+grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, masked_step& step) {
+  const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
+  auto filled = who.failure ? result<bool>(tl::unexpected(*who.failure)) : fill_mask(who, row, step);
+  filled_row made;
+  if (filled && !*filled) {
+    made.withheld = static_cast<std::int32_t>(row.sample);
+    return made;
+  }
+  if (filled) {
+    step.masks->is_masked[row.sample] = 1;
+    if (is_forced) return made;
+    if (!row.wants_logprobs) force(who, row.sample, step, made);
+    if (made.withheld) return made;
+    who.share = 1;
+    who.times_withheld = 0;
+    if (!made.forced) fill_drafts(who, row, step, made);
+    return made;
+  }
+  who.is_over = true;
+  std::ranges::fill(step.masks->row(row.sample), ~std::uint32_t{0});
+  const bool may_be_complete = !who.failure;
+  end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
+  return made;
+}
+
+// Without an error where the text is complete and the vocabulary has no token to end it.
+void grammar_sessions::end(filled_row& made, std::size_t sample, matcher& place, error why,
+                           bool may_be_complete) {
+  made.end.emplace();
+  made.end->sample = static_cast<std::int32_t>(sample);
+  if (may_be_complete && why.code == error_code::invalid_argument && place.can_end().value_or(false)) return;
+  const bool is_past_limit = why.code == error_code::too_large && !place.is_text_to_blame();
+  why.code = error_code::invalid_argument;
+  if (is_past_limit) made.past = overrun{&place.grammar(), why};
+  made.end->failure = std::move(why);
+}
+
+// The matcher goes ahead with the drafts and comes back.
+void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made) {
+  step_masks& masks = *step.masks;
+  std::size_t taken = 0;
+  for (const token_id draft : row.drafts) {
+    auto accepted = who.place.accept(draft);
+    if (!accepted && accepted.error().code == error_code::invalid_argument) break;
+    const std::size_t sample = row.sample + taken + 1;
+    result<bool> filled = true;
+    if (accepted) {
+      ++taken;
+      if (who.place.is_terminated()) break;
+      filled = try_mask(who, sample, step);
+    } else {
+      filled = tl::unexpected(std::move(accepted.error()));
+    }
+    if (!filled) {
+      std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
+      end(made, sample, who.place, std::move(filled.error()), true);
+      break;
+    }
+    if (!*filled) {
+      made.withheld = static_cast<std::int32_t>(sample);
+      break;
+    }
+    masks.is_masked[sample] = 1;
+    if (!row.wants_logprobs) force(who, sample, step, made);
+    if (made.forced || made.withheld) break;
+  }
+  if (auto back = who.place.rollback(taken); !back) who.failure = std::move(back.error());
+}
+
+// False: withheld.
+result<bool> grammar_sessions::fill_mask(session& who, const masked_row& row, masked_step& step) {
+  if (row.num_generated >= who.forced_from && row.num_generated < who.forced_to) {
+    allow_only(step.masks->row(row.sample), who.place.accepted(row.num_generated));
+    return true;
+  }
+  if (auto back = who.place.rollback(who.place.num_accepted() - row.num_generated); !back)
+    return tl::unexpected(std::move(back.error()));
+  who.forced_to = std::min(who.forced_to, row.num_generated);
+  return try_mask(who, row.sample, step);
+}
+
+result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked_step& step) {
+  const std::uint64_t most = allowance(who, step);
+  if (most == 0) return false;
+  const std::uint64_t before = who.place.steps_left();
+  auto tried = who.place.try_mask(step.masks->row(sample), most);
+  step.spent += before - who.place.steps_left();
+  if (!tried) return tl::unexpected(std::move(tried.error()));
+  if (*tried == matcher::progress::none) who.share *= 2;
+  return *tried == matcher::progress::done;
+}
+
+// One token alone is as soon sampled, and what costs too much to find is sampled. What only takes too long
+// for this step is waited for: the tokens must not depend on who else is in it.
+void grammar_sessions::force(session& who, std::size_t sample, masked_step& step, filled_row& made) {
+  if (!spells_forced_) return;
+  const std::uint64_t before = who.place.steps_left();
+  auto tried = who.place.try_forced_tokens(*spells_forced_, allowance(who, step));
+  step.spent += before - who.place.steps_left();
+  if (!tried) return;
+  const auto place = static_cast<std::int32_t>(sample);
+  if (!*tried) {
+    who.share *= 2;
+    made.withheld = place;
+    return;
+  }
+  std::vector<token_id>& tokens = **tried;
+  if (tokens.size() < 2) return;
+  allow_only(step.masks->row(sample), tokens.front());
+  tokens.erase(tokens.begin());
+  made.forced = forced_tokens{place, std::move(tokens)};
+}
+
+}  // namespace troupe::grammar
