@@ -229,6 +229,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.drafts = options.drafts;
   parts.device = {std::move(engine.device), std::move(engine.draft)};
   parts.open_device = std::move(engine.open_device);
+  parts.open_last_resort = std::move(engine.open_last_resort);
   process = engine.process;
   parts.process = std::move(engine.process);
   parts.board = board;

@@ -35,6 +35,12 @@ void company_board::runner_is_back(steady_time now) {
   queue_moves();
 }
 
+void company_board::degraded(std::string why) {
+  const std::lock_guard lock(mutex_);
+  if (degraded_.empty()) runner_.clear();  // what has ended again and again is no more
+  degraded_ = std::move(why);
+}
+
 // A step's deadline after the time that a device may take to open, whoever should have ended that has not.
 bool company_board::is_queue_late(steady_time now) const {
   const std::optional<steady_time> gone = runner_.gone_since();
@@ -89,7 +95,7 @@ net::engine_status company_board::status_when_ready(steady_time now) const {
     case replacement_record::trouble::none:
       break;
   }
-  return {true, true, ""};
+  return {.live = true, .ready = true, .degraded = degraded_};
 }
 
 std::optional<std::string> company_board::failure() const {

@@ -42,6 +42,8 @@ class company_board {
   // The runner has ended; there is another one, and from now on nobody waits for it.
   void runner_ended(steady_time now);
   void runner_is_back(steady_time now);
+  // From now on less is served than was asked for, and why.
+  void degraded(std::string why);
   // The first actor to fail is the one that is remembered.
   void failed(const std::string& actor);
 
@@ -126,6 +128,7 @@ class company_board {
   bool draining_ = false;
   bool interrupted_ = false;
   replacement_record runner_;
+  std::string degraded_;  // why; empty: it is not
   std::optional<std::string> failure_;
   std::optional<std::string> silent_;
   std::function<void(const std::string&)> on_failure_;

@@ -1,9 +1,14 @@
 #include "actors/device_plan.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "runtime/executor/cpu_device.hpp"
+#include "runtime/executor/kv_pool.hpp"
 
 namespace troupe {
 namespace {
@@ -22,6 +27,21 @@ std::shared_ptr<draft_model> reopen_draft(const device_plan& plan) try {
   return nullptr;
 }
 
+// An executor with steps and a KV cache as large as requests need that were accepted before.
+result<std::unique_ptr<executor>> start_anew(const device_plan& plan, const cpu_executor_options& cpu) {
+  auto device = load_target(*plan.place, cpu);
+  if (!device) return device;
+  if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
+    return tl::unexpected<error>(room.error());
+  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
+  const kv_layout layout = (*device)->layout();
+  const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
+  if (held >= plan.target.max_model_len) return device;
+  return fail(error_code::resource_exhausted,
+              fmt::format("the KV cache holds {} tokens, but a context may have {}", held,
+                          plan.target.max_model_len));
+}
+
 }  // namespace
 
 result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_executor_options& cpu) {
@@ -31,13 +51,35 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 }
 
 result<runner_device> reopen(const device_plan& plan) {
-  auto device = load_target(*plan.place, plan.cpu);
+  auto device = start_anew(plan, plan.cpu);
   if (!device) return tl::unexpected<error>(device.error());
-  if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
-    return tl::unexpected<error>(room.error());
-  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
   use_kept_tuning(**device, plan.tuned_for, plan.tuning_file);
   return runner_device{std::move(*device), reopen_draft(plan)};
+}
+
+result<runner_device> reopen_on_cpu(const device_plan& plan) {
+  if (const auto turned = plan.place->turn_to_cpu(); !turned) return tl::unexpected<error>(turned.error());
+  auto device = start_anew(plan, *plan.last_resort);
+  if (!device) return tl::unexpected<error>(device.error());
+  const tuning_key key = tuning_key_of(**device, plan.options.threads);
+  use_kept_tuning(**device, key, tuning_path(key, plan.options.tuning_file, plan.options.tuning_folder));
+  return runner_device{std::move(*device), reopen_draft(plan)};
+}
+
+result<cpu_executor_options> options_on_cpu(const engine_options& options, const model_config& config,
+                                            const cpu_executor_options& cpu) {
+  cpu_executor_options out = cpu;
+  out.dtype = "auto";
+  if (out.kv_cache_dtype != "int8") out.kv_cache_dtype = "auto";
+  out.memory_utilization = 0;
+  const auto checked = check_cpu_device(out.kernel_path, out.dtype, out.kv_cache_dtype);
+  if (!checked) return tl::unexpected<error>(checked.error());
+  const auto scratch = kv_pool::create_scratch(config, checked->kv_dtype, out.limits.block_size);
+  if (!scratch) return tl::unexpected<error>(scratch.error());
+  const std::int32_t blocks = (out.limits.max_model_len + out.limits.block_size - 1) / out.limits.block_size;
+  out.limits.kv_cache_bytes =
+      std::max(options.kv_cache_bytes, static_cast<std::size_t>(blocks) * scratch->layout().bytes_per_block);
+  return out;
 }
 
 device_process process_of(const std::shared_ptr<executor_place>& place) {

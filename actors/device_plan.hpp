@@ -18,6 +18,7 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 struct device_plan {
   std::shared_ptr<executor_place> place;
   cpu_executor_options cpu;
+  std::optional<cpu_executor_options> last_resort;  // on the CPU, should a CUDA device not come back
   padded_limits padded;
   tuning_key tuned_for;
   std::filesystem::path tuning_file;
@@ -27,8 +28,16 @@ struct device_plan {
 };
 
 // The model on another device, and its draft model, where that can be opened too. Errors: those of
-// load_target(), reserve_steps() and take_kv_cache().
+// load_target(), reserve_steps() and take_kv_cache(); resource_exhausted (no KV memory for one context).
 result<runner_device> reopen(const device_plan& plan);
+
+// The same on the CPU, by plan.last_resort. Errors besides: those of executor_place::turn_to_cpu().
+result<runner_device> reopen_on_cpu(const device_plan& plan);
+
+// For plan.last_resort: what the options say of the CPU, for a model that `cpu` opens on a CUDA device.
+// Errors: those of check_cpu_device() and kv_pool::create_scratch().
+result<cpu_executor_options> options_on_cpu(const engine_options& options, const model_config& config,
+                                            const cpu_executor_options& cpu);
 
 // The processes of `place`.
 device_process process_of(const std::shared_ptr<executor_place>& place);

@@ -185,6 +185,7 @@ using model_runner_actor = caf::typed_actor<
 // Everybody that the supervisor has started. Null: nobody fills this role, now or for ever.
 struct company_roster {
   kv_cache_actor kv_cache;
+  std::int32_t num_blocks = 0;  // that it keeps
   model_runner_actor model_runner;
   grammar_compilers compilers;
   structured_output_actor structured_output;

@@ -152,21 +152,28 @@ std::vector<std::int32_t> graph_rows(const engine_options& options, std::int32_t
 struct started_device {
   std::shared_ptr<executor> device;
   cpu_executor_options options;  // of another device that is the same
+  std::optional<cpu_executor_options> last_resort;
   padded_limits padded;
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
 
 result<started_device> start_device(executor_place& place, const engine_options& options,
-                                    const tokenizer& vocabulary, std::int32_t max_model_len) {
+                                    const tokenizer& vocabulary, std::int32_t max_model_len,
+                                    const model_config& config) {
   cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
   cpu.limits.max_model_len = max_model_len;
+  started_device out;
+  if (options.cuda && options.cpu_after_device_loss) {
+    auto last_resort = options_on_cpu(options, config, cpu);
+    if (!last_resort) return tl::unexpected<error>(last_resort.error());
+    out.last_resort = std::move(*last_resort);
+  }
   place.set_graph_rows(graph_rows(options, max_model_len));
   auto device = load_target(place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
 
   options.on_phase("profiling");
-  started_device out;
   const auto padded = reserve_buckets(options, max_model_len, **device, out.too_many_rows);
   if (!padded) return tl::unexpected<error>(padded.error());
   const result<memory_profile> profile = (*device)->profile();
@@ -267,7 +274,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!length) return tl::unexpected<error>(length.error());
   const auto draft = read_draft_file(*place, options, **vocabulary);
   if (!draft) return tl::unexpected<error>(draft.error());
-  result<started_device> started = start_device(*place, options, **vocabulary, *length);
+  result<started_device> started = start_device(*place, options, **vocabulary, *length, (*model)->config);
   if (!started) return tl::unexpected<error>(started.error());
   const kv_layout layout = started->device->layout();
   const result<std::int32_t> max_model_len = context_in_cache(options, *length, layout);
@@ -298,10 +305,17 @@ result<loaded_engine> load_engine(const engine_options& options) {
   }
   engine_options quiet = options;
   quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
-  engine.open_device = [plan = device_plan{place, started->options, started->padded, engine.tuned_for,
-                                           engine.tuning_file, *draft, quiet, target}] {
-    return reopen(plan);
-  };
+  const device_plan plan{place,
+                         started->options,
+                         started->last_resort,
+                         started->padded,
+                         engine.tuned_for,
+                         engine.tuning_file,
+                         *draft,
+                         quiet,
+                         target};
+  engine.open_device = [plan] { return reopen(plan); };
+  if (plan.last_resort) engine.open_last_resort = [plan] { return reopen_on_cpu(plan); };
   if (place->is_isolated()) engine.process = process_of(place);
   return engine;
 }

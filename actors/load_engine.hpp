@@ -41,6 +41,9 @@ struct engine_options {
   // looked at. What is opened in this process is opened by cuda_devices.
   std::optional<cuda_choice> cuda;
   cuda_support cuda_devices;
+  // Whether the CPU takes the place of a CUDA device that is lost for good: with kv_cache_bytes, or what one
+  // context needs where that is more. threads and kernel_path count then.
+  bool cpu_after_device_loss = false;
   bucketing_options bucketing;
   // Whether the warm-up measures which plans run fastest. Those of earlier starts are read from, and those of
   // this one kept in, a file or a folder that has one for each machine and model; neither: not kept.
@@ -78,6 +81,7 @@ struct loaded_engine {
   std::shared_ptr<executor> device;
   // Another such device (and draft model), once the first is gone; unset: there is none.
   device_opener open_device;
+  device_opener open_last_resort;         // in place of that once it does not help; unset: nothing does
   std::optional<device_process> process;  // that the device runs in; nothing: this one
   std::shared_ptr<draft_model> draft;     // null: there is none
   tokenizer_ptr vocabulary;

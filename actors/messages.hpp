@@ -251,7 +251,9 @@ struct runner_missed {
 struct open_device {
   message_number number = 0;
 };
-struct device_opened {};
+struct device_opened {
+  std::int32_t num_blocks = 0;  // of its KV cache
+};
 // Execute one item of the warm-up and forget it. Beside it: warm_up_task_ptr.
 struct warm_up {
   std::int32_t item = 0;
@@ -501,8 +503,8 @@ auto inspect(Inspector& f, open_device& x) {
   return f(caf::meta::type_name("open_device"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, device_opened&) {
-  return f(caf::meta::type_name("device_opened"));
+auto inspect(Inspector& f, device_opened& x) {
+  return f(caf::meta::type_name("device_opened"), x.num_blocks);
 }
 template <class Inspector>
 auto inspect(Inspector& f, lose_storage& x) {

@@ -44,7 +44,7 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
   tunes_device_ = device_->plans() != nullptr && device_->plans()->chosen().empty();
-  return msg::device_opened{};
+  return msg::device_opened{device_->layout().num_blocks};
 }
 
 const device_batch& model_runner_state::in_buckets(const device_batch& rows) {

@@ -29,7 +29,10 @@ void scheduler_state::meet(const company_roster& roster) {
     model_runner_ = roster.model_runner;
     out_.send(model_runner_, msg::abandon_masks{});  // those of a scheduler before this one
   }
-  if (roster.kv_cache != kv_cache_) meet_kv_cache(roster.kv_cache);
+  if (roster.kv_cache != kv_cache_) {
+    scheduler_->change_storage(roster.num_blocks);
+    meet_kv_cache(roster.kv_cache);
+  }
   changed_ = true;
   plan();
   report();

@@ -12,8 +12,6 @@
 namespace troupe {
 namespace {
 
-// How often it is asked whether the device hangs.
-constexpr std::chrono::milliseconds device_check{100};
 // How long a message may be missed that none comes after.
 constexpr std::chrono::seconds stock_taking{1};
 
@@ -25,6 +23,7 @@ void supervisor_state::prepare(supervisor_parts parts) {
   fixed_shapes_ = parts_.device.target->fixed_shapes();
   parts_.limits.num_blocks = layout_.num_blocks;
   parts_.limits.block_size = layout_.block_size;
+  roster_.num_blocks = layout_.num_blocks;
   if (parts_.drafts) {
     parts_.limits.disable_drafts_by_batch_size = parts_.drafts->config.disable_by_batch_size;
     parts_.limits.adaptive_drafts = parts_.drafts->config.adaptive;
@@ -49,29 +48,6 @@ company_roster_ptr supervisor_state::start() {
   if (parts_.process) look_after_device();
   take_stock();
   return introduced_;
-}
-
-// A step that hangs ends with its process alone, and a runner without work does not notice that its process
-// has ended. What becomes of the runner then is as for any other end.
-void supervisor_state::look_after_device() {
-  if (const auto fault = fault_of_device(); fault && !std::exchange(device_.is_killed, true)) {
-    spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
-    parts_.process->kill();
-  }
-  const bool is_gone = roster_.model_runner && parts_.process->has_ended();
-  if (is_gone && !std::exchange(device_.is_mourned, true))
-    self_->send_exit(roster_.model_runner,
-                     caf::make_error(caf::sec::runtime_error, "the runner process has ended"));
-  self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
-}
-
-// Nobody runs a step, and the queue does not move, while a device is opened.
-std::optional<std::string> supervisor_state::fault_of_device() const {
-  const steady_time now = self_->clock().now();
-  if (roster_.model_runner)
-    return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
-  const bool is_late = device_.opening_due && now > *device_.opening_due;
-  return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
 }
 
 void supervisor_state::take_stock() {
@@ -168,30 +144,13 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   restart(role, false);
 }
 
-void supervisor_state::on_runner_down() {
-  parts_.board->runner_ended(self_->clock().now());
-  if (!parts_.open_device) return fail("model_runner");
-  ask_for_blame(std::exchange(is_warming_up_, false));
-}
-
-void supervisor_state::ask_for_blame(bool was_warming_up) {
-  awaits_blame_ = true;
-  out_.ask(roster_.scheduler, msg::runner_lost{})
-      .then([this, was_warming_up](
-                const msg::runner_missed& missed) { replace_runner(was_warming_up, missed.is_excused); },
-            [this](const caf::error&) { replace_runner(false, false); });
-}
-
-void supervisor_state::replace_runner(bool was_warming_up, bool is_excused) {
-  if (!std::exchange(awaits_blame_, false)) return;
-  if (was_warming_up && !is_excused) ++lost_items_;
-  restart("model_runner", is_excused);
-}
-
 void supervisor_state::restart(const std::string& role, bool is_excused) {
   if (failed_) return;
   const supervision_tree::verdict verdict = tree_.ended(role, self_->clock().now(), is_excused);
-  if (verdict.gives_up) return fail(role);
+  if (verdict.gives_up) {
+    const bool goes_on = role == "model_runner" && turn_to_last_resort();
+    return goes_on ? restart(role, true) : fail(role);
+  }
   for (auto each = verdict.restarts.rbegin(); each != verdict.restarts.rend(); ++each) stop(*each);
   to_start_.insert(verdict.restarts.begin(), verdict.restarts.end());
   start_stopped();

@@ -33,6 +33,7 @@ struct supervisor_parts {
   runner_device device;  // of the first runner
   device_opener
       open_device;  // of the next ones; unset: there is none, and the end of the runner is that of all
+  device_opener open_last_resort;         // in place of that where it does not help any more; unset: nothing
   std::optional<device_process> process;  // of the device; nothing: this one
   scheduler_limits limits;                // num_blocks and block_size are the device's
   tokenizer_parts tokenizer;
@@ -99,10 +100,25 @@ class supervisor_state {
   template <class Handle>
   void add_role(const std::string& name, const char* kind, Handle& place, std::function<Handle()> spawn);
   void add_roles();
-  void add_model_runner();
-  void open_device(const model_runner_actor& runner);
   tokenizer_actor spawn_tokenizer(bool long_texts);
   grammar_compiler_actor spawn_compiler(const grammar::grammar_limits& limits);
+
+  // supervisor_device.cpp
+  void add_model_runner();
+  void vacate_model_runner();
+  void open_device(const model_runner_actor& runner);
+  void on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks);
+  // Why the device is to be killed, where it is.
+  std::optional<std::string> fault_of_device() const;
+  // The scheduler alone knows whether a step is to blame, which is excused.
+  void on_runner_down();
+  void ask_for_blame(bool was_warming_up);
+  // What the scheduler has said of the runner's end, or nobody can say any more.
+  void replace_runner(bool was_warming_up, bool is_excused);
+  // Whether there is another device than the one that does not come back: the last resort, once.
+  bool turn_to_last_resort();
+  // Of a KV cache with another number of blocks.
+  void replace_kv_cache(std::int32_t num_blocks);
 
   // supervisor.cpp
   // Hears of this actor's end, and ends it with the supervisor. Not a link: it would go both ways, and a
@@ -117,15 +133,8 @@ class supervisor_state {
   void introduce();
   std::vector<gateway_actor> gateways() const;
   void on_down(const caf::actor_addr& source, const caf::error& reason);
-  // The scheduler alone knows whether a step is to blame, which is excused.
-  void on_runner_down();
   // Who has not answered for too long.
   std::optional<std::string> silent_member() const;
-  // Why the device is to be killed, where it is.
-  std::optional<std::string> fault_of_device() const;
-  void ask_for_blame(bool was_warming_up);
-  // What the scheduler has said of the runner's end, or nobody can say any more.
-  void replace_runner(bool was_warming_up, bool is_excused);
   void restart(const std::string& role, bool is_excused);
   void stop(const std::string& role);
   // Starts whoever is to be started, once everybody who was stopped has ended.
@@ -180,6 +189,8 @@ class supervisor_state {
   std::map<std::string, std::uint64_t> restarts_;                // of roles
   std::map<std::int32_t, std::chrono::nanoseconds> step_costs_;  // by rows, for whoever is started anew
   device_state device_;
+  int failed_openings_ = 0;  // of a device, in a row
+  bool is_on_last_resort_ = false;
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 

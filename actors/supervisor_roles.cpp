@@ -100,54 +100,6 @@ void supervisor_state::add_roles() {
   });
 }
 
-// Nobody hears of a runner before its device is open.
-void supervisor_state::add_model_runner() {
-  const auto spawn = [this](const model_runner_parts& parts) {
-    return parts_.detach ? self_->spawn<caf::detached>(model_runner_behavior, parts)
-                         : self_->spawn(model_runner_behavior, parts);
-  };
-  roles_["model_runner"] = {.kind = model_runner_state::name,
-                            .start =
-                                [this, spawn] {
-                                  device_opener open = parts_.open_device;
-                                  if (runner_device first = std::exchange(parts_.device, {}); first.target)
-                                    open = [first]() -> result<runner_device> { return first; };
-                                  const model_runner_actor runner = spawn(
-                                      {std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets,
-                                       parts_.tokenizer.metrics, parts_.tuning_file, parts_.tuned_for});
-                                  watch(runner, "model_runner");
-                                  open_device(runner);
-                                },
-                            .vacate =
-                                [this] {
-                                  roster_.model_runner = nullptr;
-                                  device_ = {};
-                                  parts_.tokenizer.metrics->set_runner_process({});
-                                }};
-}
-
-void supervisor_state::open_device(const model_runner_actor& runner) {
-  device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
-  out_.ask(runner, msg::open_device{})
-      .then(
-          [this, runner](const msg::device_opened&) {
-            roster_.model_runner = runner;
-            device_.opening_due.reset();
-            parts_.board->runner_is_back(self_->clock().now());
-            if (parts_.process)
-              parts_.tokenizer.metrics->set_runner_process(
-                  {parts_.process->id(), parts_.process->ended_cpu_seconds()});
-            introduce();
-            if (std::exchange(has_begun_, true)) {
-              spdlog::info("the model runner is back");
-              go_on_warming_up();
-            } else {
-              start_warm_up();
-            }
-          },
-          [](const caf::error&) {});  // it has ended
-}
-
 grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {
   const grammar_compiler_parts compiler{vocabulary_, limits, parts_.detach, parts_.tokenizer.metrics};
   return parts_.detach ? self_->spawn<caf::detached>(grammar_compiler_behavior, compiler)

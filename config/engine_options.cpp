@@ -17,6 +17,11 @@ std::vector<option> engine_options() {
           "Where the model runs; auto: a CUDA device where this program was built for them and there is one",
           {"auto", "cpu", "cuda"}),
       number_option("device_id", group::engine, &settings::device_id, 0, 1023, "Which CUDA device"),
+      text_option(
+          "on_device_loss", group::engine, &settings::on_device_loss,
+          "When a CUDA device is lost and does not come back; cpu: the CPU goes on, much slower; end: "
+          "the service ends",
+          {"end", "cpu"}),
       number_option("tokenizer_workers", group::engine, &settings::tokenizer_workers, 1, 64,
                     "Tokenizer actors that share the requests"),
       number_option("max_logprobs", group::engine, &settings::max_logprobs, 0, 1024,

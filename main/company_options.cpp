@@ -117,6 +117,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.dtype = settings.dtype;
   out.engine.cuda = to_cuda_choice(settings);
   out.engine.cuda_devices = find_cuda_support();
+  out.engine.cpu_after_device_loss = settings.on_device_loss == "cpu";
   const tuning_place tuning = find_tuning(settings.tuning_file);
   out.engine.tune = settings.tuning_file != "off";
   out.engine.tuning_file = tuning.file;

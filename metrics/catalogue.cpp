@@ -317,6 +317,13 @@ std::vector<metric_description> make_catalogue() {
        "Share of the warm-up that is done; 1 is all of it."},
       {metric::live, "troupe_live", gauge, {}, bucket_set::none, "1 where /livez is 200, else 0."},
       {metric::ready, "troupe_ready", gauge, {}, bucket_set::none, "1 where /readyz is 200, else 0."},
+      {metric::degraded,
+       "troupe_degraded",
+       gauge,
+       {},
+       bucket_set::none,
+       "1 where the model runs on the CPU since its CUDA device was lost, else 0. The labels of troupe_info "
+       "and of the KV cache's configuration are then still those of the start."},
       {metric::actors,
        "troupe_actors",
        gauge,

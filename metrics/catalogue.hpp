@@ -78,6 +78,7 @@ enum class metric : std::uint8_t {
   warmup_progress,
   live,
   ready,
+  degraded,
   actors,
   actor_mailbox_size,
   actor_restarts,

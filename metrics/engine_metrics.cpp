@@ -43,6 +43,8 @@ void engine_metrics::set_health(bool live, bool ready) {
   state_->set(metric::ready, ready ? 1 : 0);
 }
 
+void engine_metrics::set_degraded() { state_->set(metric::degraded, 1); }
+
 actor_meter& engine_metrics::actor(const std::string& name) { return state_->actors.meter(name); }
 void engine_metrics::add_pulse(std::uint64_t actor, const std::shared_ptr<actor_pulse>& pulse) {
   state_->actors.add(actor, pulse);

@@ -79,6 +79,8 @@ class engine_metrics {
   void set_actors(std::size_t count);
   // What the health routes say.
   void set_health(bool live, bool ready);
+  // From now on the CPU does the work of a device that is lost.
+  void set_degraded();
   // By the name of its kind, the same for a pool's members: "tokenizer". Zero from the first call on.
   actor_meter& actor(const std::string& name);
   // One actor's signs of life, by its number, for as long as somebody else owns them; null: there are none.

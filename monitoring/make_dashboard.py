@@ -67,7 +67,9 @@ VLLM = [
 
 HEALTH = [
     ("Live and ready", "short", [(f"troupe_live{{{MODEL}}}", "{{instance}} live"),
-                                 (f"troupe_ready{{{MODEL}}}", "{{instance}} ready")], "What /livez and /readyz say."),
+                                 (f"troupe_ready{{{MODEL}}}", "{{instance}} ready"),
+                                 (f"troupe_degraded{{{MODEL}}}", "{{instance}} degraded")],
+          "What /livez and /readyz say."),
     ("Errors", "reqps", [(rate("troupe_request_errors_total", "code"), "{{code}}")],
      "Answers refused or ended by an error, by HTTP status."),
     ("Preemptions and prefix cache", "short",

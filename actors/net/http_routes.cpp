@@ -58,6 +58,18 @@ http_response answer_status(bool good, const std::string& reason) {
   return error_response({error_code::unavailable, reason.empty() ? "not ready" : reason});
 }
 
+http_response answer_degraded(const std::string& why) {
+  http_response response;
+  openai::json_writer(response.body)
+      .begin_object()
+      .key("status")
+      .string("ok")
+      .key("degraded")
+      .string(why)
+      .end_object();
+  return response;
+}
+
 // Only the page's own style and script, and only this server to ask.
 http_response answer_status_page() {
   http_response response{.content_type = "text/html; charset=utf-8", .body = std::string(status_page())};
@@ -132,6 +144,7 @@ http_response answer_get(const route& found, const engine_port& port, std::strin
   }
   const engine_status status = port.status();
   if (found.target == resource::livez) return answer_status(status.live, status.reason);
+  if (status.live && status.ready && !status.degraded.empty()) return answer_degraded(status.degraded);
   return answer_status(status.live && status.ready, status.reason);
 }
 

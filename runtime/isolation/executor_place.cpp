@@ -47,16 +47,30 @@ result<model_ptr> executor_place::add_model(const std::string& path) {
   if (isolation_ && !added.file)
     return fail(error_code::io_error, fmt::format("{} could not be opened at first: try again", path));
   added.model = std::move(*model);
-  if (cuda_) return files_.emplace_back(std::move(added)).model;
-  auto packed = pack_model(*added.model, isolation_ ? packed_for::all_processes : packed_for::this_process);
+  if (!cuda_)
+    if (const auto packed = pack(added); !packed) return tl::unexpected(packed.error());
+  return files_.emplace_back(std::move(added)).model;
+}
+
+result<void> executor_place::pack(packed_file& file) const {
+  auto packed = pack_model(*file.model, isolation_ ? packed_for::all_processes : packed_for::this_process);
   if (!packed) return tl::unexpected(packed.error());
   if (isolation_) {
     packed->memory.unmap();
-    added.matrices = std::make_shared<page_memory>(std::move(packed->memory));
+    file.matrices = std::make_shared<page_memory>(std::move(packed->memory));
   } else {
-    added.weights = std::make_shared<const packed_model>(std::move(*packed));
+    file.weights = std::make_shared<const packed_model>(std::move(*packed));
   }
-  return files_.emplace_back(std::move(added)).model;
+  return {};
+}
+
+result<void> executor_place::turn_to_cpu() {
+  for (packed_file& each : files_) {
+    if (each.matrices || each.weights) continue;
+    if (auto packed = pack(each); !packed) return packed;
+  }
+  cuda_.reset();
+  return {};
 }
 
 std::vector<int> executor_place::descriptors() const {

@@ -34,6 +34,10 @@ class executor_place {
     if (cuda_) cuda_->graph_rows = std::move(rows);
   }
 
+  // Executors from here on are the CPU's; where they were a CUDA device's, the weights are packed for it.
+  // begin() comes next. Errors: those of pack_model; what there was stays.
+  result<void> turn_to_cpu();
+
   // Executors from here on have nothing in common with those before but the weights: a new process, once the
   // last one is gone. Errors: those of runner_process::start().
   result<void> begin();
@@ -57,6 +61,7 @@ class executor_place {
     std::shared_ptr<page_memory> matrices;        // ... the weights, which it maps; null for a CUDA device
   };
   result<model_ptr> read(const std::string& path, packed_file& into) const;
+  result<void> pack(packed_file& file) const;
   // What a process inherits, and where among it a model lies.
   std::vector<int> descriptors() const;
   executor_setup setup_of(std::size_t number, const cpu_executor_options& options) const;

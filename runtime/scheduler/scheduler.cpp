@@ -47,6 +47,7 @@ void scheduler::commit(const step_result& result, scheduler_output& output) {
   state_->commit(result, output);
 }
 scheduler_output scheduler::device_lost(blame whose) { return state_->device_lost(whose); }
+void scheduler::change_storage(std::int32_t num_blocks) { state_->limits.num_blocks = num_blocks; }
 void scheduler::change_limits(const scheduler_limits& next) { state_->change_limits(next); }
 std::uint64_t scheduler::last_step() const { return state_->step; }
 std::optional<request_state> scheduler::describe(request_id id) const { return state_->describe(id); }

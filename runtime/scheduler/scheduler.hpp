@@ -177,6 +177,9 @@ class scheduler {
   // adopt_limits(), from the next plan on; requests that run or wait go on. A step is within what the device
   // was made for, and without chunked prefill it still holds the longest context.
   void change_limits(const scheduler_limits& next);
+  // The KV cache has so many blocks from the next plan on, of which none is in use. Every request that was
+  // accepted before still fits.
+  void change_storage(std::int32_t num_blocks);
   // The number of the last step that was planned.
   std::uint64_t last_step() const;
 

@@ -180,6 +180,40 @@ TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) 
   EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
 }
 
+TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {
+  engine_options lost = on_cuda();
+  lost.kernel_path = "reference";
+  lost.kv_cache_dtype = "bf16";
+  lost.kv_cache_bytes = 1;  // for one context there is room all the same
+  lost.cpu_after_device_loss = true;
+  lost.cuda_devices.open = [this, open = lost.cuda_devices.open](const auto& model, const auto& options,
+                                                                 const auto& choice) {
+    cpu_executor_options cpu = options;
+    cpu.kv_cache_dtype = "auto";
+    auto opened = open(model, cpu, choice);
+    return asked.times == 1 ? std::move(opened) : fail(error_code::unavailable, "off the bus");
+  };
+  const auto loaded = load_engine(lost);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_FALSE(loaded->open_device().has_value());
+  ASSERT_TRUE(loaded->open_last_resort);
+  const auto other = loaded->open_last_resort();
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->target->kernel_path(), "reference");
+  const kv_layout layout = other->target->layout();
+  EXPECT_GE(layout.num_blocks * layout.block_size, loaded->max_model_len);
+  EXPECT_LT(layout.num_blocks * layout.block_size, loaded->max_model_len + 2 * layout.block_size);
+  EXPECT_TRUE(loaded->open_last_resort().has_value()) << "that one may end, too";
+  EXPECT_EQ(asked.times, 2);
+}
+
+TEST_F(LoadEngineOnCuda, ACpuThatCouldNotTakeItsPlaceIsToldAtTheStart) {
+  engine_options other = on_cuda();
+  EXPECT_FALSE(load_engine(other)->open_last_resort);
+  other.cpu_after_device_loss = true;
+  EXPECT_EQ(load_engine(other).error().param, "kernel_path");
+}
+
 TEST_F(LoadEngineOnCuda, GraphsAreLeftOutWhereNobodyWantsThem) {
   engine_options eager = on_cuda();
   eager.cuda->graphs = false;

@@ -95,6 +95,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_last_step_age_seconds", "gauge"},
       {"troupe_live", "gauge"},
       {"troupe_ready", "gauge"},
+      {"troupe_degraded", "gauge"},
       {"troupe_actor_mailbox_size", "gauge"},
       {"troupe_actor_restarts_total", "counter"},
       {"troupe_actor_message_seconds", "histogram"},
@@ -240,6 +241,9 @@ TEST(EngineMetrics, HealthIsWhatTheRoutesSay) {
   metrics.set_health(true, false);
   EXPECT_EQ(read(metrics).at(sample("troupe_live")), 1);
   EXPECT_EQ(read(metrics).at(sample("troupe_ready")), 0);
+  EXPECT_EQ(read(metrics).at(sample("troupe_degraded")), 0);
+  metrics.set_degraded();
+  EXPECT_EQ(read(metrics).at(sample("troupe_degraded")), 1);
 }
 
 TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {

@@ -376,6 +376,14 @@ TEST_F(http_server_test, random_bytes_harm_nobody) {
   engine.wait_until_idle();
 }
 
+TEST_F(http_server_test, an_engine_that_serves_with_less_is_ready_and_says_why) {
+  engine.set_status({.ready = true, .degraded = "the device is lost"});
+  const auto answer = client.get("/readyz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, R"({"status":"ok","degraded":"the device is lost"})");
+  EXPECT_EQ(client.get("/livez").body, R"({"status":"ok"})");
+}
+
 TEST_F(http_server_test, an_engine_that_is_not_ready_is_told_as_503) {
   engine.set_status({true, false, "warming up [3/8]"});
   for (const char* path : {"/health", "/readyz"}) {

@@ -1,6 +1,6 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
-// file lies there; with "service" it starts such a process.
+// file lies there, with "no-cuda:PATH" none on a CUDA device; with "service" it starts such a process.
 #include <unistd.h>
 
 #include <csignal>
@@ -66,6 +66,10 @@ result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const 
 
 executor_opener opener_of(const std::string& word) {
   if (word == "none") return refuse;
+  if (word.starts_with("no-cuda:"))
+    return [path = word.substr(8)](const executor_setup& setup, std::span<const int> files) {
+      return setup.cuda && std::filesystem::exists(path) ? refuse(setup, files) : open(setup, files);
+    };
   if (!word.starts_with("one:")) return open;
   const auto is_first = std::make_shared<bool>(true);
   return [is_first, path = word.substr(4)](const executor_setup& setup, std::span<const int> files) {

@@ -1,4 +1,5 @@
 // New limits for a scheduler that is at work.
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -53,6 +54,20 @@ TEST_F(change_limits_test, the_queue_takes_as_many_as_it_now_may) {
   tested->change_limits(limits);
   EXPECT_FALSE(tested->submit(make_request(4, 3)));
   EXPECT_EQ(tested->counts().waiting, 3) << "who waits already stays";
+}
+
+// A share of what there was would leave nobody any room.
+TEST_F(change_limits_test, the_share_that_stays_free_is_of_the_blocks_that_there_are_now) {
+  set_up({.max_num_seqs = 4, .num_blocks = 1000, .watermark = 0.01});
+  tested->change_storage(20);
+  submit(make_request(1, 3));
+  step();
+  submit(make_request(2, 3));
+  const auto demand = tested->plan();
+  ASSERT_TRUE(demand);
+  const auto second = std::ranges::find(demand->sequences, 2U, &sequence_demand::id);
+  ASSERT_NE(second, demand->sequences.end());
+  EXPECT_EQ(second->keep_free, 1);
 }
 
 TEST_F(change_limits_test, another_policy_orders_those_that_wait_already) {

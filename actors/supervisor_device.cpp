@@ -1,0 +1,142 @@
+// The supervisor's part in the life of the device: opens it for a runner, watches it, has another one opened
+// when it is lost, and at last another kind of device.
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "actors/supervisor.hpp"
+
+namespace troupe {
+namespace {
+
+// How often it is asked whether the device hangs.
+constexpr std::chrono::milliseconds device_check{100};
+// In a row. A device that is there again within a moment, as after a process that held it, opens before.
+constexpr int most_failed_openings = 5;
+
+}  // namespace
+
+// Nobody hears of a runner before its device is open.
+void supervisor_state::add_model_runner() {
+  const auto spawn = [this](const model_runner_parts& parts) {
+    return parts_.detach ? self_->spawn<caf::detached>(model_runner_behavior, parts)
+                         : self_->spawn(model_runner_behavior, parts);
+  };
+  const auto start = [this, spawn] {
+    device_opener open = parts_.open_device;
+    if (runner_device first = std::exchange(parts_.device, {}); first.target)
+      open = [first]() -> result<runner_device> { return first; };
+    const model_runner_actor runner =
+        spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
+               parts_.tuning_file, parts_.tuned_for});
+    watch(runner, "model_runner");
+    open_device(runner);
+  };
+  roles_["model_runner"] = {
+      .kind = model_runner_state::name, .start = start, .vacate = [this] { vacate_model_runner(); }};
+}
+
+// One that had to be killed before it was open would take as long again.
+void supervisor_state::vacate_model_runner() {
+  if (device_.opening_due) failed_openings_ += device_.is_killed ? most_failed_openings : 1;
+  roster_.model_runner = nullptr;
+  device_ = {};
+  parts_.tokenizer.metrics->set_runner_process({});
+}
+
+void supervisor_state::open_device(const model_runner_actor& runner) {
+  device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
+  out_.ask(runner, msg::open_device{})
+      .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
+            [](const caf::error&) {});  // it has ended
+}
+
+void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
+  roster_.model_runner = runner;
+  device_.opening_due.reset();
+  failed_openings_ = 0;
+  parts_.board->runner_is_back(self_->clock().now());
+  if (parts_.process)
+    parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
+  if (is_on_last_resort_) {
+    parts_.board->degraded("the device is lost: the model runs on the CPU");
+    parts_.tokenizer.metrics->set_degraded();
+  }
+  if (num_blocks == layout_.num_blocks) {
+    introduce();
+  } else {
+    replace_kv_cache(num_blocks);
+  }
+  if (std::exchange(has_begun_, true)) {
+    spdlog::info("the model runner is back");
+    go_on_warming_up();
+  } else {
+    start_warm_up();
+  }
+}
+
+// Nothing is stored yet; the runner is introduced together with the new one.
+void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
+  spdlog::warn("the KV cache has {} blocks in place of {}", num_blocks, layout_.num_blocks);
+  layout_.num_blocks = num_blocks;
+  parts_.limits.num_blocks = num_blocks;
+  roster_.num_blocks = num_blocks;
+  stop("kv_cache");
+  to_start_.insert("kv_cache");
+  start_stopped();
+}
+
+// A step that hangs ends with its process alone, and a runner without work does not notice that its process
+// has ended. What becomes of the runner then is as for any other end.
+void supervisor_state::look_after_device() {
+  if (const auto fault = fault_of_device(); fault && !std::exchange(device_.is_killed, true)) {
+    spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
+    parts_.process->kill();
+  }
+  const bool is_gone = roster_.model_runner && parts_.process->has_ended();
+  if (is_gone && !std::exchange(device_.is_mourned, true))
+    self_->send_exit(roster_.model_runner,
+                     caf::make_error(caf::sec::runtime_error, "the runner process has ended"));
+  self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
+}
+
+// Nobody runs a step, and the queue does not move, while a device is opened.
+std::optional<std::string> supervisor_state::fault_of_device() const {
+  const steady_time now = self_->clock().now();
+  if (roster_.model_runner)
+    return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
+  const bool is_late = device_.opening_due && now > *device_.opening_due;
+  return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
+}
+
+void supervisor_state::on_runner_down() {
+  parts_.board->runner_ended(self_->clock().now());
+  if (!parts_.open_device) return fail("model_runner");
+  ask_for_blame(std::exchange(is_warming_up_, false));
+}
+
+void supervisor_state::ask_for_blame(bool was_warming_up) {
+  awaits_blame_ = true;
+  out_.ask(roster_.scheduler, msg::runner_lost{})
+      .then([this, was_warming_up](
+                const msg::runner_missed& missed) { replace_runner(was_warming_up, missed.is_excused); },
+            [this](const caf::error&) { replace_runner(false, false); });
+}
+
+void supervisor_state::replace_runner(bool was_warming_up, bool is_excused) {
+  if (!std::exchange(awaits_blame_, false)) return;
+  if (was_warming_up && !is_excused) ++lost_items_;
+  const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
+  restart("model_runner", is_excused || is_gone_for_good);
+}
+
+bool supervisor_state::turn_to_last_resort() {
+  if (!parts_.open_last_resort) return false;
+  spdlog::critical("the device does not come back: the model runs on the CPU from now on");
+  parts_.open_device = std::exchange(parts_.open_last_resort, nullptr);
+  failed_openings_ = 0;
+  is_on_last_resort_ = true;
+  return true;
+}
+
+}  // namespace troupe
