@@ -174,6 +174,8 @@ using model_runner_actor = caf::typed_actor<
     caf::replies_to<msg::apply_masks, step_masks_ptr>::with<step_result_ptr>,
     // Samples without masks what has been asked for so far.
     caf::reacts_to<msg::abandon_masks>,
+    // Its own: tells what a step has sampled once the device says so. What comes before that goes first.
+    caf::reacts_to<msg::collect_tokens>,
     // Tells the draft model of requests, tokens and ends.
     caf::reacts_to<msg::observe_tokens, draft_work_ptr>,
     // Does the same, and has it draft; at once, between two steps, also while one is held. Null: nothing

@@ -286,6 +286,8 @@ struct still_open {
 };
 // Supervisor to itself, once in a while: does the device hang?
 struct look_after_device {};
+// The model runner to itself: are the tokens of the last step there?
+struct collect_tokens {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
 struct start_company {};
 // To the supervisor: watch this gateway too, and start it again where it ends. Beside it: gateway_actor,
@@ -539,6 +541,10 @@ auto inspect(Inspector& f, still_open& x) {
   return f(caf::meta::type_name("still_open"), x.ids, x.number);
 }
 template <class Inspector>
+auto inspect(Inspector& f, collect_tokens&) {
+  return f(caf::meta::type_name("collect_tokens"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, look_after_device&) {
   return f(caf::meta::type_name("look_after_device"));
 }
@@ -661,6 +667,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::continue_warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::look_after_device))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::collect_tokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))

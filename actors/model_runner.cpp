@@ -40,6 +40,8 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   draft_ = std::move(opened->draft);
   for (const auto& [rows, took] : parts_.step_costs)
     if (draft_) draft_->target_step(rows, took);
+  // A draft is verified on the host, and padding moves rows.
+  overlaps_ = device_->overlaps() && !draft_ && !parts_.pad_to_buckets;
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
@@ -76,125 +78,6 @@ void model_runner_state::count(const step_placement& placement) {
     warn("unified step", *placement.unified_beyond);
 }
 
-caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& request,
-                                                        const warm_up_task_ptr& task) {
-  auto answer = self_->make_response_promise<msg::warmed_up>();
-  later_.emplace_back(
-      [this, request, task, answer]() mutable { answer.deliver(warm_up_now(request, *task)); });
-  go_on();
-  return answer;
-}
-
-msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
-  if (task.item.phase == warm_up_phase::tuning) return tune(request, task);
-  if (task.item.phase == warm_up_phase::verification) return time_verification(request, task);
-  const auto begin = std::chrono::steady_clock::now();
-  run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-  warm_up_draft(task.item);
-  return {request.item, took.count(), true};
-} catch (const device_lost&) {
-  throw;
-} catch (const std::exception& fault) {
-  spdlog::error("warm-up: {}", fault.what());
-  tuner_.reset();
-  is_tuned_ = false;
-  verification_times_.clear();
-  leave_out(task.item);
-  if (task.item.phase == warm_up_phase::tuning && task.item.number == task.item.count) keep_tuning();
-  return {request.item, 0, false};
-}
-
-// The model's plan for so many rows first, then the draft model's.
-msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_up_task& task) {
-  const auto begin = std::chrono::steady_clock::now();
-  bool is_over = false;
-  if (is_tuned_) {
-    is_over = !draft_ || tune_draft(task.item);
-  } else {
-    is_tuned_ = !tunes_device_ || tune_device(task);
-    is_over = is_tuned_ && !draft_;
-  }
-  if (is_over) is_tuned_ = false;
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-  return {request.item, took.count(), true, is_over};
-}
-
-bool model_runner_state::tune_device(const warm_up_task& task) {
-  step_plans& plans = *device_->plans();
-  if (!tuner_) tuner_.emplace(step_plans::candidates());
-  const step_plan_trial trial(plans, *tuner_->next());
-  const auto begin = std::chrono::steady_clock::now();
-  run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-  tuner_->took(took.count());
-  if (!tuner_->finished()) return false;
-  plans.use(task.batch.num_rows(), tuner_->best());
-  spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", task.batch.num_rows(),
-               to_string(tuner_->best()), tuner_->gain());
-  tuner_.reset();
-  if (task.item.number == task.item.count) keep_tuning();
-  return true;
-}
-
-bool model_runner_state::tune_draft(const warm_up_item& item) try {
-  result<void> kept;
-  const bool is_over = draft_->tune(item, kept);
-  if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
-  return is_over;
-} catch (const device_lost&) {
-  throw;
-} catch (const std::exception& fault) {
-  give_up_draft(fault);
-  return true;
-}
-
-void model_runner_state::warm_up_draft(const warm_up_item& item) try {
-  if (draft_) draft_->warm_up(item);
-} catch (const device_lost&) {
-  throw;
-} catch (const std::exception& fault) {
-  give_up_draft(fault);
-}
-
-void model_runner_state::give_up_draft(const std::exception& fault) {
-  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
-  draft_.reset();
-}
-
-// One step a message, so that a request never waits for more than that; the first one only warms the caches.
-msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request, const warm_up_task& task) {
-  constexpr std::size_t rounds = 6;
-  const auto begin = std::chrono::steady_clock::now();
-  run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
-  warm_up_draft(task.item);
-  verification_times_.push_back(took.count());
-  if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};
-  std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(rounds / 2);
-  std::nth_element(times.begin() + 1, middle, times.end());
-  if (draft_) draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(*middle));
-  return {request.item, *middle, true, true};
-}
-
-void model_runner_state::keep_tuning() const {
-  if (parts_.tuning_file.empty()) return;
-  const result<void> written =
-      write_tuning_file(parts_.tuning_file, parts_.tuned_for, device_->plans()->chosen());
-  if (written) {
-    spdlog::info("tuning kept in {}", parts_.tuning_file.string());
-  } else {
-    spdlog::warn("the tuning is not kept: {}", written.error().message);
-  }
-}
-
-void model_runner_state::leave_out(const warm_up_item& item) {
-  if (item.phase == warm_up_phase::prompt) buckets_.remove_prompt(item.shape);
-  if (item.phase == warm_up_phase::decode) buckets_.remove_decode(item.shape);
-  if (item.phase == warm_up_phase::unified) buckets_.remove(item.unified);
-}
-
 caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch_ptr& batch) {
   auto answer = self_->make_response_promise<msg::step_done, step_result_ptr>();
   later_.emplace_back([this, batch, answer, number = ++num_asked_] { begin(batch, number, answer); });
@@ -217,8 +100,9 @@ void model_runner_state::abandon_masks() {
 
 void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer) {
   const auto began = std::chrono::steady_clock::now();
-  held_ = held_step{batch, number, nullptr, {}, std::move(answer)};
-  device_batch& known = feed_.resolve(*batch);
+  held_ = held_step{batch, number, nullptr, began, {}, std::move(answer)};
+  const auto uncollected = uncollected_ ? std::optional(uncollected_->step.batch->step) : std::nullopt;
+  device_batch& known = feed_.resolve(*batch, uncollected);
   if (draft_) {
     draft_->begin_verification(*batch, verified_);
     known.verified = verified_.of_samples;
@@ -254,11 +138,18 @@ void model_runner_state::go_on() try {
     }
   }
 } catch (const std::exception& fault) {
+  fail(fault);
+}
+
+void model_runner_state::fail(const std::exception& fault) {
   spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
   self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
 }
 
+// Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.
 void model_runner_state::finish() {
+  collect_all();
+  if (overlaps_) feed_.complete_histories(*held_->batch);
   const auto began = std::chrono::steady_clock::now();
   std::optional<known_masks> known;
   if (awaits_masks()) {
@@ -266,17 +157,48 @@ void model_runner_state::finish() {
     masks_.pop_front();
   }
   const step_masks* masks = known ? known->masks.get() : nullptr;
+  if (overlaps_ && device_->begin_sample(*held_->rows, masks)) {
+    uncollected_ = uncollected_step{*std::exchange(held_, std::nullopt), std::move(known)};
+    self_->send(model_runner_actor(self_), msg::collect_tokens{});
+    return;
+  }
   const auto sampled = std::make_shared<step_result>();
   device_->sample(*held_->rows, masks, *sampled);
-  check_result(*held_->rows, *sampled);
-  if (masks != nullptr) note_masks(*masks, *sampled);
+  held_step ended = *std::exchange(held_, std::nullopt);
+  answer(ended, known, sampled, ended.took + (std::chrono::steady_clock::now() - began));
+}
+
+void model_runner_state::answer(held_step& ended, std::optional<known_masks>& known,
+                                const std::shared_ptr<step_result>& sampled, std::chrono::nanoseconds took) {
+  check_result(*ended.rows, *sampled);
+  if (known) note_masks(*known->masks, *sampled);
   feed_.remember(*sampled);
-  held_step ended = std::move(*held_);
-  held_.reset();
   const step_result_ptr result = sampled;
   if (known) known->answer.deliver(result);
-  const std::chrono::nanoseconds took = ended.took + (std::chrono::steady_clock::now() - began);
   ended.answer.deliver(msg::step_done{ended.batch->step, took.count()}, result);
+}
+
+// A step takes no longer than since the one before: it was asked for while that one ran.
+bool model_runner_state::collect() {
+  if (!uncollected_) return true;
+  if (!device_->collect(*uncollected_->sampled)) return false;
+  uncollected_step ended = *std::exchange(uncollected_, std::nullopt);
+  const steady_time now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds took = now - std::max(ended.step.began, collected_at_);
+  collected_at_ = now;
+  answer(ended.step, ended.masks, ended.sampled, took);
+  return true;
+}
+
+void model_runner_state::collect_all() {
+  while (!collect()) {
+  }
+}
+
+void model_runner_state::collect_tokens() try {
+  if (!collect()) self_->send(model_runner_actor(self_), msg::collect_tokens{});
+} catch (const std::exception& fault) {
+  fail(fault);
 }
 
 void model_runner_state::observe(const draft_work& work) {
@@ -314,6 +236,7 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::open_device&) { return self->state.open_device(); },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
       [self](const msg::abandon_masks&) { self->state.abandon_masks(); },
+      [self](const msg::collect_tokens&) { self->state.collect_tokens(); },
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
       [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
       [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); },

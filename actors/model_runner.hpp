@@ -36,7 +36,10 @@ struct model_runner_parts {
 };
 
 // A step is forward and then sampling. Where its masks are not there after the first, it is held, and so is
-// all that comes after it: the hidden states on the device are its own. No handler waits.
+// all that comes after it: the hidden states on the device are its own. No handler waits for another actor.
+//
+// A device that overlaps draws a step's tokens while the next step is asked for: the step is uncollected
+// then, and looked after between messages, so that a step that comes meanwhile is not kept waiting.
 class model_runner_state {
  public:
   static inline const char* name = "model_runner";
@@ -49,6 +52,7 @@ class model_runner_state {
   // An exception of the executor is the end of the runner; the text goes to the log only.
   caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
   void abandon_masks();
+  void collect_tokens();
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
   void observe(const draft_work& work);
   // Null where nothing pays. A draft model that throws drafts no more; the text goes to the log.
@@ -62,18 +66,32 @@ class model_runner_state {
     step_batch_ptr batch;
     std::uint64_t number = 0;            // of those that were asked for
     const device_batch* rows = nullptr;  // as the device reads them
-    std::chrono::nanoseconds took{0};
+    steady_time began{};
+    std::chrono::nanoseconds took{0};  // until it was held
     step_promise answer;
   };
   struct known_masks {
     step_masks_ptr masks;
     masks_promise answer;
   };
+  // A step that is asked for whole: forward pass and tokens.
+  struct uncollected_step {
+    held_step step;
+    std::optional<known_masks> masks;
+    std::shared_ptr<step_result> sampled = std::make_shared<step_result>();
+  };
 
   void begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer);
   // Ends the held step where it can be, and goes on with what was held back.
   void go_on();
   void finish();
+  void answer(held_step& ended, std::optional<known_masks>& known,
+              const std::shared_ptr<step_result>& sampled, std::chrono::nanoseconds took);
+  // What the uncollected step has sampled, if there is one and the device has it. False: it has not yet.
+  bool collect();
+  // Waits for it.
+  void collect_all();
+  void fail(const std::exception& fault);
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
   bool has_masks();
@@ -100,7 +118,10 @@ class model_runner_state {
   model_runner_parts parts_;
   std::uint64_t num_asked_ = 0;      // steps, so far; and ...
   std::uint64_t num_abandoned_ = 0;  // ... the first of them, which get no masks
+  bool overlaps_ = false;            // as the device does
   std::optional<held_step> held_;
+  std::optional<uncollected_step> uncollected_;
+  steady_time collected_at_{};               // the last of them
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held
   std::shared_ptr<executor> device_;

@@ -56,6 +56,8 @@ void check_batch(const device_batch& batch, const model_config& config, const ex
     require(batch.slots[row] == no_slot || within(batch.slots[row], blocks * layout.block_size),
             "step: a slot is outside the KV memory");
   }
+  for (const drawn_row& fed : batch.fed)
+    require(within(fed.row, rows) && fed.sample >= 0, "step: a row that is fed is not in the batch");
   for (const std::int32_t block : batch.block_tables) {
     require(block == no_block || within(block, blocks), "step: a block is outside the KV memory");
   }

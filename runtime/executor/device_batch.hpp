@@ -1,4 +1,5 @@
-// What the device reads: a step's rows with every token known. Of the three shapes of a batch the last one.
+// What the device reads: a step's rows with every token known, but for those that the device itself has drawn
+// and nobody has collected (executor::overlaps()). Of the three shapes of a batch the last one.
 #pragma once
 #include "runtime/sampling/verify_draft.hpp"
 #include "runtime/step_batch.hpp"
@@ -8,7 +9,14 @@ namespace troupe {
 // In place of a block: an entry that no row reads.
 inline constexpr std::int32_t no_block = -1;
 
+// tokens[row], which is 0 here, is what this sample of the step before draws.
+struct drawn_row {
+  std::int32_t row = 0;
+  std::int32_t sample = 0;
+};
+
 struct device_batch : batch_rows {
+  std::vector<drawn_row> fed;              // only behind a step that has not been collected
   std::vector<std::int32_t> block_tables;  // of all sequences, one behind another
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none

@@ -1,5 +1,5 @@
-// The one seam to a device. Behind it: the CPU's executor, here or in a process of its own, and the null
-// executor (scripted tokens, no arithmetic).
+// The one seam to a device. Behind it: the executors of the CPU and of CUDA devices, here or in a process of
+// their own, and the null executor (scripted tokens, no arithmetic).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -71,6 +71,16 @@ class executor {
   // those that `masks` allow; null: every token is allowed. `result` is reused: cleared, not freed; its ends
   // are left alone.
   virtual void sample(const device_batch& batch, const step_masks* masks, step_result& result) = 0;
+  // Whether the device may be asked for a step before the tokens of the one before are known. Then sample()
+  // comes in two halves, for steps that allow it, and between them may be the next forward(): its rows that
+  // device_batch::fed names take their tokens on the device.
+  virtual bool overlaps() const { return false; }
+  // Asks for what sample() would draw, of the step that forward() ran last. False, and nothing is asked for:
+  // these only sample() draws.
+  virtual bool begin_sample(const device_batch& /*batch*/, const step_masks* /*masks*/) { return false; }
+  // The tokens that begin_sample() has asked for; before anything else but one forward(). False where they
+  // take longer than a moment: nothing is written, and it is to be called again.
+  virtual bool collect(step_result& /*result*/) { return true; }
   // Whether a step runs best in the exact shape of a bucket that has been warmed up (compiled graphs).
   virtual bool fixed_shapes() const { return false; }
   // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows), which any

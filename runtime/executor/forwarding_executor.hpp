@@ -22,6 +22,11 @@ class forwarding_executor : public executor {
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
     inner_->sample(batch, masks, result);
   }
+  bool overlaps() const override { return inner_->overlaps(); }
+  bool begin_sample(const device_batch& batch, const step_masks* masks) override {
+    return inner_->begin_sample(batch, masks);
+  }
+  bool collect(step_result& result) override { return inner_->collect(result); }
   bool fixed_shapes() const override { return inner_->fixed_shapes(); }
   void load_dummy_hidden_states(std::int32_t rows) override { inner_->load_dummy_hidden_states(rows); }
   step_plans* plans() override { return inner_->plans(); }

@@ -29,35 +29,53 @@ void assign(std::vector<sample_row>& to, const std::vector<sample_row>& from) {
   }
 }
 
-}  // namespace
-
-device_batch& token_feed::resolve(const step_batch& batch) {
-  batch_.step = batch.step;
-  assign(batch_.tokens, batch.tokens);
-  assign(batch_.positions, batch.positions);
-  assign(batch_.slots, batch.slots);
-  assign(batch_.sequences, batch.sequences);
-  gather_tables(batch);
-  assign(batch_.samples, batch.samples);
-  assign(batch_.drafts, batch.drafts);
-  assign(batch_.prompt_logprobs, batch.prompt_logprobs);
-  assign(batch_.copies, batch.copies);
-  batch_.verified.clear();
-  for (const fed_row& fed : batch.fed_rows) batch_.tokens[static_cast<std::size_t>(fed.row)] = find(fed.from);
-  for (const fed_history& fed : batch.fed_histories) {
-    sample_row& sample = batch_.samples[static_cast<std::size_t>(fed.sample)];
-    sample.history[static_cast<std::size_t>(fed.index)] = find(fed.from);
-  }
-  return batch_;
-}
-
-void token_feed::gather_tables(const step_batch& batch) {
+void gather_tables(const step_batch& batch, device_batch& into) {
   std::size_t total = 0;
   for (const sequence_rows& rows : batch.sequences) total += static_cast<std::size_t>(rows.table_length);
-  batch_.block_tables.resize(total);
+  into.block_tables.resize(total);
   for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
     const sequence_rows& rows = batch.sequences[i];
-    std::copy_n(batch.tables[i], rows.table_length, batch_.block_tables.begin() + rows.table_offset);
+    std::copy_n(batch.tables[i], rows.table_length, into.block_tables.begin() + rows.table_offset);
+  }
+}
+
+}  // namespace
+
+device_batch& token_feed::resolve(const step_batch& batch, std::optional<std::uint64_t> uncollected) {
+  if (uncollected) last_ = 1 - last_;
+  device_batch& into = batches_[last_];
+  into.step = batch.step;
+  assign(into.tokens, batch.tokens);
+  assign(into.positions, batch.positions);
+  assign(into.slots, batch.slots);
+  assign(into.sequences, batch.sequences);
+  gather_tables(batch, into);
+  assign(into.samples, batch.samples);
+  assign(into.drafts, batch.drafts);
+  assign(into.prompt_logprobs, batch.prompt_logprobs);
+  assign(into.copies, batch.copies);
+  into.verified.clear();
+  feed_rows(batch, uncollected, into);
+  complete_histories(batch);
+  return into;
+}
+
+void token_feed::feed_rows(const step_batch& batch, std::optional<std::uint64_t> uncollected,
+                           device_batch& into) const {
+  into.fed.clear();
+  for (const fed_row& fed : batch.fed_rows) {
+    if (uncollected && static_cast<std::uint32_t>(*uncollected) == fed.from.step) {
+      into.fed.push_back({fed.row, fed.from.sample});
+    } else {
+      into.tokens[static_cast<std::size_t>(fed.row)] = find(fed.from);
+    }
+  }
+}
+
+void token_feed::complete_histories(const step_batch& batch) {
+  for (const fed_history& fed : batch.fed_histories) {
+    sample_row& sample = batches_[last_].samples[static_cast<std::size_t>(fed.sample)];
+    sample.history[static_cast<std::size_t>(fed.index)] = find(fed.from);
   }
 }
 

@@ -165,8 +165,8 @@ void cuda_decoder::copy_blocks(const cuda_stream& stream, const flat_step_shape&
 void cuda_decoder::embed(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step) {
   kernels::cuda::gather_embeddings({.table = weights_.embedding.data,
                                     .tokens = step.tokens,
-                                    .sources = nullptr,
-                                    .sampled = nullptr,
+                                    .sources = step.sources,
+                                    .sampled = step.sampled,
                                     .residual = hidden_.data(),
                                     .rows = shape.rows,
                                     .width = config_.hidden_size,

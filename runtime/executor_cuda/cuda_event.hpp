@@ -18,6 +18,10 @@ class cuda_event {
   void record(const cuda_stream& stream);
   // Returns at once where nothing has been recorded.
   void synchronize() const;
+  // Whether the device has come by; true where nothing has been recorded.
+  bool is_over() const;
+  // What `stream` is asked for from here on waits for it on the device.
+  void hold(const cuda_stream& stream) const;
   // From `begin` to this one, both recorded with use::timing and over.
   float milliseconds_since(const cuda_event& begin) const;
 

@@ -56,10 +56,14 @@ class cuda_executor final : public executor {
 
   void forward(const device_batch& batch) override;
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override;
+  bool overlaps() const override { return true; }
+  bool begin_sample(const device_batch& batch, const step_masks* masks) override;
+  bool collect(step_result& result) override;
   void load_dummy_hidden_states(std::int32_t rows) override;
   void synchronize() override {
     use_device();
     stream_.synchronize();
+    copies_.synchronize();
   }
 
  private:
@@ -69,6 +73,7 @@ class cuda_executor final : public executor {
   void run_as_graph(const flat_step_shape& shape);
   void note_eager_decode(const flat_step_shape& shape);
   result<std::int64_t> affordable_blocks() const;
+  device_sampler::work sampling_of(const device_batch& batch, const step_masks* masks);
 
   model_ptr source_;
   const model_config& config_;
@@ -76,7 +81,8 @@ class cuda_executor final : public executor {
   executor_limits limits_;  // rows and sequences: what has been reserved
   cuda_device device_;
   kernels::cuda::kv_element element_;
-  cuda_stream stream_;
+  cuda_stream stream_;  // computes
+  cuda_stream copies_;  // carries what sampling needs and gives, beside that
   device_weights weights_;
   device_kv_cache kv_;
   std::unique_ptr<gemm> products_;
@@ -185,6 +191,7 @@ void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
   const flat_step_shape shape = padded.value_or(exact);
   step_ = room_->stage.send(batch, shape, room_->flattener, stream_);
+  step_.sampled = room_->sampler.tokens();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
   if (shape.rows == 0) return;
   if (padded) return run_as_graph(shape);
@@ -212,14 +219,37 @@ void cuda_executor::note_eager_decode(const flat_step_shape& shape) {
                   shape.rows, eager_decodes_));
 }
 
+device_sampler::work cuda_executor::sampling_of(const device_batch& batch, const step_masks* masks) {
+  return {.compute = stream_,
+          .copies = copies_,
+          .batch = batch,
+          .masks = masks,
+          .logits =
+              [this](std::int32_t first, std::int32_t count) {
+                return room_->decoder.logits(stream_, is_dummy_ ? nullptr : step_.logit_rows + first, count);
+              },
+          .clock = clock_ ? &*clock_ : nullptr};
+}
+
 void cuda_executor::sample(const device_batch& batch, const step_masks* masks, step_result& result) {
   use_device();
-  const auto logits = [&](std::int32_t first, std::int32_t count) {
-    return room_->decoder.logits(stream_, is_dummy_ ? nullptr : step_.logit_rows + first, count);
-  };
-  room_->sampler.sample(stream_, batch, masks, logits, result, clock_ ? &clock_->end() : nullptr);
+  room_->sampler.sample(sampling_of(batch, masks), result);
   check_launches("the sampler's kernels");
   if (clock_ && !batch.samples.empty()) clock_->tell(options_.step_timed);
+}
+
+bool cuda_executor::begin_sample(const device_batch& batch, const step_masks* masks) {
+  use_device();
+  if (!room_->sampler.begin(sampling_of(batch, masks))) return false;
+  check_launches("the sampler's kernels");
+  return true;
+}
+
+bool cuda_executor::collect(step_result& result) {
+  use_device();
+  if (!room_->sampler.collect(result)) return false;
+  if (clock_) clock_->tell(options_.step_timed);
+  return true;
 }
 
 void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {

@@ -44,50 +44,104 @@ device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_l
   on_host_.reserve(to_size(rows));
 }
 
-void device_sampler::sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-                            const logits_source& logits, step_result& result, cuda_event* end) {
-  result.step = batch.step;
-  result.tokens.clear();
-  result.tokens.resize(batch.samples.size());
+void device_sampler::sample(const work& work, step_result& result) {
+  const device_batch& batch = work.batch;
   result.prompt_logprobs.clear();
   result.prompt_logprobs.resize(batch.prompt_logprobs.size());
+  result.tokens.clear();
+  result.tokens.resize(batch.samples.size());
+  result.step = batch.step;
   const auto total = static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size());
   if (total == 0) return;
   for (std::int32_t first = 0; first < total; first += rows_) {
     const std::int32_t count = std::min(rows_, total - first);
-    sample_rows(stream, batch, masks, first, count, logits(first, count), result);
+    sample_rows(work, first, count, work.logits(first, count), result);
   }
-  stream.copy_to_host(sampled_.data(), tokens_.data(), batch.samples.size() * sizeof(token_id));
-  if (end != nullptr) end->record(stream);
-  stream.synchronize();
-  const std::span<const token_id> sampled = sampled_.as<const token_id>();
+  fetch(work);
+  fetched_.synchronize();
+  take(result);
+}
+
+bool device_sampler::begin(const work& work) {
+  const device_batch& batch = work.batch;
+  const auto total = static_cast<std::int32_t>(batch.samples.size());
+  if (total == 0 || total > rows_ || !batch.prompt_logprobs.empty()) return false;
+  for (std::size_t i = 0; i < batch.samples.size(); ++i)
+    if (!is_drawn_there(batch, i)) return false;
+  if (stage_rows(batch, work.masks, 0, total) < total) return false;
+  const device_logits logits = work.logits(0, total);
+  draw(work, 0, logits.data, logits.stride);
+  fetch(work);
+  return true;
+}
+
+// About 50 us: less than a step takes, and more than it costs to ask again.
+bool device_sampler::collect(step_result& result) {
+  constexpr int looks = 32;
+  for (int look = 0; look < looks; ++look) {
+    if (!fetched_.is_over()) continue;
+    result.step = step_;
+    result.prompt_logprobs.clear();
+    result.tokens.clear();
+    result.tokens.resize(ids_.size());
+    take(result);
+    return true;
+  }
+  return false;
+}
+
+// Behind the sampler's last work, beside what the device computes next.
+void device_sampler::fetch(const work& work) {
+  const device_batch& batch = work.batch;
+  step_ = batch.step;
+  ids_.clear();
+  is_theirs_.clear();
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-    result.tokens[i].id = batch.sequences[to_size(batch.samples[i].sequence)].id;
-    if (is_drawn_there(batch, i)) result.tokens[i].token = sampled[i];
+    ids_.push_back(batch.sequences[to_size(batch.samples[i].sequence)].id);
+    is_theirs_.push_back(is_drawn_there(batch, i));
+  }
+  if (work.clock != nullptr) work.clock->end(work.compute);
+  drawn_.record(work.compute);
+  drawn_.hold(work.copies);
+  work.copies.copy_to_host(sampled_.data(), tokens_.data(), ids_.size() * sizeof(token_id));
+  fetched_.record(work.copies);
+}
+
+void device_sampler::take(step_result& result) const {
+  const std::span<const token_id> sampled = sampled_.as<const token_id>();
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    result.tokens[i].id = ids_[i];
+    if (is_theirs_[i]) result.tokens[i].token = sampled[i];
   }
 }
 
 // The stage may have room for fewer samples than there are logits, where their lists are long.
-void device_sampler::sample_rows(const cuda_stream& stream, const device_batch& batch,
-                                 const step_masks* masks, std::int32_t first, std::int32_t count,
+void device_sampler::sample_rows(const work& work, std::int32_t first, std::int32_t count,
                                  const device_logits& logits, step_result& result) {
-  finish_on_host(stream, batch, masks, first, count, logits, result);
-  const std::int32_t end = std::min(first + count, static_cast<std::int32_t>(batch.samples.size()));
+  finish_on_host(work, first, count, logits, result);
+  const std::int32_t end = std::min(first + count, static_cast<std::int32_t>(work.batch.samples.size()));
   for (std::int32_t next = first; next < end;) {
-    if (next > 0) stream.synchronize();  // the stage may still be on its way
-    const std::int32_t staged = stage_rows(batch, masks, next, end);
-    stage_.send(stream);
-    kernels::cuda::sampling_batch rows;
-    rows.logits = logits.data + to_size(next - first) * logits.stride;
-    rows.stride = logits.stride;
-    rows.vocab = vocab_size_;
-    rows.num_rows = staged;
-    rows.rows = stage_.rows();
-    rows.tokens = tokens_.data() + next;
-    rows.workspace = workspace_.data();
-    kernels::cuda::sample_tokens(rows, stage_.needs(), stream.get());
+    if (next > 0) work.compute.synchronize();  // the stage may still be read
+    const std::int32_t staged = stage_rows(work.batch, work.masks, next, end);
+    draw(work, next, logits.data + to_size(next - first) * logits.stride, logits.stride);
     next += staged;
   }
+}
+
+// The rows that have been staged: they travel while the device still computes their logits.
+void device_sampler::draw(const work& work, std::int32_t first, float* logits, std::size_t stride) {
+  stage_.send(work.copies);
+  staged_.record(work.copies);
+  staged_.hold(work.compute);
+  kernels::cuda::sampling_batch rows;
+  rows.logits = logits;
+  rows.stride = stride;
+  rows.vocab = vocab_size_;
+  rows.num_rows = stage_.num_rows();
+  rows.rows = stage_.rows();
+  rows.tokens = tokens_.data() + first;
+  rows.workspace = workspace_.data();
+  kernels::cuda::sample_tokens(rows, stage_.needs(), work.compute.get());
 }
 
 std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_masks* masks,
@@ -105,24 +159,23 @@ std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_ma
   return stage_.num_rows();
 }
 
-void device_sampler::finish_on_host(const cuda_stream& stream, const device_batch& batch,
-                                    const step_masks* masks, std::int32_t first, std::int32_t count,
+void device_sampler::finish_on_host(const work& work, std::int32_t first, std::int32_t count,
                                     const device_logits& logits, step_result& result) {
   on_host_.clear();
   for (std::int32_t i = first; i < first + count; ++i)
-    if (!is_drawn_there(batch, to_size(i))) on_host_.push_back(i);
+    if (!is_drawn_there(work.batch, to_size(i))) on_host_.push_back(i);
   const std::span<float> copied = copied_.as<float>();
   for (std::size_t begin = 0; begin < on_host_.size(); begin += to_size(rows_finished_at_once)) {
     const std::size_t end = std::min(begin + to_size(rows_finished_at_once), on_host_.size());
     for (std::size_t i = begin; i < end; ++i) {
       const float* row = logits.data + to_size(on_host_[i] - first) * logits.stride;
-      stream.copy_to_host(copied.data() + (i - begin) * to_size(vocab_size_), row,
-                          to_size(vocab_size_) * sizeof(float));
+      work.compute.copy_to_host(copied.data() + (i - begin) * to_size(vocab_size_), row,
+                                to_size(vocab_size_) * sizeof(float));
     }
-    stream.synchronize();
+    work.compute.synchronize();
     for (std::size_t i = begin; i < end; ++i)
-      finish_row(batch, masks, to_size(on_host_[i]), copied.data() + (i - begin) * to_size(vocab_size_),
-                 result);
+      finish_row(work.batch, work.masks, to_size(on_host_[i]),
+                 copied.data() + (i - begin) * to_size(vocab_size_), result);
   }
 }
 

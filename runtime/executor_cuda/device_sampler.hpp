@@ -13,6 +13,7 @@
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
 #include "runtime/executor_cuda/sampling_stage.hpp"
+#include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/sampling/sampler.hpp"
 #include "runtime/step_masks.hpp"
 
@@ -30,23 +31,37 @@ class device_sampler {
   device_sampler(std::int32_t vocab_size, std::int32_t max_model_len, std::int32_t rows, std::int32_t most,
                  std::vector<token_id> end_tokens);
 
-  // Computes the logits of rows [first, first + count) of flat_step::logit_rows, on the stream.
-  using logits_source = std::function<device_logits(std::int32_t first, std::int32_t count)>;
+  // What is asked of it, and where.
+  struct work {
+    const cuda_stream& compute;
+    const cuda_stream& copies;
+    const device_batch& batch;
+    const step_masks* masks = nullptr;
+    // Computes the logits of rows [first, first + count) of flat_step::logit_rows, on `compute`.
+    std::function<device_logits(std::int32_t first, std::int32_t count)> logits;
+    step_clock* clock = nullptr;  // where not null, hears of the last work on `compute`
+  };
 
-  // executor::sample(): all samples, then all prompt rows, as many at once as there is room for. `end`, where
-  // it is not null, is recorded behind the last work on the stream.
-  void sample(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-              const logits_source& logits, step_result& result, cuda_event* end = nullptr);
+  // executor::sample(): all samples, then all prompt rows, as many at once as there is room for.
+  void sample(const work& work, step_result& result);
+  // executor::begin_sample(): where the device draws all of it, at once.
+  bool begin(const work& work);
+  // executor::collect().
+  bool collect(step_result& result);
+  // What was drawn last, by sample, in the device's memory.
+  const token_id* tokens() const { return tokens_.data(); }
 
   std::size_t bytes() const { return stage_.bytes() + workspace_.size() + tokens_.bytes(); }  // on the device
 
  private:
-  void sample_rows(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-                   std::int32_t first, std::int32_t count, const device_logits& logits, step_result& result);
+  void fetch(const work& work);
+  void take(step_result& result) const;
+  void sample_rows(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits,
+                   step_result& result);
+  void draw(const work& work, std::int32_t first, float* logits, std::size_t stride);
   std::int32_t stage_rows(const device_batch& batch, const step_masks* masks, std::int32_t first,
                           std::int32_t end);
-  void finish_on_host(const cuda_stream& stream, const device_batch& batch, const step_masks* masks,
-                      std::int32_t first, std::int32_t count, const device_logits& logits,
+  void finish_on_host(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits,
                       step_result& result);
   void finish_row(const device_batch& batch, const step_masks* masks, std::size_t index, const float* logits,
                   step_result& result);
@@ -59,6 +74,12 @@ class device_sampler {
   device_array<token_id> tokens_;  // [most]
   pinned_memory sampled_;          // [most]: the same on the host
   pinned_memory copied_;           // [rows_finished_at_once][vocab_size] logits
+  cuda_event staged_;              // the stage has arrived
+  cuda_event drawn_;               // the tokens are drawn, and ...
+  cuda_event fetched_;             // ... on the host
+  std::uint64_t step_ = 0;         // whose they are
+  std::vector<request_id> ids_;    // [samples] of it
+  std::vector<bool> is_theirs_;    // [samples]: whether the device draws them
   std::vector<std::int32_t> on_host_;
   sampler_scratch scratch_;
 };

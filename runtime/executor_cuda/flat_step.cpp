@@ -41,6 +41,7 @@ flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
     return reinterpret_cast<attention_item*>(all.take(size(count) * integers));
   };
   out.tokens = all.take(size(shape.rows));
+  out.sources = all.take(size(shape.rows));
   out.positions = all.take(size(shape.rows));
   out.slots = all.take(size(shape.rows));
   out.query_start = all.take(size(shape.sequences) + 1);
@@ -76,11 +77,14 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   rows_ = 0;
   sequences_ = 0;
   moved_by_.clear();
+  sources_.assign(batch.tokens.size(), -1);
+  for (const drawn_row& fed : batch.fed) sources_[size(fed.row)] = fed.sample;
   for (const sequence_rows& each : batch.sequences) {
     moved_by_.push_back(rows_ - each.first_row);
     if (each.num_rows > 0) add_sequence(batch, each, shape, to);
   }
   fill(to.tokens, rows_, shape.rows, 0);
+  fill(to.sources, rows_, shape.rows, -1);
   fill(to.positions, rows_, shape.rows, 0);
   fill(to.slots, rows_, shape.rows, no_slot);
   fill(to.query_start, sequences_, shape.sequences + 1, rows_);
@@ -108,6 +112,7 @@ void step_flattener::add_sequence(const device_batch& batch, const sequence_rows
     std::copy_n(values.begin() + from.first_row, from.num_rows, into + rows_);
   };
   copy(batch.tokens, to.tokens);
+  copy(sources_, to.sources);
   copy(batch.positions, to.positions);
   copy(batch.slots, to.slots);
   to.query_start[sequences_] = rows_;

@@ -31,6 +31,7 @@ struct flat_step_shape {
 // nowhere.
 struct flat_step {
   std::int32_t* tokens = nullptr;        // [rows]
+  std::int32_t* sources = nullptr;       // [rows]: of `sampled`, -1: the token is in `tokens`
   std::int32_t* positions = nullptr;     // [rows]
   std::int32_t* slots = nullptr;         // [rows]; no_slot: K and V are not stored
   std::int32_t* query_start = nullptr;   // [sequences + 1]: the first row of each; its rows stand together
@@ -38,9 +39,10 @@ struct flat_step {
   std::int32_t* item_counts = nullptr;   // [2]: of split_items, of chunk_items
   kernels::cuda::attention_item* split_items = nullptr;
   kernels::cuda::attention_item* chunk_items = nullptr;
-  std::int32_t* logit_rows = nullptr;  // [logits]
-  std::int32_t* copies = nullptr;      // [copies][2]: from, to
-  std::size_t count = 0;               // integers in all
+  std::int32_t* logit_rows = nullptr;     // [logits]
+  std::int32_t* copies = nullptr;         // [copies][2]: from, to
+  const std::int32_t* sampled = nullptr;  // what the step before has drawn, in the device's memory
+  std::size_t count = 0;                  // integers in all
 };
 
 // Each array begins at a multiple of 16 bytes. `memory` null: only the count means something.
@@ -63,6 +65,7 @@ class step_flattener {
 
   kernels::cuda::attention_plan plan_;
   std::vector<std::int32_t> moved_by_;  // [sequences of the batch]: a row's new number less its old one
+  std::vector<std::int32_t> sources_;   // [rows of the batch]
   std::int32_t rows_ = 0;
   std::int32_t sequences_ = 0;
 };

@@ -1,7 +1,9 @@
 // When steps begin and end, by the device's own clock.
 #pragma once
+#include <array>
+#include <cstddef>
 #include <functional>
-#include <memory>
+#include <optional>
 #include <utility>
 
 #include "runtime/executor_cuda/cuda_event.hpp"
@@ -10,30 +12,39 @@ namespace troupe {
 
 class step_clock {
  public:
+  // A step begins; where the one before has not ended, in its place.
   void begin(const cuda_stream& stream) {
-    begin_.record(stream);
+    if (!has_begun_) current_ = (current_ + 1) % marks_.size();
+    marks_[current_].begin.record(stream);
     has_begun_ = true;
   }
-  // To be recorded behind a step's last work.
-  cuda_event& end() { return *end_; }
+  // Behind the last work of the step that has begun.
+  void end(const cuda_stream& stream) {
+    if (!std::exchange(has_begun_, false)) return;
+    marks_[current_].end.record(stream);
+    ended_ = current_;
+  }
 
-  // Of a step that is over: microseconds from its first work to its last, and from the last work of the one
-  // before to its first.
+  // Of the step that has ended last and is over: microseconds from its first work to its last,
+  // and from the last work of the one before to its first. The next one may have begun.
   void tell(const std::function<void(double busy, double idle)>& hears) {
-    if (!has_begun_) return;
-    const double busy = 1000.0 * end_->milliseconds_since(begin_);
-    hears(busy, has_previous_ ? 1000.0 * begin_.milliseconds_since(*previous_end_) : 0.0);
-    std::swap(end_, previous_end_);
-    has_previous_ = true;
-    has_begun_ = false;
+    if (!ended_) return;
+    const mark& step = marks_[*ended_];
+    const double busy = 1000.0 * step.end.milliseconds_since(step.begin);
+    hears(busy, previous_ ? 1000.0 * step.begin.milliseconds_since(marks_[*previous_].end) : 0.0);
+    previous_ = std::exchange(ended_, std::nullopt);
   }
 
  private:
-  cuda_event begin_{cuda_event::use::timing};
-  std::unique_ptr<cuda_event> end_ = std::make_unique<cuda_event>(cuda_event::use::timing);
-  std::unique_ptr<cuda_event> previous_end_ = std::make_unique<cuda_event>(cuda_event::use::timing);
+  struct mark {
+    cuda_event begin{cuda_event::use::timing};
+    cuda_event end{cuda_event::use::timing};
+  };
+  std::array<mark, 3> marks_;  // of the one before, the one that ends, the one that has begun
+  std::size_t current_ = 0;
   bool has_begun_ = false;
-  bool has_previous_ = false;
+  std::optional<std::size_t> ended_;
+  std::optional<std::size_t> previous_;
 };
 
 }  // namespace troupe

@@ -88,13 +88,22 @@ step_time time_steps(executor& device, const device_batch& batch, std::int32_t r
                      const std::function<double()>& now, step_watch& watch) {
   step_result unused;
   std::vector<double> took;
+  bool is_uncollected = false;
+  const auto collect = [&] {
+    while (is_uncollected && !device.collect(unused)) {
+    }
+    is_uncollected = false;
+  };
   for (std::int32_t i = 0; i < rounds + warm_up_rounds; ++i) {
     if (i == warm_up_rounds) watch = {};
     const double begin = now();
     device.forward(batch);
-    device.sample(batch, nullptr, unused);
+    collect();
+    is_uncollected = device.begin_sample(batch, nullptr);
+    if (!is_uncollected) device.sample(batch, nullptr, unused);
     if (i >= warm_up_rounds) took.push_back(now() - begin);
   }
+  collect();
   return {median(std::move(took)), median(watch.device), median(watch.gaps)};
 }
 

@@ -23,6 +23,8 @@ enum class executor_call : std::uint32_t {
   take_kv_cache,
   forward,
   sample,
+  begin_sample,
+  collect,
   load_dummy_hidden_states,
   close,
 };

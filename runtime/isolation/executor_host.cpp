@@ -71,6 +71,7 @@ class executor_host {
     told.layout = added.device->layout();
     told.kernel_path = added.device->kernel_path();
     told.fixed_shapes = added.device->fixed_shapes();
+    told.overlaps = added.device->overlaps();
     if (const step_plans* plans = added.device->plans()) {
       told.has_plans = true;
       told.plan_shape = plans->shape();
@@ -96,6 +97,10 @@ class executor_host {
         return forward(of, from);
       case executor_call::sample:
         return sample(of, from);
+      case executor_call::begin_sample:
+        return begin_sample(of, from);
+      case executor_call::collect:
+        return collect(of);
       case executor_call::load_dummy_hidden_states:
         of.device->load_dummy_hidden_states(from.value<std::int32_t>());
         of.can_sample = true;
@@ -136,15 +141,25 @@ class executor_host {
     if (step_plans* plans = of.device->plans()) plans->try_out(&of.plan);
   }
 
-  // Answered when it is over: the service does not wait for that unless it has to.
+  // Answered when it is over: the service does not wait for that unless it has to. But a device that goes on
+  // by itself is asked for what comes next.
   result<flat_writer> forward(hosted_executor& of, flat_reader from) {
     of.can_sample = false;
     use_plan(of, from);
     read(from, of.received);
     of.device->forward(of.received.batch);
-    of.device->synchronize();
+    if (!of.device->overlaps()) of.device->synchronize();
     of.can_sample = true;
     return calls_.answer();
+  }
+
+  // What was not known when the batch came; the masks, where there are any.
+  static const step_masks* read_rest(hosted_executor& of, flat_reader& from) {
+    const bool has_histories = from.value<std::uint8_t>() != 0;
+    if (has_histories) read_histories(from, of.received.batch);
+    const bool has_masks = from.value<std::uint8_t>() != 0;
+    if (has_masks) read(from, of.masks);
+    return has_masks ? &of.masks : nullptr;
   }
 
   // May have been asked for before it was known that the step has failed.
@@ -153,11 +168,27 @@ class executor_host {
     use_plan(of, from);
     const bool has_batch = from.value<std::uint8_t>() != 0;
     if (has_batch) read(from, of.received);
-    const bool has_masks = from.value<std::uint8_t>() != 0;
-    if (has_masks) read(from, of.masks);
-    of.device->sample(of.received.batch, has_masks ? &of.masks : nullptr, of.sampled);
+    const step_masks* masks = read_rest(of, from);
+    of.device->sample(of.received.batch, masks, of.sampled);
     flat_writer to = calls_.answer();
     write(to, of.sampled, of.received.batch);
+    return to;
+  }
+
+  result<flat_writer> begin_sample(hosted_executor& of, flat_reader from) {
+    if (!of.can_sample) throw std::logic_error("a step that has failed cannot be sampled");
+    const step_masks* masks = read_rest(of, from);
+    const bool has_begun = of.device->begin_sample(of.received.batch, masks);
+    flat_writer to = calls_.answer();
+    to.value(static_cast<std::uint8_t>(has_begun ? 1 : 0));
+    return to;
+  }
+
+  result<flat_writer> collect(hosted_executor& of) {
+    const bool is_there = of.device->collect(of.sampled);
+    flat_writer to = calls_.answer();
+    to.value(static_cast<std::uint8_t>(is_there ? 1 : 0));
+    if (is_there) write(to, of.sampled);
     return to;
   }
 

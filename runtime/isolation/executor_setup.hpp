@@ -30,6 +30,7 @@ struct opened_executor {
   kv_layout layout;
   std::string kernel_path;
   bool fixed_shapes = false;
+  bool overlaps = false;
   bool has_plans = false;
   std::string plan_shape;  // step_plans::shape()
 };

@@ -50,6 +50,7 @@ class remote_executor final : public executor {
     to.value(plan_of(batch.num_rows()));
     write(to, batch);
     has_sent_batch_ = true;
+    lacks_histories_ = !batch.fed.empty();
     process_->post(executor_call::forward, opened_.device, to);
   }
 
@@ -58,16 +59,33 @@ class remote_executor final : public executor {
     to.value(plan_of(static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size())));
     to.value(static_cast<std::uint8_t>(has_sent_batch_ ? 0 : 1));
     if (!has_sent_batch_) write(to, batch);
-    to.value(static_cast<std::uint8_t>(masks != nullptr ? 1 : 0));
-    if (masks != nullptr) write(to, *masks);
+    write_rest(to, batch, masks);
     flat_reader answered = require(call(executor_call::sample, to));
     read(answered, result, batch);
+  }
+
+  bool overlaps() const override { return opened_.overlaps; }
+
+  // The process knows the batch that forward() has sent, and no other.
+  bool begin_sample(const device_batch& batch, const step_masks* masks) override {
+    if (!opened_.overlaps || !has_sent_batch_) return false;
+    flat_writer to = process_->message();
+    write_rest(to, batch, masks);
+    return require(call(executor_call::begin_sample, to)).value<std::uint8_t>() != 0;
+  }
+
+  bool collect(step_result& result) override {
+    flat_reader answered = require(call(executor_call::collect, process_->message()));
+    if (answered.value<std::uint8_t>() == 0) return false;
+    read(answered, result);
+    return true;
   }
 
   void load_dummy_hidden_states(std::int32_t rows) override {
     flat_writer to = process_->message();
     to.value(rows);
     has_sent_batch_ = false;
+    lacks_histories_ = false;
     require(call(executor_call::load_dummy_hidden_states, to));
   }
 
@@ -81,12 +99,20 @@ class remote_executor final : public executor {
     if (!answered) throw std::runtime_error(answered.error().message);
     return *answered;
   }
+  // What was not known when the batch was sent.
+  void write_rest(flat_writer& to, const device_batch& batch, const step_masks* masks) const {
+    to.value(static_cast<std::uint8_t>(lacks_histories_ ? 1 : 0));
+    if (lacks_histories_) write_histories(to, batch);
+    to.value(static_cast<std::uint8_t>(masks != nullptr ? 1 : 0));
+    if (masks != nullptr) write(to, *masks);
+  }
   step_plan plan_of(std::int32_t rows) const { return plans_ ? plans_->of(rows) : step_plan{}; }
 
   std::shared_ptr<runner_process> process_;
   opened_executor opened_;
   std::optional<step_plans> plans_;
-  bool has_sent_batch_ = false;  // sample() is of the batch that forward() has sent
+  bool has_sent_batch_ = false;   // sample() is of the batch that forward() has sent, ...
+  bool lacks_histories_ = false;  // ... before the tokens of the step before it were known
 };
 
 }  // namespace

@@ -194,6 +194,7 @@ void write(flat_writer& to, const device_batch& batch) {
   to.array(batch.copies);
   to.array(batch.drafts);
   to.array(batch.prompt_logprobs);
+  to.array(batch.fed);
   to.value(static_cast<std::uint64_t>(batch.samples.size()));
   for (const sample_row& sample : batch.samples) write(to, sample);
   write_verified(to, batch);
@@ -211,6 +212,7 @@ void read(flat_reader& from, received_batch& into) {
   from.array(batch.copies);
   from.array(batch.drafts);
   from.array(batch.prompt_logprobs);
+  from.array(batch.fed);
   const auto samples = from.value<std::uint64_t>();
   if (samples > batch.tokens.size()) throw std::out_of_range("more samples than rows");
   batch.samples.resize(samples);
@@ -218,6 +220,14 @@ void read(flat_reader& from, received_batch& into) {
   for (std::size_t i = 0; i < samples; ++i) read(from, batch.samples[i], into.sampling[i]);
   read_verified(from, into);
   read_kept(from, into);
+}
+
+void write_histories(flat_writer& to, const device_batch& batch) {
+  for (const sample_row& sample : batch.samples) to.array(sample.history);
+}
+
+void read_histories(flat_reader& from, device_batch& into) {
+  for (sample_row& sample : into.samples) from.array(sample.history);
 }
 
 void write(flat_writer& to, const step_masks& masks) {
@@ -240,6 +250,26 @@ void read(flat_reader& from, step_masks& into) {
     if (words.size() != into.num_words) throw std::out_of_range("a mask of another size");
     into.words.resize((i + 1) * into.num_words);
     std::ranges::copy(words, into.row(i).begin());
+  }
+}
+
+void write(flat_writer& to, const step_result& result) {
+  to.value(result.step);
+  to.value(static_cast<std::uint64_t>(result.tokens.size()));
+  for (const sampled_token& sampled : result.tokens) {
+    to.value(sampled.id);
+    to.value(sampled.token);
+  }
+}
+
+void read(flat_reader& from, step_result& into) {
+  into.step = from.value<std::uint64_t>();
+  into.tokens.clear();
+  into.prompt_logprobs.clear();
+  for (auto left = from.value<std::uint64_t>(); left > 0; --left) {
+    sampled_token& sampled = into.tokens.emplace_back();
+    sampled.id = from.value<request_id>();
+    sampled.token = from.value<token_id>();
   }
 }
 

@@ -24,9 +24,17 @@ struct received_batch {
 void write(flat_writer& to, const device_batch& batch);
 void read(flat_reader& from, received_batch& into);
 
+// What the samples' tokens are drawn after, of a batch that was sent before all of it was known.
+void write_histories(flat_writer& to, const device_batch& batch);
+void read_histories(flat_reader& from, device_batch& into);
+
 // Of the masks what allows tokens: neither ends nor forced tokens, which are no matter of the device.
 void write(flat_writer& to, const step_masks& masks);
 void read(flat_reader& from, step_masks& into);
+
+// What collect() tells: tokens and nothing else.
+void write(flat_writer& to, const step_result& result);
+void read(flat_reader& from, step_result& into);
 
 // What sample() tells, and what it keeps of the distributions of `batch`.
 void write(flat_writer& to, const step_result& result, const device_batch& batch);

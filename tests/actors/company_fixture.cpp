@@ -10,6 +10,7 @@
 
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/generation_request.hpp"
+#include "tests/support/overlapping_executor.hpp"
 
 namespace troupe::test {
 namespace {
@@ -84,7 +85,11 @@ stage::stage(company_setup setup)
       board_(std::make_shared<company_board>(setup.step_deadline)) {
   supervisor_parts parts;
   parts.open_device = [setup]() -> result<runner_device> {
-    return runner_device{std::make_shared<scripted_executor>(setup), nullptr};
+    auto device = std::make_unique<scripted_executor>(setup);
+    if (!setup.overlaps) return runner_device{std::move(device), nullptr};
+    return runner_device{std::make_shared<overlapping_executor>(std::move(device), *setup.overlaps,
+                                                                setup.on_forward, setup.on_collect),
+                         nullptr};
   };
   parts.limits.max_num_seqs = setup.max_num_seqs;
   parts.limits.max_num_batched_tokens = setup.max_num_batched_tokens;

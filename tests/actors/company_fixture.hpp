@@ -52,6 +52,11 @@ struct company_setup {
   token_script script = [](const sample_row& row) { return 'a' + row.position % 26; };
   // Instead of the script: the letter after the row's own token, so that a token fed wrongly shows.
   bool follows_input = false;
+  // The device goes on by itself: its tokens are there after so many looks.
+  std::optional<int> overlaps = {};
+  // Hears of steps of such a device: asked for, collected.
+  std::function<void(std::uint64_t)> on_forward = [](std::uint64_t) {};
+  std::function<void(std::uint64_t)> on_collect = [](std::uint64_t) {};
   // Throws to make a step fail. Called before each step's forward().
   std::function<void(const device_batch&)> before_step = [](const device_batch&) {};
   // The last word on what the company is made of, its device included.

@@ -16,6 +16,7 @@
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/draw_limits.hpp"
+#include "tests/support/overlapping_executor.hpp"
 #include "tests/support/promise.hpp"
 
 namespace troupe::test {
@@ -26,6 +27,7 @@ using std::chrono::milliseconds;
 struct simulated_setup {
   scheduler_limits limits;
   device_rules device;
+  std::optional<int> overlaps = {};  // it goes on by itself; after so many looks its tokens are there
   milliseconds request_timeout{0};
   milliseconds queue_timeout{0};
   std::int32_t tokenizer_workers = 1;
@@ -67,6 +69,7 @@ simulated_setup draw_setup(dice& random) {
                   limits.max_num_seqs,
                   limits.enable_chunked_prefill ? limits.long_prefill_token_threshold : 0,
                   random.chance(30) ? random.pick(1, 6) : 0};
+  if (random.chance(40)) setup.overlaps = random.pick(0, 8);
   if (random.chance(25)) setup.request_timeout = milliseconds(random.pick(1, 2000));
   if (random.chance(25)) setup.queue_timeout = milliseconds(random.pick(1, 600));
   setup.tokenizer_workers = random.pick(1, 3);
@@ -150,7 +153,10 @@ class simulation {
     made.adjust = [this](supervisor_parts& parts) {
       parts.limits = setup_.limits;
       parts.open_device = [this]() -> result<runner_device> {
-        return runner_device{std::make_shared<letter_device>(setup_.device, random_.number(), log_), nullptr};
+        auto device = std::make_unique<letter_device>(setup_.device, random_.number(), log_);
+        if (!setup_.overlaps) return runner_device{std::move(device), nullptr};
+        return runner_device{std::make_shared<overlapping_executor>(std::move(device), *setup_.overlaps),
+                             nullptr};
       };
       parts.tokenizer.queue_timeout = setup_.queue_timeout;
       parts.grammars = company_grammar_limits;

@@ -34,6 +34,7 @@ model_runner_actor::behavior_type listening_runner(model_runner_actor::pointer, 
           },
           [](const msg::apply_masks&, const step_masks_ptr&) -> step_result_ptr { return nullptr; },
           [](const msg::abandon_masks&) {},
+          [](const msg::collect_tokens&) {},
           [all](const msg::observe_tokens&, const draft_work_ptr& work) { all->take(*work); },
           [all, answer](const msg::propose_drafts&, const draft_work_ptr& work) {
             all->take(*work);

@@ -35,6 +35,31 @@ TEST(token_feed, fills_in_what_earlier_steps_have_sampled_and_leaves_the_rest) {
   EXPECT_EQ(rows.copies[0].to, 2);
 }
 
+TEST(token_feed, names_the_rows_whose_tokens_the_device_alone_knows_and_completes_histories_later) {
+  token_feed feed;
+  feed.remember(result_of(7, {10, 11, 12}));
+  step_batch batch;
+  batch.step = 8;
+  batch.tokens = {5, 6};
+  const device_batch& before = feed.resolve(batch);
+  EXPECT_TRUE(before.fed.empty());
+  batch.step = 9;
+  batch.tokens = {5, 0, 0};
+  batch.samples.resize(1);
+  batch.samples[0].history = {1, 0, 0};
+  batch.fed_rows = {{1, {7, 2}}, {2, {8, 0}}};
+  batch.fed_histories = {{0, 1, {7, 1}}, {0, 2, {8, 0}}};
+  const device_batch& rows = feed.resolve(batch, 8);
+  EXPECT_EQ(before.tokens, (std::vector<token_id>{5, 6})) << "the batch of the uncollected step stays";
+  EXPECT_EQ(rows.tokens, (std::vector<token_id>{5, 12, 0}));
+  ASSERT_EQ(rows.fed.size(), 1U);
+  EXPECT_EQ(rows.fed[0].row, 2);
+  EXPECT_EQ(rows.fed[0].sample, 0);
+  feed.remember(result_of(8, {20}));
+  feed.complete_histories(batch);
+  EXPECT_EQ(rows.samples[0].history, (std::vector<token_id>{1, 11, 20}));
+}
+
 TEST(token_feed, gathers_the_tables_that_a_step_names_where_they_stand) {
   const std::vector<std::int32_t> first{4, 9, 2, 77};  // grown by one since the step was made
   const std::vector<std::int32_t> second{5};

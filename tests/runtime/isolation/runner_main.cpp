@@ -1,6 +1,7 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
-// file lies there, with "no-cuda:PATH" none on a CUDA device; with "service" it starts such a process.
+// file lies there, with "no-cuda:PATH" none on a CUDA device; with "overlaps" its tokens come late; with
+// "service" it starts such a process.
 #include <unistd.h>
 
 #include <csignal>
@@ -16,6 +17,7 @@
 #include "runtime/isolation/executor_host.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "tests/runtime/isolation/fault_tokens.hpp"
+#include "tests/support/overlapping_executor.hpp"
 
 namespace troupe {
 namespace {
@@ -60,12 +62,19 @@ result<std::unique_ptr<executor>> open(const executor_setup& setup, std::span<co
   return std::make_unique<faulty_executor>(std::move(*opened));
 }
 
+result<std::unique_ptr<executor>> open_overlapping(const executor_setup& setup, std::span<const int> files) {
+  auto opened = open(setup, files);
+  if (!opened) return opened;
+  return std::make_unique<test::overlapping_executor>(std::move(*opened), 2);
+}
+
 result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const int>) {
   return fail(error_code::resource_exhausted, "no executor today", "threads");
 }
 
 executor_opener opener_of(const std::string& word) {
   if (word == "none") return refuse;
+  if (word == "overlaps") return open_overlapping;
   if (word.starts_with("no-cuda:"))
     return [path = word.substr(8)](const executor_setup& setup, std::span<const int> files) {
       return setup.cuda && std::filesystem::exists(path) ? refuse(setup, files) : open(setup, files);

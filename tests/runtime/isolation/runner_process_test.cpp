@@ -18,6 +18,7 @@
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/runtime/isolation/fault_tokens.hpp"
 #include "tests/support/gguf_writer.hpp"
+#include "tests/support/overlapped_decoding.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -143,6 +144,24 @@ std::vector<told> serve(executor& device, std::int32_t vocab_size) {
     }
   }
   return out;
+}
+
+// A fault of the step that was asked for last is thrown by whoever asks next.
+TEST_F(runner_processes, are_asked_for_a_step_before_the_tokens_of_the_one_before_are_collected) {
+  const auto device = local();
+  const auto waiting = test::decode(*device, test::params_of_each_kind(), 10, false);
+  const auto process = runner_process::start(program("overlaps"), file.descriptors());
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  const auto there = open(*process);
+  EXPECT_TRUE(there->overlaps());
+  EXPECT_EQ(test::decode(*there, test::params_of_each_kind(), 10, true), waiting);
+  EXPECT_EQ(test::decode(*there, test::params_of_each_kind(), 10, false), waiting);
+  EXPECT_FALSE(open(start())->overlaps());
+  test::decoding all({test::greedy()});
+  device_batch batch = all.next(false);
+  batch.tokens[0] = test::throws;
+  there->forward(batch);
+  EXPECT_THROW(static_cast<void>(there->begin_sample(batch, nullptr)), std::runtime_error);
 }
 
 TEST_F(runner_processes, give_the_bits_that_this_process_gives) {

@@ -1,0 +1,134 @@
+// The model runner's part in the warm-up: scratch steps, and measuring which plans run them fastest.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "actors/model_runner.hpp"
+#include "runtime/drafting/draft_model.hpp"
+
+namespace troupe {
+
+caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& request,
+                                                        const warm_up_task_ptr& task) {
+  auto answer = self_->make_response_promise<msg::warmed_up>();
+  later_.emplace_back([this, request, task, answer]() mutable {
+    collect_all();
+    answer.deliver(warm_up_now(request, *task));
+  });
+  go_on();
+  return answer;
+}
+
+msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
+  if (task.item.phase == warm_up_phase::tuning) return tune(request, task);
+  if (task.item.phase == warm_up_phase::verification) return time_verification(request, task);
+  const auto begin = std::chrono::steady_clock::now();
+  run_warm_up(*device_, task);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  warm_up_draft(task.item);
+  return {request.item, took.count(), true};
+} catch (const device_lost&) {
+  throw;
+} catch (const std::exception& fault) {
+  spdlog::error("warm-up: {}", fault.what());
+  tuner_.reset();
+  is_tuned_ = false;
+  verification_times_.clear();
+  leave_out(task.item);
+  if (task.item.phase == warm_up_phase::tuning && task.item.number == task.item.count) keep_tuning();
+  return {request.item, 0, false};
+}
+
+// The model's plan for so many rows first, then the draft model's.
+msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_up_task& task) {
+  const auto begin = std::chrono::steady_clock::now();
+  bool is_over = false;
+  if (is_tuned_) {
+    is_over = !draft_ || tune_draft(task.item);
+  } else {
+    is_tuned_ = !tunes_device_ || tune_device(task);
+    is_over = is_tuned_ && !draft_;
+  }
+  if (is_over) is_tuned_ = false;
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  return {request.item, took.count(), true, is_over};
+}
+
+bool model_runner_state::tune_device(const warm_up_task& task) {
+  step_plans& plans = *device_->plans();
+  if (!tuner_) tuner_.emplace(step_plans::candidates());
+  const step_plan_trial trial(plans, *tuner_->next());
+  const auto begin = std::chrono::steady_clock::now();
+  run_warm_up(*device_, task);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  tuner_->took(took.count());
+  if (!tuner_->finished()) return false;
+  plans.use(task.batch.num_rows(), tuner_->best());
+  spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", task.batch.num_rows(),
+               to_string(tuner_->best()), tuner_->gain());
+  tuner_.reset();
+  if (task.item.number == task.item.count) keep_tuning();
+  return true;
+}
+
+bool model_runner_state::tune_draft(const warm_up_item& item) try {
+  result<void> kept;
+  const bool is_over = draft_->tune(item, kept);
+  if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
+  return is_over;
+} catch (const device_lost&) {
+  throw;
+} catch (const std::exception& fault) {
+  give_up_draft(fault);
+  return true;
+}
+
+void model_runner_state::warm_up_draft(const warm_up_item& item) try {
+  if (draft_) draft_->warm_up(item);
+} catch (const device_lost&) {
+  throw;
+} catch (const std::exception& fault) {
+  give_up_draft(fault);
+}
+
+void model_runner_state::give_up_draft(const std::exception& fault) {
+  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
+  draft_.reset();
+}
+
+// One step a message, so that a request never waits for more than that; the first one only warms the caches.
+msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request, const warm_up_task& task) {
+  constexpr std::size_t rounds = 6;
+  const auto begin = std::chrono::steady_clock::now();
+  run_warm_up(*device_, task);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  warm_up_draft(task.item);
+  verification_times_.push_back(took.count());
+  if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};
+  std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(rounds / 2);
+  std::nth_element(times.begin() + 1, middle, times.end());
+  if (draft_) draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(*middle));
+  return {request.item, *middle, true, true};
+}
+
+void model_runner_state::keep_tuning() const {
+  if (parts_.tuning_file.empty()) return;
+  const result<void> written =
+      write_tuning_file(parts_.tuning_file, parts_.tuned_for, device_->plans()->chosen());
+  if (written) {
+    spdlog::info("tuning kept in {}", parts_.tuning_file.string());
+  } else {
+    spdlog::warn("the tuning is not kept: {}", written.error().message);
+  }
+}
+
+void model_runner_state::leave_out(const warm_up_item& item) {
+  if (item.phase == warm_up_phase::prompt) buckets_.remove_prompt(item.shape);
+  if (item.phase == warm_up_phase::decode) buckets_.remove_decode(item.shape);
+  if (item.phase == warm_up_phase::unified) buckets_.remove(item.unified);
+}
+
+}  // namespace troupe

@@ -1,0 +1,129 @@
+// Steps that are asked for before the tokens of the one before are there.
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "kernels/cuda/emulation/faults.hpp"
+#include "runtime/executor_cuda/cuda_executor.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/reference_gemm_fixture.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/overlapped_decoding.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+// What was asked for and what the device has come to, in products.
+struct product_counts {
+  int asked = 0;
+  int computed = 0;
+};
+
+class counting_gemm final : public gemm {
+ public:
+  explicit counting_gemm(std::shared_ptr<product_counts> counts) : counts_(std::move(counts)) {}
+  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                std::int32_t rows, gemm_output kind, void* out) override {
+    counts_->asked += 1;
+    right_.multiply(stream, input, weight, rows, kind, out);
+    const auto count = [](void* counts) { static_cast<product_counts*>(counts)->computed += 1; };
+    ASSERT_EQ(cudaLaunchHostFunc(stream.get(), count, counts_.get()), cudaSuccess);
+  }
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
+               void*) override {}
+  std::string name() const override { return "counting"; }
+
+ private:
+  std::shared_ptr<product_counts> counts_;
+  test::reference_gemm right_;
+};
+
+class cuda_overlap : public test::cuda_kernels {
+ protected:
+  using gemm_opener = decltype(cuda_executor_options::open_gemm);
+  static std::unique_ptr<executor> start(std::vector<std::int32_t> graph_rows,
+                                         gemm_opener open_gemm = test::open_reference_gemm) {
+    cuda_executor_options options;
+    options.graph_rows = std::move(graph_rows);
+    options.open_gemm = std::move(open_gemm);
+    options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
+    options.memory_utilization = 0;
+    const model_ptr model = test::load_from_memory(test::tiny_model(
+        {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 2}));
+    auto made = load_cuda_executor(model, options);
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_TRUE((*made)->profile().has_value());
+    EXPECT_TRUE((*made)->take_kv_cache().has_value());
+    return std::move(*made);
+  }
+};
+
+TEST_F(cuda_overlap, the_tokens_are_those_of_steps_that_wait_eagerly_and_as_graphs) {
+  std::vector<std::vector<token_id>> first;
+  for (const std::vector<std::int32_t>& graphs : {std::vector<std::int32_t>{}, {1, 2, 4}}) {
+    const auto device = start(graphs);
+    const auto waiting = test::decode(*device, test::params_of_each_kind(), 12, false);
+    EXPECT_EQ(test::decode(*device, test::params_of_each_kind(), 12, true), waiting);
+    if (first.empty()) first = waiting;
+    EXPECT_EQ(waiting, first);
+  }
+  EXPECT_NE(first[0], first[2]) << "a penalty that has no history changes nothing";
+}
+
+// Nothing that step n + 1 is asked for waits for step n, and whoever waits for n's tokens does not wait for n
+// + 1.
+TEST_F(cuda_overlap, a_step_is_launched_whole_before_the_tokens_that_it_begins_with_are_waited_for) {
+  const auto counts = std::make_shared<product_counts>();
+  const auto device = start({}, [counts](std::int32_t) {
+    return result<std::unique_ptr<gemm>>(std::make_unique<counting_gemm>(counts));
+  });
+  device->synchronize();
+  *counts = {};
+  test::decoding all(test::params_of_each_kind());
+  device_batch first = all.next(false);
+  device->forward(first);
+  all.complete_histories(first);
+  ASSERT_TRUE(device->begin_sample(first, nullptr));
+  const int of_a_step = counts->asked;
+  EXPECT_EQ(of_a_step, 2 * 4 + 1);
+  const device_batch second = all.next(true);
+  device->forward(second);
+  EXPECT_EQ(counts->asked, 2 * of_a_step - 1) << "all but the logits, which are asked for with the tokens";
+  EXPECT_EQ(counts->computed, 0);
+  step_result sampled;
+  test::wait_for(*device, sampled);
+  EXPECT_EQ(counts->computed, of_a_step);
+  EXPECT_EQ(sampled.tokens.size(), 3U);
+  EXPECT_EQ(sampled.tokens[2].id, 3U);
+  device->synchronize();
+}
+
+TEST_F(cuda_overlap, no_memory_of_the_device_is_taken_once_it_has_begun) {
+  for (const std::vector<std::int32_t>& graphs : {std::vector<std::int32_t>{}, {4}}) {
+    const auto device = start(graphs);
+    test::decode(*device, test::params_of_each_kind(), 3, true);
+    const auto before = std::exchange(kernels::cuda::emulation::faults().device_bytes, 0);
+    EXPECT_NO_THROW(test::decode(*device, test::params_of_each_kind(), 6, true));
+    kernels::cuda::emulation::faults().device_bytes = before;
+  }
+}
+
+TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {
+  const auto device = start({});
+  sampling_params with_logprobs = test::greedy();
+  with_logprobs.logprobs = 2;
+  test::decoding all({with_logprobs, test::greedy()});
+  device_batch batch = all.next(false);
+  all.complete_histories(batch);
+  device->forward(batch);
+  EXPECT_FALSE(device->begin_sample(batch, nullptr));
+  step_result result;
+  device->sample(batch, nullptr, result);
+  EXPECT_TRUE(result.tokens[0].logprobs);
+}
+
+}  // namespace
+}  // namespace troupe
