@@ -17,6 +17,10 @@ std::vector<option> engine_options() {
           "Where the model runs; auto: a CUDA device where this program was built for them and there is one",
           {"auto", "cpu", "cuda"}),
       number_option("device_id", group::engine, &settings::device_id, 0, 1023, "Which CUDA device"),
+      text_option("gpu_weights", group::engine, &settings::gpu_weights,
+                  "Weights on a CUDA device; file: what the model file has quantised stays so (less memory, "
+                  "quicker steps of up to 16 rows, slower ones of more); bf16: all in bfloat16",
+                  {"bf16", "file"}),
       text_option(
           "on_device_loss", group::engine, &settings::on_device_loss,
           "When a CUDA device is lost and does not come back; cpu: the CPU goes on, much slower; end: "

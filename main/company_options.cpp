@@ -72,7 +72,8 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
   if (settings.device != "cuda") return std::nullopt;
   return cuda_choice{.device_id = settings.device_id,
                      .memory_utilization = settings.gpu_memory_utilization,
-                     .graphs = !settings.enforce_eager};
+                     .graphs = !settings.enforce_eager,
+                     .quantized_weights = settings.gpu_weights == "file"};
 }
 
 std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {

@@ -19,6 +19,7 @@ struct cuda_choice {
   double memory_utilization =
       0.9;             // of the device's whole memory; 0: limits.kv_cache_bytes are the KV cache's
   bool graphs = true;  // whether decode steps are captured as graphs
+  bool quantized_weights = false;  // as the file has them; else bf16
   std::vector<std::int32_t> graph_rows =
       {};  // their numbers of rows; load_engine() takes those of the buckets
 };

@@ -15,6 +15,7 @@
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/device_kv_cache.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
 
@@ -37,7 +38,7 @@ class cuda_executor final : public executor {
         limits_(options.limits),
         device_(std::move(device)),
         element_(element),
-        weights_(upload_weights(*source_, stream_)),
+        weights_(upload_weights(*source_, stream_, options_.weights)),
         kv_(config_, element, limits_.block_size, 0) {
     if (limits_.max_model_len <= 0 || limits_.max_model_len > config_.context_length)
       limits_.max_model_len = config_.context_length;
@@ -105,6 +106,8 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
   limits.max_sequences = sequences;
   auto products = options_.open_gemm(step_room::most_rows(limits, options_.graph_rows));
   if (!products) return tl::unexpected(products.error());
+  if (weights_.largest_quantized > 0)
+    *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized);
   auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
                                           options_.end_tokens, device_, stream_);
   stream_.synchronize();

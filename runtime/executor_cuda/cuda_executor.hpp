@@ -1,5 +1,5 @@
-// The model on a CUDA device: bf16 weights and activations, an fp32 residual stream, paged KV, sampling on
-// the device, decode steps as graphs.
+// The model on a CUDA device: weights in bf16 or as the file has quantised them, bf16 activations, an fp32
+// residual stream, paged KV, sampling on the device, decode steps as graphs.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -9,6 +9,7 @@
 
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/decode_graphs.hpp"
+#include "runtime/executor_cuda/device_weights.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
@@ -21,7 +22,8 @@ struct cuda_executor_options {
   // the KV cache's. 0: limits.kv_cache_bytes.
   double memory_utilization = 0.9;
   std::int32_t device_id = 0;
-  std::string dtype = "auto";           // auto | bfloat16
+  std::string dtype = "auto";  // auto | bfloat16
+  weight_form weights = weight_form::bf16;
   std::string kv_cache_dtype = "auto";  // auto | bf16 | fp8 | int8; auto is bf16
   std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
   // The numbers of rows that decode steps have graphs for; none: all run eagerly.

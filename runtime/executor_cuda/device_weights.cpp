@@ -1,11 +1,18 @@
 #include "runtime/executor_cuda/device_weights.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 
+#include "runtime/executor/unpack_blocks.hpp"
 #include "runtime/executor_cuda/weight_uploader.hpp"
 
 namespace troupe {
 namespace {
+
+bool is_quantized(const gguf::tensor* tensor) {
+  const auto kind = packed_kind(tensor->type);
+  return kind && kernels::is_quantized(*kind);
+}
 
 // Lays out all weights: one pass that measures, one that copies.
 class weight_layout {
@@ -13,15 +20,19 @@ class weight_layout {
   weight_layout() = default;
   weight_layout(std::byte* memory, weight_uploader& uploader) : memory_(memory), uploader_(&uploader) {}
 
+  using tensors = std::initializer_list<const gguf::tensor*>;
+
+  // As the form says; in bf16 where one of the parts has no codes.
+  device_matrix matrix(tensors parts, weight_form form, std::int32_t multiple = 1) {
+    const bool has_codes = form == weight_form::in_file && std::ranges::all_of(parts, is_quantized);
+    return has_codes ? quantized_matrix(parts, multiple) : bf16_matrix(parts, multiple);
+  }
+
   // `multiple`: zeros follow until there are so many outputs.
-  device_matrix matrix(std::initializer_list<const gguf::tensor*> parts, std::int32_t multiple = 1) {
-    device_matrix out;
-    for (const gguf::tensor* part : parts) {
-      out.inputs = static_cast<std::int32_t>(part->shape[0]);
-      out.outputs += static_cast<std::int32_t>(part->shape[1]);
-    }
-    const std::int32_t present = out.outputs;
-    out.outputs = (present + multiple - 1) / multiple * multiple;
+  device_matrix bf16_matrix(tensors parts, std::int32_t multiple = 1) {
+    device_matrix out = shape_of(parts, multiple);
+    std::int32_t present = 0;
+    for (const gguf::tensor* part : parts) present += static_cast<std::int32_t>(part->shape[1]);
     const auto inputs = static_cast<std::size_t>(out.inputs);
     auto* to = take<__nv_bfloat16>(static_cast<std::size_t>(out.outputs) * inputs);
     out.data = to;
@@ -31,6 +42,20 @@ class weight_layout {
       to += part->elements();
     }
     uploader_->clear(to, static_cast<std::size_t>(out.outputs - present) * inputs * sizeof(__nv_bfloat16));
+    return out;
+  }
+
+  // There is no memory for outputs beyond the parts' own.
+  device_matrix quantized_matrix(tensors parts, std::int32_t multiple) {
+    device_matrix out = shape_of(parts, multiple);
+    for (const gguf::tensor* from : parts) {
+      kernels::tiled_matrix part = kernels::describe_tiled(
+          *packed_kind(from->type), static_cast<std::int32_t>(from->shape[1]), out.inputs);
+      std::byte* const to = take<std::byte>(kernels::tiled_bytes(part));
+      part.data = to;
+      out.parts[static_cast<std::size_t>(out.num_parts++)] = part;
+      if (uploader_ != nullptr) uploader_->upload_tiled(*from, part, to);
+    }
     return out;
   }
 
@@ -68,6 +93,16 @@ class weight_layout {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  static device_matrix shape_of(tensors parts, std::int32_t multiple) {
+    device_matrix out;
+    for (const gguf::tensor* part : parts) {
+      out.inputs = static_cast<std::int32_t>(part->shape[0]);
+      out.outputs += static_cast<std::int32_t>(part->shape[1]);
+    }
+    out.outputs = (out.outputs + multiple - 1) / multiple * multiple;
+    return out;
+  }
+
   // At multiples of 256 bytes, as cudaMalloc() would.
   template <class T>
   T* take(std::size_t count) {
@@ -81,42 +116,58 @@ class weight_layout {
   std::size_t bytes_ = 0;
 };
 
-void place_weights(const model& source, weight_layout& to, device_weights& out) {
-  out.embedding = to.matrix({source.embedding}, device_weights::head_multiple);
-  out.head = source.head == source.embedding ? out.embedding
-                                             : to.matrix({source.head}, device_weights::head_multiple);
+std::size_t largest_of(const device_weights& weights) {
+  std::size_t largest = 0;
+  const auto look_at = [&largest](const device_matrix& each) {
+    const auto elements = static_cast<std::size_t>(each.outputs) * static_cast<std::size_t>(each.inputs);
+    if (each.is_quantized()) largest = std::max(largest, elements);
+  };
+  look_at(weights.head);
+  for (const device_layer& layer : weights.layers)
+    for (const device_matrix* each : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) look_at(*each);
+  return largest;
+}
+
+// Rows of the embedding are looked up, not multiplied: the head's codes, where it has any, stand beside it.
+void place_weights(const model& source, weight_form form, weight_layout& to, device_weights& out) {
+  constexpr std::int32_t multiple = device_weights::head_multiple;
+  out.embedding = to.bf16_matrix({source.embedding}, multiple);
+  const bool is_shared =
+      source.head == source.embedding && !(form == weight_form::in_file && is_quantized(source.head));
+  out.head = is_shared ? out.embedding : to.matrix({source.head}, form, multiple);
   out.output_norm = to.vector(source.output_norm);
   out.rope_frequencies = to.values(source.config.rope_inverse_frequencies);
   for (const layer_weights& from : source.layers) {
     device_layer& layer = out.layers.emplace_back();
     layer.attention_norm = to.vector(from.attention_norm);
-    layer.qkv = to.matrix({from.query, from.key, from.value});
+    layer.qkv = to.matrix({from.query, from.key, from.value}, form);
     layer.qkv_bias =
         to.biases({from.query, from.key, from.value}, {from.query_bias, from.key_bias, from.value_bias});
     layer.query_norm = to.vector(from.query_norm);
     layer.key_norm = to.vector(from.key_norm);
-    layer.output = to.matrix({from.output});
+    layer.output = to.matrix({from.output}, form);
     layer.ffn_norm = to.vector(from.ffn_norm);
-    layer.gate_up = to.matrix({from.gate, from.up});
-    layer.down = to.matrix({from.down});
+    layer.gate_up = to.matrix({from.gate, from.up}, form);
+    layer.down = to.matrix({from.down}, form);
   }
+  out.largest_quantized = largest_of(out);
 }
 
 }  // namespace
 
-std::size_t device_weight_bytes(const model& source) {
+std::size_t device_weight_bytes(const model& source, weight_form form) {
   weight_layout measured;
   device_weights unused;
-  place_weights(source, measured, unused);
+  place_weights(source, form, measured, unused);
   return measured.bytes();
 }
 
-device_weights upload_weights(const model& source, const cuda_stream& stream) {
+device_weights upload_weights(const model& source, const cuda_stream& stream, weight_form form) {
   device_weights out;
-  out.memory = device_memory(device_weight_bytes(source));
+  out.memory = device_memory(device_weight_bytes(source, form));
   weight_uploader uploader(stream);
   weight_layout layout(out.memory.data(), uploader);
-  place_weights(source, layout, out);
+  place_weights(source, form, layout, out);
   stream.synchronize();
   return out;
 }

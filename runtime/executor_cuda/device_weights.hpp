@@ -1,5 +1,5 @@
-// A model's weights on the device: matrices in bf16, norms and biases in fp32, what is multiplied together
-// side by side.
+// A model's weights on the device: matrices in bf16 or as the file has quantised them, norms and biases in
+// fp32, what is multiplied together side by side.
 #pragma once
 #include <cstddef>
 #include <vector>
@@ -10,6 +10,11 @@
 #include "runtime/model/model.hpp"
 
 namespace troupe {
+
+enum class weight_form {
+  bf16,     // all of them
+  in_file,  // what the file has quantised stays so, in 4 or 8 bits; the embedding's rows alone are bf16
+};
 
 // Null where the model has none.
 struct device_layer {
@@ -31,17 +36,20 @@ struct device_weights {
   device_memory memory;
   device_matrix embedding;  // (vocab x hidden)
   std::vector<device_layer> layers;
-  const float* output_norm = nullptr;       // (hidden)
-  device_matrix head;                       // (vocab, rounded up, x hidden); the embedding where tied
+  const float* output_norm = nullptr;  // (hidden)
+  device_matrix head;                  // (vocab, rounded up, x hidden); the embedding where tied and bf16
+  std::size_t largest_quantized = 0;   // elements of a matrix, padding included; 0: none is
   const float* rope_frequencies = nullptr;  // (rope_dim / 2): model_config::rope_inverse_frequencies
 };
 
 // Bytes that upload_weights() takes on the device.
-std::size_t device_weight_bytes(const model& source);
+std::size_t device_weight_bytes(const model& source, weight_form form = weight_form::bf16);
 
-// Dequantises the file's weights, rounds the matrices to bf16 (nearest, ties to even) and copies them, in
+// Dequantises the file's weights, rounds the matrices to bf16 (nearest, ties to even), or packs their codes
+// (kernels/tiled_weights.hpp), and copies them, in
 // pieces: the host never holds more than a few of them. Returns when all is there. Throws
 // out_of_device_memory and what check_cuda() throws besides.
-device_weights upload_weights(const model& source, const cuda_stream& stream);
+device_weights upload_weights(const model& source, const cuda_stream& stream,
+                              weight_form form = weight_form::bf16);
 
 }  // namespace troupe

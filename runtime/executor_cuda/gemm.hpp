@@ -3,18 +3,26 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include <array>
 #include <cstdint>
 #include <string>
 
+#include "kernels/tiled_weights.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 
 namespace troupe {
 
-// A weight on the device: [outputs][inputs].
+// A weight on the device: [outputs][inputs], in bf16 or quantised.
 struct device_matrix {
-  const __nv_bfloat16* data = nullptr;
+  const __nv_bfloat16* data = nullptr;  // null where it is quantised: then ...
   std::int32_t outputs = 0;
   std::int32_t inputs = 0;
+  // ... in these parts, the outputs of one behind those of the other. What is multiplied together may be of
+  // different kinds. Outputs beyond the last part are nobody's.
+  std::array<kernels::tiled_matrix, 3> parts = {};
+  std::int32_t num_parts = 0;
+
+  bool is_quantized() const { return num_parts > 0; }
 };
 
 enum class gemm_output {

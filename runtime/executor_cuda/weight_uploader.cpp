@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "runtime/executor/page_memory.hpp"
+#include "runtime/executor/unpack_blocks.hpp"
 
 namespace troupe {
 namespace {
@@ -26,6 +27,23 @@ void for_each_piece(std::size_t elements, std::size_t piece, const Fill& fill) {
 
 const std::byte* element(const gguf::tensor& tensor, std::size_t index) {
   return tensor.data.data() + index / gguf::block_elements(tensor.type) * gguf::block_bytes(tensor.type);
+}
+
+// The tile of 16 outputs from `first` on, into `to`, which is all zero.
+void pack_tile(const gguf::tensor& tensor, const kernels::tiled_matrix& layout, std::int32_t first,
+               std::byte* to) {
+  const auto block_groups = static_cast<std::int32_t>(gguf::block_elements(tensor.type) / 32);
+  kernels::weight_group groups[8] = {};
+  const std::int32_t end = std::min(first + kernels::tile_outputs, layout.outputs);
+  for (std::int32_t output = first; output < end; ++output) {
+    const std::byte* block = element(tensor, static_cast<std::size_t>(output) * tensor.shape[0]);
+    for (std::int32_t group = 0; group < layout.inputs / 32; group += block_groups) {
+      unpack_block(tensor.type, block, groups);
+      for (std::int32_t i = 0; i < block_groups; ++i)
+        kernels::pack_tiled_group(layout, to, output - first, group + i, groups[i]);
+      block += gguf::block_bytes(tensor.type);
+    }
+  }
 }
 
 }  // namespace
@@ -77,6 +95,25 @@ void weight_uploader::upload_f32(std::span<const float> values, float* to) {
     stage& into = next_stage();
     std::memcpy(into.memory.data(), values.data() + first, count * sizeof(float));
     send(into, to + first, count * sizeof(float));
+  });
+}
+
+void weight_uploader::upload_tiled(const gguf::tensor& tensor, const kernels::tiled_matrix& layout,
+                                   std::byte* to) {
+  const std::size_t bytes = kernels::tiled_bytes(layout) / static_cast<std::size_t>(layout.tiles);
+  for (std::int32_t tile = 0; tile < layout.tiles; ++tile, to += bytes) {
+    tile_.assign(bytes, std::byte{0});
+    pack_tile(tensor, layout, tile * kernels::tile_outputs, tile_.data());
+    upload_bytes(tile_, to);
+  }
+  release_file_pages(tensor.data.data(), tensor.data.size());
+}
+
+void weight_uploader::upload_bytes(std::span<const std::byte> bytes, std::byte* to) {
+  for_each_piece(bytes.size(), piece_ * sizeof(float), [&](std::size_t first, std::size_t count) {
+    stage& into = next_stage();
+    std::memcpy(into.memory.data(), bytes.data() + first, count);
+    send(into, to + first, count);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "kernels/tiled_weights.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
@@ -28,6 +29,8 @@ class weight_uploader {
   // what check_cuda() throws.
   void upload_bf16(const gguf::tensor& tensor, __nv_bfloat16* to);
   void upload_f32(const gguf::tensor& tensor, float* to);
+  // The codes of a quantised tensor, packed for its kernel: all of `layout`.
+  void upload_tiled(const gguf::tensor& tensor, const kernels::tiled_matrix& layout, std::byte* to);
   void upload_f32(std::span<const float> values, float* to);
   void clear(void* to, std::size_t bytes);
 
@@ -39,12 +42,14 @@ class weight_uploader {
   };
   stage& next_stage();
   void send(stage& from, void* to, std::size_t bytes);
+  void upload_bytes(std::span<const std::byte> bytes, std::byte* to);
 
   const cuda_stream& stream_;
   std::size_t piece_;
   std::array<stage, 2> stages_;
   std::size_t next_ = 0;
   std::vector<float> values_;  // [piece]
+  std::vector<std::byte> tile_;
 };
 
 }  // namespace troupe

@@ -250,11 +250,15 @@ TEST_F(runner_processes, end_with_a_device_that_is_lost) {
 TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
   executor_setup wanted = setup();
   wanted.packed_weights = 0;  // there are none: the file once more
-  wanted.cuda = cuda_choice{.device_id = 3, .memory_utilization = 0.5, .graphs = true, .graph_rows = {1, 8}};
+  wanted.cuda = cuda_choice{.device_id = 3,
+                            .memory_utilization = 0.5,
+                            .graphs = true,
+                            .quantized_weights = true,
+                            .graph_rows = {1, 8}};
   const auto process = start();
   const auto opened = process->open(wanted);
   ASSERT_TRUE(opened.has_value()) << opened.error().message;
-  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 1 8");
+  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 quantised 1 8");
   EXPECT_NE((*open(start())).kernel_path().substr(0, 4), "cuda");
 }
 

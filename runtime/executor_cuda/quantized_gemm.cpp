@@ -1,0 +1,68 @@
+#include "runtime/executor_cuda/quantized_gemm.hpp"
+
+#include "kernels/cuda/quantized_product.hpp"
+
+namespace troupe {
+namespace {
+
+using kernels::cuda::product_output;
+
+product_output output_of(gemm_output kind) {
+  switch (kind) {
+    case gemm_output::bf16:
+      return product_output::bf16;
+    case gemm_output::f32:
+      return product_output::f32;
+    case gemm_output::add_to_f32:
+      return product_output::add_to_f32;
+  }
+  return product_output::f32;
+}
+
+// The columns of a product from `column` on.
+void* at_column(void* out, gemm_output kind, std::int32_t column) {
+  const std::size_t bytes = kind == gemm_output::bf16 ? sizeof(__nv_bfloat16) : sizeof(float);
+  return static_cast<std::byte*>(out) + bytes * static_cast<std::size_t>(column);
+}
+
+}  // namespace
+
+void quantized_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
+                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+  if (!weight.is_quantized()) return other_->multiply(stream, input, weight, rows, kind, out);
+  if (rows > kernels::cuda::max_quantized_rows)
+    return other_->multiply(stream, input, dequantize(stream, weight), rows, kind, out);
+  std::int32_t column = 0;
+  for (std::int32_t i = 0; i < weight.num_parts; ++i) {
+    const kernels::tiled_matrix& part = weight.parts[static_cast<std::size_t>(i)];
+    kernels::cuda::multiply_quantized({.weights = part,
+                                       .input = input,
+                                       .input_stride = weight.inputs,
+                                       .rows = rows,
+                                       .kind = output_of(kind),
+                                       .output = at_column(out, kind, column),
+                                       .output_stride = weight.outputs},
+                                      stream.get());
+    column += part.outputs;
+  }
+}
+
+void quantized_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
+                             const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+  if (!weight.is_quantized()) return other_->prepare(stream, input, weight, rows, kind, out);
+  if (rows > kernels::cuda::max_quantized_rows)
+    other_->prepare(stream, input, dequantize(stream, weight), rows, kind, out);
+}
+
+// Outputs beyond the last part keep what is there, as nobody reads them.
+device_matrix quantized_gemm::dequantize(const cuda_stream& stream, const device_matrix& weight) const {
+  std::size_t at = 0;
+  for (std::int32_t i = 0; i < weight.num_parts; ++i) {
+    const kernels::tiled_matrix& part = weight.parts[static_cast<std::size_t>(i)];
+    kernels::cuda::dequantize(part, dequantized_.data() + at, stream.get());
+    at += static_cast<std::size_t>(part.outputs) * static_cast<std::size_t>(part.inputs);
+  }
+  return {.data = dequantized_.data(), .outputs = weight.outputs, .inputs = weight.inputs};
+}
+
+}  // namespace troupe

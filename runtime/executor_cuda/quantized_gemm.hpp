@@ -1,0 +1,33 @@
+// Products with weights that are quantised on the device, in front of another gemm, which has all others. Up
+// to kernels::cuda::max_quantized_rows rows by the kernel that reads the codes; for more rows the matrix is
+// dequantised first, for each product, and the other one multiplies.
+#pragma once
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/gemm.hpp"
+
+namespace troupe {
+
+class quantized_gemm final : public gemm {
+ public:
+  // `largest`: elements of the largest matrix that is quantised. Throws what check_cuda() throws.
+  quantized_gemm(std::unique_ptr<gemm> other, std::size_t largest)
+      : other_(std::move(other)), dequantized_(largest) {}
+
+  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                std::int32_t rows, gemm_output kind, void* out) override;
+  void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+               std::int32_t rows, gemm_output kind, void* out) override;
+  std::string name() const override { return other_->name() + ", quantised weights"; }
+
+ private:
+  device_matrix dequantize(const cuda_stream& stream, const device_matrix& weight) const;
+
+  std::unique_ptr<gemm> other_;
+  device_array<__nv_bfloat16> dequantized_;  // a matrix, for the product that comes next on the stream
+};
+
+}  // namespace troupe

@@ -1,0 +1,172 @@
+// Models whose weights stay quantised on the device.
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor_cuda/cuda_executor.hpp"
+#include "runtime/executor_cuda/quantized_gemm.hpp"
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/reference_gemm_fixture.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+using gguf::tensor_type;
+
+// Where the two best tokens are nearer, either choice is right: the CPU rounds activations to 8 bits where
+// the device has bf16; bf16 weights lack some bits of the codes.
+constexpr float sure_of_the_cpu = 0.4F;
+constexpr float sure_of_bf16 = 0.1F;
+
+class quantized_weights_of_a_model : public test::cuda_kernels {
+ protected:
+  static model_ptr load(tensor_type weights, tensor_type embedding,
+                        test::tiny_kind kind = test::tiny_kind::llama) {
+    return test::load_from_memory(
+        test::tiny_model({.kind = kind, .weights = weights, .embedding = embedding, .num_layers = 2}));
+  }
+  static std::unique_ptr<executor> start(const model_ptr& model, weight_form form,
+                                         std::vector<std::int32_t> graphs = {1, 4}) {
+    cuda_executor_options options;
+    options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
+    options.memory_utilization = 0;
+    options.graph_rows = std::move(graphs);
+    options.weights = form;
+    options.open_gemm = test::open_reference_gemm;
+    auto made = load_cuda_executor(model, options);
+    EXPECT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_TRUE((*made)->profile().has_value());
+    EXPECT_TRUE((*made)->take_kv_cache().has_value());
+    return std::move(*made);
+  }
+  static std::unique_ptr<executor> start_cpu(const model_ptr& model) {
+    cpu_executor_options options;
+    options.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = 1U << 20U};
+    options.threads = 1;
+    return std::move(*make_cpu_executor(model, options));
+  }
+  static std::vector<token_id> prompt_of(std::int32_t length) {
+    std::vector<token_id> prompt;
+    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
+    return prompt;
+  }
+  // Equal tokens until the first that the second is not sure of.
+  static std::size_t compare(executor& there, executor& here, std::int32_t length, float sure_by) {
+    constexpr std::int32_t wanted = 7;
+    sampling_params with_margins = test::greedy();
+    with_margins.logprobs = 2;
+    test::executor_driver one(there);
+    test::executor_driver other(here);
+    const std::size_t a = one.add(prompt_of(length), test::greedy());
+    const std::size_t b = other.add(prompt_of(length), with_margins);
+    one.generate(a, wanted);
+    other.generate(b, wanted);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
+      const auto& top = other[b].logprobs[i].top;
+      if (top[0].second - top[1].second < sure_by) return i;
+      EXPECT_EQ(one.output(a)[i], other.output(b)[i]) << "prompt of " << length << ", token " << i;
+      if (one.output(a)[i] != other.output(b)[i]) return i;
+    }
+    return static_cast<std::size_t>(wanted);
+  }
+};
+
+constexpr tensor_type file_types[] = {tensor_type::q4_0, tensor_type::q4_1, tensor_type::q5_1,
+                                      tensor_type::q8_0, tensor_type::q4_k, tensor_type::q6_k};
+
+// Prompts of few rows and of more than the kernel takes; decodes as graphs.
+TEST_F(quantized_weights_of_a_model, have_the_greedy_tokens_of_the_cpu) {
+  std::size_t compared = 0;
+  for (const tensor_type type : file_types) {
+    const model_ptr model = load(type, type);
+    const auto device = start(model, weight_form::in_file);
+    const auto cpu = start_cpu(model);
+    for (const std::int32_t length : {3, 17}) compared += compare(*device, *cpu, length, sure_of_the_cpu);
+  }
+  EXPECT_GE(compared, 25U) << "too little was compared to mean anything";
+}
+
+TEST_F(quantized_weights_of_a_model, have_the_greedy_tokens_of_the_same_weights_in_bf16) {
+  std::size_t compared = 0;
+  for (const tensor_type type : {tensor_type::q4_1, tensor_type::q6_k}) {
+    const model_ptr model = load(type, type);
+    const auto device = start(model, weight_form::in_file);
+    const auto in_bf16 = start(model, weight_form::bf16);
+    for (const std::int32_t length : {3, 40}) compared += compare(*device, *in_bf16, length, sure_of_bf16);
+  }
+  EXPECT_GE(compared, 12U) << "too little was compared to mean anything";
+}
+
+TEST_F(quantized_weights_of_a_model, are_multiplied_with_by_their_codes_for_few_rows_alone) {
+  const model_ptr model = load(tensor_type::q4_1, tensor_type::q8_0);
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(*model, stream, weight_form::in_file);
+  const device_layer& layer = weights.layers.front();
+  ASSERT_TRUE(layer.qkv.is_quantized());
+  EXPECT_EQ(layer.qkv.num_parts, 3);
+  EXPECT_EQ(weights.largest_quantized,
+            static_cast<std::size_t>(weights.head.outputs) * static_cast<std::size_t>(weights.head.inputs));
+  auto inner = std::make_unique<test::reference_gemm>();
+  test::reference_gemm& many = *inner;
+  quantized_gemm products(std::move(inner), weights.largest_quantized);
+  const auto inputs = static_cast<std::size_t>(layer.qkv.inputs);
+  std::mt19937 random(5);
+  const test::device_array<__nv_bfloat16> input(
+      test::rounded<__nv_bfloat16>(test::normal_floats(17 * inputs, 1, random)));
+  const auto outputs = static_cast<std::size_t>(layer.qkv.outputs);
+  const test::device_array<float> few(16 * outputs);
+  const test::device_array<float> all(17 * outputs);
+  products.multiply(stream, input.data(), layer.qkv, 16, gemm_output::f32, few.data());
+  products.multiply(stream, input.data(), layer.qkv, 17, gemm_output::f32, all.data());
+  products.prepare(stream, input.data(), layer.qkv, 16, gemm_output::f32, few.data());
+  products.prepare(stream, input.data(), layer.qkv, 17, gemm_output::f32, all.data());
+  EXPECT_EQ(many.prepared, std::vector<std::int32_t>{17});
+  stream.synchronize();
+  const auto by_codes = few.read();
+  const auto by_bf16 = all.read();
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < by_codes.size(); ++i) {
+    EXPECT_NEAR(by_codes[i], by_bf16[i], 0.02F + 0.01F * std::abs(by_bf16[i])) << i;
+    different += by_codes[i] != by_bf16[i] ? 1 : 0;
+  }
+  EXPECT_GT(different, by_codes.size() / 2) << "codes are exact, bf16 weights are not";
+}
+
+TEST_F(quantized_weights_of_a_model, take_less_memory_and_leave_what_has_no_codes_in_bf16) {
+  const model_ptr model = load(tensor_type::q4_0, tensor_type::bf16);
+  EXPECT_LT(device_weight_bytes(*model, weight_form::in_file), device_weight_bytes(*model));
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(*model, stream, weight_form::in_file);
+  EXPECT_FALSE(weights.head.is_quantized());
+  EXPECT_EQ(weights.head.data == weights.embedding.data, model->head == model->embedding);
+  const model_ptr floats = load(tensor_type::f16, tensor_type::f16);
+  EXPECT_EQ(upload_weights(*floats, stream, weight_form::in_file).largest_quantized, 0U);
+  EXPECT_EQ(device_weight_bytes(*floats, weight_form::in_file), device_weight_bytes(*floats));
+}
+
+// Steps of up to 16 rows: the kernel's sums do not depend on how many there are.
+TEST_F(quantized_weights_of_a_model, give_the_same_tokens_alone_and_beside_others) {
+  const model_ptr model = load(tensor_type::q4_k, tensor_type::q6_k, test::tiny_kind::qwen3);
+  const auto device = start(model, weight_form::in_file);
+  std::vector<std::vector<token_id>> alone;
+  for (const std::int32_t length : {5, 9, 2}) {
+    test::executor_driver driver(*device);
+    const std::size_t one = driver.add(prompt_of(length), test::greedy());
+    driver.generate(one, 8);
+    alone.push_back(driver.output(one));
+  }
+  test::executor_driver driver(*device);
+  std::vector<test::chunk> all;
+  for (const std::int32_t length : {5, 9, 2})
+    all.push_back({driver.add(prompt_of(length), test::greedy()), length});
+  driver.step(all);
+  for (test::chunk& each : all) each.rows = 1;
+  for (int i = 0; i < 7; ++i) driver.step(all);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(driver.output(all[i].sequence), alone[i]) << i;
+}
+
+}  // namespace
+}  // namespace troupe
