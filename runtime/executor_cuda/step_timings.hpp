@@ -11,7 +11,7 @@ namespace troupe {
 
 // Medians in microseconds.
 struct step_time {
-  double whole = 0;   // from the host's call to the host's having the tokens
+  double whole = 0;   // from step to step, as the host sees it
   double device = 0;  // from the step's first work on the device to its last
   double gap = 0;     // from there to the first work of the next step: the device has nothing to do
   double idle_share() const { return gap + device > 0 ? gap / (gap + device) : 0.0; }
@@ -27,8 +27,9 @@ struct step_watch {
   }
 };
 
-// `rounds` rounds of forward() and sample(), after some that warm up and capture. `now` in microseconds;
-// `watch` is what hears of this executor's steps.
+// `rounds` steps, after some that warm up and capture: each asked for before the tokens of the one before are
+// collected, where the device overlaps. `now` in microseconds; `watch` is what hears of this executor's
+// steps.
 step_time time_steps(executor& device, const device_batch& batch, std::int32_t rounds,
                      const std::function<double()>& now, step_watch& watch);
 
