@@ -76,7 +76,7 @@ void scheduler::state::grammar_ready(request_id id) {
   if (found == requests.end() || !found->second->waits_for_grammar) return;
   sequence& who = *found->second;
   who.waits_for_grammar = false;
-  who.ticket = ++tickets;
+  who.details->ticket = ++tickets;
   --num_without_grammar;
   waiting->add(who);
 }
@@ -86,34 +86,37 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   const sampling_params& params = *request.sampling;
   const std::int32_t number = sequences->take();
   sequence* added = &(*sequences)[number];
-  added->number = number;
+  added->details = std::make_unique<sequence_details>();
+  added->details->number = number;
   added->id = request.id;
   added->begin_with(std::move(request.prompt));
   added->max_tokens = max_tokens;
   added->has_grammar = params.grammar != nullptr;
   added->waits_for_grammar = added->has_grammar;
   // The end of a grammar is an end at any time: while there was another way, nobody sampled it.
-  added->min_tokens = added->has_grammar ? 0 : params.min_tokens;
+  added->details->min_tokens = added->has_grammar ? 0 : params.min_tokens;
+  added->has_min_tokens = added->details->min_tokens > 0;
   added->ignores_end = params.ignore_eos && !added->has_grammar;
   added->has_stop_tokens = !params.stop_token_ids.empty();
   added->needs_history = params.needs_history();
   added->wants_prompt_logprobs = params.prompt_logprobs.has_value();
-  added->sampling = std::move(request.sampling);
-  added->num_indexed = added->prompt_length;
+  added->sampling = request.sampling.get();
+  added->details->sampling = std::move(request.sampling);
+  added->details->num_indexed = added->prompt_length;
   added->index_at = added->prompt_length + 1;
-  added->ticket = ++tickets;
-  added->arrival = request.arrival;
-  added->priority = request.priority;
-  added->tenant = std::move(request.tenant);
-  added->first_answer = request.fork_of.value_or(request.id);
+  added->details->ticket = ++tickets;
+  added->details->arrival = request.arrival;
+  added->details->priority = request.priority;
+  added->details->tenant = std::move(request.tenant);
+  added->details->first_answer = request.fork_of.value_or(request.id);
   // Its prompt has to be computed by itself: all of its log-probabilities are wanted.
-  if (!added->wants_prompt_logprobs) added->fork_of = request.fork_of;
-  if (added->fork_of) ++num_held;
-  added->deadline = request.deadline;
-  if (added->deadline) deadlines.emplace(*added->deadline, added->id);
+  if (!added->wants_prompt_logprobs) added->details->fork_of = request.fork_of;
+  if (added->details->fork_of) ++num_held;
+  added->details->deadline = request.deadline;
+  if (added->details->deadline) deadlines.emplace(*added->details->deadline, added->id);
   // A request's first choice alone has to run by then: the others belong to an answer that has begun.
-  if (!request.fork_of) added->queue_deadline = request.queue_deadline;
-  if (added->queue_deadline) queue_deadlines.emplace(*added->queue_deadline, added->id);
+  if (!request.fork_of) added->details->queue_deadline = request.queue_deadline;
+  if (added->details->queue_deadline) queue_deadlines.emplace(*added->details->queue_deadline, added->id);
   requests.emplace(added->id, added);
   return *added;
 }

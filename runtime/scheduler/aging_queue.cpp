@@ -6,7 +6,7 @@
 namespace troupe {
 
 void aging_queue::add(sequence& who) {
-  if (!who.admitted_once) who.queued_at = admissions_;
+  if (!who.details->admitted_once) who.details->queued_at = admissions_;
   by_age_.insert(&who);
   by_priority_.insert(&who);
 }
@@ -20,8 +20,8 @@ void aging_queue::remove(sequence& who) {
 sequence* aging_queue::gives_way_to(std::int32_t priority) {
   for (auto each = by_priority_.rbegin(); each != by_priority_.rend(); ++each) {
     sequence& who = **each;
-    if (who.priority <= priority) break;
-    const bool has_begun = who.admitted_once || who.another_answer_has_begun;
+    if (who.details->priority <= priority) break;
+    const bool has_begun = who.details->admitted_once || who.details->another_answer_has_begun;
     if (has_begun || !who.is_first_answer() || is_overdue(who) || &who == spared_) continue;
     if (patience_ > 0 && spared_ == nullptr && std::exchange(spares_next_, false)) {
       spared_ = &who;
@@ -44,12 +44,12 @@ void aging_queue::order(std::size_t most, std::vector<sequence*>& ordered) const
 }
 
 bool aging_queue::preempts(const sequence& waiting, const sequence& runs) const {
-  return waiting.priority < runs.priority && !is_overdue(runs);
+  return waiting.details->priority < runs.details->priority && !is_overdue(runs);
 }
 
 bool aging_queue::yields_before(const sequence& a, const sequence& b) const {
   if (is_overdue(a) != is_overdue(b)) return is_overdue(b);
-  return !is_overdue(a) && a.priority > b.priority;
+  return !is_overdue(a) && a.details->priority > b.details->priority;
 }
 
 }  // namespace troupe

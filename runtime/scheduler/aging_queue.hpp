@@ -33,12 +33,13 @@ class aging_queue final : public waiting_queue {
  private:
   struct before {
     bool operator()(const sequence* a, const sequence* b) const {
-      return a->priority != b->priority ? a->priority < b->priority : a->ticket < b->ticket;
+      return a->details->priority != b->details->priority ? a->details->priority < b->details->priority
+                                                          : a->details->ticket < b->details->ticket;
     }
   };
   // From its arrival on: what preempts it again and again makes it no younger.
   bool is_overdue(const sequence& who) const {
-    return patience_ > 0 && admissions_ - who.queued_at >= static_cast<std::uint64_t>(patience_);
+    return patience_ > 0 && admissions_ - who.details->queued_at >= static_cast<std::uint64_t>(patience_);
   }
   void order(std::size_t most, std::vector<sequence*>& ordered) const override;
 

@@ -22,7 +22,7 @@ class batch_builder {
     num_blocks_ += who.table_length;
     add_tokens(who, rows, planned.num_certain());
     add_places(who, rows);
-    planned.has_numbered_draft = planned.num_drafts > 0 && who.guess.number != 0;
+    planned.has_numbered_draft = planned.num_drafts > 0 && who.details->guess.number != 0;
     if (planned.num_drafts > 0) who.last_slot = no_slot;  // of a row that may be for nothing
     if (who.wants_prompt_logprobs) add_prompt_logprobs(who, rows);
     planned.sampled = planned.num_certain() == who.num_missing();
@@ -39,7 +39,7 @@ class batch_builder {
   void add_tokens(const sequence& who, const sequence_rows& rows, std::int32_t certain) {
     token_id* to = batch_.tokens.data() + rows.first_row;
     const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, certain);
-    for (std::int32_t i = 0; i < known; ++i) to[i] = who.tokens[who.num_computed + i];
+    for (std::int32_t i = 0; i < known; ++i) to[i] = who.token(who.num_computed + i);
     for (std::int32_t i = known; i < certain; ++i) {
       to[i] = 0;
       const std::int32_t pending = who.num_computed + i - who.num_tokens();
@@ -67,7 +67,8 @@ class batch_builder {
 
   void add_samples(sequence& who, const planned_rows& planned) {
     const auto first = static_cast<std::int32_t>(num_samples_);
-    if (planned.num_drafts > 0) batch_.drafts.push_back({first, planned.num_drafts, who.guess.number});
+    if (planned.num_drafts > 0)
+      batch_.drafts.push_back({first, planned.num_drafts, who.details->guess.number});
     if (who.has_grammar) batch_.masked_samples.push_back({first, who.sampling->logprobs.has_value()});
     for (std::int32_t i = 0; i <= planned.num_drafts; ++i) add_sample(who, planned, i);
     token_source& source = who.pending.emplace_back();  // in place: a copy would wait for its halves
@@ -86,8 +87,7 @@ class batch_builder {
     sample.position = planned.position + drafts;
     sample.num_generated = sample.position - who.prompt_length;
     sample.prompt_length = who.prompt_length;
-    sample.sampling =
-        std::shared_ptr<const sampling_params>(std::shared_ptr<const void>(), who.sampling.get());
+    sample.sampling = std::shared_ptr<const sampling_params>(std::shared_ptr<const void>(), who.sampling);
     sample.history.clear();
     if (who.needs_history) add_history(who, sample, drafts);
     ++num_samples_;
@@ -96,7 +96,7 @@ class batch_builder {
   void add_history(sequence& who, sample_row& sample, std::int32_t drafts) {
     sample.history.reserve(static_cast<std::size_t>(who.prompt_length) +
                            static_cast<std::size_t>(who.max_tokens));
-    sample.history = who.tokens.all();
+    sample.history = who.all_tokens();
     for (const token_source& source : who.pending) {
       batch_.fed_histories.push_back({static_cast<std::int32_t>(num_samples_),
                                       static_cast<std::int32_t>(sample.history.size()), source});
@@ -109,11 +109,11 @@ class batch_builder {
   // The rows whose successor is a prompt token not yet looked at.
   void add_prompt_logprobs(const sequence& who, const sequence_rows& rows) {
     const auto index = static_cast<std::int32_t>(batch_.sequences.size()) - 1;
-    const auto collected = static_cast<std::int32_t>(who.prompt_logprobs.size());
+    const auto collected = static_cast<std::int32_t>(who.details->prompt_logprobs.size());
     const std::int32_t end = std::min(who.num_computed + rows.num_rows, who.prompt_length - 1);
     for (std::int32_t position = std::max(who.num_computed, collected); position < end; ++position) {
       batch_.prompt_logprobs.push_back({index, rows.first_row + position - who.num_computed,
-                                        who.tokens[position + 1], *who.sampling->prompt_logprobs});
+                                        who.token(position + 1), *who.sampling->prompt_logprobs});
     }
   }
 

@@ -29,11 +29,11 @@ void scheduler::state::queue_anew() {
   waiting = make_waiting_queue(limits.policy, limits.max_num_batched_tokens, limits.priority_patience);
   std::uint64_t admissions = 0;
   for (const auto& [id, who] : requests) {
-    if (!who->admitted_once) continue;
+    if (!who->details->admitted_once) continue;
     waiting->admitted(*who, 0);
     ++admissions;
   }
-  for (const auto& [id, who] : requests) who->queued_at = admissions;
+  for (const auto& [id, who] : requests) who->details->queued_at = admissions;
   for (sequence* who : all) waiting->add(*who);
 }
 

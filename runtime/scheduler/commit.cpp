@@ -15,11 +15,22 @@ bool contains(const std::vector<token_id>& ids, token_id id) {
 // What `token`, the newest of the sequence, ends, if anything; in vLLM's order: end token, stop token,
 // length.
 token_end end_by_token(const sequence& who, token_id token, const std::vector<token_id>& end_tokens) {
-  if (who.num_generated() > who.min_tokens) {
+  if (!who.has_min_tokens || who.num_generated() > who.details->min_tokens) {
     if (!who.ignores_end && contains(end_tokens, token)) return token_end::end_token;
     if (who.has_stop_tokens && contains(who.sampling->stop_token_ids, token)) return token_end::stop_token;
   }
   return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
+}
+
+// Asks for the sequences behind the i-th, half way for where those that move their newest tokens have the
+// older ones, and then for the end of these.
+void look_ahead(const schedule_batch& rows, std::size_t i) {
+  constexpr std::size_t distance = far_prefetch_distance;
+  if (i + distance < rows.size()) prefetch_lines(rows[i + distance].who, 3);
+  if (i + distance / 2 >= rows.size()) return;
+  if (const sequence& who = *rows[i + distance / 2].who; who.moves_tokens_soon())
+    prefetch_line(who.details.get());
+  if (const sequence& who = *rows[i + distance / 4].who; who.moves_tokens_soon()) who.prefetch_older();
 }
 
 }  // namespace
@@ -40,15 +51,12 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   std::size_t prompt_row = 0;
   step_samples samples(*done.batch, result);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
-    if (i + far_prefetch_distance < done.rows.size())
-      prefetch_lines(done.rows[i + far_prefetch_distance].who, 3);
-    if (i + far_prefetch_distance / 2 < done.rows.size())
-      done.rows[i + far_prefetch_distance / 2].who->prefetch_tokens();
+    look_ahead(done.rows, i);
     const planned_rows& rows = done.rows[i];
     sequence& who = *rows.who;
     const auto index = static_cast<std::int32_t>(i);
     for (; prompt_row < prompt_rows.size() && prompt_rows[prompt_row].sequence == index; ++prompt_row)
-      if (!who.ended) who.prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
+      if (!who.ended) who.details->prompt_logprobs.push_back(result.prompt_logprobs[prompt_row]);
     const bool keeps_blocks = !who.ended && who.running && who.admitted_step <= done.step;
     // Behind a row that was withheld there was nothing to compute from.
     const bool is_vain = rows.sampled && rows.position > who.num_tokens();
@@ -116,24 +124,24 @@ void scheduler::state::compute_again(sequence& who, bool keeps_blocks) {
 
 void scheduler::state::begin_answer(sequence& who, token_event& event) {
   totals.prompt_tokens += static_cast<std::uint64_t>(who.prompt_length);
-  totals.cached_tokens += static_cast<std::uint64_t>(who.num_cached);
-  if (who.num_cached > 0 || who.wants_prompt_logprobs)
-    event.details.emplace(who.num_cached, std::vector<token_logprobs>(),
-                          std::exchange(who.prompt_logprobs, {}));
+  totals.cached_tokens += static_cast<std::uint64_t>(who.details->num_cached);
+  if (who.details->num_cached > 0 || who.wants_prompt_logprobs)
+    event.details.emplace(who.details->num_cached, std::vector<token_logprobs>(),
+                          std::exchange(who.details->prompt_logprobs, {}));
 }
 
 void scheduler::state::add_history(sequence& who, std::int32_t accepted_drafts, token_event& event) {
   if (accepted_drafts == 0 && !who.tells_preemptions) return;
   if (!event.details) event.details.emplace();
   event.details->accepted_drafts = accepted_drafts;
-  if (who.tells_preemptions) event.details->preemptions = who.num_preemptions;
+  if (who.tells_preemptions) event.details->preemptions = who.details->num_preemptions;
   who.tells_preemptions = false;
 }
 
 void scheduler::state::finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output) {
   event.end.emplace();
   event.end->tokens = who.tokens_used();
-  if (by == token_end::stop_token) event.end->stop_token = who.tokens[who.num_tokens() - 1];
+  if (by == token_end::stop_token) event.end->stop_token = who.token(who.num_tokens() - 1);
   if (by == token_end::length) event.end->reason = finish_reason::length;
   output.releases.push_back(retire(who));
 }
@@ -160,12 +168,13 @@ void scheduler::state::commit_end(sequence& who, const sample_end& end, schedule
 void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) const {
   const std::int32_t known = who.running ? std::min(who.num_tokens(), who.num_stored + 1) : who.num_tokens();
   if (known < who.index_at) return;
-  if (limits.enable_prefix_caching || who.num_indexed == who.prompt_length) {
-    output.appends.push_back({who.id, known - who.num_indexed, who.place});
-    const std::vector<token_id>& tokens = who.tokens.all();
-    output.appended.insert(output.appended.end(), tokens.begin() + who.num_indexed, tokens.begin() + known);
+  if (limits.enable_prefix_caching || who.details->num_indexed == who.prompt_length) {
+    output.appends.push_back({who.id, known - who.details->num_indexed, who.place});
+    const std::vector<token_id>& tokens = who.all_tokens();
+    output.appended.insert(output.appended.end(), tokens.begin() + who.details->num_indexed,
+                           tokens.begin() + known);
   }
-  who.num_indexed = known;
+  who.details->num_indexed = known;
   who.index_at = ((known - 1) / limits.block_size + 1) * limits.block_size + 1;
 }
 

@@ -15,8 +15,8 @@ std::optional<request_state> scheduler::state::describe(request_id id) const {
   now.prompt_tokens = who.prompt_length;
   now.computed_tokens = who.num_computed;
   now.generated_tokens = who.num_generated();
-  now.cached_tokens = who.num_cached;
-  now.preemptions = who.num_preemptions;
+  now.cached_tokens = who.details->num_cached;
+  now.preemptions = who.details->num_preemptions;
   return now;
 }
 

@@ -19,7 +19,7 @@ void scheduler::state::propose(draft guess) {
   if (found == requests.end()) return;
   sequence& who = *found->second;
   if (guess.probabilities.size() != guess.tokens.size()) return;
-  who.guess = std::move(guess);
+  who.details->guess = std::move(guess);
   who.has_drafts = !who.next_drafts(1).empty();
   some_have_drafts = some_have_drafts || who.has_drafts;
 }
@@ -95,10 +95,11 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
     some_have_drafts = some_have_drafts || who.has_drafts;
     if (!next || who.num_missing() != 1) continue;
     const std::size_t count =
-        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, who.guess.most_verified()}))
+        who.drafts_from(
+               *next, std::min({tokens_left, allowed, most_draft_tokens, who.details->guess.most_verified()}))
             .size();
     if (count == 0) continue;
-    if (who.guess.number != 0) {
+    if (who.details->guess.number != 0) {
       rows.num_drafts = std::min(static_cast<std::int32_t>(count), budget);
       rows.num_rows += rows.num_drafts;
       has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
@@ -107,8 +108,8 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
     }
     float before = 1.0F;
     for (std::int32_t i = *next - who.num_pending(); i < *next; ++i)
-      before *= who.guess.probabilities[static_cast<std::size_t>(i)];
-    const auto first = who.guess.probabilities.begin() + *next;
+      before *= who.details->guess.probabilities[static_cast<std::size_t>(i)];
+    const auto first = who.details->guess.probabilities.begin() + *next;
     candidates.rows.push_back(&rows);
     candidates.probabilities.insert(candidates.probabilities.end(), first,
                                     first + static_cast<std::ptrdiff_t>(count));

@@ -12,8 +12,9 @@ block_release scheduler::state::retire(sequence& who) {
   who.ended = true;
   room_came_back = true;
   some_left = true;
-  if (who.deadline) deadlines.erase({*who.deadline, who.id});
-  if (who.queue_deadline && !who.admitted_once) queue_deadlines.erase({*who.queue_deadline, who.id});
+  if (who.details->deadline) deadlines.erase({*who.details->deadline, who.id});
+  if (who.details->queue_deadline && !who.details->admitted_once)
+    queue_deadlines.erase({*who.details->queue_deadline, who.id});
   if (who.running) {
     return_blocks(who);
   } else {
@@ -22,7 +23,7 @@ block_release scheduler::state::retire(sequence& who) {
     } else {
       waiting->remove(who);
     }
-    if (who.fork_of) --num_held;
+    if (who.details->fork_of) --num_held;
     if (refused.who == &who) refused = {};
   }
   waiting->finished(who);
@@ -41,7 +42,7 @@ void scheduler::state::forget_retired() {
   if (is_planned || retired.empty()) return;
   std::erase_if(retired, [this](sequence* who) {
     if (who->last_step > committed) return false;
-    const std::int32_t number = who->number;
+    const std::int32_t number = who->details->number;
     *who = {};
     sequences->give_back(number);
     return true;
@@ -56,7 +57,7 @@ void scheduler::state::add_end(const sequence& who, finish_reason reason, std::o
   event.end->reason = reason;
   event.end->failure = std::move(failure);
   event.end->tokens = who.tokens_used();
-  event.end->preemptions = who.num_preemptions;
+  event.end->preemptions = who.details->num_preemptions;
 }
 
 scheduler_output scheduler::state::end(request_id id, finish_reason reason, std::optional<error> failure) {
@@ -90,7 +91,7 @@ scheduler_output scheduler::state::expire(steady_time time) {
     add(end(deadlines.begin()->second, finish_reason::timeout, std::nullopt));
   while (!queue_deadlines.empty() && queue_deadlines.begin()->first <= time) {
     const sequence& who = *requests.at(queue_deadlines.begin()->second);
-    const std::int32_t waited = seconds_between(who.arrival, time);
+    const std::int32_t waited = seconds_between(who.details->arrival, time);
     error failure{error_code::unavailable,
                   fmt::format("the request has waited for {} s and its turn has not come", waited)};
     failure.retry_after = waited;

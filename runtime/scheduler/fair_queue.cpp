@@ -6,7 +6,7 @@
 namespace troupe {
 
 void fair_queue::add(sequence& who) {
-  const auto [found, is_new] = accounts_.try_emplace(who.tenant);
+  const auto [found, is_new] = accounts_.try_emplace(who.details->tenant);
   account& tenant = found->second;
   if (is_new) tenant.place = ++places_;
   // Quanta of rounds in which nothing waited are not saved up; debt stays.
@@ -14,26 +14,26 @@ void fair_queue::add(sequence& who) {
     tenant.first_round = round_;
     tenant.cost = 0;
   }
-  if (who.admitted_once) --tenant.running;  // it comes back after a preemption
+  if (who.details->admitted_once) --tenant.running;  // it comes back after a preemption
   tenant.waiting.insert(&who);
   ++size_;
 }
 
 void fair_queue::remove(sequence& who) {
-  const auto found = accounts_.find(who.tenant);
+  const auto found = accounts_.find(who.details->tenant);
   if (found == accounts_.end() || found->second.waiting.erase(&who) == 0) return;
   --size_;
 }
 
 void fair_queue::admitted(const sequence& who, std::int32_t) {
-  account& tenant = accounts_[who.tenant];
+  account& tenant = accounts_[who.details->tenant];
   ++tenant.running;
   tenant.cost += cost_of(who);
   round_ = std::max(round_, round_of(tenant, tenant.cost));
 }
 
 void fair_queue::finished(const sequence& who) {
-  const auto found = accounts_.find(who.tenant);
+  const auto found = accounts_.find(who.details->tenant);
   if (found == accounts_.end()) return;
   account& tenant = found->second;
   if (who.running) {

@@ -27,7 +27,8 @@ bool scheduler::state::refused_first(request_id first) const {
 }
 
 bool scheduler::state::has_answers(request_id first) const {
-  return std::ranges::any_of(requests, [&](const auto& one) { return one.second->first_answer == first; });
+  return std::ranges::any_of(requests,
+                             [&](const auto& one) { return one.second->details->first_answer == first; });
 }
 
 void scheduler::state::remember_refused(request_id first) {
@@ -45,7 +46,7 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
   remember_refused(first);
   std::vector<request_id> answers;
   for (const auto& [id, who] : requests)
-    if (who->first_answer == first) answers.push_back(id);
+    if (who->details->first_answer == first) answers.push_back(id);
   std::sort(answers.begin(), answers.end());
   scheduler_output output;
   for (const request_id id : answers) {
@@ -69,7 +70,7 @@ tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const
 // The next in line has been waiting for so long: a newcomer may expect no less.
 std::int32_t scheduler::state::seconds_the_next_waits(steady_time now) const {
   const std::vector<sequence*>& first = waiting->next(1);
-  return seconds_between(first.empty() ? now : first.front()->arrival, now);
+  return seconds_between(first.empty() ? now : first.front()->details->arrival, now);
 }
 
 }  // namespace troupe

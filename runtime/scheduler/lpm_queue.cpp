@@ -5,7 +5,7 @@
 namespace troupe {
 
 void lpm_queue::add(sequence& who) {
-  who.queued_at = admissions_;
+  who.details->queued_at = admissions_;
   waiting_.insert(&who);
 }
 
@@ -18,8 +18,9 @@ void lpm_queue::order(std::size_t most, std::vector<sequence*>& ordered) const {
   std::sort(ordered.begin(), compared, [this](const sequence* a, const sequence* b) {
     const bool overdue = is_overdue(*a);
     if (overdue != is_overdue(*b)) return overdue;
-    if (!overdue && a->cached_prefix != b->cached_prefix) return a->cached_prefix > b->cached_prefix;
-    return a->ticket < b->ticket;
+    if (!overdue && a->details->cached_prefix != b->details->cached_prefix)
+      return a->details->cached_prefix > b->details->cached_prefix;
+    return a->details->ticket < b->details->ticket;
   });
   if (ordered.size() > most) ordered.resize(most);
 }
@@ -29,13 +30,13 @@ void lpm_queue::want_prefixes(std::vector<request_id>& ids) const {
   const std::size_t count = std::min(compared, most_asked);
   auto each = waiting_.begin();
   std::size_t at = 0;
-  for (; at < compared && (*each)->ticket <= asked_; ++at) ++each;
+  for (; at < compared && (*each)->details->ticket <= asked_; ++at) ++each;
   for (std::size_t i = 0; i < count; ++i, ++at) {
     if (at == compared) {
       at = 0;
       each = waiting_.begin();
     }
-    asked_ = (*each)->ticket;
+    asked_ = (*each)->details->ticket;
     ids.push_back((*each++)->id);
   }
 }

@@ -25,7 +25,7 @@ class lpm_queue final : public waiting_queue {
   void want_prefixes(std::vector<request_id>& ids) const override;
 
  private:
-  bool is_overdue(const sequence& who) const { return admissions_ - who.queued_at >= patience; }
+  bool is_overdue(const sequence& who) const { return admissions_ - who.details->queued_at >= patience; }
   void order(std::size_t most, std::vector<sequence*>& ordered) const override;
 
   std::set<sequence*, older> waiting_;

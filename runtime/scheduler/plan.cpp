@@ -99,14 +99,14 @@ scheduler::state::readiness scheduler::state::readiness_of(sequence& who) {
   if (!tried.may_run(who.id)) return readiness::held;
   if (who.last_step > committed) return readiness::blocks_others;
   if (is_held(who)) return readiness::held;
-  if (std::exchange(who.fork_of, std::nullopt)) --num_held;
+  if (std::exchange(who.details->fork_of, std::nullopt)) --num_held;
   return readiness::ready;
 }
 
 // The first token comes with the commit of the step that has stored the last of the prompt.
 bool scheduler::state::is_held(const sequence& who) const {
-  if (!who.fork_of) return false;
-  const auto first = requests.find(*who.fork_of);
+  if (!who.details->fork_of) return false;
+  const auto first = requests.find(*who.details->fork_of);
   return first != requests.end() && first->second->num_generated() == 0;
 }
 

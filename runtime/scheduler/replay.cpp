@@ -49,7 +49,7 @@ void scheduler::state::send_back(sequence& who) {
   who.num_stored = 0;
   who.table = nullptr;
   who.table_length = 0;
-  ++who.num_preemptions;
+  ++who.details->num_preemptions;
   who.tells_preemptions = true;
   waiting->add(who);
 }

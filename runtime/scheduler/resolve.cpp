@@ -46,7 +46,7 @@ void scheduler::state::learn_prefixes(const step_reservation& reservation) {
   const std::size_t count = std::min(prefix_queries.size(), reservation.cached_lengths.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto found = requests.find(prefix_queries[i]);
-    if (found != requests.end()) found->second->cached_prefix = reservation.cached_lengths[i];
+    if (found != requests.end()) found->second->details->cached_prefix = reservation.cached_lengths[i];
   }
 }
 
@@ -94,18 +94,19 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   who.last_slot = no_slot;
   rows.num_rows = std::min(rows.num_rows, who.num_missing());
   waiting->admitted(who, rows.num_rows);
-  if (std::exchange(who.admitted_once, true)) return;
+  if (std::exchange(who.details->admitted_once, true)) return;
   tell_first_answer(who);
-  who.num_cached = std::min(who.num_computed, who.prompt_length);
-  who.tokens.reserve(static_cast<std::size_t>(who.prompt_length) + static_cast<std::size_t>(who.max_tokens));
-  if (who.queue_deadline) queue_deadlines.erase({*who.queue_deadline, who.id});
+  who.details->num_cached = std::min(who.num_computed, who.prompt_length);
+  who.details->older.reserve(static_cast<std::size_t>(who.prompt_length) +
+                             static_cast<std::size_t>(who.max_tokens));
+  if (who.details->queue_deadline) queue_deadlines.erase({*who.details->queue_deadline, who.id});
 }
 
 // An answer that computes its prompt by itself may begin before the first one.
 void scheduler::state::tell_first_answer(const sequence& who) {
   if (who.is_first_answer()) return;
-  const auto first = requests.find(who.first_answer);
-  if (first != requests.end()) first->second->another_answer_has_begun = true;
+  const auto first = requests.find(who.details->first_answer);
+  if (first != requests.end()) first->second->details->another_answer_has_begun = true;
 }
 
 void scheduler::state::send_off(const step_reservation& reservation, resolved_step& resolved) {

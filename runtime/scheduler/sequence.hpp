@@ -6,25 +6,24 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/drafting/draft.hpp"
 #include "runtime/kv_cache/step_demand.hpp"
+#include "runtime/prefetch.hpp"
 #include "runtime/request.hpp"
-#include "runtime/scheduler/sequence_tokens.hpp"
+#include "runtime/scheduler/newest_tokens.hpp"
+#include "runtime/scheduler/sequence_details.hpp"
 #include "runtime/step_batch.hpp"
-#include "runtime/stream.hpp"
 
 namespace troupe {
 
-// What a step looks at comes first, line by line: planning reads the first, a batch is built from two, and
-// committing it reads the third, too.
+// What a step looks at, line by line, and nothing else: planning reads the first, a batch is built from two,
+// and committing it reads the third, too.
 struct alignas(64) sequence {
   // Who samples the tokens after the known ones, in order: one for each sample in flight.
   boost::container::small_vector<token_source, 2> pending = {};
-  std::int32_t num_known = 0;  // as many as there are in `tokens`
+  std::int32_t num_known = 0;  // tokens: prompt + output, as far as it is known
   std::int32_t prompt_length = 0;
   std::int32_t max_tokens = 0;    // output tokens at most, at least 1
   std::int32_t num_computed = 0;  // leading tokens whose K and V are stored, or will be by a step in flight
@@ -33,15 +32,17 @@ struct alignas(64) sequence {
 
   alignas(64) request_id id = 0;
   const std::int32_t* table = nullptr;  // its blocks, where the KV cache keeps them, as the last grant said
-  std::shared_ptr<const sampling_params> sampling = {};
+  const sampling_params* sampling = nullptr;
+  std::unique_ptr<sequence_details> details = {};
   std::uint64_t last_step = 0;      // the last step that holds rows of it
   std::uint64_t admitted_step = 0;  // since when it has been running
   std::int32_t num_stored = 0;      // of the computed ones, those whose steps are committed
-  std::int32_t min_tokens = 0;
-  std::int32_t index_at = 0;  // how many tokens there are when the KV cache is told the next ones
+  std::int32_t index_at = 0;        // how many tokens there are when the KV cache is told the next ones
+  std::int32_t place = no_place;    // where the KV cache keeps it
   bool running : 1 = false;
   bool ended : 1 = false;  // no longer in the request table; a plan or a step may still name it
   bool ignores_end : 1 = false;
+  bool has_min_tokens : 1 = false;
   bool has_stop_tokens : 1 = false;
   bool needs_history : 1 = false;
   bool wants_prompt_logprobs : 1 = false;
@@ -50,43 +51,27 @@ struct alignas(64) sequence {
   bool waits_for_grammar : 1 = false;  // until it is compiled; not in the waiting queue
   bool tells_preemptions : 1 = false;  // with its next event
 
-  alignas(64) sequence_tokens tokens = {};  // prompt + output, as far as it is known
-
-  std::int32_t num_indexed = 0;    // tokens that the KV cache knows of
-  std::int32_t place = no_place;   // where the KV cache keeps it
-  std::int32_t number = 0;         // its own, in the scheduler's pool
-  std::uint64_t ticket = 0;        // order of arrival
-  std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
-  std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
-  std::int32_t priority = 0;
-  std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
-  std::int32_t num_preemptions = 0;
-  bool admitted_once = false;
-  request_id first_answer = 0;            // to its prompt; its own id, where it is that
-  bool another_answer_has_begun = false;  // told of the first one
-  std::optional<request_id> fork_of = {};
-  std::optional<steady_time> deadline = {};
-  std::optional<steady_time> queue_deadline = {};
-  steady_time arrival{};
-  std::string tenant = {};
-  draft guess = {};  // how it goes on, as the drafter said last
-  // Those of the tokens after the first, collected chunk by chunk until the first output token; kept by
-  // preemption.
-  std::vector<token_logprobs> prompt_logprobs = {};
+  alignas(64) newest_tokens newest = {};
 
   void begin_with(std::vector<token_id> prompt) {
-    tokens = sequence_tokens(std::move(prompt));
-    num_known = prompt_length = tokens.size();
+    num_known = prompt_length = static_cast<std::int32_t>(prompt.size());
+    details->older = std::move(prompt);
   }
-  void add_token(token_id token) {
-    tokens.push_back(token);
-    ++num_known;
+  void add_token(token_id token) { newest.add(token, num_known++, details->older); }
+  // Only for a token that is known.
+  token_id token(std::int32_t i) const {
+    const std::vector<token_id>& older = details->older;
+    return i < static_cast<std::int32_t>(older.size()) ? older[static_cast<std::size_t>(i)] : newest[i];
   }
-  // For an add_token() soon and for what may come of it.
-  void prefetch_tokens() const {
-    if (tokens.is_full() || num_known + 1 >= index_at) tokens.prefetch_older();
+  // All that are known, in one piece; until the next change.
+  const std::vector<token_id>& all_tokens() {
+    newest.move_to(details->older, num_known);
+    return details->older;
   }
-  bool is_first_answer() const { return first_answer == id; }
+  // Whether the next add_token(), or what comes of it, moves the newest tokens.
+  bool moves_tokens_soon() const { return newest.is_full(num_known) || num_known + 1 >= index_at; }
+  void prefetch_older() const { prefetch_line(details->older.data() + details->older.size()); }
+  bool is_first_answer() const { return details->first_answer == id; }
   std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }
   std::int32_t num_generated() const { return num_tokens() - prompt_length; }
@@ -95,11 +80,12 @@ struct alignas(64) sequence {
   // The first token of its draft behind what is known and pending, as long as nothing that is known
   // contradicts the draft.
   std::optional<std::int32_t> next_draft() const {
+    const draft& guess = details->guess;
     const std::int32_t known = num_tokens() - guess.after;
     const std::int32_t next = known + num_pending();
     if (known < 0 || next >= static_cast<std::int32_t>(guess.tokens.size())) return std::nullopt;
     for (std::int32_t i = 0; i < known; ++i)
-      if (guess.tokens[static_cast<std::size_t>(i)] != tokens[guess.after + i]) return std::nullopt;
+      if (guess.tokens[static_cast<std::size_t>(i)] != token(guess.after + i)) return std::nullopt;
     return next;
   }
   // That one and those behind it, no more than `most`.
@@ -108,12 +94,14 @@ struct alignas(64) sequence {
     return next ? drafts_from(*next, most) : std::span<const token_id>();
   }
   std::span<const token_id> drafts_from(std::int32_t first, std::int32_t most) const {
-    const std::span<const token_id> rest = std::span(guess.tokens).subspan(static_cast<std::size_t>(first));
+    const std::span<const token_id> rest =
+        std::span(details->guess.tokens).subspan(static_cast<std::size_t>(first));
     return rest.first(std::min(rest.size(), static_cast<std::size_t>(std::max(most, 0))));
   }
   // Every output token that it may have is sampled or will be by a step in flight.
   bool is_sampled_out() const { return num_generated() + num_pending() >= max_tokens; }
   usage tokens_used() const { return {prompt_length, num_generated()}; }
 };
+static_assert(sizeof(sequence) == 192);
 
 }  // namespace troupe

@@ -50,7 +50,9 @@ class waiting_queue {
 
  protected:
   struct older {
-    bool operator()(const sequence* a, const sequence* b) const { return a->ticket < b->ticket; }
+    bool operator()(const sequence* a, const sequence* b) const {
+      return a->details->ticket < b->details->ticket;
+    }
   };
   // Appends the first `most` to be admitted to `ordered`, which is empty.
   virtual void order(std::size_t most, std::vector<sequence*>& ordered) const = 0;

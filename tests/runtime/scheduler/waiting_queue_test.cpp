@@ -27,12 +27,13 @@ struct queue_driver {
                 std::int32_t priority = 0) {
     sequence& who = all.emplace_back();
     who.id = all.size();
-    who.ticket = all.size();
-    who.first_answer = who.id;
+    who.details = std::make_unique<sequence_details>();
+    who.details->ticket = all.size();
+    who.details->first_answer = who.id;
     who.begin_with(std::vector<token_id>(static_cast<std::size_t>(prompt)));
-    who.tenant = tenant;
-    who.cached_prefix = cached;
-    who.priority = priority;
+    who.details->tenant = tenant;
+    who.details->cached_prefix = cached;
+    who.details->priority = priority;
     queue->add(who);
     return who;
   }
@@ -41,7 +42,7 @@ struct queue_driver {
     queue->remove(who);
     who.running = true;
     queue->admitted(who, who.num_tokens());
-    who.admitted_once = true;
+    who.details->admitted_once = true;
     return who;
   }
   void finish(sequence& who, std::int32_t output) {
@@ -150,8 +151,8 @@ struct full_queue_driver : queue_driver {
     if (queue->size() == limit) {
       sequence* worst = queue->gives_way_to(priority);
       if (worst == nullptr) return nullptr;
-      EXPECT_GT(worst->priority, priority);
-      EXPECT_FALSE(worst->admitted_once) << "its answer has begun";
+      EXPECT_GT(worst->details->priority, priority);
+      EXPECT_FALSE(worst->details->admitted_once) << "its answer has begun";
       EXPECT_TRUE(displaced.insert(worst->id).second);
       queue->remove(*worst);
       worst->ended = true;
@@ -201,11 +202,11 @@ TEST(waiting_queue, after_one_that_gave_way_the_next_is_spared_until_it_runs) {
   for (int round = 0; round < 3; ++round) {
     driver.come(5);
     EXPECT_NE(driver.come(0), nullptr);
-    EXPECT_EQ(driver.admit().priority, 0);
+    EXPECT_EQ(driver.admit().details->priority, 0);
     driver.come(5);
     EXPECT_EQ(driver.come(0), nullptr);
     EXPECT_EQ(driver.come(0), nullptr);
-    EXPECT_EQ(driver.admit().priority, 5);
+    EXPECT_EQ(driver.admit().details->priority, 5);
   }
 }
 
@@ -227,7 +228,7 @@ TEST(waiting_queue, a_full_priority_queue_lets_every_kind_run) {
       bound.erase(who.id);
       for (const request_id id : driver.displaced) bound.erase(id);
       for (const auto& [id, latest] : bound) ASSERT_GE(latest, admissions);
-      if (who.priority == 9) last_poor = admissions;
+      if (who.details->priority == 9) last_poor = admissions;
       ASSERT_LE(admissions - last_poor, 2 * (static_cast<std::uint64_t>(patience) + limit) + 4)
           << "the poorest are always displaced, limit " << limit;
     }
@@ -338,7 +339,7 @@ TEST(waiting_queue, drr_saves_nothing_up_while_a_tenant_has_nothing_to_do) {
   int idle_admitted = 0;
   for (int i = 0; i < 10; ++i) {
     sequence& who = driver.admit();
-    idle_admitted += who.tenant == "idle" ? 1 : 0;
+    idle_admitted += who.details->tenant == "idle" ? 1 : 0;
     driver.finish(who, 0);
   }
   EXPECT_EQ(idle_admitted, 5);
@@ -417,9 +418,9 @@ TEST(waiting_queue, drr_gives_tenants_that_always_wait_the_same_tokens) {
       while (waits["b"] < 2) driver.add(300, "b"), ++waits["b"];
       while (waits["c"] < 2) driver.add(1 + static_cast<std::int32_t>(random() % 20), "c"), ++waits["c"];
       sequence& who = driver.admit();
-      --waits[who.tenant];
+      --waits[who.details->tenant];
       const auto output = static_cast<std::int32_t>(random() % 50);
-      served[who.tenant] += who.num_tokens() + output;
+      served[who.details->tenant] += who.num_tokens() + output;
       driver.finish(who, output);
       for (const std::string& one : tenants) {
         for (const std::string& other : tenants)
@@ -436,7 +437,7 @@ TEST(waiting_queue, drr_is_not_fooled_by_ever_new_names) {
   for (int i = 0; i < 600; ++i) {
     driver.add(100, "new " + std::to_string(i));
     sequence& who = driver.admit();
-    steady += who.tenant == "steady" ? 1 : 0;
+    steady += who.details->tenant == "steady" ? 1 : 0;
     driver.finish(who, 0);
   }
   EXPECT_EQ(steady, 30) << "newcomers wait for their turn behind those who are there";

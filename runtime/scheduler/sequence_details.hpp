@@ -1,0 +1,41 @@
+// What the scheduler knows of a request and seldom looks at: whose it is, how it waits, what it is told once.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/drafting/draft.hpp"
+#include "runtime/request.hpp"
+#include "runtime/stream.hpp"
+
+namespace troupe {
+
+struct sequence_details {
+  std::vector<token_id> older = {};  // prompt + output, but for the newest tokens
+  std::int32_t num_indexed = 0;      // tokens that the KV cache knows of
+  std::int32_t min_tokens = 0;
+  std::int32_t number = 0;  // the sequence's own, in the scheduler's pool
+  std::shared_ptr<const sampling_params> sampling = {};
+  std::uint64_t ticket = 0;        // order of arrival
+  std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
+  std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
+  std::int32_t priority = 0;
+  std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
+  std::int32_t num_preemptions = 0;
+  bool admitted_once = false;
+  bool another_answer_has_begun = false;  // told of the first one
+  request_id first_answer = 0;            // to its prompt; its own id, where it is that
+  std::optional<request_id> fork_of = {};
+  std::optional<steady_time> deadline = {};
+  std::optional<steady_time> queue_deadline = {};
+  steady_time arrival{};
+  std::string tenant = {};
+  draft guess = {};  // how it goes on, as the drafter said last
+  // Those of the tokens after the first, collected chunk by chunk until the first output token; kept by
+  // preemption.
+  std::vector<token_logprobs> prompt_logprobs = {};
+};
+
+}  // namespace troupe
