@@ -14,7 +14,9 @@ std::uint64_t grammar_sessions::allowance(const session& who, const masked_step&
 
 // Touches the session, the row's samples and what the step has spent.
 grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, masked_step& step) {
+  // Nobody reads what is sampled for such a place, so that an error is told behind it.
   const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
+  if (is_forced && who.failure) return {};
   auto filled = who.failure ? result<bool>(tl::unexpected(*who.failure)) : fill_mask(who, row, step);
   filled_row made;
   if (filled && !*filled) {
@@ -99,10 +101,12 @@ result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked
   if (most == 0) return false;
   const std::uint64_t before = who.place.steps_left();
   auto tried = who.place.try_mask(step.masks->row(sample), most);
-  step.spent += before - who.place.steps_left();
+  const bool is_done = !tried || *tried == matcher::progress::done;
+  step.spent += is_done ? before - std::min(before, who.place.steps_left()) : most;
   if (!tried) return tl::unexpected(std::move(tried.error()));
-  if (*tried == matcher::progress::none) who.share *= 2;
-  return *tried == matcher::progress::done;
+  const bool is_slow = !is_done && ++who.times_tried % most_tries == 0;
+  if (is_slow || *tried == matcher::progress::none) who.share *= 2;
+  return is_done;
 }
 
 // One token alone is as soon sampled, and what costs too much to find is sampled. What only takes too long
@@ -110,11 +114,13 @@ result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked
 void grammar_sessions::force(session& who, std::size_t sample, masked_step& step, filled_row& made) {
   if (!spells_forced_) return;
   const std::uint64_t before = who.place.steps_left();
-  auto tried = who.place.try_forced_tokens(*spells_forced_, allowance(who, step));
-  step.spent += before - who.place.steps_left();
+  const std::uint64_t most = allowance(who, step);
+  auto tried = who.place.try_forced_tokens(*spells_forced_, most);
+  const bool is_done = !tried || tried->has_value();
+  step.spent += is_done ? before - who.place.steps_left() : most;
   if (!tried) return;
   const auto place = static_cast<std::int32_t>(sample);
-  if (!*tried) {
+  if (!is_done) {
     who.share *= 2;
     made.withheld = place;
     return;

@@ -214,9 +214,9 @@ void grammar_sessions::advance(session& who, const masked_row& row, const step_r
     accept(who, token);
     const auto forced = std::ranges::lower_bound(result.forced, sample, {}, &forced_tokens::sample);
     if (forced != result.forced.end() && forced->sample == sample) {
-      who.forced_from = who.place.num_accepted();
+      who.forced_from = row.num_generated + i + 1;
       for (const token_id each : forced->tokens) accept(who, each);
-      who.forced_to = who.place.num_accepted();
+      who.forced_to = who.forced_from + forced->tokens.size();
       return;
     }
     const bool goes_on = !who.failure && !who.place.is_terminated();

@@ -86,12 +86,14 @@ class grammar_sessions {
     std::size_t forced_to = 0;         // known still samples for places within it
     std::uint64_t share = 1;           // times as much work as usual before it is withheld
     std::uint64_t times_withheld = 0;  // in a row
+    std::uint64_t times_tried = 0;     // in vain
     // The place whose row was withheld, until it is computed again: steps planned before that is known go on
     // from a token that will not come.
     std::optional<std::size_t> withheld_at = {};
     bool is_over = false;  // no mask any more: its end is told
   };
   static constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
+  static constexpr std::uint64_t most_tries = 8;  // with the same share
   struct masked_row {
     request_id id = 0;
     std::size_t sample = 0;

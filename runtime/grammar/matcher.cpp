@@ -75,7 +75,15 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
   return filled ? result<void>() : tl::unexpected(filled.error());
 }
 
+// A request must not end in company where it goes on alone, nor guess less.
 result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
+  const std::uint64_t before = steps_left_;
+  auto tried = try_within(mask, most);
+  if (tried && *tried == progress::none) steps_left_ = before;
+  return tried;
+}
+
+result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std::uint64_t most) {
   if (mask.size() < grammar_->vocabulary().num_words())
     return fail(error_code::invalid_argument, "grammar: the mask has too few words for the vocabulary");
   if (terminated_) {
@@ -197,6 +205,15 @@ result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer,
 result<std::optional<std::vector<token_id>>> matcher::try_forced_tokens(const tokenizer& tokenizer,
                                                                         std::uint64_t most,
                                                                         std::size_t max_bytes) {
+  const std::uint64_t before = steps_left_;
+  auto guessed = guess_within(tokenizer, most, max_bytes);
+  if (guessed && !*guessed) steps_left_ = before;
+  return guessed;
+}
+
+result<std::optional<std::vector<token_id>>> matcher::guess_within(const tokenizer& tokenizer,
+                                                                   std::uint64_t most,
+                                                                   std::size_t max_bytes) {
   if (terminated_) return std::vector<token_id>();
   const auto machine = enter_to_guess(most);
   if (!machine) return tl::unexpected(machine.error());

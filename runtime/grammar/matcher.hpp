@@ -34,7 +34,7 @@ class matcher {
   enum class progress {
     done,
     some,  // more is known than before
-    none,  // only a try with more steps gets further
+    none,  // only a try with more steps gets further: what it took is not held against the text
   };
   result<progress> try_mask(std::span<std::uint32_t> mask, std::uint64_t most);
   // Goes on by one token. Errors: invalid_argument for a token that the mask does not have, and nothing has
@@ -53,7 +53,8 @@ class matcher {
   // Those bytes as the tokenizer spells them, without tokens at the end that could be spelled together with
   // what follows. Nothing has been accepted.
   result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
-  // The same with no more than about `most` steps; nothing where these are not enough.
+  // The same with no more than about `most` steps; nothing where these are not enough, which is not held
+  // against the text.
   result<std::optional<std::vector<token_id>>> try_forced_tokens(const tokenizer& tokenizer,
                                                                  std::uint64_t most,
                                                                  std::size_t max_bytes = 1024);
@@ -71,6 +72,9 @@ class matcher {
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
   result<compiled_grammar::access> enter_to_guess(std::uint64_t most);
+  result<progress> try_within(std::span<std::uint32_t> mask, std::uint64_t most);
+  result<std::optional<std::vector<token_id>>> guess_within(const tokenizer& tokenizer, std::uint64_t most,
+                                                            std::size_t max_bytes);
   std::uint64_t steps_to_guess() const {
     return steps_left_ - std::min(steps_left_, grammar_->limits().max_mask_steps / 2);
   }

@@ -189,6 +189,38 @@ TEST(grammar_sessions, tokens_without_a_choice_follow_the_sample_except_where_lo
   EXPECT_TRUE(masks->forced.empty()) << "one token alone is as soon sampled";
 }
 
+// The scheduler passes over what steps planned ahead sample for their places.
+TEST(grammar_sessions, an_error_among_forced_tokens_is_told_behind_them) {
+  const auto grammar = *compile(regex("(a{20}[xy]){60}"), vocabulary_of_steps(), {.max_mask_steps = 600});
+  grammar_sessions sessions(troupe::test::byte_tokenizer());
+  sessions.open(1, grammar);
+  std::uint64_t step = 0;
+  for (std::int32_t n = 0; n < 60 * 21; n += 21) {
+    auto masks = masks_of(sessions, step_of(++step, {{1, n}}));
+    ASSERT_EQ(masks->forced.size(), 1U);
+    for (const std::int32_t ahead : {1, 2})
+      sessions.begin(step_of(step + static_cast<std::uint64_t>(ahead), {{1, n + ahead}}));
+    grammar->let_go();  // so that all tokens are read again, which once is more than the limit
+    step_result result = sampled(step, {'a'});
+    note_masks(*masks, result);
+    sessions.advance(result);
+    for (int ahead = 0; ahead < 2; ++ahead) {
+      while (sessions.fill_one()) {
+      }
+      masks = sessions.take();
+      ASSERT_TRUE(masks != nullptr && masks->ends.empty());
+      sessions.advance(sampled(++step, {'a'}));
+    }
+    masks = masks_of(sessions, step_of(++step, {{1, n + 20}}));
+    if (!masks->ends.empty()) {
+      EXPECT_TRUE(masks->ends[0].failure.has_value());
+      return;
+    }
+    sessions.advance(sampled(step, {'x'}));
+  }
+  FAIL() << "the text was never too long";
+}
+
 TEST(grammar_sessions, a_request_that_has_ended_holds_nobody_up) {
   grammar_sessions sessions;
   for (const request_id id : {1, 2}) sessions.open(id, grammar_of(regex("ab")));

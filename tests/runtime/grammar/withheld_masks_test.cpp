@@ -54,6 +54,17 @@ TEST(withheld_masks, a_costly_one_is_withheld_beside_others_until_it_is_worked_o
   EXPECT_TRUE(has_token(masks->mask_of(0), end_token)) << "one token was taken in, not one for each try";
 }
 
+TEST(withheld_masks, what_waiting_takes_is_not_held_against_the_text) {
+  grammar_sessions sessions(nullptr, few_steps);
+  sessions.open(1, *compile(regex(costly), vocabulary_of_steps(), {.max_mask_steps = 3000}));
+  std::uint64_t step = 0;
+  step_masks_ptr masks;
+  while (step < 100 && !(masks = next_masks(sessions, ++step, {{1}, {2, 0, false}}))->withheld.empty()) {
+  }
+  EXPECT_TRUE(masks->ends.empty()) << "one try has enough steps, all together do not";
+  EXPECT_TRUE(has_token(masks->mask_of(0), '#'));
+}
+
 TEST(withheld_masks, who_has_the_step_for_itself_waits_for_its_mask) {
   grammar_sessions sessions(nullptr, few_steps);
   sessions.open(1, costly_grammar());
