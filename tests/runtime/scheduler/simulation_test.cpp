@@ -65,7 +65,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.displaced, seeds / 100);
   EXPECT_GT(total.masked_steps, seeds);
   EXPECT_GT(total.masks_awaited, seeds / 10);
-  EXPECT_GT(total.accepted_tokens, seeds);
+  EXPECT_GT(total.accepted_tokens, seeds / 2);
   EXPECT_GT(total.draft_tokens, total.accepted_tokens + seeds / 2);
   EXPECT_GT(total.masked_drafts, seeds / 10);
   EXPECT_GT(total.fed_drafts, seeds / 10);
