@@ -15,28 +15,28 @@ std::uint64_t grammar_sessions::allowance(const session& who, const masked_step&
 // Touches the session, the row's samples and what the step has spent.
 grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_row& row, masked_step& step) {
   // Nobody reads what is sampled for such a place, so that an error is told behind it.
-  const bool is_forced = row.num_generated >= who.forced_from && row.num_generated < who.forced_to;
+  const bool is_forced = who.has_forced(row.num_generated);
   if (is_forced && who.failure) return {};
   auto filled = who.failure ? result<bool>(tl::unexpected(*who.failure)) : fill_mask(who, row, step);
   filled_row made;
-  if (filled && !*filled) {
+  if (!filled) {
+    who.is_over = true;
+    std::ranges::fill(step.masks->row(row.sample), ~std::uint32_t{0});
+    const bool may_be_complete = !who.failure;
+    end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
+    return made;
+  }
+  if (!*filled) {
     made.withheld = static_cast<std::int32_t>(row.sample);
     return made;
   }
-  if (filled) {
-    step.masks->is_masked[row.sample] = 1;
-    if (is_forced) return made;
-    if (!row.wants_logprobs) force(who, row.sample, step, made);
-    if (made.withheld) return made;
-    who.share = 1;
-    who.times_withheld = 0;
-    if (!made.forced) fill_drafts(who, row, step, made);
-    return made;
-  }
-  who.is_over = true;
-  std::ranges::fill(step.masks->row(row.sample), ~std::uint32_t{0});
-  const bool may_be_complete = !who.failure;
-  end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
+  step.masks->is_masked[row.sample] = 1;
+  if (is_forced) return made;
+  if (!row.wants_logprobs) force(who, row.sample, step, made);
+  if (made.withheld) return made;
+  who.share = 1;
+  who.times_withheld = 0;
+  if (!made.forced) fill_drafts(who, row, step, made);
   return made;
 }
 
@@ -60,14 +60,10 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_s
     auto accepted = who.place.accept(draft);
     if (!accepted && accepted.error().code == error_code::invalid_argument) break;
     const std::size_t sample = row.sample + taken + 1;
-    result<bool> filled = true;
-    if (accepted) {
-      ++taken;
-      if (who.place.is_terminated()) break;
-      filled = try_mask(who, sample, step);
-    } else {
-      filled = tl::unexpected(std::move(accepted.error()));
-    }
+    if (accepted) ++taken;
+    if (accepted && who.place.is_terminated()) break;
+    auto filled =
+        accepted ? try_mask(who, sample, step) : result<bool>(tl::unexpected(std::move(accepted.error())));
     if (!filled) {
       std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
       end(made, sample, who.place, std::move(filled.error()), true);
@@ -86,7 +82,7 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_s
 
 // False: withheld.
 result<bool> grammar_sessions::fill_mask(session& who, const masked_row& row, masked_step& step) {
-  if (row.num_generated >= who.forced_from && row.num_generated < who.forced_to) {
+  if (who.has_forced(row.num_generated)) {
     allow_only(step.masks->row(row.sample), who.place.accepted(row.num_generated));
     return true;
   }
@@ -102,7 +98,7 @@ result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked
   const std::uint64_t before = who.place.steps_left();
   auto tried = who.place.try_mask(step.masks->row(sample), most);
   const bool is_done = !tried || *tried == matcher::progress::done;
-  step.spent += is_done ? before - std::min(before, who.place.steps_left()) : most;
+  charge(step, who, before, most, is_done);
   if (!tried) return tl::unexpected(std::move(tried.error()));
   const bool is_slow = !is_done && ++who.times_tried % most_tries == 0;
   if (is_slow || *tried == matcher::progress::none) who.share *= 2;
@@ -117,7 +113,7 @@ void grammar_sessions::force(session& who, std::size_t sample, masked_step& step
   const std::uint64_t most = allowance(who, step);
   auto tried = who.place.try_forced_tokens(*spells_forced_, most);
   const bool is_done = !tried || tried->has_value();
-  step.spent += is_done ? before - who.place.steps_left() : most;
+  charge(step, who, before, most, is_done);
   if (!tried) return;
   const auto place = static_cast<std::int32_t>(sample);
   if (!is_done) {

@@ -91,6 +91,7 @@ class grammar_sessions {
     // from a token that will not come.
     std::optional<std::size_t> withheld_at = {};
     bool is_over = false;  // no mask any more: its end is told
+    bool has_forced(std::size_t place) const { return place >= forced_from && place < forced_to; }
   };
   static constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
   static constexpr std::uint64_t most_tries = 8;  // with the same share
@@ -137,6 +138,11 @@ class grammar_sessions {
   void fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made);
   result<bool> fill_mask(session& who, const masked_row& row, masked_step& step);
   result<bool> try_mask(session& who, std::size_t sample, masked_step& step);
+  // What a try took, of `most` that it might, where `before` were left.
+  static void charge(masked_step& step, const session& who, std::uint64_t before, std::uint64_t most,
+                     bool is_done) {
+    step.spent += is_done ? before - who.place.steps_left() : most;
+  }
   void force(session& who, std::size_t sample, masked_step& step, filled_row& made);
   static void advance(session& who, const masked_row& row, const step_result& result);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "kernels/cuda/emulation/faults.hpp"
-#include "runtime/executor/cpu_executor.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -14,19 +14,13 @@ namespace troupe {
 namespace {
 
 using test::executor_driver;
+using test::small_cuda_options;
+using test::start_cpu;
+using test::start_cuda;
 
 // bf16 rounds activations to 8 bits: where the two best tokens are nearer than this the CPU's choice is
 // chance.
 constexpr float clear_margin = 0.1F;
-
-cuda_executor_options small_options() {
-  cuda_executor_options options;
-  options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
-  options.memory_utilization = 0;
-  options.graph_rows = {1, 2, 4};
-  options.open_gemm = test::open_reference_gemm;
-  return options;
-}
 
 class cuda_executor : public test::cuda_kernels {
  protected:
@@ -36,23 +30,6 @@ class cuda_executor : public test::cuda_kernels {
                                                     .embedding = gguf::tensor_type::bf16,
                                                     .seed = seed,
                                                     .num_layers = 2}));
-  }
-
-  static std::unique_ptr<executor> start(const model_ptr& model, const cuda_executor_options& options) {
-    auto made = load_cuda_executor(model, options);
-    EXPECT_TRUE(made.has_value()) << made.error().message;
-    const auto measured = (*made)->profile();
-    EXPECT_TRUE(measured.has_value()) << measured.error().message;
-    const auto taken = (*made)->take_kv_cache();
-    EXPECT_TRUE(taken.has_value()) << taken.error().message;
-    return std::move(*made);
-  }
-
-  static std::unique_ptr<executor> start_cpu(const model_ptr& model) {
-    cpu_executor_options options;
-    options.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = 1U << 20U};
-    options.threads = 1;
-    return std::move(*make_cpu_executor(model, options));
   }
 
   static std::vector<token_id> prompt_of(std::size_t length, const model& model, std::uint32_t seed) {
@@ -75,7 +52,7 @@ TEST_F(cuda_executor, greedy_tokens_are_those_of_the_cpu_for_every_kind_of_model
   constexpr std::int32_t wanted = 12;
   for (const test::tiny_kind kind : test::all_tiny_kinds) {
     const model_ptr model = load(kind);
-    const auto device = start(model, small_options());
+    const auto device = start_cuda(model, small_cuda_options());
     const auto cpu = start_cpu(model);
     std::size_t compared = 0;
     for (const std::size_t length : {1U, 5U, 17U, 33U, 40U}) {
@@ -117,19 +94,19 @@ TEST_F(cuda_executor, the_bits_of_a_row_do_not_depend_on_its_company) {
   const model_ptr model = load(test::tiny_kind::qwen3);
   const std::vector<token_id> prompt = prompt_of(37, *model, 3);
   const auto alone = [&](const cuda_executor_options& options) {
-    const auto device = start(model, options);
+    const auto device = start_cuda(model, options);
     executor_driver driver(*device);
     const auto sequence = driver.add(prompt, greedy_with_all_logprobs(model));
     driver.generate(sequence, 3);
     return all_of(driver[sequence]);
   };
-  const std::vector<float> expected = alone(small_options());
+  const std::vector<float> expected = alone(small_cuda_options());
   ASSERT_FALSE(expected.empty());
-  cuda_executor_options eager = small_options();
+  cuda_executor_options eager = small_cuda_options();
   eager.graph_rows.clear();
   EXPECT_EQ(alone(eager), expected);
 
-  const auto device = start(model, small_options());
+  const auto device = start_cuda(model, small_cuda_options());
   executor_driver driver(*device);
   const auto other = driver.add(prompt_of(9, *model, 4), test::greedy());
   const auto third = driver.add(prompt_of(20, *model, 5), test::greedy());
@@ -143,7 +120,7 @@ TEST_F(cuda_executor, the_bits_of_a_row_do_not_depend_on_its_company) {
 
 TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_same_logits) {
   const model_ptr model = load(test::tiny_kind::llama);
-  const auto device = start(model, small_options());
+  const auto device = start_cuda(model, small_cuda_options());
   sampling_params random;
   random.temperature = 1.5F;
   random.seed = 77;
@@ -171,7 +148,7 @@ TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_s
 
 TEST_F(cuda_executor, a_mask_leaves_what_it_allows) {
   const model_ptr model = load(test::tiny_kind::llama);
-  const auto device = start(model, small_options());
+  const auto device = start_cuda(model, small_cuda_options());
   executor_driver driver(*device);
   driver.add(prompt_of(4, *model, 7), test::greedy());
   driver.add(prompt_of(4, *model, 8), test::greedy());
@@ -192,7 +169,7 @@ TEST_F(cuda_executor, a_mask_leaves_what_it_allows) {
 
 TEST_F(cuda_executor, prompt_log_probabilities_and_copied_blocks_are_those_of_the_cpu) {
   const model_ptr model = load(test::tiny_kind::mistral);
-  const auto device = start(model, small_options());
+  const auto device = start_cuda(model, small_cuda_options());
   const auto cpu = start_cpu(model);
   const auto run = [&](executor& on) {
     executor_driver driver(on);
@@ -228,9 +205,9 @@ TEST_F(cuda_executor, prompt_log_probabilities_and_copied_blocks_are_those_of_th
 TEST_F(cuda_executor, eight_bit_kv_memory_gives_nearly_the_same_probabilities) {
   const model_ptr model = load(test::tiny_kind::qwen2);
   const auto first_logprobs = [&](const std::string& dtype) {
-    cuda_executor_options options = small_options();
+    cuda_executor_options options = small_cuda_options();
     options.kv_cache_dtype = dtype;
-    const auto device = start(model, options);
+    const auto device = start_cuda(model, options);
     EXPECT_EQ(device->layout().dtype, dtype == "auto" ? "bf16" : dtype);
     executor_driver driver(*device);
     const auto sequence = driver.add(prompt_of(20, *model, 10), greedy_with_all_logprobs(model));
@@ -254,7 +231,7 @@ TEST_F(cuda_executor, a_step_that_fails_on_the_device_is_a_lost_device) {
   const model_ptr model = load(test::tiny_kind::llama);
   const auto before = kernels::cuda::emulation::faults();
   {
-    const auto device = start(model, small_options());
+    const auto device = start_cuda(model, small_cuda_options());
     executor_driver driver(*device);
     const auto sequence = driver.add(prompt_of(4, *model, 11), test::greedy());
     kernels::cuda::emulation::faults().error = cudaErrorIllegalAddress;
@@ -270,12 +247,12 @@ TEST_F(cuda_executor, memory_that_does_not_suffice_shrinks_the_pool_or_is_refuse
   const model_ptr model = load(test::tiny_kind::llama);
   const auto before = kernels::cuda::emulation::faults();
   std::vector<std::string> warnings;
-  cuda_executor_options options = small_options();
+  cuda_executor_options options = small_cuda_options();
   options.warn = [&](const std::string& text) { warnings.push_back(text); };
   options.limits.kv_cache_bytes = 512U << 20U;  // more than there is
   kernels::cuda::emulation::faults().device_bytes = 64U << 20U;
   {
-    const auto device = start(model, options);
+    const auto device = start_cuda(model, options);
     EXPECT_GT(device->layout().num_blocks, 16);
     EXPECT_LT(device->layout().num_blocks * device->layout().bytes_per_block, 64U << 20U);
     ASSERT_EQ(warnings.size(), 1U);
@@ -287,15 +264,15 @@ TEST_F(cuda_executor, memory_that_does_not_suffice_shrinks_the_pool_or_is_refuse
   EXPECT_EQ(refused.error().code, error_code::resource_exhausted);
   EXPECT_EQ(refused.error().param, "max_num_batched_tokens");
   kernels::cuda::emulation::faults().device_bytes = 1U << 17U;
-  EXPECT_EQ(load_cuda_executor(model, small_options()).error().code, error_code::resource_exhausted);
+  EXPECT_EQ(load_cuda_executor(model, small_cuda_options()).error().code, error_code::resource_exhausted);
   kernels::cuda::emulation::faults() = before;
 }
 
 TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
   const model_ptr model = load(test::tiny_kind::llama);
-  cuda_executor_options options = small_options();
+  cuda_executor_options options = small_cuda_options();
   options.memory_utilization = 0.25;
-  const auto device = start(model, options);
+  const auto device = start_cuda(model, options);
   std::size_t free = 0;
   std::size_t total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -307,16 +284,16 @@ TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
 
 TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {
   const model_ptr model = load(test::tiny_kind::llama);
-  cuda_executor_options options = small_options();
+  cuda_executor_options options = small_cuda_options();
   options.dtype = "half";
   EXPECT_EQ(load_cuda_executor(model, options).error().param, "dtype");
-  options = small_options();
+  options = small_cuda_options();
   options.kv_cache_dtype = "f32";
   EXPECT_EQ(load_cuda_executor(model, options).error().param, "kv_cache_dtype");
-  options = small_options();
+  options = small_cuda_options();
   options.limits.block_size = 4;
   EXPECT_EQ(load_cuda_executor(model, options).error().code, error_code::unsupported);
-  options = small_options();
+  options = small_cuda_options();
   options.device_id = 7;
   EXPECT_EQ(load_cuda_executor(model, options).error().param, "device_id");
 }

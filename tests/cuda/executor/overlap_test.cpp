@@ -8,6 +8,7 @@
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/overlapped_decoding.hpp"
@@ -46,18 +47,12 @@ class cuda_overlap : public test::cuda_kernels {
   using gemm_opener = decltype(cuda_executor_options::open_gemm);
   static std::unique_ptr<executor> start(std::vector<std::int32_t> graph_rows,
                                          gemm_opener open_gemm = test::open_reference_gemm) {
-    cuda_executor_options options;
+    cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graph_rows);
     options.open_gemm = std::move(open_gemm);
-    options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
-    options.memory_utilization = 0;
     const model_ptr model = test::load_from_memory(test::tiny_model(
         {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 2}));
-    auto made = load_cuda_executor(model, options);
-    EXPECT_TRUE(made.has_value()) << made.error().message;
-    EXPECT_TRUE((*made)->profile().has_value());
-    EXPECT_TRUE((*made)->take_kv_cache().has_value());
-    return std::move(*made);
+    return test::start_cuda(model, options);
   }
 };
 

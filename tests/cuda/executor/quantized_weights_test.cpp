@@ -3,10 +3,10 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor_cuda/cuda_executor.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -30,23 +30,10 @@ class quantized_weights_of_a_model : public test::cuda_kernels {
   }
   static std::unique_ptr<executor> start(const model_ptr& model, weight_form form,
                                          std::vector<std::int32_t> graphs = {1, 4}) {
-    cuda_executor_options options;
-    options.limits = {.max_rows = 64, .max_sequences = 4, .block_size = 16, .kv_cache_bytes = 1U << 20U};
-    options.memory_utilization = 0;
+    cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graphs);
     options.weights = form;
-    options.open_gemm = test::open_reference_gemm;
-    auto made = load_cuda_executor(model, options);
-    EXPECT_TRUE(made.has_value()) << made.error().message;
-    EXPECT_TRUE((*made)->profile().has_value());
-    EXPECT_TRUE((*made)->take_kv_cache().has_value());
-    return std::move(*made);
-  }
-  static std::unique_ptr<executor> start_cpu(const model_ptr& model) {
-    cpu_executor_options options;
-    options.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = 1U << 20U};
-    options.threads = 1;
-    return std::move(*make_cpu_executor(model, options));
+    return test::start_cuda(model, options);
   }
   static std::vector<token_id> prompt_of(std::int32_t length) {
     std::vector<token_id> prompt;
@@ -83,7 +70,7 @@ TEST_F(quantized_weights_of_a_model, have_the_greedy_tokens_of_the_cpu) {
   for (const tensor_type type : file_types) {
     const model_ptr model = load(type, type);
     const auto device = start(model, weight_form::in_file);
-    const auto cpu = start_cpu(model);
+    const auto cpu = test::start_cpu(model);
     for (const std::int32_t length : {3, 17}) compared += compare(*device, *cpu, length, sure_of_the_cpu);
   }
   EXPECT_GE(compared, 25U) << "too little was compared to mean anything";

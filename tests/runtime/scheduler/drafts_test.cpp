@@ -30,12 +30,7 @@ class drafts_test : public scheduler_test {
     step_result result;
     result.step = batch.step;
     for (const token_id token : tokens) result.tokens.push_back({.id = 1, .token = token});
-    scheduler_output output = commit(result);
-    cache->commit_step(batch.step);
-    cache->append_tokens(output.appends, output.appended);
-    for (const block_trim& given : output.trims) cache->trim(given);
-    give_back(output.releases);
-    return output.events;
+    return complete(result);
   }
 
   std::int32_t used_blocks() const { return cache->num_blocks() - cache->free_blocks(); }

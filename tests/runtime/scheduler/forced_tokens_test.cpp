@@ -12,17 +12,11 @@ class forced_tokens_test : public scheduler_test {
  protected:
   // Every sample is a 9; request `id`, where it is sampled, has `count` tokens forced behind it.
   token_batch complete_forcing(const step_batch& batch, request_id id, std::size_t count) {
-    step_result result;
-    result.step = batch.step;
-    for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-      const request_id of = batch.sequences[static_cast<std::size_t>(batch.samples[i].sequence)].id;
-      result.tokens.push_back({of, 9});
-      if (of == id) result.forced.push_back({static_cast<std::int32_t>(i), std::vector<token_id>(count, 8)});
-    }
-    const scheduler_output output = commit(result);
-    cache->commit_step(batch.step);
-    give_back(output.releases);
-    return output.events;
+    step_result result = sampled(batch);
+    for (std::size_t i = 0; i < result.tokens.size(); ++i)
+      if (result.tokens[i].id == id)
+        result.forced.push_back({static_cast<std::int32_t>(i), std::vector<token_id>(count, 8)});
+    return complete(result);
   }
 };
 

@@ -86,16 +86,26 @@ class scheduler_test : public ::testing::Test {
     return nullptr;
   }
 
-  token_batch complete(const step_batch& batch, token_id token = 9) {
+  // The same token for every sample.
+  static step_result sampled(const step_batch& batch, token_id token = 9) {
     step_result result;
     result.step = batch.step;
     for (const sample_row& row : batch.samples) {
       result.tokens.push_back({batch.sequences[static_cast<std::size_t>(row.sequence)].id, token});
     }
     result.prompt_logprobs.resize(batch.prompt_logprobs.size());
+    return result;
+  }
+
+  token_batch complete(const step_batch& batch, token_id token = 9) {
+    return complete(sampled(batch, token));
+  }
+
+  token_batch complete(const step_result& result) {
     const scheduler_output output = commit(result);
-    cache->commit_step(batch.step);
+    cache->commit_step(result.step);
     cache->append_tokens(output.appends, output.appended);
+    for (const block_trim& given : output.trims) cache->trim(given);
     cache->index_blocks();
     give_back(output.releases);
     return output.events;

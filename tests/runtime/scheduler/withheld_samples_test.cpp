@@ -14,24 +14,9 @@ class withheld_samples_test : public scheduler_test {
  protected:
   // Every sample is a 9, those listed are none.
   token_batch complete_without(const step_batch& batch, std::vector<std::int32_t> withheld) {
-    step_result result = sampled(batch, 9);
+    step_result result = sampled(batch);
     result.withheld = std::move(withheld);
-    return complete_with(result);
-  }
-  static step_result sampled(const step_batch& batch, token_id token) {
-    step_result result;
-    result.step = batch.step;
-    for (const sample_row& row : batch.samples)
-      result.tokens.push_back({batch.sequences[static_cast<std::size_t>(row.sequence)].id, token});
-    return result;
-  }
-  token_batch complete_with(const step_result& result) {
-    const scheduler_output output = commit(result);
-    cache->commit_step(result.step);
-    cache->append_tokens(output.appends, output.appended);
-    cache->index_blocks();
-    give_back(output.releases);
-    return output.events;
+    return complete(result);
   }
 };
 
@@ -102,7 +87,7 @@ TEST_F(withheld_samples_test, are_not_taken_for_stored) {
   complete_without(ahead[1], {});
   step_result forcing = sampled(*dispatch(), 7);
   forcing.forced.push_back({0, {7, 7, 7, 7}});
-  EXPECT_EQ(complete_with(forcing)[0].tokens.size(), 5U);
+  EXPECT_EQ(complete(forcing)[0].tokens.size(), 5U);
   submit(make_request(2, 12));
   EXPECT_EQ(cache->cached_tokens(2), 4) << "of the twelve tokens that both have seven are stored";
 }
