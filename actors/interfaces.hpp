@@ -141,6 +141,8 @@ using structured_output_actor = caf::typed_actor<
     caf::replies_to<msg::filter_drafts, held_drafts_ptr>::with<drafts_ptr>,
     // Fills a step's masks as soon as the tokens before it are known, and sends them to the runner.
     caf::reacts_to<msg::fill_masks, step_batch_ptr>,
+    // Works for a while on masks that took too long for a step; answers with those that need no more of it.
+    caf::replies_to<msg::prepare_masks>::with<msg::masks_prepared>,
     // Answers how many requests it knows.
     caf::replies_to<msg::count>::with<msg::structured_output_counts>,
     // Ends where a message was lost on its way here; tells those whom it sends to how many there were.

@@ -113,6 +113,15 @@ struct release_grammars {
   std::vector<request_id> ids;
   message_number number = 0;
 };
+// Rows of these requests were withheld: work on their masks for a while, in this order.
+struct prepare_masks {
+  std::vector<request_id> ids;
+  message_number number = 0;
+};
+// Of these the rows are to be computed again.
+struct masks_prepared {
+  std::vector<request_id> ids;
+};
 // Make a grammar of a specification. Beside it: grammar_spec_ptr.
 struct compile_grammar {
   message_number number = 0;
@@ -383,6 +392,14 @@ auto inspect(Inspector& f, grammar_opened& x) {
 template <class Inspector>
 auto inspect(Inspector& f, release_grammars& x) {
   return f(caf::meta::type_name("release_grammars"), x.ids, x.number);
+}
+template <class Inspector>
+auto inspect(Inspector& f, prepare_masks& x) {
+  return f(caf::meta::type_name("prepare_masks"), x.ids, x.number);
+}
+template <class Inspector>
+auto inspect(Inspector& f, masks_prepared& x) {
+  return f(caf::meta::type_name("masks_prepared"), x.ids);
 }
 template <class Inspector>
 auto inspect(Inspector& f, compile_grammar& x) {
@@ -688,6 +705,8 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::request_counts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_grammar))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::grammar_opened))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::release_grammars))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::prepare_masks))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::masks_prepared))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::compile_grammar))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::grammar_compiled))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::fill_masks))

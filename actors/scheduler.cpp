@@ -57,37 +57,6 @@ void scheduler_state::refuse_stranger(const engine_request& request) {
             token_batch_ptr(std::move(events)));
 }
 
-void scheduler_state::open_grammar(const engine_request& request) {
-  const request_id id = request.id;
-  with_grammar_.insert_or_assign(id, grammar_wait{now()});
-  without_grammar_.emplace(id, request.sampling->grammar);
-  ask_for_grammar(id, request.sampling->grammar);
-}
-
-void scheduler_state::ask_for_grammar(request_id id, const grammar_spec_ptr& grammar) {
-  out_.ask(structured_output_, msg::open_grammar{id}, grammar)
-      .then([this, id](const msg::grammar_opened&,
-                       const error_ptr& refusal) { on_grammar_opened(id, refusal.get()); },
-            [](const caf::error&) {});  // the supervisor introduces another one
-}
-
-void scheduler_state::on_grammar_opened(request_id id, const error* refusal) {
-  without_grammar_.erase(id);
-  if (const auto found = with_grammar_.find(id); found != with_grammar_.end())
-    found->second.waited = now() - found->second.since;
-  if (refusal != nullptr) return settle(scheduler_->end(id, finish_reason::error, *refusal));
-  scheduler_->grammar_ready(id);
-  changed_ = true;
-  plan();
-  report();
-}
-
-void scheduler_state::release_grammars(std::vector<request_id> ended) {
-  std::erase_if(ended, [this](request_id id) { return with_grammar_.erase(id) == 0; });
-  for (const request_id id : ended) without_grammar_.erase(id);
-  if (!ended.empty()) out_.send(structured_output_, msg::release_grammars{std::move(ended)});
-}
-
 void scheduler_state::measured(const msg::step_cost& cost) {
   scheduler_->measured_step(cost.rows, std::chrono::nanoseconds(cost.nanoseconds));
 }
@@ -130,6 +99,7 @@ void scheduler_state::plan() {
   if (phase_ != phase::idle || !can_run) return;
   planned_at_ = now();
   step_demand_ptr demand = scheduler_->plan();
+  if (!demand && running_.empty()) ask_for_masks();
   if (!demand) return;
   metrics_->observe_step(metrics::step_phase::plan, metrics::in_seconds(now() - planned_at_));
   reserve(std::move(demand));
@@ -159,6 +129,8 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
     plan();
   } else if (changed_) {
     plan();
+  } else if (running_.empty()) {
+    ask_for_masks();
   }
 }
 
@@ -214,6 +186,7 @@ void scheduler_state::settle_step(const running_step& ended) {
   changed_ = true;
   tell_drafter(output_.events);
   plan();
+  ask_for_masks();
   report();
   deliver(ended, output_.events);
 }
@@ -257,12 +230,6 @@ std::vector<msg::first_step> scheduler_state::first_scheduled(const step_batch& 
     if (unscheduled_.erase(sequence.id) != 0)
       first.push_back({sequence.id, waited_for_grammar(sequence.id).count()});
   return first;
-}
-
-std::chrono::nanoseconds scheduler_state::waited_for_grammar(request_id id) const {
-  const auto found = with_grammar_.find(id);
-  if (found == with_grammar_.end()) return std::chrono::nanoseconds(0);
-  return found->second.waited.value_or(now() - found->second.since);
 }
 
 void scheduler_state::arm_timer() {

@@ -78,6 +78,13 @@ class scheduler_state {
     armed_timers timers = {};
   };
 
+  // What structured_output was asked last about masks that take long.
+  struct mask_question {
+    std::uint64_t number = 0;
+    bool is_open = false;  // nobody has answered
+    int stocks = 0;        // taken since then
+  };
+
   // scheduler_recovery.cpp
   // Whether the message in hand is of the tokenizer that hears of this request. Not so where a roster was
   // lost.
@@ -105,14 +112,19 @@ class scheduler_state {
   void forget_drafts();
   void report_drafts(const draft_counts& now);
 
-  // scheduler.cpp
-  // Of a tokenizer that this one was not told of.
-  void refuse_stranger(const engine_request& request);
+  // scheduler_grammars.cpp
   void open_grammar(const engine_request& request);
   void ask_for_grammar(request_id id, const grammar_spec_ptr& grammar);
   void on_grammar_opened(request_id id, const error* refusal);
   // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
+  std::chrono::nanoseconds waited_for_grammar(request_id id) const;
+  void ask_for_masks();
+  void on_masks_prepared(const std::vector<request_id>& ids);
+
+  // scheduler.cpp
+  // Of a tokenizer that this one was not told of.
+  void refuse_stranger(const engine_request& request);
   void plan();
   void reserve(step_demand_ptr demand);
   void on_reservation(const step_reservation& reservation);
@@ -126,7 +138,6 @@ class scheduler_state {
   void settle(scheduler_output output);
   void deliver(const running_step& step, token_batch& events);
   std::vector<msg::first_step> first_scheduled(const step_batch& batch);
-  std::chrono::nanoseconds waited_for_grammar(request_id id) const;
   void arm_timer();
   void report();
   steady_time now() const { return self_->clock().now(); }
@@ -163,6 +174,7 @@ class scheduler_state {
   std::deque<running_step> running_;                                  // oldest first
   draft_patience draft_patience_;
   draft_question drafts_;
+  mask_question masks_;
   std::chrono::nanoseconds last_step_took_{};  // from its beginning to its end
   scheduler_output output_;
   steady_time planned_at_{};

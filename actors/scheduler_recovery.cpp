@@ -13,8 +13,8 @@ namespace {
 // To find who is to blame among the most that may run takes fewer; more are the device's own fault.
 constexpr int most_lost_in_a_row = 16;
 
-// What a reservation, or a draft, may take before its answer is taken for lost: stock is taken once a second.
-// Both are a matter of milliseconds, but for a draft model that waits for the end of a step.
+// What a reservation, a draft, or work on masks may take before its answer is taken for lost: stock is taken
+// once a second. All are a matter of milliseconds, but for a draft model that waits for the end of a step.
 constexpr int most_stocks_without_answer = 180;
 
 }  // namespace
@@ -55,6 +55,7 @@ void scheduler_state::meet_structured_output(const structured_output_actor& stru
   end_all(lost, finish_reason::error, lost_part());
   if (structured_output_) out_.send(model_runner_, msg::abandon_masks{});
   structured_output_ = structured_output;
+  masks_.is_open = false;
   for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);
 }
 
@@ -90,6 +91,10 @@ void scheduler_state::take_stock(const msg::take_stock& stock) {
   out_.take_stock();
   if (phase_ == phase::reserving && ++stocks_without_reservation_ > most_stocks_without_answer)
     replace_kv_cache();
+  if (masks_.is_open && ++masks_.stocks > most_stocks_without_answer) {
+    masks_.is_open = false;
+    ask_for_masks();
+  }
   if (drafts_.is_open && ++drafts_.stocks > most_stocks_without_answer) {
     forget_drafts();
     plan();

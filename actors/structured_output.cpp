@@ -127,6 +127,12 @@ void structured_output_state::fill_masks(const step_batch& batch) {
   go_on();
 }
 
+msg::masks_prepared structured_output_state::prepare_masks(const std::vector<request_id>& ids) {
+  msg::masks_prepared ready{sessions_.prepare(ids)};
+  trim();
+  return ready;
+}
+
 void structured_output_state::go_on() {
   using clock = std::chrono::steady_clock;
   const auto begin = clock::now();
@@ -189,6 +195,7 @@ structured_output_actor::behavior_type structured_output_behavior(
         return self->state.filter(*drafts);
       },
       [self](const msg::fill_masks&, const step_batch_ptr& batch) { self->state.fill_masks(*batch); },
+      [self](const msg::prepare_masks& asked) { return self->state.prepare_masks(asked.ids); },
       [self](const msg::count&) { return self->state.count(); },
       [self](const msg::take_stock& stock) { self->state.take_stock(stock); });
 }

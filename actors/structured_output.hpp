@@ -38,6 +38,7 @@ class structured_output_state {
   void release(const std::vector<request_id>& ids);
   drafts_ptr filter(const std::vector<held_draft>& drafts);
   void fill_masks(const step_batch& batch);
+  msg::masks_prepared prepare_masks(const std::vector<request_id>& ids);
   msg::structured_output_counts count() const { return {sessions_.size(), queue_->num_waiting()}; }
   // Whether it may still have a grammar compiled there.
   bool knows(const grammar_compiler_actor& compiler) const {

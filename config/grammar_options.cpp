@@ -50,8 +50,8 @@ std::vector<option> grammar_options() {
                     most, "How many of these steps a request gets back with each token"),
       number_option(
           "grammar_mask_steps_per_step", group::engine, &settings::grammar_mask_steps_per_step, 1, most,
-          "For how many of these steps the other requests of a batch wait; a request that needs more "
-          "gets its token with one of the next batches"),
+          "For how many of these steps the other requests of a batch wait; a request that needs more is left "
+          "out of batches until its mask is worked out, as many steps beside each of them"),
       size_option("grammar_max_memory", group::engine, &settings::grammar_max_memory, mib, tib,
                   "Memory for what one grammar has worked out; beyond it the request ends with an error"),
   };

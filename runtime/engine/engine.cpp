@@ -71,6 +71,7 @@ const token_batch& engine::step() {
   while (dispatch()) {
   }
   if (execute()) return commit();
+  scheduler_.masks_ready(sessions_.prepare(scheduler_.awaiting_masks()));
   output_.clear();
   return output_.events;
 }
@@ -121,6 +122,7 @@ const token_batch& engine::commit() {
   const std::uint64_t step = dispatched_.front()->step;
   dispatched_.erase(dispatched_.begin());
   scheduler_.commit(result_, output_);
+  scheduler_.masks_ready(sessions_.prepare(scheduler_.awaiting_masks()));
   kv_cache_.commit_step(step);
   settle();
   return output_.events;

@@ -1,4 +1,5 @@
-// The masks of one request in one step: within what the step may take, with drafts and with what is forced.
+// The masks of one request in one step: within what the step may take, with drafts and with what is forced; and
+// the same ahead of the step, for a request whose row was withheld.
 #include <algorithm>
 #include <utility>
 
@@ -35,7 +36,7 @@ grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_r
   if (!row.wants_logprobs) force(who, row.sample, step, made);
   if (made.withheld) return made;
   who.share = 1;
-  who.times_withheld = 0;
+  who.times_withheld = who.times_tried = 0;
   if (!made.forced) fill_drafts(who, row, step, made);
   return made;
 }
@@ -126,6 +127,33 @@ void grammar_sessions::force(session& who, std::size_t sample, masked_step& step
   allow_only(step.masks->row(sample), tokens.front());
   tokens.erase(tokens.begin());
   made.forced = forced_tokens{place, std::move(tokens)};
+}
+
+std::vector<request_id> grammar_sessions::prepare(std::span<const request_id> ids) {
+  std::vector<request_id> ready;
+  if (ids.empty()) return ready;
+  masked_step work;
+  work.masks = fresh_masks(0, 1);
+  for (const request_id id : ids) {
+    session* who = find(id);
+    if (who == nullptr || prepare(*who, work)) ready.push_back(id);
+  }
+  return ready;
+}
+
+// Whatever could end the request is left to a step, which can tell. It comes to that, too, where all that the
+// request may still spend is no more than the step may.
+bool grammar_sessions::prepare(session& who, masked_step& work) {
+  if (who.failure || who.place.is_terminated()) return true;
+  if (who.place.steps_left() > allowance(who, work)) {
+    const auto tried = try_mask(who, 0, work);
+    if (tried && !*tried) return false;
+    filled_row made;
+    if (tried && who.may_force) force(who, 0, work, made);
+    if (made.withheld) return false;
+  }
+  who.prepared_at = who.place.num_accepted();
+  return true;
 }
 
 }  // namespace troupe::grammar

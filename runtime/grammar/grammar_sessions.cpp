@@ -184,7 +184,9 @@ void grammar_sessions::withhold(const masked_row& row) {
   session* who = find(row.id);
   if (who == nullptr) return;
   ++who->times_withheld;
+  if (who->prepared_at == row.num_generated) who->share *= 2;  // the work of others was in its way
   who->withheld_at = row.num_generated;
+  who->may_force = !row.wants_logprobs;
   const auto in_vain = [&row](const masked_row& other) {
     return other.id == row.id && other.num_generated > row.num_generated;
   };

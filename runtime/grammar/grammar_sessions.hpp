@@ -8,8 +8,9 @@
 // does not have are let through unmasked: what the sample before draws is never that draft.
 //
 // The masks of one step may take so much work together, as long as other requests wait for the step too. What
-// is past that is withheld: the row samples nothing and is computed again by a later step, for which the work
-// goes on from what is known by then; who waited longest comes first. Nobody's tokens depend on that.
+// is past that is withheld: the row samples nothing and is computed again by a later step. Until then
+// prepare() goes on with the work, from what is known by then; who waited longest comes first. Nobody's tokens
+// depend on that.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -61,6 +62,10 @@ class grammar_sessions {
   // fill() once for each mask. Gives how many.
   using fill_wrapper = std::function<void(const std::function<void()>& fill)>;
   std::size_t fill_ready(mask_team& team, const fill_wrapper& each);
+  // Works on the masks of requests whose rows were withheld, one after the other, as much as on the masks of
+  // one step. Gives those whose rows are to be computed again: their masks are known, or nearly so, or they
+  // end there.
+  std::vector<request_id> prepare(std::span<const request_id> ids);
   // The masks of the oldest step, once all are filled; else null. A sample whose request cannot go on is
   // among the ends: with an error (a limit, or no token is allowed), or without one where the text is
   // complete and the vocabulary has no token to end it.
@@ -86,7 +91,9 @@ class grammar_sessions {
     std::size_t forced_to = 0;         // known still samples for places within it
     std::uint64_t share = 1;           // times as much work as usual before it is withheld
     std::uint64_t times_withheld = 0;  // in a row
-    std::uint64_t times_tried = 0;     // in vain
+    std::uint64_t times_tried = 0;     // the mask, in vain
+    bool may_force = true;
+    std::optional<std::size_t> prepared_at = {};  // the place whose mask was known then
     // The place whose row was withheld, until it is computed again: steps planned before that is known go on
     // from a token that will not come.
     std::optional<std::size_t> withheld_at = {};
@@ -94,7 +101,7 @@ class grammar_sessions {
     bool has_forced(std::size_t place) const { return place >= forced_from && place < forced_to; }
   };
   static constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
-  static constexpr std::uint64_t most_tries = 8;  // with the same share
+  static constexpr std::uint64_t most_tries = 8;  // with the same share: each leaves some work half done
   struct masked_row {
     request_id id = 0;
     std::size_t sample = 0;
@@ -130,6 +137,7 @@ class grammar_sessions {
   void add(const masked_row& row, filled_row made, masked_step& step);
   void serve_one_at_least(masked_step& step);
   void withhold(const masked_row& row);
+  bool prepare(session& who, masked_step& work);
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
   std::uint64_t allowance(const session& who, const masked_step& step) const;

@@ -75,6 +75,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   const sample_end* end = samples.end_of(first);
   if (end != nullptr) return commit_end(who, *end, output);
   if (samples.is_withheld(first)) return compute_again(who, keeps_blocks);
+  forget_mask(who);  // of a step that was being planned when the row was withheld
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) begin_answer(who, event);
@@ -110,16 +111,6 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   if (by != token_end::none) return finish_by(by, who, event, output);
   if (samples.is_withheld(first + static_cast<std::size_t>(accepted))) compute_again(who, keeps_blocks);
   if (end != nullptr) commit_end(who, *end, output);
-}
-
-// The row of the last token that is known, for its logits; what steps in flight compute behind it is in vain.
-void scheduler::state::compute_again(sequence& who, bool keeps_blocks) {
-  ++totals.withheld_samples;
-  who.pending.clear();
-  if (!keeps_blocks) return;
-  who.num_computed = who.num_tokens() - 1;
-  who.num_stored = std::min(who.num_stored, who.num_computed);
-  who.last_slot = no_slot;
 }
 
 void scheduler::state::begin_answer(sequence& who, token_event& event) {

@@ -11,13 +11,18 @@ std::optional<request_state> scheduler::state::describe(request_id id) const {
   request_state now;
   now.id = id;
   now.phase = who.running ? request_phase::running : request_phase::waiting;
-  now.reason = who.running ? (who.num_missing() > 1 ? "running: prefill" : "running") : why_waiting(who);
+  now.reason = who.running ? how_running(who) : why_waiting(who);
   now.prompt_tokens = who.prompt_length;
   now.computed_tokens = who.num_computed;
   now.generated_tokens = who.num_generated();
   now.cached_tokens = who.details->num_cached;
   now.preemptions = who.details->num_preemptions;
   return now;
+}
+
+std::string scheduler::state::how_running(const sequence& who) {
+  if (who.awaits_mask) return "running: its grammar works out which tokens may come next";
+  return who.num_missing() > 1 ? "running: prefill" : "running";
 }
 
 std::string scheduler::state::why_waiting(const sequence& who) const {

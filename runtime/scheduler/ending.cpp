@@ -15,6 +15,7 @@ block_release scheduler::state::retire(sequence& who) {
   if (who.details->deadline) deadlines.erase({*who.details->deadline, who.id});
   if (who.details->queue_deadline && !who.details->admitted_once)
     queue_deadlines.erase({*who.details->queue_deadline, who.id});
+  forget_mask(who);
   if (who.running) {
     return_blocks(who);
   } else {

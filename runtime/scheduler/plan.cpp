@@ -34,6 +34,7 @@ std::int32_t scheduler::state::plan_running() {
   for (std::size_t i = 0; i < running.size(); ++i) {
     if (i + far_prefetch_distance < running.size()) prefetch_line(running[i + far_prefetch_distance]);
     sequence* who = running[i];
+    if (!awaiting_masks.empty() && who->awaits_mask) continue;
     const std::int32_t missing = who->num_missing();
     if (missing > 1) {
       (who->num_computed < who->prompt_length ? prefilling : past_prompt).push_back(who);

@@ -45,6 +45,7 @@ void scheduler::state::forget_steps() {
 
 void scheduler::state::send_back(sequence& who) {
   who.running = false;
+  forget_mask(who);
   who.num_computed = 0;
   who.num_stored = 0;
   who.table = nullptr;

@@ -46,6 +46,11 @@ resolved_step scheduler::resolve(const step_reservation& reservation) { return s
 void scheduler::commit(const step_result& result, scheduler_output& output) {
   state_->commit(result, output);
 }
+const std::vector<request_id>& scheduler::awaiting_masks() const { return state_->awaiting_masks; }
+void scheduler::masks_ready(std::span<const request_id> ids) { state_->masks_ready(ids); }
+bool scheduler::have_all_costly_grammars() const {
+  return std::ranges::all_of(state_->running, [](const sequence* who) { return who->has_costly_grammar; });
+}
 scheduler_output scheduler::device_lost(blame whose) { return state_->device_lost(whose); }
 void scheduler::change_storage(std::int32_t num_blocks) { state_->limits.num_blocks = num_blocks; }
 void scheduler::change_limits(const scheduler_limits& next) { state_->change_limits(next); }

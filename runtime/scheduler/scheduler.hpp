@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -169,6 +170,12 @@ class scheduler {
   // token for every sample of its batch, and the log-probabilities of every prompt row. `output` is cleared,
   // not freed.
   void commit(const step_result& result, scheduler_output& output);
+  // Who runs and has samples withheld (step_result::withheld), who waited longest first: nothing of them is
+  // planned before masks_ready(), which ignores all others.
+  const std::vector<request_id>& awaiting_masks() const;
+  void masks_ready(std::span<const request_id> ids);
+  // Everybody who runs has had samples withheld: work on masks keeps nobody else waiting.
+  bool have_all_costly_grammars() const;
   // What the device stored is lost, and so are the steps in flight and a plan that is open: they have no end.
   // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to

@@ -105,7 +105,6 @@ struct scheduler::state {
   // Takes its tokens up to the first wrong draft or its end.
   void commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks, step_samples& samples,
                       scheduler_output& output);
-  void compute_again(sequence& who, bool keeps_blocks);
   void begin_answer(sequence& who, token_event& event);
   static void add_history(sequence& who, std::int32_t accepted_drafts, token_event& event);
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);
@@ -113,6 +112,11 @@ struct scheduler::state {
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
   void append_to_cache(sequence& who, scheduler_output& output) const;
   void finish_step();
+
+  // withheld.cpp
+  void compute_again(sequence& who, bool keeps_blocks);
+  void masks_ready(std::span<const request_id> ids);
+  void forget_mask(sequence& who);
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
@@ -143,6 +147,7 @@ struct scheduler::state {
 
   // describe.cpp
   std::optional<request_state> describe(request_id id) const;
+  static std::string how_running(const sequence& who);
   std::string why_waiting(const sequence& who) const;
 
   std::int32_t blocks_of(std::int32_t tokens) const {
@@ -153,7 +158,8 @@ struct scheduler::state {
   // Shared with the batches, whose samples point to the sequences' parameters.
   std::shared_ptr<object_pool<sequence>> sequences = std::make_shared<object_pool<sequence>>();
   boost::unordered_flat_map<request_id, sequence*> requests;
-  std::vector<sequence*> running;  // in the order of admission
+  std::vector<sequence*> running;          // in the order of admission
+  std::vector<request_id> awaiting_masks;  // of these, who waited longest first
   std::unique_ptr<waiting_queue> waiting;
   std::size_t num_held = 0;             // waiting ones that share another's prompt
   std::size_t num_without_grammar = 0;  // that wait for theirs, outside of the queue

@@ -47,9 +47,11 @@ struct alignas(64) sequence {
   bool needs_history : 1 = false;
   bool wants_prompt_logprobs : 1 = false;
   bool has_grammar : 1 = false;
-  bool has_drafts : 1 = false;         // some of its draft may still be right
-  bool waits_for_grammar : 1 = false;  // until it is compiled; not in the waiting queue
-  bool tells_preemptions : 1 = false;  // with its next event
+  bool has_drafts : 1 = false;          // some of its draft may still be right
+  bool waits_for_grammar : 1 = false;   // until it is compiled; not in the waiting queue
+  bool awaits_mask : 1 = false;         // runs, and nothing of it is planned
+  bool has_costly_grammar : 1 = false;  // a row of it was withheld
+  bool tells_preemptions : 1 = false;   // with its next event
 
   alignas(64) newest_tokens newest = {};
 

@@ -159,7 +159,7 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
     ++counts_.failed;
     return;
   }
-  require(entry.received.empty(), "a request was refused after it had run");
+  require(entry.received.empty(), "a request was refused after it had run: " + failure.message);
   const bool is_grammar_refused = entry.grammar && !entry.grammar->compiled;
   if (failure.code == error_code::invalid_argument) {
     require(!entry.fits || is_grammar_refused, "a request that fits was refused: " + failure.message);

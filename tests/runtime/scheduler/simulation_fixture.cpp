@@ -105,11 +105,12 @@ class simulation {
     if (!to_cache_.empty() && random_.chance(60)) return act(to_cache_);
     if (reservation_ && random_.chance(60)) return resolve();
     if (!results_.empty() && random_.chance(60)) return act(results_);
+    if (random_.chance(30) && ask_for_masks()) return;
     plan();
     if (to_cache_.empty() && !reservation_ && results_.empty()) {
       if (device_can_act()) return execute();
       if (!to_grammars_.empty()) return act(to_grammars_);
-      if (fill_masks()) return;
+      if (fill_masks() || ask_for_masks()) return;
       const scheduler_counts counts = scheduler_.counts();
       require(counts.running + counts.waiting == 0,
               "there is work, nothing runs, and nobody will plan again");
@@ -177,6 +178,19 @@ class simulation {
     to_device_.push_back(std::move(batch));
     require(static_cast<std::int32_t>(in_flight_.size()) <= limits_.max_steps_in_flight,
             "more steps in flight than allowed");
+  }
+
+  bool ask_for_masks() {
+    if (asks_for_masks_ || scheduler_.awaiting_masks().empty()) return false;
+    asks_for_masks_ = true;
+    to_grammars_.push_back([this, ids = scheduler_.awaiting_masks()] {
+      results_.push_back([this, ready = sessions_.prepare(ids)] {
+        asks_for_masks_ = false;
+        scheduler_.masks_ready(ready);
+        plan();
+      });
+    });
+    return true;
   }
 
   void check_chunks(const step_batch& batch) const {
@@ -563,6 +577,7 @@ class simulation {
   const device_batch* rows_ = nullptr;  // of the step whose forward pass is over
   bool has_died_ = false;               // and no new one is there yet
   bool awaits_device_ = false;          // the scheduler knows
+  bool asks_for_masks_ = false;
   std::uint64_t lost_up_to_ = 0;        // these steps
   std::set<request_id> losses_;         // who was in a step that took the device along
   std::deque<message> to_grammars_;

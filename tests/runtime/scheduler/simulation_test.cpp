@@ -72,7 +72,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.refused_draft_tokens, seeds / 10);
   EXPECT_GT(total.trims, seeds / 10);
   EXPECT_GT(total.forced_tokens, seeds / 10);
-  EXPECT_GT(total.withheld_samples, seeds / 2);
+  EXPECT_GT(total.withheld_samples, seeds / 4);
 }
 
 TEST(scheduler_simulation, the_same_seed_tells_the_same_story) {

@@ -31,6 +31,7 @@ TEST_F(withheld_samples_test, are_computed_again_for_the_same_place) {
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].id, 2U);
   EXPECT_EQ(tested->counts().withheld_samples, 1U);
+  tested->masks_ready(std::vector<request_id>{1});
   batch = dispatch();
   EXPECT_EQ(shape(batch), "1x1 2x1");
   EXPECT_EQ(batch->samples[0].position, position);
@@ -39,11 +40,63 @@ TEST_F(withheld_samples_test, are_computed_again_for_the_same_place) {
   EXPECT_EQ(batch->samples[1].position, 3 + 2);
 }
 
+TEST_F(withheld_samples_test, leave_their_requests_out_of_steps_until_the_masks_are_there) {
+  set_up({.max_steps_in_flight = 2});
+  submit(make_request(1, 5));
+  submit(make_request(2, 3));
+  EXPECT_TRUE(tested->awaiting_masks().empty());
+  const step_batch first = *dispatch();
+  const step_batch second = *dispatch();
+  complete_without(first, {0});
+  EXPECT_EQ(tested->awaiting_masks(), std::vector<request_id>{1});
+  EXPECT_EQ(tested->describe(1)->reason, "running: its grammar works out which tokens may come next");
+  EXPECT_FALSE(tested->have_all_costly_grammars());
+  EXPECT_EQ(shape(dispatch()), "2x1");
+  complete_without(second, {1});
+  EXPECT_EQ(tested->awaiting_masks(), (std::vector<request_id>{1, 2})) << "who waited longest first";
+  EXPECT_TRUE(tested->have_all_costly_grammars());
+  tested->masks_ready(std::vector<request_id>{7, 2});
+  EXPECT_EQ(tested->awaiting_masks(), std::vector<request_id>{1});
+  EXPECT_EQ(tested->describe(2)->reason, "running");
+}
+
+TEST_F(withheld_samples_test, of_a_step_that_is_being_planned_may_be_there_already) {
+  set_up({.max_steps_in_flight = 2});
+  submit(make_request(1, 5));
+  const step_batch first = *dispatch();
+  const step_demand_ptr demand = tested->plan();
+  ASSERT_NE(demand, nullptr);
+  EXPECT_TRUE(complete_without(first, {0}).empty());
+  step_reservation granted;
+  cache->reserve_step(*demand, granted);
+  const step_batch second = *tested->resolve(granted).batch;
+  EXPECT_EQ(second.positions, std::vector<std::int32_t>{4}) << "once more";
+  EXPECT_EQ(tested->awaiting_masks().size(), 1U);
+  EXPECT_EQ(complete(second).size(), 1U);
+  EXPECT_TRUE(tested->awaiting_masks().empty());
+}
+
+TEST_F(withheld_samples_test, are_forgotten_with_what_is_computed_of_their_requests) {
+  set_up({});
+  submit(make_request(1, 5));
+  submit(make_request(2, 3));
+  complete_without(*dispatch(), {0, 1});
+  ASSERT_EQ(tested->awaiting_masks().size(), 2U);
+  EXPECT_EQ(dispatch(), nullptr);
+  give_back(tested->end(1, finish_reason::abort).releases);
+  EXPECT_EQ(tested->awaiting_masks(), std::vector<request_id>{2});
+  tested->device_lost(blame::nobody);
+  cache->lose_storage(tested->last_step());
+  EXPECT_TRUE(tested->awaiting_masks().empty());
+  EXPECT_EQ(shape(dispatch()), "2x3") << "it is computed anew, and its mask tried again";
+}
+
 TEST_F(withheld_samples_test, after_a_prompt_have_its_last_token_computed_again) {
   set_up({});
   submit(make_request(1, 40));
   auto batch = dispatch();
   EXPECT_TRUE(complete_without(*batch, {0}).empty());
+  tested->masks_ready(std::vector<request_id>{1});
   batch = dispatch();
   ASSERT_EQ(shape(batch), "1x1");
   EXPECT_EQ(batch->positions[0], 39);
@@ -59,6 +112,7 @@ TEST_F(withheld_samples_test, make_what_was_planned_behind_them_be_in_vain) {
   std::vector<step_batch> ahead;
   for (int i = 0; i < 3; ++i) ahead.push_back(*dispatch());
   EXPECT_EQ(complete_without(ahead[0], {0}).size(), 1U);
+  tested->masks_ready(std::vector<request_id>{1});
   const step_batch again = *dispatch();
   ASSERT_EQ(again.samples[0].position, 14);
   ASSERT_EQ(again.positions[0], 13);
@@ -85,6 +139,7 @@ TEST_F(withheld_samples_test, are_not_taken_for_stored) {
   ASSERT_EQ(ahead[1].positions[0], 7) << "which would fill the second block";
   complete_without(ahead[0], {0});
   complete_without(ahead[1], {});
+  tested->masks_ready(std::vector<request_id>{1});
   step_result forcing = sampled(*dispatch(), 7);
   forcing.forced.push_back({0, {7, 7, 7, 7}});
   EXPECT_EQ(complete(forcing)[0].tokens.size(), 5U);
@@ -115,6 +170,7 @@ TEST_F(withheld_samples_test, behind_right_drafts_leave_these) {
   const token_batch events = complete_without(batch, {1});
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].tokens, token_list{9});
+  tested->masks_ready(std::vector<request_id>{1});
   const step_batch again = *dispatch();
   EXPECT_EQ(again.positions[0], 6) << "of the token that came with the first draft";
   EXPECT_EQ(again.samples[0].num_generated, 2);
