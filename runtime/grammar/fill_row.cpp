@@ -1,5 +1,5 @@
-// The masks of one request in one step: within what the step may take, with drafts and with what is forced; and
-// the same ahead of the step, for a request whose row was withheld.
+// The masks of one request in one step: within what the step may take, with drafts and with what is forced;
+// and the same ahead of the step, for a request whose row was withheld.
 #include <algorithm>
 #include <utility>
 

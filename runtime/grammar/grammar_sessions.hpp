@@ -9,8 +9,8 @@
 //
 // The masks of one step may take so much work together, as long as other requests wait for the step too. What
 // is past that is withheld: the row samples nothing and is computed again by a later step. Until then
-// prepare() goes on with the work, from what is known by then; who waited longest comes first. Nobody's tokens
-// depend on that.
+// prepare() goes on with the work, from what is known by then; who waited longest comes first. Nobody's
+// tokens depend on that.
 #pragma once
 #include <atomic>
 #include <cstddef>

@@ -578,8 +578,8 @@ class simulation {
   bool has_died_ = false;               // and no new one is there yet
   bool awaits_device_ = false;          // the scheduler knows
   bool asks_for_masks_ = false;
-  std::uint64_t lost_up_to_ = 0;        // these steps
-  std::set<request_id> losses_;         // who was in a step that took the device along
+  std::uint64_t lost_up_to_ = 0;  // these steps
+  std::set<request_id> losses_;   // who was in a step that took the device along
   std::deque<message> to_grammars_;
   std::deque<step_masks_ptr> masks_;      // on their way to the device
   std::deque<message> results_;           // the device's answers, on their way
