@@ -2,6 +2,8 @@
 // decodes. Of the three shapes that a batch has, this is the middle one: schedule_batch (what is scheduled)
 // -> step_batch (what the step needs) -> device_batch (what the device reads: every token known).
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -142,6 +144,9 @@ struct step_result {
   // Samples whose masks were not worked out in time, ascending: their tokens and those behind them mean
   // nothing, and their rows are computed again.
   std::vector<std::int32_t> withheld = {};
+  bool is_withheld(std::size_t sample) const {
+    return !withheld.empty() && std::ranges::binary_search(withheld, static_cast<std::int32_t>(sample));
+  }
 };
 using step_result_ptr = std::shared_ptr<const step_result>;
 

@@ -211,7 +211,7 @@ void grammar_sessions::advance(const step_result& result) {
 void grammar_sessions::advance(session& who, const masked_row& row, const step_result& result) {
   for (std::size_t i = 0; i <= row.drafts.size(); ++i) {
     const auto sample = static_cast<std::int32_t>(row.sample + i);
-    if (std::ranges::binary_search(result.withheld, sample)) return;
+    if (result.is_withheld(row.sample + i)) return;
     const token_id token = result.tokens[row.sample + i].token;
     accept(who, token);
     const auto forced = std::ranges::lower_bound(result.forced, sample, {}, &forced_tokens::sample);

@@ -1,6 +1,5 @@
 // What a step has sampled, read in the order of its samples.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,10 +25,7 @@ class step_samples {
   // Null where nothing is said of it. Samples may be left out, but not asked for again.
   const sample_end* end_of(std::size_t sample) { return ends_.of(sample); }
   const forced_tokens* forced_after(std::size_t sample) { return forced_.of(sample); }
-  bool is_withheld(std::size_t sample) const {
-    return !result_.withheld.empty() &&
-           std::ranges::binary_search(result_.withheld, static_cast<std::int32_t>(sample));
-  }
+  bool is_withheld(std::size_t sample) const { return result_.is_withheld(sample); }
 
  private:
   template <class Note>

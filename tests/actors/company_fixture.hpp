@@ -108,6 +108,15 @@ class stage {
   }
   // Until whoever has missed a message knows.
   void take_stock();
+  // The one or the other, and what comes of it. Whether a message was lost.
+  template <class Handle>
+  bool lose_message_or_kill(const Handle& actor, bool is_lost) {
+    const bool lost = is_lost && lose_message(actor);
+    if (!is_lost) kill(actor);
+    run();
+    if (is_lost) take_stock();
+    return lost;
+  }
 
   template <class Answer, class Handle, class Message>
   std::optional<Answer> query(const Handle& actor, Message message) {

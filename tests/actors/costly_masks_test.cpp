@@ -77,14 +77,7 @@ TEST(CostlyMasks, LeaveNobodyWaitingWhereAQuestionAboutThemIsLostOrItsOwnerEnds)
       const auto free = stage.ask("hello", 30);
       const auto costly = stage.ask("hello", held(3));
       stage.run(messages);
-      if (is_lost) {
-        losses += stage.lose_message(stage.roster().structured_output) ? 1 : 0;
-        stage.run();
-        stage.take_stock();
-      } else {
-        stage.kill(stage.roster().structured_output);
-        stage.run();
-      }
+      losses += stage.lose_message_or_kill(stage.roster().structured_output, is_lost) ? 1 : 0;
       ASSERT_EQ(costly->ends.size(), 1U);
       if (costly->ends[0].reason != finish_reason::error) {
         EXPECT_EQ(costly->text, "fgh");

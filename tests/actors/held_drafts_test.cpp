@@ -200,14 +200,7 @@ TEST(HeldDrafts, LeaveNothingWaitingWhereTheirGrammarsEndOrMissAMessage) {
       const auto who = stage.ask(repeated_prompt, held_like_that());
       const auto free = stage.ask(repeated_prompt, 30);
       stage.run(messages);
-      if (is_lost) {
-        losses += stage.lose_message(stage.roster().structured_output) ? 1 : 0;
-        stage.run();
-        stage.take_stock();
-      } else {
-        stage.kill(stage.roster().structured_output);
-        stage.run();
-      }
+      losses += stage.lose_message_or_kill(stage.roster().structured_output, is_lost) ? 1 : 0;
       ASSERT_EQ(who->ends.size(), 1U);
       if (who->ends[0].reason != finish_reason::error) {
         EXPECT_EQ(who->text, held_answer);
