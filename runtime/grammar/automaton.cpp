@@ -109,7 +109,7 @@ std::optional<std::uint32_t> automaton::next_of_lexer(std::uint32_t from, unsign
   return std::nullopt;
 }
 
-automaton::state_id automaton::make_step(state_id from, unsigned char byte_class) {
+automaton::state_id automaton::work_out_step(state_id from, unsigned char byte_class) {
   const state& s = states_[from];
   if (s.num_threads == 1 && !s.accepts) {
     // The same state once more, as for most bytes of a string.

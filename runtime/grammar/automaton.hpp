@@ -43,10 +43,13 @@ class automaton {
   // or more memory; nothing half-made is kept. One caller at a time.
   void begin(std::uint64_t steps) {
     given_ = steps;
+    kept_steps_ = 0;
     budget_ = step_budget(steps);
   }
   // Spent since then.
   std::uint64_t steps() const { return given_ - budget_.left(); }
+  // Of these, those that need not be spent again: up to the last transition that was worked out to its end.
+  std::uint64_t kept_steps() const { return kept_steps_; }
 
   result<state_id> start();
   // The state after these bytes; dead when no text goes on so.
@@ -98,7 +101,12 @@ class automaton {
     const state_id known = rows_.at(from, byte_class);
     return known != unknown ? known : make_step(from, byte_class);
   }
-  state_id make_step(state_id from, unsigned char byte_class);
+  state_id make_step(state_id from, unsigned char byte_class) {
+    const state_id to = work_out_step(from, byte_class);
+    if (to != unknown) kept_steps_ = steps();
+    return to;
+  }
+  state_id work_out_step(state_id from, unsigned char byte_class);
   // Of the lexer; nothing where the budget is spent, or the memory.
   std::optional<std::uint32_t> next_of_lexer(std::uint32_t from, unsigned char byte_class);
   void follow(const thread& t, std::uint32_t lexer_state);
@@ -132,7 +140,7 @@ class automaton {
   std::size_t mask_bytes_ = 0;
   std::optional<state_id> start_;
 
-  std::uint64_t given_ = 0;
+  std::uint64_t given_ = 0, kept_steps_ = 0;
   step_budget budget_{0};
   bool out_of_memory_ = false;
   std::vector<thread> next_threads_;

@@ -75,15 +75,18 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
   return filled ? result<void>() : tl::unexpected(filled.error());
 }
 
-// A request must not end in company where it goes on alone, nor guess less.
+// A request must not end in company where it goes on alone, nor guess less: what a try leaves half done, and
+// will be done again, is not held against it.
 result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
   const std::uint64_t before = steps_left_;
-  auto tried = try_within(mask, most);
-  if (tried && *tried == progress::none) steps_left_ = before;
+  std::uint64_t kept = 0;
+  auto tried = try_within(mask, most, kept);
+  if (tried && *tried != progress::done) steps_left_ = before - std::min(before, kept);
   return tried;
 }
 
-result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std::uint64_t most) {
+result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std::uint64_t most,
+                                              std::uint64_t& kept) {
   if (mask.size() < grammar_->vocabulary().num_words())
     return fail(error_code::invalid_argument, "grammar: the mask has too few words for the vocabulary");
   if (terminated_) {
@@ -97,8 +100,11 @@ result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std
   const std::size_t known = (*machine)->num_known();
   auto filled = (*machine)->fill_mask(states_.back(), mask);
   if (filled) return progress::done;
-  if (is_bound && filled.error().param == "max_mask_steps")
-    return (*machine)->num_known() > known ? progress::some : progress::none;
+  if (is_bound && filled.error().param == "max_mask_steps") {
+    const bool is_further = (*machine)->num_known() > known;
+    if (is_further) kept = (*machine)->kept_steps();
+    return is_further ? progress::some : progress::none;
+  }
   return tl::unexpected(blame(std::move(filled.error())));
 }
 

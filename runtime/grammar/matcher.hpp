@@ -72,7 +72,8 @@ class matcher {
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
   result<compiled_grammar::access> enter_to_guess(std::uint64_t most);
-  result<progress> try_within(std::span<std::uint32_t> mask, std::uint64_t most);
+  // `kept`: what a try that was not enough has spent for good.
+  result<progress> try_within(std::span<std::uint32_t> mask, std::uint64_t most, std::uint64_t& kept);
   result<std::optional<std::vector<token_id>>> guess_within(const tokenizer& tokenizer, std::uint64_t most,
                                                             std::size_t max_bytes);
   std::uint64_t steps_to_guess() const {

@@ -7,8 +7,9 @@ masks: 32 answers of 128 tokens side by side, of which none, half or all are hel
 its own that is new.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
 hostile: 16 answers without a grammar: alone; while two clients send requests for grammars that are refused or costly to a server that
-drops them, and while they send them to the service; and while the service holds two or eight answers to a grammar, cheap ones or ones
-whose masks are costly. Each sends ten a second where the answers come in time.
+drops them, and while they send them to the service; while the service holds two or eight answers to a grammar, cheap ones or ones
+whose masks are costly; and while it holds 24 to schemas of 300 optional members, known ones or each a new one. Each sends ten a second
+where the answers come in time.
 
 The hostile clients, and the server that drops what they send, are processes of the lowest priority: what they themselves take from a
 step shows between the first two sides. One service; the sides alternate, RUNS (5) times each, medians of the time between two tokens
@@ -58,6 +59,14 @@ def costly_grammars(number):
             {"grammar": f'root ::= s s s s s s s s\ns ::= t* | "{number}" s "x" | u\nt ::= "a" | "aa" | s? "b" s?\nu ::= "c" u? "c"?\n'}]
 
 
+def new_members(number):
+    return [{"json": {"type": "object", "additionalProperties": False,
+                      "properties": {f"member_{number}_{i}": {"type": "integer", "minimum": i, "maximum": i + 1000 + number}
+                                     for i in range(300)}}}]
+
+
+def known_members(number):
+    return new_members(number % 24)
 
 
 async def answer(service, number, grammar, tokens=128):
@@ -121,7 +130,7 @@ def attack(port, number, grammars, tokens):
     due = time.monotonic()
     while True:
         asyncio.run(ask())
-        number += 1
+        number += 1009  # no other client's
         due = max(due + 0.1, time.monotonic())
         time.sleep(max(0, due - time.monotonic()))
 
@@ -141,11 +150,13 @@ def hostile(service):
              "beside two answers by cheap grammars": [(service.port, cheap_grammars, 32)] * 2,
              "beside two answers by costly ones": [(service.port, costly_grammars, 32)] * 2,
              "beside eight answers by cheap ones": [(service.port, cheap_grammars, 32)] * 8,
-             "beside eight answers by costly ones": [(service.port, costly_grammars, 32)] * 8}
+             "beside eight answers by costly ones": [(service.port, costly_grammars, 32)] * 8,
+             "beside 24 answers by known schemas of 300 members": [(service.port, known_members, 64)] * 24,
+             "beside 24 answers by new ones": [(service.port, new_members, 64)] * 24}
     results = {side: [] for side in sides}
-    for _ in range(RUNS):
+    for run in range(RUNS):
         for side, attacks in sides.items():
-            attackers = [multiprocessing.Process(target=attack, args=(port, i, grammars, tokens), daemon=True)
+            attackers = [multiprocessing.Process(target=attack, args=(port, 100_000 * (run + 1) + i, grammars, tokens), daemon=True)
                          for i, (port, grammars, tokens) in enumerate(attacks)]
             for each in attackers:
                 each.start()

@@ -65,6 +65,39 @@ TEST(withheld_masks, what_waiting_takes_is_not_held_against_the_text) {
   EXPECT_TRUE(has_token(masks->mask_of(0), '#'));
 }
 
+// Not a step more than where nobody waits: else a text would end in company that goes on alone.
+TEST(withheld_masks, cost_a_text_no_more_in_pieces_than_whole) {
+  const std::vector<grammar_spec> specs{
+      regex(costly),
+      regex("(.*7.{9})*"),
+      {.kind = grammar_kind::grammar, .text = "root ::= (x x x x x)*\nx ::= \"a\"? y\ny ::= \"b\"? root?\n"},
+      {.kind = grammar_kind::json_schema,
+       .text = R"({"patternProperties":{"a":{"const":1},"b":{"enum":[1,22]},"ab":{"type":"integer"}}})"}};
+  const grammar_limits nothing_comes_back{.max_mask_steps = 1'000'000'000, .mask_steps_per_token = 0};
+  for (const grammar_spec& spec : specs) {
+    for (const std::uint64_t least : {1, 10, 100, 1000}) {
+      SCOPED_TRACE(spec.text + " in pieces of " + std::to_string(least));
+      matcher whole(*compile(spec, vocabulary_of_steps(), nothing_comes_back));
+      matcher pieces(*compile(spec, vocabulary_of_steps(), nothing_comes_back));
+      std::vector<std::uint32_t> expected(vocabulary_of_steps()->num_words()), got = expected;
+      for (std::size_t place = 0; place < 12 && !whole.is_terminated(); ++place) {
+        ASSERT_TRUE(whole.fill_mask(expected));
+        std::uint64_t most = least, tries = 0;
+        for (auto tried = pieces.try_mask(got, most); tried && *tried != matcher::progress::done;
+             tried = pieces.try_mask(got, most))
+          if (*tried == matcher::progress::none || ++tries % 8 == 0) most *= 2;
+        ASSERT_EQ(got, expected);
+        ASSERT_GE(pieces.steps_left(), whole.steps_left()) << place;
+        std::vector<token_id> allowed;
+        for (token_id token = 0; token < static_cast<token_id>(vocabulary_of_steps()->vocab_size()); ++token)
+          if (has_token(expected, token)) allowed.push_back(token);
+        const token_id chosen = allowed[place * 7 % allowed.size()];
+        ASSERT_TRUE(whole.accept(chosen) && pieces.accept(chosen));
+      }
+    }
+  }
+}
+
 TEST(withheld_masks, who_has_the_step_for_itself_waits_for_its_mask) {
   grammar_sessions sessions(nullptr, few_steps);
   sessions.open(1, costly_grammar());
@@ -176,6 +209,29 @@ TEST(withheld_masks, what_is_forced_is_waited_for) {
     EXPECT_TRUE(has_token(wait_for(61, 'x')->mask_of(0), 'y'));
     EXPECT_EQ(step > 4, most != matcher::no_bound);
   }
+}
+
+// Nor what is forced behind them, which is work, too.
+TEST(withheld_masks, that_are_prepared_are_not_withheld_again) {
+  grammar_sessions sessions(troupe::test::byte_tokenizer(), few_steps);
+  sessions.open(1,
+                grammar_of(regex("(" + std::string(400, 'b') + "|" + std::string(400, 'b') + "c){3}[xy]")));
+  sessions.open(2, costly_grammar());
+  const auto masks = next_masks(sessions, 1, {{1}, {2}, {3, 0, false}});
+  ASSERT_EQ(masks->withheld, (samples{0, 1}));
+  std::vector<request_id> order;
+  int times = 0;
+  for (std::vector<request_id> waiting{1, 2}; !waiting.empty() && times < 1000; ++times)
+    for (const request_id id : sessions.prepare(waiting)) {
+      order.push_back(id);
+      std::erase(waiting, id);
+    }
+  EXPECT_EQ(order, (std::vector<request_id>{1, 2}));
+  EXPECT_GT(times, 6);
+  const auto again = next_masks(sessions, 2, {{1}, {2}, {3, 1, false}});
+  EXPECT_TRUE(again->withheld.empty());
+  EXPECT_EQ(again->forced.size(), 1U);
+  EXPECT_EQ(sessions.prepare(std::vector<request_id>{7}), std::vector<request_id>{7}) << "nobody knows it";
 }
 
 TEST(withheld_masks, threads_together_spend_what_one_may) {
