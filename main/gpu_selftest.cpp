@@ -53,6 +53,7 @@ nlohmann::ordered_json json_of(const checks::kernel_timing& timing) {
                              {"share_of_copy_bandwidth", rounded(timing.bandwidth_share)}};
   if (timing.operations > 0) out["share_of_arithmetic"] = rounded(timing.arithmetic_share);
   if (timing.best_microseconds > 0) out["best_us"] = rounded(timing.best_microseconds);
+  if (timing.invariant_microseconds > 0) out["batch_invariant_us"] = rounded(timing.invariant_microseconds);
   return out;
 }
 
@@ -68,6 +69,7 @@ nlohmann::ordered_json json_of(const decode_timing& decode) {
           {"context", decode.context},
           {"graph", json_of(decode.as_graph)},
           {"eager", json_of(decode.eagerly)},
+          {"batch_invariant", json_of(decode.batch_invariant)},
           {"share_of_copy_bandwidth", rounded(decode.bandwidth_share)}};
 }
 
@@ -88,8 +90,10 @@ void print_selftest_json(const std::string& model, const self_test_report& repor
   out["greedy_compared"] = report.greedy_compared;
   out["greedy_different"] = report.greedy_different;
   out["graphs_agree"] = report.graphs_agree;
+  out["batch_invariant_keeps_bits"] = report.keeps_bits;
   out["weight_bytes"] = report.weight_bytes;
   out["prompt_us"] = rounded(report.prompt_time);
+  out["batch_invariant_prompt_us"] = rounded(report.batch_invariant_prompt_time);
   for (const decode_timing& each : report.decodes) out["decode"].push_back(json_of(each));
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", json_dumps(out).c_str());
@@ -106,7 +110,9 @@ void print_kernels(const self_test_report& report) {
     std::printf("time         %8.1f us  %3.0f %% of bandwidth, %3.0f %% of arithmetic  %s, %s",
                 each.microseconds, 100 * each.bandwidth_share, 100 * each.arithmetic_share, each.name.c_str(),
                 each.shape.c_str());
-    if (each.best_microseconds > 0) std::printf(" (%.1f us at best)", each.best_microseconds);
+    if (each.best_microseconds > 0)
+      std::printf(" (%.1f us at best, %.1f us batch-invariant)", each.best_microseconds,
+                  each.invariant_microseconds);
     std::printf("\n");
   }
 }
@@ -119,13 +125,16 @@ void print_selftest_table(const std::string& model, const self_test_report& repo
               report.compared, report.mean_difference, report.largest_difference);
   std::printf("greedy       %d of %d tokens differ; graphs and eager steps %s\n", report.greedy_different,
               report.greedy_compared, report.graphs_agree ? "agree" : "DISAGREE");
-  std::printf("prompt       %.0f us\n", report.prompt_time);
+  std::printf("company      batch-invariant steps %s a row's bits whatever is beside it\n",
+              report.keeps_bits ? "keep" : "DO NOT KEEP");
+  std::printf("prompt       %.0f us, batch-invariant %.0f us\n", report.prompt_time,
+              report.batch_invariant_prompt_time);
   for (const decode_timing& each : report.decodes)
     std::printf(
-        "decode %4d  of %d tokens: %.0f us as a graph (device idle for %.1f %%), %.0f us eagerly; %.0f %% of "
-        "the copies' bandwidth\n",
+        "decode %4d  of %d tokens: %.0f us as a graph (device idle for %.1f %%), %.0f us eagerly, %.0f us "
+        "batch-invariant; %.0f %% of the copies' bandwidth\n",
         each.sequences, each.context, each.as_graph.whole, 100 * each.as_graph.idle_share(),
-        each.eagerly.whole, 100 * each.bandwidth_share);
+        each.eagerly.whole, each.batch_invariant.whole, 100 * each.bandwidth_share);
   std::printf("%s\n", report.passed() ? "passed" : "FAILED");
 }
 

@@ -104,10 +104,12 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
   executor_limits limits = limits_;
   limits.max_rows = rows;
   limits.max_sequences = sequences;
-  auto products = options_.open_gemm(step_room::most_rows(limits, options_.graph_rows));
+  auto products =
+      options_.open_gemm({step_room::most_rows(limits, options_.graph_rows), options_.batch_invariant});
   if (!products) return tl::unexpected(products.error());
   if (weights_.largest_quantized > 0)
-    *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized);
+    *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized,
+                                                 options_.batch_invariant);
   auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
                                           options_.end_tokens, device_, stream_);
   stream_.synchronize();
@@ -134,6 +136,8 @@ result<memory_profile> cuda_executor::profile() try {
   out.activations = room_->bytes();
   out.available = ask_device_memory().free;
   return out;
+} catch (const no_invariant_product& why) {
+  return fail(error_code::unsupported, why.what(), "batch_invariant");
 } catch (const out_of_device_memory& why) {
   return no_room(fmt::format("the device has no room for a step of {} rows", limits_.max_rows), why,
                  "max_num_batched_tokens");

@@ -7,6 +7,7 @@
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/warm_up.hpp"
+#include "runtime/executor_cuda/company_check.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
 
@@ -120,8 +121,26 @@ double time_prompt(executor& device, const executor_limits& limits, std::int32_t
   return time_steps(device, batch, options.rounds, options.now, watch).whole;
 }
 
+// A way in which the model runs on the device, and where its times are told.
+struct device_variant {
+  bool graphs = true;
+  bool batch_invariant = false;
+  step_time decode_timing::*decode = nullptr;
+  double self_test_report::*prompt = nullptr;  // null: prompts run as elsewhere
+};
+constexpr device_variant eager_steps{
+    .graphs = false, .batch_invariant = false, .decode = &decode_timing::eagerly, .prompt = nullptr};
+constexpr device_variant steps_as_graphs{.graphs = true,
+                                         .batch_invariant = false,
+                                         .decode = &decode_timing::as_graph,
+                                         .prompt = &self_test_report::prompt_time};
+constexpr device_variant invariant_steps{.graphs = true,
+                                         .batch_invariant = true,
+                                         .decode = &decode_timing::batch_invariant,
+                                         .prompt = &self_test_report::batch_invariant_prompt_time};
+
 void time_decodes(executor& device, const model_config& config, const self_test_options& options,
-                  bool as_graphs, step_watch& watch, self_test_report& report) {
+                  const device_variant& variant, step_watch& watch, self_test_report& report) {
   for (std::size_t i = 0; i < options.device.graph_rows.size(); ++i) {
     if (i == report.decodes.size()) report.decodes.push_back({.sequences = options.device.graph_rows[i]});
     decode_timing& timing = report.decodes[i];
@@ -131,25 +150,33 @@ void time_decodes(executor& device, const model_config& config, const self_test_
     timing.context = step.context;
     timing.kv_bytes = device.layout().bytes_per_block / static_cast<std::size_t>(device.layout().block_size) *
                       static_cast<std::size_t>(step.context) * static_cast<std::size_t>(timing.sequences);
-    (as_graphs ? timing.as_graph : timing.eagerly) =
-        time_steps(device, step.batch, options.rounds, options.now, watch);
+    timing.*variant.decode = time_steps(device, step.batch, options.rounds, options.now, watch);
   }
 }
 
 // The device of the report is open from here on, one executor after another.
-result<answer> try_device(const model_ptr& model, const self_test_options& options, bool as_graphs,
-                          const std::vector<token_id>& prompt, const answer& here, self_test_report& report) {
+result<answer> try_device(const model_ptr& model, const self_test_options& options,
+                          const device_variant& variant, const std::vector<token_id>& prompt,
+                          const answer& here, self_test_report& report) {
   step_watch watch;
   cuda_executor_options wanted = options.device;
   wanted.step_timed = [&watch](double busy, double idle) { watch.note(busy, idle); };
-  if (!as_graphs) wanted.graph_rows.clear();
+  wanted.batch_invariant = variant.batch_invariant;
+  if (!variant.graphs) wanted.graph_rows.clear();
   auto device = begun(load_cuda_executor(model, wanted));
   if (!device) return tl::unexpected(device.error());
   answer out = ask(**device, prompt, &here);
   executor_limits limits = wanted.limits;
   limits.max_model_len = model->config.context_length;
-  if (as_graphs) report.prompt_time = time_prompt(**device, limits, model->config.vocab_size, options, watch);
-  time_decodes(**device, model->config, options, as_graphs, watch, report);
+  if (variant.prompt != nullptr)
+    report.*variant.prompt = time_prompt(**device, limits, model->config.vocab_size, options, watch);
+  time_decodes(**device, model->config, options, variant, watch, report);
+  if (variant.batch_invariant)
+    report.keeps_bits = keeps_bits_in_company(
+        **device, {.prompt = options.prompt,
+                   .sequences = std::min(options.device.graph_rows.back(), limits.max_sequences),
+                   .max_rows = limits.max_rows,
+                   .vocab_size = model->config.vocab_size});
   return out;
 }
 
@@ -181,7 +208,7 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   const auto found = open_cuda_device(options.device.device_id);
   if (!found) return tl::unexpected(found.error());
   report.device = describe(*found);
-  const auto products = options.device.open_gemm(1);
+  const auto products = options.device.open_gemm({});
   if (!products) return tl::unexpected(products.error());
   report.products = (*products)->name();
   report.weight_bytes = decoded_weight_bytes(*model);
@@ -197,10 +224,12 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (!host) return tl::unexpected(host.error());
   const std::vector<token_id> prompt = some_tokens(options.prompt, model->config.vocab_size);
   const answer here = ask(**host, prompt, nullptr);
-  const auto eager = try_device(model, options, false, prompt, here, report);
+  const auto eager = try_device(model, options, eager_steps, prompt, here, report);
   if (!eager) return tl::unexpected(eager.error());
-  const auto graphs = try_device(model, options, true, prompt, here, report);
+  const auto graphs = try_device(model, options, steps_as_graphs, prompt, here, report);
   if (!graphs) return tl::unexpected(graphs.error());
+  const auto invariant = try_device(model, options, invariant_steps, prompt, here, report);
+  if (!invariant) return tl::unexpected(invariant.error());
   compare(*graphs, here, report);
   // The products of the two were chosen by measuring, each for itself: their last bits may differ.
   report.graphs_agree = compare_choices(*graphs, *eager).different == 0;

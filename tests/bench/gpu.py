@@ -228,10 +228,10 @@ def step_rows(steps):
             theirs = [each[index] for each in sides["torch"] if index < len(each)]
             if not ours:
                 continue
-            graph, eager = median([each["graph"]["us"] for each in ours]), median([each["eager"]["us"] for each in ours])
+            graph, eager, invariant = (median([each[way]["us"] for each in ours]) for way in ("graph", "eager", "batch_invariant"))
             idle, share = median([each["graph"]["idle_share"] for each in ours]), median([each["share_of_copy_bandwidth"] for each in ours])
             others = [cell(median([each.get(way) for each in theirs])) for way in ("eager_us", "graph_us", "compiled_us")]
-            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
+            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(invariant)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
                    + " | ".join(others) + " |")
 
 
@@ -250,6 +250,7 @@ def product_rows(tests):
         for each in test.get("timings", []):
             if each["kernel"].startswith("product"):
                 yield (f"| {name}, {each['kernel'][9:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['best_us'], 1)} | "
+                       f"{cell(each['batch_invariant_us'], 1)} | "
                        f"{cell(each['us'] / each['best_us'], 2)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
                        f"{cell(100 * each['share_of_arithmetic'])} |")
 
@@ -268,15 +269,16 @@ def markdown(data):
     rows = list(step_rows(data.get("steps", {})))
     if rows:
         lines += ["Decode steps, from the host's call to its having the tokens; bandwidth: weights and contexts read once, as a share of a copy.", "",
-                  "| model | sequences | context | troupe, graph | eager | device idle % | bandwidth % | torch eager | torch as a graph | torch.compile |",
-                  "|---|---|---|---|---|---|---|---|---|---|", *rows, ""]
+                  "| model | sequences | context | troupe, graph | eager | batch-invariant | device idle % | bandwidth % | torch eager | torch as a graph | torch.compile |",
+                  "|---|---|---|---|---|---|---|---|---|---|---|", *rows, ""]
     first = next((test for test in tests.values() if test.get("timings")), None)
     if first:
         lines += ["Kernels, launch costs not counted.", "",
                   "| kernel | shape | us | bandwidth % | arithmetic % | torch eager | torch.compile |", "|---|---|---|---|---|---|---|",
                   *kernel_rows(first, data.get("torch_kernels", {}).get("kernels", {})), "",
                   "Products with cold weights, beside the fastest of all that cuBLASLt has.", "",
-                  "| product | rows x outputs x inputs | us | best us | ratio | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|---|",
+                  "| product | rows x outputs x inputs | us | best us | batch-invariant us | ratio | bandwidth % | arithmetic % |",
+                  "|---|---|---|---|---|---|---|---|",
                   *product_rows(tests), ""]
     for name, why in data.get("problems", {}).items():
         lines += [f"- {name}: {why}"]

@@ -11,11 +11,12 @@ from conftest import BINARY, ROOT
 BENCH = pathlib.Path(ROOT) / "tests" / "bench"
 
 STEPS = [{"sequences": batch, "context": 1024, "graph": {"us": 100.0 + batch, "device_us": 90.0, "gap_us": 2.0, "idle_share": 0.02},
-          "eager": {"us": 400.0, "device_us": 390.0, "gap_us": 3.0, "idle_share": 0.01}, "share_of_copy_bandwidth": 0.5}
+          "eager": {"us": 400.0, "device_us": 390.0, "gap_us": 3.0, "idle_share": 0.01},
+          "batch_invariant": {"us": 120.0 + batch, "device_us": 110.0, "gap_us": 2.0, "idle_share": 0.02}, "share_of_copy_bandwidth": 0.5}
          for batch in (1, 8, 64)]
 SELF_TEST = {"passed": True, "kernels": [{"kernel": "silu_multiply, bf16", "passed": True, "largest_difference": 0.1, "bound": 0.2}],
              "timings": [{"kernel": "silu_multiply", "shape": "8192 x 14336, bf16", "us": 250.0, "share_of_copy_bandwidth": 0.9},
-                         {"kernel": "product, logits", "shape": "1 x 49152 x 576", "us": 20.0, "best_us": 16.0,
+                         {"kernel": "product, logits", "shape": "1 x 49152 x 576", "us": 20.0, "best_us": 16.0, "batch_invariant_us": 24.0,
                           "share_of_copy_bandwidth": 0.8, "share_of_arithmetic": 0.01}],
              "logprobs_mean_difference": 0.01, "copy_gb_per_s": 3000.0, "product_tflop_per_s": 700.0, "decode": STEPS}
 
@@ -75,9 +76,9 @@ def test_answers_become_a_page_with_medians_of_turns(tmp_path):
     assert data["problems"] == {}
     assert len(data["steps"]["smollm-135m"]["troupe"]) == len(data["steps"]["smollm-135m"]["torch"]) == 2
     assert "On a GPU: Some GPU" in done.stdout
-    assert "| smollm-135m | 64 | 1024 | 164 | 400 | 2.0 | 50 | 7000 | 300 | - |" in done.stdout
+    assert "| smollm-135m | 64 | 1024 | 164 | 400 | 184 | 2.0 | 50 | 7000 | 300 | - |" in done.stdout
     assert "| silu_multiply | 8192 x 14336, bf16 | 250.0 | 90 | - | 900.0 | 260.0 |" in done.stdout
-    assert "| smollm-135m, logits | 1 x 49152 x 576 | 20.0 | 16.0 | 1.25 | 80 | 1 |" in done.stdout
+    assert "| smollm-135m, logits | 1 x 49152 x 576 | 20.0 | 16.0 | 24.0 | 1.25 | 80 | 1 |" in done.stdout
 
 
 def test_a_wrong_kernel_and_a_missing_torch_are_told_by_name(tmp_path):

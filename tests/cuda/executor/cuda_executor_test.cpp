@@ -118,6 +118,28 @@ TEST_F(cuda_executor, the_bits_of_a_row_do_not_depend_on_its_company) {
   EXPECT_EQ(all_of(driver[sequence]), expected);
 }
 
+// Products that are summed by the number of their rows, as a library's may be.
+TEST_F(cuda_executor, the_bits_of_a_row_depend_on_its_company_only_where_products_may) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const std::vector<token_id> prompt = prompt_of(20, *model, 3);
+  for (const bool batch_invariant : {true, false}) {
+    cuda_executor_options options = small_cuda_options();
+    options.open_gemm = test::open_gemm_in_parts;
+    options.batch_invariant = batch_invariant;
+    const auto device = start_cuda(model, options);
+    executor_driver alone(*device);
+    const auto one = alone.add(prompt, greedy_with_all_logprobs(model));
+    alone.generate(one, 2);
+    executor_driver beside(*device);
+    const auto other = beside.add(prompt_of(9, *model, 4), test::greedy());
+    const auto same = beside.add(prompt, greedy_with_all_logprobs(model));
+    beside.step({{other, 9}, {same, 13}});
+    beside.step({{other, 1}, {same, 7}});
+    beside.step({{other, 1}, {same, 1}});
+    EXPECT_EQ(all_of(beside[same]) == all_of(alone[one]), batch_invariant);
+  }
+}
+
 TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_same_logits) {
   const model_ptr model = load(test::tiny_kind::llama);
   const auto device = start_cuda(model, small_cuda_options());

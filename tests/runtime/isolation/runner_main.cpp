@@ -53,6 +53,7 @@ result<std::unique_ptr<executor>> open_cuda(const model_ptr& model, const cpu_ex
   std::string name =
       "cuda " + std::to_string(choice.device_id) + " " + std::to_string(choice.memory_utilization);
   if (choice.quantized_weights) name += " quantised";
+  if (choice.batch_invariant) name += " invariant";
   for (const std::int32_t rows : choice.graph_rows) name += " " + std::to_string(rows);
   return std::make_unique<renamed_executor>(std::move(*opened), std::move(name));
 }

@@ -254,11 +254,12 @@ TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
                             .memory_utilization = 0.5,
                             .graphs = true,
                             .quantized_weights = true,
+                            .batch_invariant = true,
                             .graph_rows = {1, 8}};
   const auto process = start();
   const auto opened = process->open(wanted);
   ASSERT_TRUE(opened.has_value()) << opened.error().message;
-  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 quantised 1 8");
+  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 quantised invariant 1 8");
   EXPECT_NE((*open(start())).kernel_path().substr(0, 4), "cuda");
 }
 
