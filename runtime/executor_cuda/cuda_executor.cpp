@@ -61,6 +61,7 @@ class cuda_executor final : public executor {
   bool begin_sample(const device_batch& batch, const step_masks* masks) override;
   bool collect(step_result& result) override;
   void load_dummy_hidden_states(std::int32_t rows) override;
+  std::optional<device_figures> figures() override;
   void synchronize() override {
     use_device();
     stream_.synchronize();
@@ -257,6 +258,12 @@ bool cuda_executor::collect(step_result& result) {
   if (!room_->sampler.collect(result)) return false;
   if (clock_) clock_->tell(options_.step_timed);
   return true;
+}
+
+std::optional<device_figures> cuda_executor::figures() {
+  use_device();
+  const auto [free, total] = ask_device_memory();
+  return device_figures{device_.bus_id, total, free, room_ ? room_->graphs.count() : 0};
 }
 
 void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {

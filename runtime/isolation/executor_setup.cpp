@@ -51,6 +51,7 @@ void write(flat_writer& to, const opened_executor& opened) {
   to.text(opened.kernel_path);
   to.value(static_cast<std::uint8_t>(opened.fixed_shapes ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.overlaps ? 1 : 0));
+  to.value(static_cast<std::uint8_t>(opened.has_figures ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.has_plans ? 1 : 0));
   to.text(opened.plan_shape);
 }
@@ -61,6 +62,7 @@ void read(flat_reader& from, opened_executor& into) {
   into.kernel_path = from.text();
   into.fixed_shapes = from.value<std::uint8_t>() != 0;
   into.overlaps = from.value<std::uint8_t>() != 0;
+  into.has_figures = from.value<std::uint8_t>() != 0;
   into.has_plans = from.value<std::uint8_t>() != 0;
   into.plan_shape = from.text();
 }

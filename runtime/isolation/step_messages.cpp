@@ -307,6 +307,20 @@ void read(flat_reader& from, step_result& into, const device_batch& batch) {
     if (kept != nullptr) read(from, *kept);
 }
 
+void write(flat_writer& to, const device_figures& figures) {
+  to.text(figures.bus_id);
+  to.value(figures.memory_total);
+  to.value(figures.memory_free);
+  to.value(figures.graphs);
+}
+
+void read(flat_reader& from, device_figures& into) {
+  into.bus_id = from.text();
+  into.memory_total = from.value<std::uint64_t>();
+  into.memory_free = from.value<std::uint64_t>();
+  into.graphs = from.value<std::int32_t>();
+}
+
 void write(flat_writer& to, const kv_layout& layout) {
   to.value(layout.block_size);
   to.value(layout.num_blocks);

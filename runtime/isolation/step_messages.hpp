@@ -40,6 +40,8 @@ void read(flat_reader& from, step_result& into);
 void write(flat_writer& to, const step_result& result, const device_batch& batch);
 void read(flat_reader& from, step_result& into, const device_batch& batch);
 
+void write(flat_writer& to, const device_figures& figures);
+void read(flat_reader& from, device_figures& into);
 void write(flat_writer& to, const kv_layout& layout);
 void read(flat_reader& from, kv_layout& into);
 void write(flat_writer& to, const error& failure);

@@ -304,6 +304,21 @@ TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
   EXPECT_GE(used, share - 2.0 * static_cast<double>(device->layout().bytes_per_block));
 }
 
+TEST_F(cuda_executor, the_figures_are_of_the_devices_memory_and_what_has_been_captured) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start_cuda(model, small_cuda_options());
+  const auto before = device->figures();
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before->bus_id, "0000:65:00.0");
+  EXPECT_EQ(before->graphs, 0);
+  EXPECT_GT(before->memory_free, 0U);
+  EXPECT_GT(before->memory_total - before->memory_free,
+            static_cast<std::uint64_t>(device->layout().num_blocks) * device->layout().bytes_per_block);
+  executor_driver driver(*device);
+  driver.generate(driver.add(prompt_of(4, *model, 12), test::greedy()), 3);
+  EXPECT_EQ(device->figures()->graphs, 1) << "of a single row";
+}
+
 TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {
   const model_ptr model = load(test::tiny_kind::llama);
   cuda_executor_options options = small_cuda_options();
