@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -181,9 +182,9 @@ result<answer> try_device(const model_ptr& model, const self_test_options& optio
 }
 
 // What a decode reads of the weights: of an embedding that is not the head as well only some rows.
-std::size_t decoded_weight_bytes(const model& model) {
-  const std::size_t all = device_weight_bytes(model);
-  if (model.head == model.embedding) return all;
+std::size_t decoded_weight_bytes(const model& model, weight_form form) {
+  const std::size_t all = device_weight_bytes(model, form);
+  if (head_is_embedding(model, form)) return all;
   return all - 2 * static_cast<std::size_t>(model.config.vocab_size) *
                    static_cast<std::size_t>(model.config.hidden_size);
 }
@@ -201,6 +202,20 @@ checks::timing_options timings_of(const model_config& config, const self_test_op
   return wanted;
 }
 
+checks::timing_report time_all(const model& model, const self_test_options& options) {
+  checks::timing_options wanted = timings_of(model.config, options);
+  if (options.device.weights == weight_form::bf16) return checks::time_kernels(wanted);
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(model, stream, options.device.weights);
+  const device_layer& layer = weights.layers.front();
+  const device_matrix* const on_device[] = {&layer.qkv, &layer.output, &layer.gate_up, &layer.down,
+                                            &weights.head};
+  for (std::size_t i = 0; i < std::size(on_device); ++i)
+    if (on_device[i]->is_quantized())
+      wanted.quantized_matrices.push_back({wanted.matrices[i].name, *on_device[i], wanted.matrices[i].kind});
+  return checks::time_kernels(wanted);
+}
+
 }  // namespace
 
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options) {
@@ -211,9 +226,9 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   const auto products = options.device.open_gemm({});
   if (!products) return tl::unexpected(products.error());
   report.products = (*products)->name();
-  report.weight_bytes = decoded_weight_bytes(*model);
+  report.weight_bytes = decoded_weight_bytes(*model, options.device.weights);
   report.kernels = checks::check_kernels(options.checks);
-  auto timed = checks::time_kernels(timings_of(model->config, options));
+  auto timed = time_all(*model, options);
   report.limits = timed.limits;
   report.timings = std::move(timed.timings);
 

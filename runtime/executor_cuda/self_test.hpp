@@ -17,7 +17,8 @@
 namespace troupe {
 
 struct self_test_options {
-  cuda_executor_options device;  // graph_rows are the batch sizes that are timed
+  // graph_rows are the batch sizes that are timed; with weights as in the file products with codes are too.
+  cuda_executor_options device;
   checks::kernel_check_options checks;
   checks::timing_options timings;  // its matrices are the model's
   std::int32_t prompt = 256;       // tokens of the prompts that are compared and timed

@@ -152,6 +152,7 @@ timing_report time_kernels(const timing_options& options) {
   time_attention(timer);
   time_sampling(timer);
   time_products(timer);
+  time_quantized_products(timer);
   report.timings = timer.take();
   return report;
 }

@@ -50,5 +50,6 @@ void time_elementwise(kernel_timer& timer);
 void time_attention(kernel_timer& timer);
 void time_sampling(kernel_timer& timer);
 void time_products(kernel_timer& timer);
+void time_quantized_products(kernel_timer& timer);
 
 }  // namespace troupe::checks

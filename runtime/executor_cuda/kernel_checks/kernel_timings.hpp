@@ -38,6 +38,13 @@ struct timing_options {
     gemm_output kind = gemm_output::bf16;
   };
   std::vector<matrix> matrices = {};
+  // Those of them that stay quantised on the device, where their codes lie.
+  struct quantized_matrix {
+    std::string name;
+    device_matrix weight;
+    gemm_output kind = gemm_output::bf16;
+  };
+  std::vector<quantized_matrix> quantized_matrices = {};
   std::vector<std::int32_t> product_rows = {1, 8, 64, 512};  // rising
   // As cuda_executor_options has it; the second measures all that the library has, for comparison.
   gemm_opener open_gemm = {};

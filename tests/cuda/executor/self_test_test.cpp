@@ -143,6 +143,23 @@ TEST_F(self_tests, fail_where_a_row_has_other_bits_in_company) {
   EXPECT_FALSE(report->passed());
 }
 
+// The products with codes are there beside those in bf16, and a decode reads less.
+TEST_F(self_tests, time_and_try_weights_that_stay_quantised) {
+  const model_ptr quantized = test::load_from_memory(test::tiny_model(
+      {.weights = gguf::tensor_type::q4_1, .embedding = gguf::tensor_type::q8_0, .seed = 5}));
+  self_test_options options = small();
+  options.device.weights = weight_form::in_file;
+  const auto as_in_file = run_self_test(quantized, options);
+  ASSERT_TRUE(as_in_file.has_value()) << as_in_file.error().message;
+  EXPECT_TRUE(as_in_file->passed()) << as_in_file->mean_difference;
+  EXPECT_LT(as_in_file->weight_bytes, device_weight_bytes(*quantized) / 2);
+  std::vector<std::string> timed;
+  for (const checks::kernel_timing& each : as_in_file->timings)
+    if (each.name.starts_with("quantised product")) timed.push_back(each.shape);
+  EXPECT_EQ(timed.size(), 5U * 2U);
+  EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 4U + 5U * 2U + timed.size());
+}
+
 TEST_F(self_tests, fail_where_products_are_wrong) {
   self_test_options options = small();
   options.device.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
