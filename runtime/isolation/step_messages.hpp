@@ -32,7 +32,7 @@ void read_histories(flat_reader& from, device_batch& into);
 void write(flat_writer& to, const step_masks& masks);
 void read(flat_reader& from, step_masks& into);
 
-// What collect() tells: tokens and nothing else.
+// What collect() tells: tokens and log-probabilities.
 void write(flat_writer& to, const step_result& result);
 void read(flat_reader& from, step_result& into);
 

@@ -105,10 +105,36 @@ TEST_F(cuda_overlap, no_memory_of_the_device_is_taken_once_it_has_begun) {
   }
 }
 
-TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {
+TEST_F(cuda_overlap, log_probabilities_come_with_the_tokens) {
   const auto device = start({});
   sampling_params with_logprobs = test::greedy();
   with_logprobs.logprobs = 2;
+  test::decoding all({with_logprobs, test::greedy()});
+  device_batch batch = all.next(false);
+  all.complete_histories(batch);
+  batch.prompt_logprobs.push_back({0, 0, 5, 3});
+  device->forward(batch);
+  step_result waited;
+  device->sample(batch, nullptr, waited);
+  ASSERT_TRUE(device->begin_sample(batch, nullptr));
+  device->forward(batch);  // what comes next changes nothing
+  step_result collected;
+  test::wait_for(*device, collected);
+  ASSERT_TRUE(collected.tokens[0].logprobs);
+  EXPECT_EQ(collected.tokens[0].logprobs->logprob, waited.tokens[0].logprobs->logprob);
+  EXPECT_EQ(collected.tokens[0].logprobs->top, waited.tokens[0].logprobs->top);
+  EXPECT_EQ(collected.tokens[0].logprobs->token, collected.tokens[0].token);
+  EXPECT_FALSE(collected.tokens[1].logprobs);
+  ASSERT_EQ(collected.prompt_logprobs.size(), 1U);
+  EXPECT_EQ(collected.prompt_logprobs[0].top, waited.prompt_logprobs[0].top);
+  EXPECT_EQ(collected.prompt_logprobs[0].logprob, waited.prompt_logprobs[0].logprob);
+  device->synchronize();
+}
+
+TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {
+  const auto device = start({});
+  sampling_params with_logprobs = test::greedy();
+  with_logprobs.logprobs = 100;  // more than the device tells
   test::decoding all({with_logprobs, test::greedy()});
   device_batch batch = all.next(false);
   all.complete_histories(batch);
