@@ -46,6 +46,7 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
   tunes_device_ = device_->plans() != nullptr && device_->plans()->chosen().empty();
+  tell_figures();
   return msg::device_opened{device_->layout().num_blocks};
 }
 
@@ -201,6 +202,15 @@ void model_runner_state::collect_tokens() try {
   fail(fault);
 }
 
+// Its next step tells of a fault, if it is one.
+void model_runner_state::tell_figures() try {
+  if (!device_) return;
+  if (const auto told = device_->figures())
+    parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs});
+} catch (const std::exception& fault) {
+  spdlog::debug("the device tells no figures: {}", fault.what());
+}
+
 void model_runner_state::observe(const draft_work& work) {
   if (!draft_) return;
   for (const engine_request_ptr& request : work.opened)
@@ -240,7 +250,7 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::apply_masks&, const step_masks_ptr& masks) { return self->state.apply_masks(masks); },
       [self](const msg::observe_tokens&, const draft_work_ptr& work) { self->state.observe(*work); },
       [self](const msg::propose_drafts&, const draft_work_ptr& work) { return self->state.propose(*work); },
-      [](const msg::take_stock&) {});
+      [self](const msg::take_stock&) { self->state.tell_figures(); });
 }
 
 }  // namespace troupe

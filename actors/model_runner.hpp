@@ -53,6 +53,8 @@ class model_runner_state {
   caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
   void abandon_masks();
   void collect_tokens();
+  // What the device tells of itself goes to the metrics; one that cannot answer keeps what it said.
+  void tell_figures();
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
   void observe(const draft_work& work);
   // Null where nothing pays. A draft model that throws drafts no more; the text goes to the log.

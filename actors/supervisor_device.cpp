@@ -42,6 +42,7 @@ void supervisor_state::vacate_model_runner() {
   roster_.model_runner = nullptr;
   device_ = {};
   parts_.tokenizer.metrics->set_runner_process({});
+  parts_.tokenizer.metrics->set_gpu({});
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {

@@ -21,6 +21,10 @@ std::vector<option> engine_options() {
                   "Weights on a CUDA device; file: what the model file has quantised stays so (less memory, "
                   "quicker steps of up to 16 rows, slower ones of more); bf16: all in bfloat16",
                   {"bf16", "file"}),
+      switch_option(
+          "batch_invariant", group::engine, &settings::batch_invariant,
+          "On a CUDA device: a request's tokens never depend on what else runs, as on the CPU; one "
+          "kernel computes all products of a matrix, instead of the fastest for each number of rows"),
       text_option(
           "on_device_loss", group::engine, &settings::on_device_loss,
           "When a CUDA device is lost and does not come back; cpu: the CPU goes on, much slower; end: "

@@ -28,6 +28,7 @@ struct settings : bucketing_settings {
   std::int32_t device_id = 0;
   std::string on_device_loss = "end";
   std::string gpu_weights = "bf16";
+  bool batch_invariant = false;
   double gpu_memory_utilization = 0.9;  // of the device's whole memory
   std::int32_t tokenizer_workers = 2;
   std::int32_t max_num_queued_requests = 1024;

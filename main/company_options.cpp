@@ -73,7 +73,8 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
   return cuda_choice{.device_id = settings.device_id,
                      .memory_utilization = settings.gpu_memory_utilization,
                      .graphs = !settings.enforce_eager,
-                     .quantized_weights = settings.gpu_weights == "file"};
+                     .quantized_weights = settings.gpu_weights == "file",
+                     .batch_invariant = settings.batch_invariant};
 }
 
 std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {

@@ -10,11 +10,11 @@
 
 namespace troupe::cli {
 
-std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> cublaslt_opener(int most_proposals) {
-  return [most_proposals](std::int32_t max_rows) -> result<std::unique_ptr<gemm>> {
+gemm_opener cublaslt_opener(int most_proposals) {
+  return [most_proposals](const gemm_request& request) -> result<std::unique_ptr<gemm>> {
     auto library = cublaslt_library::open();
     if (!library) return tl::unexpected(library.error());
-    return std::make_unique<cublaslt_gemm>(std::move(*library), max_rows, most_proposals);
+    return std::make_unique<cublaslt_gemm>(std::move(*library), request, most_proposals);
   };
 }
 
@@ -25,6 +25,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.device_id = choice.device_id;
   wanted.dtype = options.dtype;
   wanted.weights = choice.quantized_weights ? weight_form::in_file : weight_form::bf16;
+  wanted.batch_invariant = choice.batch_invariant;
   wanted.kv_cache_dtype = options.kv_cache_dtype;
   wanted.end_tokens = options.end_tokens;
   wanted.graph_rows = choice.graph_rows;

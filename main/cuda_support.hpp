@@ -2,9 +2,6 @@
 #pragma once
 #include "runtime/executor/cuda_support.hpp"
 #ifdef TROUPE_HAS_CUDA
-#include <functional>
-#include <memory>
-
 #include "runtime/executor_cuda/cuda_executor.hpp"
 #endif
 
@@ -14,7 +11,7 @@ namespace troupe::cli {
 // What the executor of a CUDA device is told: cuBLASLt multiplies, warnings go to standard error.
 cuda_executor_options cuda_options_of(const cpu_executor_options& options, const cuda_choice& choice);
 // Products by cuBLASLt, the fastest of so many of its proposals.
-std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> cublaslt_opener(int most_proposals);
+gemm_opener cublaslt_opener(int most_proposals);
 #endif
 
 // Empty functions where this program was built without CUDA.

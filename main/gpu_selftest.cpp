@@ -31,6 +31,7 @@ struct selftest_options {
   std::int32_t prompt = 256;
   std::int32_t context = 1024;
   std::int32_t rounds = 20;
+  std::string gpu_weights = "bf16";
   bool json = false;
 };
 
@@ -53,6 +54,7 @@ nlohmann::ordered_json json_of(const checks::kernel_timing& timing) {
                              {"share_of_copy_bandwidth", rounded(timing.bandwidth_share)}};
   if (timing.operations > 0) out["share_of_arithmetic"] = rounded(timing.arithmetic_share);
   if (timing.best_microseconds > 0) out["best_us"] = rounded(timing.best_microseconds);
+  if (timing.invariant_microseconds > 0) out["batch_invariant_us"] = rounded(timing.invariant_microseconds);
   return out;
 }
 
@@ -68,13 +70,16 @@ nlohmann::ordered_json json_of(const decode_timing& decode) {
           {"context", decode.context},
           {"graph", json_of(decode.as_graph)},
           {"eager", json_of(decode.eagerly)},
+          {"batch_invariant", json_of(decode.batch_invariant)},
           {"share_of_copy_bandwidth", rounded(decode.bandwidth_share)}};
 }
 
-void print_selftest_json(const std::string& model, const self_test_report& report) {
+void print_selftest_json(const std::string& model, const std::string& weights,
+                         const self_test_report& report) {
   nlohmann::ordered_json out;
   out["passed"] = report.passed();
   out["model"] = model;
+  out["gpu_weights"] = weights;
   out["device"] = report.device;
   out["products"] = report.products;
   out["kernels_passed"] = report.kernels_passed();
@@ -88,8 +93,10 @@ void print_selftest_json(const std::string& model, const self_test_report& repor
   out["greedy_compared"] = report.greedy_compared;
   out["greedy_different"] = report.greedy_different;
   out["graphs_agree"] = report.graphs_agree;
+  out["batch_invariant_keeps_bits"] = report.keeps_bits;
   out["weight_bytes"] = report.weight_bytes;
   out["prompt_us"] = rounded(report.prompt_time);
+  out["batch_invariant_prompt_us"] = rounded(report.batch_invariant_prompt_time);
   for (const decode_timing& each : report.decodes) out["decode"].push_back(json_of(each));
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", json_dumps(out).c_str());
@@ -106,26 +113,32 @@ void print_kernels(const self_test_report& report) {
     std::printf("time         %8.1f us  %3.0f %% of bandwidth, %3.0f %% of arithmetic  %s, %s",
                 each.microseconds, 100 * each.bandwidth_share, 100 * each.arithmetic_share, each.name.c_str(),
                 each.shape.c_str());
-    if (each.best_microseconds > 0) std::printf(" (%.1f us at best)", each.best_microseconds);
+    if (each.best_microseconds > 0) std::printf(", %.1f us at best", each.best_microseconds);
+    if (each.invariant_microseconds > 0)
+      std::printf(", %.1f us batch-invariant", each.invariant_microseconds);
     std::printf("\n");
   }
 }
 
-void print_selftest_table(const std::string& model, const self_test_report& report) {
+void print_selftest_table(const std::string& model, const std::string& weights,
+                          const self_test_report& report) {
   std::printf("device       %s, %s\n", report.device.c_str(), report.products.c_str());
   print_kernels(report);
-  std::printf("model        %s\n", model.c_str());
+  std::printf("model        %s, weights: %s\n", model.c_str(), weights.c_str());
   std::printf("logprobs     %d compared with the CPU's: %.4f apart on average, %.4f at most\n",
               report.compared, report.mean_difference, report.largest_difference);
   std::printf("greedy       %d of %d tokens differ; graphs and eager steps %s\n", report.greedy_different,
               report.greedy_compared, report.graphs_agree ? "agree" : "DISAGREE");
-  std::printf("prompt       %.0f us\n", report.prompt_time);
+  std::printf("company      batch-invariant steps %s a row's bits whatever is beside it\n",
+              report.keeps_bits ? "keep" : "DO NOT KEEP");
+  std::printf("prompt       %.0f us, batch-invariant %.0f us\n", report.prompt_time,
+              report.batch_invariant_prompt_time);
   for (const decode_timing& each : report.decodes)
     std::printf(
-        "decode %4d  of %d tokens: %.0f us as a graph (device idle for %.1f %%), %.0f us eagerly; %.0f %% of "
-        "the copies' bandwidth\n",
+        "decode %4d  of %d tokens: %.0f us as a graph (device idle for %.1f %%), %.0f us eagerly, %.0f us "
+        "batch-invariant; %.0f %% of the copies' bandwidth\n",
         each.sequences, each.context, each.as_graph.whole, 100 * each.as_graph.idle_share(),
-        each.eagerly.whole, 100 * each.bandwidth_share);
+        each.eagerly.whole, each.batch_invariant.whole, 100 * each.bandwidth_share);
   std::printf("%s\n", report.passed() ? "passed" : "FAILED");
 }
 
@@ -139,6 +152,7 @@ int run_selftest(const selftest_options& wanted) {
   cuda_choice choice;
   choice.device_id = wanted.device_id;
   choice.memory_utilization = 0.8;
+  choice.quantized_weights = wanted.gpu_weights == "file";
   self_test_options options;
   options.device = cuda_options_of(common, choice);
   options.device.graph_rows = {1, 8, 64};
@@ -154,9 +168,9 @@ int run_selftest(const selftest_options& wanted) {
   const auto tested = run_self_test(*model, options);
   if (!tested) return report(tested.error());
   if (wanted.json) {
-    print_selftest_json(*path, *tested);
+    print_selftest_json(*path, wanted.gpu_weights, *tested);
   } else {
-    print_selftest_table(*path, *tested);
+    print_selftest_table(*path, wanted.gpu_weights, *tested);
   }
   return finish_output(tested->passed() ? exit_ok : exit_failure);
 }
@@ -181,6 +195,8 @@ void add_gpu_selftest(CLI::App& app, command_body& chosen) {
   command->add_option("--context", options->context, "Tokens of the decodes' contexts")
       ->check(CLI::Range(1, 65536));
   command->add_option("--rounds", options->rounds, "Rounds of each timing")->check(CLI::Range(1, 10000));
+  command->add_option("--gpu-weights", options->gpu_weights, "Weights on the device, as serve has them")
+      ->check(CLI::IsMember({"bf16", "file"}));
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer("\nExample:\n  troupe gpu-selftest --json");
   command->callback([options, &chosen] { chosen = [options] { return run_selftest(*options); }; });

@@ -19,6 +19,12 @@ void engine_metrics::set_runner_process(const runner_process_info& process) {
   state_->runner_process = process;
 }
 
+void engine_metrics::set_gpu(const gpu_info& gpu) {
+  const std::lock_guard lock(state_->process_mutex);
+  if (gpu.bus_id != state_->gpu.bus_id) state_->gpu_reading.reset();
+  state_->gpu = gpu;
+}
+
 void engine_metrics::set_cache_config(const cache_config& config) {
   state_->set_information(metric::cache_config_info, {{"block_size", std::to_string(config.block_size)},
                                                       {"num_gpu_blocks", std::to_string(config.num_blocks)},
@@ -211,6 +217,7 @@ void engine_metrics::add_request_error(int status) {
 std::string engine_metrics::text() const {
   state_->update_process();
   state_->update_runner_process();
+  state_->update_gpu();
   state_->update_step_age();
   std::vector<prometheus::MetricFamily> all = state_->registry.Collect();
   const auto append = [&all](std::vector<prometheus::MetricFamily> more) {

@@ -25,6 +25,7 @@ struct metrics_options {
   std::string engine = "0";
   std::int64_t max_model_len = 0;           // ends the buckets that count tokens
   std::int32_t num_speculative_tokens = 0;  // the places that accepted drafts are counted by
+  std::string nvml_library = "libnvidia-ml.so.1";
 };
 
 struct cache_config {
@@ -36,6 +37,14 @@ struct cache_config {
 struct runner_process_info {
   std::int32_t id = 0;           // 0: this process, or none at the moment
   double ended_cpu_seconds = 0;  // what those before it have used
+};
+
+// The GPU that the model runs on, as the runner sees it.
+struct gpu_info {
+  std::string bus_id;              // "0000:65:00.0"; empty: there is none
+  std::uint64_t memory_total = 0;  // bytes
+  std::uint64_t memory_free = 0;
+  std::int64_t graphs = 0;
 };
 
 struct program_info {
@@ -74,6 +83,8 @@ class engine_metrics {
   void set_cache_config(const cache_config& config);
   // The process that the runner works in, from here on.
   void set_runner_process(const runner_process_info& process);
+  // From here on; NVML is asked about it when text() is, but once a second at most, and knows more.
+  void set_gpu(const gpu_info& gpu);
   void set_info(const program_info& info);
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);

@@ -28,7 +28,7 @@ auto& add_family(Builder builder, metric id, prometheus::Registry& registry, pro
 std::int64_t steady_nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 engine_metrics::state::state(const metrics_options& given)
-    : options(given), labels(base_labels(given)), actors(in_order(labels)) {
+    : options(given), labels(base_labels(given)), actors(in_order(labels)), gpu_library(given.nvml_library) {
   for (const metric_description& what : catalogue()) add(what);
 }
 
@@ -126,6 +126,30 @@ void engine_metrics::state::update_runner_process() {
   if (!usage) return;
   prometheus::Counter& cpu = entry(counters, metric::runner_cpu);
   cpu.Increment(std::max(0.0, runner_process.ended_cpu_seconds + usage->cpu_seconds - cpu.Value()));
+}
+
+// What NVML does not tell the runner does, as far as it knows.
+void engine_metrics::state::update_gpu() {
+  constexpr std::int64_t pause = 1'000'000'000;  // ns
+  const std::lock_guard lock(process_mutex);
+  const std::int64_t now = steady_nanoseconds();
+  if (gpu.bus_id.empty()) {
+    gpu_reading.reset();
+  } else if (!gpu_reading || now - gpu_asked >= pause) {
+    gpu_reading = gpu_library.read(gpu.bus_id);
+    gpu_asked = now;
+  }
+  nvml_reading told;
+  told.total_bytes = static_cast<double>(gpu.memory_total);
+  told.free_bytes = static_cast<double>(gpu.memory_free);
+  told.used_bytes = told.total_bytes - told.free_bytes;
+  if (gpu_reading) told = *gpu_reading;
+  set(metric::gpu_memory_used, told.used_bytes);
+  set(metric::gpu_memory_free, told.free_bytes);
+  set(metric::gpu_memory_total, told.total_bytes);
+  set(metric::gpu_graphs, static_cast<double>(gpu.graphs));
+  set(metric::gpu_power, told.watts);
+  set(metric::gpu_temperature, told.celsius);
 }
 
 void engine_metrics::state::update_step_age() {

@@ -13,12 +13,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "metrics/actor_table.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "metrics/histogram_family.hpp"
+#include "metrics/nvml.hpp"
 
 namespace troupe::metrics {
 
@@ -51,6 +53,7 @@ struct engine_metrics::state {
   // Asks the system; where it does not say the old values stay.
   void update_process();
   void update_runner_process();
+  void update_gpu();
   void update_step_age();
   prometheus::Counter& executions_of(const std::string& bucket);
 
@@ -78,6 +81,10 @@ struct engine_metrics::state {
   std::map<std::string, prometheus::Counter*> executions_by_bucket;
   std::mutex process_mutex;
   runner_process_info runner_process;
+  gpu_info gpu;
+  nvml gpu_library;
+  std::optional<nvml_reading> gpu_reading;  // as NVML has last answered, at ...
+  std::int64_t gpu_asked = 0;               // ... these steady nanoseconds
   std::mutex information_mutex;
   std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
   std::map<metric, prometheus::Gauge*> information_samples;

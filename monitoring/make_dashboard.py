@@ -140,7 +140,16 @@ DRAFTS = [
      "Of the drafts verified that are so long, the share that was right up to that place."),
 ]
 
-ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS)]
+GPU = [
+    ("Memory", "bytes", [(f"troupe_gpu_memory_used_bytes{{{MODEL}}}", "{{instance}} used"),
+                         (f"troupe_gpu_memory_total_bytes{{{MODEL}}}", "{{instance}} in all")],
+     "Memory of the GPU, whoever has it; 0 where the model runs on the CPU."),
+    ("Power", "watt", [(f"troupe_gpu_power_watts{{{MODEL}}}", "{{instance}}")], "Power that the GPU draws."),
+    ("Temperature", "celsius", [(f"troupe_gpu_temperature_celsius{{{MODEL}}}", "{{instance}}")], "Temperature of the GPU."),
+    ("Graphs", "short", [(f"troupe_gpu_graphs{{{MODEL}}}", "{{instance}}")], "Decode steps of a size that run as one CUDA graph."),
+]
+
+ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS), ("GPU", GPU)]
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 

@@ -20,6 +20,7 @@ struct cuda_choice {
       0.9;             // of the device's whole memory; 0: limits.kv_cache_bytes are the KV cache's
   bool graphs = true;  // whether decode steps are captured as graphs
   bool quantized_weights = false;  // as the file has them; else bf16
+  bool batch_invariant = false;    // whether a row's bits may not depend on the rows of its step
   std::vector<std::int32_t> graph_rows =
       {};  // their numbers of rows; load_engine() takes those of the buckets
 };

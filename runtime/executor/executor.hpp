@@ -3,10 +3,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "runtime/executor/device_batch.hpp"
+#include "runtime/executor/device_figures.hpp"
 #include "runtime/result.hpp"
 #include "runtime/step_masks.hpp"
 
@@ -90,6 +92,9 @@ class executor {
   virtual step_plans* plans() { return nullptr; }
   // Returns when the device has done all it was asked for.
   virtual void synchronize() {}
+  // For metrics, at any time, and no matter of a step; nothing where it has nothing to tell. Takes a fraction
+  // of a millisecond.
+  virtual std::optional<device_figures> figures() { return std::nullopt; }
   // The arithmetic in use, for logs and measurements: "avx512vnni", "avx2", "reference", "null".
   virtual std::string kernel_path() const = 0;
 };

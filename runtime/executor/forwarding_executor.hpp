@@ -1,6 +1,7 @@
 // An executor that passes every call on to another one: the base of those that watch or change a single call.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +32,7 @@ class forwarding_executor : public executor {
   void load_dummy_hidden_states(std::int32_t rows) override { inner_->load_dummy_hidden_states(rows); }
   step_plans* plans() override { return inner_->plans(); }
   void synchronize() override { inner_->synchronize(); }
+  std::optional<device_figures> figures() override { return inner_->figures(); }
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:

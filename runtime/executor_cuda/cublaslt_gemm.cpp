@@ -24,47 +24,15 @@ std::size_t l2_cache_bytes() {
 
 }  // namespace
 
-// The library stores by columns: it is asked for out^T [outputs x rows] = weight [inputs x outputs]^T *
-// input^T [inputs x rows], which are our rows as they lie.
-struct cublaslt_gemm::product {
-  product(const cublaslt_library& library, const __nv_bfloat16* input_rows, const device_matrix& matrix,
-          std::int32_t rows, gemm_output kind, void* result)
-      : weight(matrix.data),
-        input(input_rows),
-        out(result),
-        add(kind == gemm_output::add_to_f32 ? 1.0F : 0.0F) {
-    const auto describe = [&](cublasLtMatrixLayoutOpaque_t& layout, cudaDataType type, std::int32_t height,
-                              std::int32_t width) {
-      library.check(library.cublasLtMatrixLayoutInit_internal(&layout, sizeof layout, type,
-                                                              static_cast<std::uint64_t>(height),
-                                                              static_cast<std::uint64_t>(width), height),
-                    "cublasLtMatrixLayoutInit");
-    };
-    describe(weight_layout, CUDA_R_16BF, matrix.inputs, matrix.outputs);
-    describe(input_layout, CUDA_R_16BF, matrix.inputs, rows);
-    describe(out_layout, kind == gemm_output::bf16 ? CUDA_R_16BF : CUDA_R_32F, matrix.outputs, rows);
-  }
-
-  const void* weight;
-  const void* input;
-  void* out;
-  float multiply = 1.0F;
-  float add;
-  // The library asks for pointers to what it could change, and changes nothing.
-  mutable cublasLtMatrixLayoutOpaque_t weight_layout{};
-  mutable cublasLtMatrixLayoutOpaque_t input_layout{};
-  mutable cublasLtMatrixLayoutOpaque_t out_layout{};
-};
-
-cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, std::int32_t usual_rows,
+cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, const gemm_request& request,
                              int most_proposals)
     : library_(std::move(library)),
-      usual_rows_(usual_rows),
+      request_(request),
       most_proposals_(most_proposals),
       handle_(nullptr, library_->cublasLtDestroy),
       operation_(nullptr, library_->cublasLtMatmulDescDestroy),
       preference_(nullptr, library_->cublasLtMatmulPreferenceDestroy),
-      workspace_(workspace_bytes),
+      workspace_(request.batch_invariant ? 0 : workspace_bytes),
       l2_bytes_(l2_cache_bytes()) {
   cublasLtHandle_t handle = nullptr;
   library_->check(library_->cublasLtCreate(&handle), "cublasLtCreate");
@@ -80,29 +48,39 @@ cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, st
   cublasLtMatmulPreference_t preference = nullptr;
   library_->check(library_->cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
   preference_.reset(preference);
-  library_->check(
-      library_->cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                                     &workspace_bytes, sizeof workspace_bytes),
-      "cublasLtMatmulPreferenceSetAttribute");
+  const std::uint64_t most_bytes = workspace_.size();
+  set_preference(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most_bytes, sizeof most_bytes);
+  if (!request_.batch_invariant) return;
+  const std::uint32_t in_one_sequence = CUBLASLT_REDUCTION_SCHEME_NONE;
+  set_preference(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &in_one_sequence, sizeof in_one_sequence);
+}
+
+void cublaslt_gemm::set_preference(cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                   std::size_t bytes) const {
+  library_->check(library_->cublasLtMatmulPreferenceSetAttribute(preference_.get(), attribute, value, bytes),
+                  "cublasLtMatmulPreferenceSetAttribute");
 }
 
 void cublaslt_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
-  const product of(*library_, input, weight, rows, kind, out);
+  const cublaslt_product of(*library_, input, weight, rows, kind, out);
   run(stream, of, choose(choices_of(weight, kind, rows), of, rows));
 }
 
 cublaslt_gemm::choices& cublaslt_gemm::choices_of(const device_matrix& weight, gemm_output kind,
                                                   std::int32_t rows) {
   choices& found = choices_[{weight.outputs, weight.inputs, kind}];
-  const auto needed = static_cast<std::size_t>(std::max(rows, usual_rows_)) + 1;
+  const auto needed = static_cast<std::size_t>(std::max(rows, request_.max_rows)) + 1;
   if (found.by_rows.size() < needed) found.by_rows.resize(needed);
   return found;
 }
 
-// What was measured with at least so many rows, the least of them, where it can compute as few as these.
-const cublasLtMatmulAlgo_t& cublaslt_gemm::choose(choices& among, const product& of,
+// What is to compute all; else what was measured with at least so many rows, the least of them, where it can
+// compute as few as these.
+const cublasLtMatmulAlgo_t& cublaslt_gemm::choose(choices& among, const cublaslt_product& of,
                                                   std::int32_t rows) const {
+  if (request_.batch_invariant)
+    return among.only ? *among.only : among.only.emplace(proposals(of, 1).front().algo);
   std::optional<cublasLtMatmulAlgo_t>& chosen = among.by_rows.at(static_cast<std::size_t>(rows));
   if (chosen) return *chosen;
   const auto measured = among.measured.lower_bound(rows);
@@ -111,13 +89,14 @@ const cublasLtMatmulAlgo_t& cublaslt_gemm::choose(choices& among, const product&
     const cublasStatus_t fits = library_->cublasLtMatmulAlgoCheck(
         handle_.get(), operation_.get(), &of.weight_layout, &of.input_layout, &of.out_layout, &of.out_layout,
         &measured->second, &checked);
-    if (fits == CUBLAS_STATUS_SUCCESS && checked.workspaceSize <= workspace_bytes)
+    if (fits == CUBLAS_STATUS_SUCCESS && checked.workspaceSize <= workspace_.size())
       return chosen.emplace(measured->second);
   }
   return chosen.emplace(proposals(of, 1).front().algo);
 }
 
-std::vector<cublasLtMatmulHeuristicResult_t> cublaslt_gemm::proposals(const product& of, int most) const {
+std::vector<cublasLtMatmulHeuristicResult_t> cublaslt_gemm::proposals(const cublaslt_product& of,
+                                                                      int most) const {
   std::vector<cublasLtMatmulHeuristicResult_t> found(static_cast<std::size_t>(most));
   int count = 0;
   library_->check(library_->cublasLtMatmulAlgoGetHeuristic(handle_.get(), operation_.get(), &of.weight_layout,
@@ -130,7 +109,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> cublaslt_gemm::proposals(const prod
   return found;
 }
 
-void cublaslt_gemm::run(const cuda_stream& stream, const product& of,
+void cublaslt_gemm::run(const cuda_stream& stream, const cublaslt_product& of,
                         const cublasLtMatmulAlgo_t& algorithm) const {
   library_->check(library_->cublasLtMatmul(handle_.get(), operation_.get(), &of.multiply, of.weight,
                                            &of.weight_layout, of.input, &of.input_layout, &of.add, of.out,
@@ -140,7 +119,7 @@ void cublaslt_gemm::run(const cuda_stream& stream, const product& of,
 }
 
 // Milliseconds: the median of some rounds, each behind a write of more than the L2 cache holds.
-float cublaslt_gemm::time(const cuda_stream& stream, const product& of,
+float cublaslt_gemm::time(const cuda_stream& stream, const cublaslt_product& of,
                           const cublasLtMatmulAlgo_t& algorithm) {
   cuda_event begin(cuda_event::use::timing);
   cuda_event end(cuda_event::use::timing);
@@ -159,7 +138,7 @@ float cublaslt_gemm::time(const cuda_stream& stream, const product& of,
 }
 
 // Nothing where the library refuses what it has proposed, as it may.
-std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const product& of,
+std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const cublaslt_product& of,
                                                 const cublasLtMatmulAlgo_t& algorithm) try {
   return time(stream, of, algorithm);
 } catch (const device_lost&) {
@@ -169,21 +148,37 @@ std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const
 }
 
 void cublaslt_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
-                            const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
-  choices& among = choices_of(weight, kind, rows);
-  if (among.measured.contains(rows)) return;
-  const product of(*library_, input, weight, rows, kind, out);
+                            const device_matrix& weight, std::span<const std::int32_t> rows, gemm_output kind,
+                            void* out) {
+  if (rows.empty()) return;
+  choices& among = choices_of(weight, kind, rows.back());
+  products all;
+  for (const std::int32_t count : rows) {
+    // Where one kernel is to do for all, it is tried where its tiles are full and where they are not.
+    if (request_.batch_invariant && count > (all.empty() ? 1 : all.back().rows + 1))
+      all.emplace_back(*library_, input, weight, count - 1, kind, out);
+    all.emplace_back(*library_, input, weight, count, kind, out);
+  }
   flushed_.emplace(2 * l2_bytes_);
+  if (request_.batch_invariant) {
+    if (!among.only) among.only = choose_only(stream, all);
+  } else {
+    for (const cublaslt_product& each : all)
+      if (!among.measured.contains(each.rows)) choose_fastest(stream, each, among);
+    // What was used for fewer rows so far was chosen without these.
+    std::fill(among.by_rows.begin(), among.by_rows.begin() + rows.back() + 1, std::nullopt);
+  }
+  flushed_.reset();
+}
+
+void cublaslt_gemm::choose_fastest(const cuda_stream& stream, const cublaslt_product& of, choices& among) {
   std::optional<std::pair<float, cublasLtMatmulAlgo_t>> best;
   for (const cublasLtMatmulHeuristicResult_t& each : proposals(of, most_proposals_)) {
     const std::optional<float> took = try_to_time(stream, of, each.algo);
     if (took && (!best || *took < best->first)) best.emplace(*took, each.algo);
   }
-  flushed_.reset();
   if (!best) throw std::runtime_error("cuBLASLt refuses every kernel that it proposes for a product");
-  among.measured.emplace(rows, best->second);
-  // What was used for fewer rows so far was chosen without this one.
-  std::fill(among.by_rows.begin(), among.by_rows.begin() + rows + 1, std::nullopt);
+  among.measured.emplace(of.rows, best->second);
 }
 
 }  // namespace troupe

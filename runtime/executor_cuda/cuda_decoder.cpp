@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "kernels/cuda/copy_kv_blocks.hpp"
 #include "kernels/cuda/gather_embeddings.hpp"
@@ -18,6 +19,13 @@ using kernels::cuda::element_type;
 
 std::size_t elements(std::int32_t rows, std::int32_t width) {
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
+}
+
+// 1, 2, 4, ... and `most`.
+std::vector<std::int32_t> powers_of_two(std::int32_t most) {
+  std::vector<std::int32_t> numbers;
+  for (std::int32_t next = 1; next < 2 * most; next *= 2) numbers.push_back(std::min(next, most));
+  return numbers;
 }
 
 }  // namespace
@@ -53,17 +61,16 @@ std::size_t cuda_decoder::bytes() const {
 void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
   load_dummy_hidden_states(stream);
   const device_layer& layer = weights_.layers.front();
-  for (std::int32_t next = 1; next < 2 * most; next *= 2) {
-    const std::int32_t rows = std::min(next, most);
-    const auto choose = [&](const device_array<__nv_bfloat16>& input, const device_matrix& weight,
-                            gemm_output kind,
-                            void* out) { products_.prepare(stream, input.data(), weight, rows, kind, out); };
-    choose(normed_, layer.qkv, gemm_output::bf16, qkv_.data());
-    choose(attended_, layer.output, gemm_output::add_to_f32, hidden_.data());
-    choose(normed_, layer.gate_up, gemm_output::bf16, gate_up_.data());
-    choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
-    if (rows <= sizes_.logit_rows) choose(normed_, weights_.head, gemm_output::f32, logits_.data());
-  }
+  const std::vector<std::int32_t> rows = powers_of_two(most);
+  const auto choose = [&](const device_array<__nv_bfloat16>& input, const device_matrix& weight,
+                          gemm_output kind,
+                          void* out) { products_.prepare(stream, input.data(), weight, rows, kind, out); };
+  choose(normed_, layer.qkv, gemm_output::bf16, qkv_.data());
+  choose(attended_, layer.output, gemm_output::add_to_f32, hidden_.data());
+  choose(normed_, layer.gate_up, gemm_output::bf16, gate_up_.data());
+  choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
+  products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
+                    logits_.data());
 }
 
 void cuda_decoder::norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows) {

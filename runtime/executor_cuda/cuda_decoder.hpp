@@ -27,7 +27,8 @@ class cuda_decoder {
   cuda_decoder(const model_config& config, const device_weights& weights, gemm& products, const sizes& sizes,
                const cuda_stream& stream);
 
-  // Chooses how products of up to so many rows are computed (gemm::prepare): for each power of two.
+  // Chooses how products of up to so many rows are computed (gemm::prepare, and what that throws): measured
+  // for each power of two.
   void prepare(const cuda_stream& stream, std::int32_t rows);
 
   // The step's copies of whole blocks, in order.

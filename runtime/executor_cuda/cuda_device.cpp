@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <array>
+
 namespace troupe {
 namespace {
 
@@ -38,6 +40,11 @@ result<cuda_device> find_cuda_device(std::int32_t id) {
   cuda_device device;
   device.id = id;
   device.name = properties.name;
+  std::array<char, 32> bus_id{};
+  if (const cudaError_t status = cudaDeviceGetPCIBusId(bus_id.data(), bus_id.size(), id);
+      status != cudaSuccess)
+    return unusable("cudaDeviceGetPCIBusId", status);
+  device.bus_id = bus_id.data();
   device.major = properties.major;
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;

@@ -11,6 +11,7 @@ namespace troupe {
 struct cuda_device {
   std::int32_t id = 0;
   std::string name;
+  std::string bus_id;      // its place on the PCI bus: "0000:65:00.0"
   std::int32_t major = 0;  // compute capability
   std::int32_t minor = 0;
   std::int32_t multiprocessors = 0;

@@ -61,6 +61,7 @@ class cuda_executor final : public executor {
   bool begin_sample(const device_batch& batch, const step_masks* masks) override;
   bool collect(step_result& result) override;
   void load_dummy_hidden_states(std::int32_t rows) override;
+  std::optional<device_figures> figures() override;
   void synchronize() override {
     use_device();
     stream_.synchronize();
@@ -104,10 +105,12 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
   executor_limits limits = limits_;
   limits.max_rows = rows;
   limits.max_sequences = sequences;
-  auto products = options_.open_gemm(step_room::most_rows(limits, options_.graph_rows));
+  auto products =
+      options_.open_gemm({step_room::most_rows(limits, options_.graph_rows), options_.batch_invariant});
   if (!products) return tl::unexpected(products.error());
   if (weights_.largest_quantized > 0)
-    *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized);
+    *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized,
+                                                 options_.batch_invariant);
   auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
                                           options_.end_tokens, device_, stream_);
   stream_.synchronize();
@@ -134,6 +137,8 @@ result<memory_profile> cuda_executor::profile() try {
   out.activations = room_->bytes();
   out.available = ask_device_memory().free;
   return out;
+} catch (const no_invariant_product& why) {
+  return fail(error_code::unsupported, why.what(), "batch_invariant");
 } catch (const out_of_device_memory& why) {
   return no_room(fmt::format("the device has no room for a step of {} rows", limits_.max_rows), why,
                  "max_num_batched_tokens");
@@ -253,6 +258,12 @@ bool cuda_executor::collect(step_result& result) {
   if (!room_->sampler.collect(result)) return false;
   if (clock_) clock_->tell(options_.step_timed);
   return true;
+}
+
+std::optional<device_figures> cuda_executor::figures() {
+  use_device();
+  const auto [free, total] = ask_device_memory();
+  return device_figures{device_.bus_id, total, free, room_ ? room_->graphs.count() : 0};
 }
 
 void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {

@@ -28,8 +28,10 @@ struct cuda_executor_options {
   std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
   // The numbers of rows that decode steps have graphs for; none: all run eagerly.
   std::vector<std::int32_t> graph_rows = {1, 2, 4, 8, 16, 32};
-  // Products of up to so many rows on the device that is open: cuBLASLt (cublaslt_gemm.hpp), but in tests.
-  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm;
+  // Whether a row's bits may not depend on the rows of its step; else only what the products sum does.
+  bool batch_invariant = false;
+  // Products on the device that is open: cuBLASLt (cublaslt_gemm.hpp), but in tests.
+  gemm_opener open_gemm;
   // Hears of each step, in microseconds of the device's clock: from its first work to its last, and how long
   // the device had had nothing to do before it. Steps are not timed where nobody hears.
   std::function<void(double busy, double idle)> step_timed;

@@ -19,9 +19,22 @@ const drafted_token* draft_of(const device_batch& batch, std::size_t sample) {
   return batch.verified.empty() ? nullptr : batch.verified[sample];
 }
 
-// Whether the token of logit row `index` is drawn by the device.
-bool is_drawn_there(const device_batch& batch, std::size_t index) {
-  return index < batch.samples.size() && !batch.samples[index].sampling->logprobs && !is_kept(batch, index) &&
+// Log-probabilities are those of the logits as the model has computed them.
+bool changes_logits(const sample_row& sample) {
+  const sampling_params& params = *sample.sampling;
+  return sample.num_generated < params.min_tokens || !params.logit_bias.empty() || params.needs_history();
+}
+
+bool has_logprobs_there(const sample_row& sample) {
+  const auto& top = sample.sampling->logprobs;
+  return !top || (device_logprobs::can_tell(*top) && !changes_logits(sample));
+}
+
+// Whether the device does all that is asked of logit row `index`: a sample or, behind those, a prompt's.
+bool is_done_there(const device_batch& batch, std::size_t index) {
+  const std::size_t samples = batch.samples.size();
+  if (index >= samples) return device_logprobs::can_tell(batch.prompt_logprobs[index - samples].top);
+  return has_logprobs_there(batch.samples[index]) && !is_kept(batch, index) &&
          draft_of(batch, index) == nullptr;
 }
 
@@ -40,6 +53,7 @@ device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_l
       workspace_(kernels::cuda::sampling_workspace_bytes(rows, vocab_size)),
       tokens_(to_size(most)),
       sampled_(to_size(most) * sizeof(token_id)),
+      logprobs_(vocab_size, rows, most),
       copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
   on_host_.reserve(to_size(rows));
 }
@@ -53,6 +67,7 @@ void device_sampler::sample(const work& work, step_result& result) {
   result.step = batch.step;
   const auto total = static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size());
   if (total == 0) return;
+  logprobs_.clear();
   for (std::int32_t first = 0; first < total; first += rows_) {
     const std::int32_t count = std::min(rows_, total - first);
     sample_rows(work, first, count, work.logits(first, count), result);
@@ -64,13 +79,16 @@ void device_sampler::sample(const work& work, step_result& result) {
 
 bool device_sampler::begin(const work& work) {
   const device_batch& batch = work.batch;
-  const auto total = static_cast<std::int32_t>(batch.samples.size());
-  if (total == 0 || total > rows_ || !batch.prompt_logprobs.empty()) return false;
-  for (std::size_t i = 0; i < batch.samples.size(); ++i)
-    if (!is_drawn_there(batch, i)) return false;
-  if (stage_rows(batch, work.masks, 0, total) < total) return false;
+  const auto samples = static_cast<std::int32_t>(batch.samples.size());
+  const auto total = samples + static_cast<std::int32_t>(batch.prompt_logprobs.size());
+  if (samples == 0 || total > rows_) return false;
+  for (std::int32_t i = 0; i < total; ++i)
+    if (!is_done_there(batch, to_size(i))) return false;
+  if (stage_rows(batch, work.masks, 0, samples) < samples) return false;
+  logprobs_.clear();
   const device_logits logits = work.logits(0, total);
-  draw(work, 0, logits.data, logits.stride);
+  draw(work, 0, logits);
+  tell_prompts(work, 0, total, logits);
   fetch(work);
   return true;
 }
@@ -82,6 +100,7 @@ bool device_sampler::collect(step_result& result) {
     if (!fetched_.is_over()) continue;
     result.step = step_;
     result.prompt_logprobs.clear();
+    result.prompt_logprobs.resize(num_prompts_);
     result.tokens.clear();
     result.tokens.resize(ids_.size());
     take(result);
@@ -94,16 +113,18 @@ bool device_sampler::collect(step_result& result) {
 void device_sampler::fetch(const work& work) {
   const device_batch& batch = work.batch;
   step_ = batch.step;
+  num_prompts_ = batch.prompt_logprobs.size();
   ids_.clear();
   is_theirs_.clear();
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
     ids_.push_back(batch.sequences[to_size(batch.samples[i].sequence)].id);
-    is_theirs_.push_back(is_drawn_there(batch, i));
+    is_theirs_.push_back(is_done_there(batch, i));
   }
   if (work.clock != nullptr) work.clock->end(work.compute);
   drawn_.record(work.compute);
   drawn_.hold(work.copies);
   work.copies.copy_to_host(sampled_.data(), tokens_.data(), ids_.size() * sizeof(token_id));
+  logprobs_.fetch(work.copies);
   fetched_.record(work.copies);
 }
 
@@ -113,6 +134,7 @@ void device_sampler::take(step_result& result) const {
     result.tokens[i].id = ids_[i];
     if (is_theirs_[i]) result.tokens[i].token = sampled[i];
   }
+  logprobs_.take(result);
 }
 
 // The stage may have room for fewer samples than there are logits, where their lists are long.
@@ -123,25 +145,54 @@ void device_sampler::sample_rows(const work& work, std::int32_t first, std::int3
   for (std::int32_t next = first; next < end;) {
     if (next > 0) work.compute.synchronize();  // the stage may still be read
     const std::int32_t staged = stage_rows(work.batch, work.masks, next, end);
-    draw(work, next, logits.data + to_size(next - first) * logits.stride, logits.stride);
+    draw(work, next, {logits.data + to_size(next - first) * logits.stride, logits.stride});
     next += staged;
+  }
+  tell_prompts(work, first, count, logits);
+}
+
+void device_sampler::add_logprobs(const device_batch& batch, std::int32_t first,
+                                  const device_logits& logits) {
+  for (std::int32_t row = 0; row < stage_.num_rows(); ++row) {
+    const std::size_t sample = to_size(first + row);
+    const auto& top = batch.samples[sample].sampling->logprobs;
+    if (top && is_done_there(batch, sample))
+      logprobs_.add(sample, *top, logits.data + to_size(row) * logits.stride, stage_.mask(row),
+                    tokens_.data() + sample);
   }
 }
 
+// Of the logit rows [first, first + count) those of prompts.
+void device_sampler::tell_prompts(const work& work, std::int32_t first, std::int32_t count,
+                                  const device_logits& logits) {
+  const auto samples = static_cast<std::int32_t>(work.batch.samples.size());
+  for (std::int32_t i = std::max(first, samples); i < first + count; ++i)
+    if (is_done_there(work.batch, to_size(i)))
+      logprobs_.add_prompt(to_size(i - samples), work.batch.prompt_logprobs[to_size(i - samples)],
+                           logits.data + to_size(i - first) * logits.stride);
+  logprobs_.send(work.copies);
+  staged_.record(work.copies);
+  staged_.hold(work.compute);
+  logprobs_.compute(work.compute);
+}
+
 // The rows that have been staged: they travel while the device still computes their logits.
-void device_sampler::draw(const work& work, std::int32_t first, float* logits, std::size_t stride) {
+void device_sampler::draw(const work& work, std::int32_t first, const device_logits& logits) {
+  add_logprobs(work.batch, first, logits);
   stage_.send(work.copies);
+  logprobs_.send(work.copies);
   staged_.record(work.copies);
   staged_.hold(work.compute);
   kernels::cuda::sampling_batch rows;
-  rows.logits = logits;
-  rows.stride = stride;
+  rows.logits = logits.data;
+  rows.stride = logits.stride;
   rows.vocab = vocab_size_;
   rows.num_rows = stage_.num_rows();
   rows.rows = stage_.rows();
   rows.tokens = tokens_.data() + first;
   rows.workspace = workspace_.data();
   kernels::cuda::sample_tokens(rows, stage_.needs(), work.compute.get());
+  logprobs_.compute(work.compute);
 }
 
 std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_masks* masks,
@@ -149,7 +200,7 @@ std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_ma
   stage_.clear();
   for (std::int32_t i = first; i < end; ++i) {
     const auto sample = to_size(i);
-    const bool added = is_drawn_there(batch, sample)
+    const bool added = is_done_there(batch, sample)
                            ? stage_.add(batch.samples[sample], end_tokens_, mask_of(masks, sample))
                            : stage_.add_placeholder();
     if (!added) break;
@@ -163,7 +214,7 @@ void device_sampler::finish_on_host(const work& work, std::int32_t first, std::i
                                     const device_logits& logits, step_result& result) {
   on_host_.clear();
   for (std::int32_t i = first; i < first + count; ++i)
-    if (!is_drawn_there(work.batch, to_size(i))) on_host_.push_back(i);
+    if (!is_done_there(work.batch, to_size(i))) on_host_.push_back(i);
   const std::span<float> copied = copied_.as<float>();
   for (std::size_t begin = 0; begin < on_host_.size(); begin += to_size(rows_finished_at_once)) {
     const std::size_t end = std::min(begin + to_size(rows_finished_at_once), on_host_.size());

@@ -1,6 +1,6 @@
-// Tokens from logits on the device. What the device does not do itself (log-probabilities, the distributions
-// that a draft model keeps and that its drafts are verified by) is done on the host with copies of the rows
-// in question.
+// Tokens from logits on the device, and log-probabilities. What the device does not do itself (those of more
+// than 64 tokens, or where penalties and biases have changed the logits; the distributions that a draft model
+// keeps and that its drafts are verified by) is done on the host with copies of the rows in question.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "runtime/executor/device_batch.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device_logprobs.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
 #include "runtime/executor_cuda/sampling_stage.hpp"
@@ -51,14 +52,18 @@ class device_sampler {
   // What was drawn last, by sample, in the device's memory.
   const token_id* tokens() const { return tokens_.data(); }
 
-  std::size_t bytes() const { return stage_.bytes() + workspace_.size() + tokens_.bytes(); }  // on the device
+  std::size_t bytes() const {  // on the device
+    return stage_.bytes() + workspace_.size() + tokens_.bytes() + logprobs_.bytes();
+  }
 
  private:
   void fetch(const work& work);
   void take(step_result& result) const;
   void sample_rows(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits,
                    step_result& result);
-  void draw(const work& work, std::int32_t first, float* logits, std::size_t stride);
+  void draw(const work& work, std::int32_t first, const device_logits& logits);
+  void add_logprobs(const device_batch& batch, std::int32_t first, const device_logits& logits);
+  void tell_prompts(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits);
   std::int32_t stage_rows(const device_batch& batch, const step_masks* masks, std::int32_t first,
                           std::int32_t end);
   void finish_on_host(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits,
@@ -73,13 +78,15 @@ class device_sampler {
   device_memory workspace_;
   device_array<token_id> tokens_;  // [most]
   pinned_memory sampled_;          // [most]: the same on the host
-  pinned_memory copied_;           // [rows_finished_at_once][vocab_size] logits
-  cuda_event staged_;              // the stage has arrived
-  cuda_event drawn_;               // the tokens are drawn, and ...
-  cuda_event fetched_;             // ... on the host
-  std::uint64_t step_ = 0;         // whose they are
-  std::vector<request_id> ids_;    // [samples] of it
-  std::vector<bool> is_theirs_;    // [samples]: whether the device draws them
+  device_logprobs logprobs_;
+  pinned_memory copied_;         // [rows_finished_at_once][vocab_size] logits
+  cuda_event staged_;            // the stage has arrived
+  cuda_event drawn_;             // the tokens are drawn, and ...
+  cuda_event fetched_;           // ... on the host
+  std::uint64_t step_ = 0;       // whose they are
+  std::vector<request_id> ids_;  // [samples] of it
+  std::vector<bool> is_theirs_;  // [samples]: whether the device draws them
+  std::size_t num_prompts_ = 0;  // rows of prompts
   std::vector<std::int32_t> on_host_;
   sampler_scratch scratch_;
 };

@@ -132,9 +132,7 @@ std::size_t largest_of(const device_weights& weights) {
 void place_weights(const model& source, weight_form form, weight_layout& to, device_weights& out) {
   constexpr std::int32_t multiple = device_weights::head_multiple;
   out.embedding = to.bf16_matrix({source.embedding}, multiple);
-  const bool is_shared =
-      source.head == source.embedding && !(form == weight_form::in_file && is_quantized(source.head));
-  out.head = is_shared ? out.embedding : to.matrix({source.head}, form, multiple);
+  out.head = head_is_embedding(source, form) ? out.embedding : to.matrix({source.head}, form, multiple);
   out.output_norm = to.vector(source.output_norm);
   out.rope_frequencies = to.values(source.config.rope_inverse_frequencies);
   for (const layer_weights& from : source.layers) {
@@ -154,6 +152,10 @@ void place_weights(const model& source, weight_form form, weight_layout& to, dev
 }
 
 }  // namespace
+
+bool head_is_embedding(const model& source, weight_form form) {
+  return source.head == source.embedding && !(form == weight_form::in_file && is_quantized(source.head));
+}
 
 std::size_t device_weight_bytes(const model& source, weight_form form) {
   weight_layout measured;

@@ -42,6 +42,9 @@ struct device_weights {
   const float* rope_frequencies = nullptr;  // (rope_dim / 2): model_config::rope_inverse_frequencies
 };
 
+// Whether the head is multiplied with as the embedding's rows lie.
+bool head_is_embedding(const model& source, weight_form form);
+
 // Bytes that upload_weights() takes on the device.
 std::size_t device_weight_bytes(const model& source, weight_form form = weight_form::bf16);
 

@@ -5,10 +5,15 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
 #include <string>
 
 #include "kernels/tiled_weights.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe {
 
@@ -31,6 +36,18 @@ enum class gemm_output {
   add_to_f32,  // added to what is there: the residual stream
 };
 
+struct gemm_request {
+  std::int32_t max_rows = 1;  // of the products that are usual
+  // Whether a row's bits may depend neither on how many rows are beside it nor on its place among them.
+  bool batch_invariant = false;
+};
+
+// Nothing that the library has for a product keeps a row's bits.
+class no_invariant_product : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class gemm {
  public:
   virtual ~gemm() = default;
@@ -39,13 +56,16 @@ class gemm {
   // captured. Throws what check_cuda() throws.
   virtual void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
                         std::int32_t rows, gemm_output kind, void* out) = 0;
-  // Chooses, by measuring, how products of `rows` rows with matrices of this size are computed from then on,
-  // and products of fewer rows that have no choice of their own. At the start, never during a capture: it
-  // waits for the device and overwrites `out`. Products that nothing was prepared for are computed as well.
+  // Chooses, by measuring, how products of these numbers of rows (rising) with matrices of this size are
+  // computed from then on, and products of fewer rows that have no choice of their own. At the start, never
+  // during a capture: it waits for the device and overwrites `out`. Products that nothing was prepared for
+  // are computed as well. Throws no_invariant_product besides.
   virtual void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                       std::int32_t rows, gemm_output kind, void* out) = 0;
+                       std::span<const std::int32_t> rows, gemm_output kind, void* out) = 0;
   // For logs: "cuBLASLt 13.1.0".
   virtual std::string name() const = 0;
 };
+
+using gemm_opener = std::function<result<std::unique_ptr<gemm>>(const gemm_request&)>;
 
 }  // namespace troupe

@@ -1,5 +1,7 @@
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 
+#include <algorithm>
+
 #include "kernels/cuda/quantized_product.hpp"
 
 namespace troupe {
@@ -19,20 +21,16 @@ product_output output_of(gemm_output kind) {
   return product_output::f32;
 }
 
-// The columns of a product from `column` on.
-void* at_column(void* out, gemm_output kind, std::int32_t column) {
+// A product's element `index` and those behind it.
+void* at(void* out, gemm_output kind, std::size_t index) {
   const std::size_t bytes = kind == gemm_output::bf16 ? sizeof(__nv_bfloat16) : sizeof(float);
-  return static_cast<std::byte*>(out) + bytes * static_cast<std::size_t>(column);
+  return static_cast<std::byte*>(out) + bytes * index;
 }
 
-}  // namespace
-
-void quantized_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
-                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
-  if (!weight.is_quantized()) return other_->multiply(stream, input, weight, rows, kind, out);
-  if (rows > kernels::cuda::max_quantized_rows)
-    return other_->multiply(stream, input, dequantize(stream, weight), rows, kind, out);
-  std::int32_t column = 0;
+// At most max_quantized_rows rows.
+void multiply_codes(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+                    std::int32_t rows, gemm_output kind, void* out) {
+  std::size_t column = 0;
   for (std::int32_t i = 0; i < weight.num_parts; ++i) {
     const kernels::tiled_matrix& part = weight.parts[static_cast<std::size_t>(i)];
     kernels::cuda::multiply_quantized({.weights = part,
@@ -40,18 +38,36 @@ void quantized_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* in
                                        .input_stride = weight.inputs,
                                        .rows = rows,
                                        .kind = output_of(kind),
-                                       .output = at_column(out, kind, column),
+                                       .output = at(out, kind, column),
                                        .output_stride = weight.outputs},
                                       stream.get());
-    column += part.outputs;
+    column += static_cast<std::size_t>(part.outputs);
+  }
+}
+
+}  // namespace
+
+void quantized_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
+                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+  if (!weight.is_quantized()) return other_->multiply(stream, input, weight, rows, kind, out);
+  if (rows > kernels::cuda::max_quantized_rows && !batch_invariant_)
+    return other_->multiply(stream, input, dequantize(stream, weight), rows, kind, out);
+  for (std::int32_t first = 0; first < rows; first += kernels::cuda::max_quantized_rows) {
+    const auto row = static_cast<std::size_t>(first);
+    multiply_codes(stream, input + row * static_cast<std::size_t>(weight.inputs), weight,
+                   std::min(rows - first, kernels::cuda::max_quantized_rows), kind,
+                   at(out, kind, row * static_cast<std::size_t>(weight.outputs)));
   }
 }
 
 void quantized_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
-                             const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+                             const device_matrix& weight, std::span<const std::int32_t> rows,
+                             gemm_output kind, void* out) {
   if (!weight.is_quantized()) return other_->prepare(stream, input, weight, rows, kind, out);
-  if (rows > kernels::cuda::max_quantized_rows)
-    other_->prepare(stream, input, dequantize(stream, weight), rows, kind, out);
+  if (batch_invariant_) return;
+  const auto few = std::ranges::upper_bound(rows, kernels::cuda::max_quantized_rows) - rows.begin();
+  const std::span<const std::int32_t> many = rows.subspan(static_cast<std::size_t>(few));
+  if (!many.empty()) other_->prepare(stream, input, dequantize(stream, weight), many, kind, out);
 }
 
 // Outputs beyond the last part keep what is there, as nobody reads them.

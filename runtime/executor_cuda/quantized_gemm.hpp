@@ -1,6 +1,8 @@
 // Products with weights that are quantised on the device, in front of another gemm, which has all others. Up
 // to kernels::cuda::max_quantized_rows rows by the kernel that reads the codes; for more rows the matrix is
-// dequantised first, for each product, and the other one multiplies.
+// dequantised first, for each product, and the other one multiplies. Where a row's bits may not depend on its
+// company the kernel takes more rows too, so many at a time: it sums in an order of the matrix alone, and
+// reads that again for each.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -14,19 +16,22 @@ namespace troupe {
 class quantized_gemm final : public gemm {
  public:
   // `largest`: elements of the largest matrix that is quantised. Throws what check_cuda() throws.
-  quantized_gemm(std::unique_ptr<gemm> other, std::size_t largest)
-      : other_(std::move(other)), dequantized_(largest) {}
+  quantized_gemm(std::unique_ptr<gemm> other, std::size_t largest, bool batch_invariant)
+      : other_(std::move(other)),
+        batch_invariant_(batch_invariant),
+        dequantized_(batch_invariant ? 0 : largest) {}
 
   void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
                 std::int32_t rows, gemm_output kind, void* out) override;
   void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-               std::int32_t rows, gemm_output kind, void* out) override;
+               std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
   std::string name() const override { return other_->name() + ", quantised weights"; }
 
  private:
   device_matrix dequantize(const cuda_stream& stream, const device_matrix& weight) const;
 
   std::unique_ptr<gemm> other_;
+  bool batch_invariant_;
   device_array<__nv_bfloat16> dequantized_;  // a matrix, for the product that comes next on the stream
 };
 

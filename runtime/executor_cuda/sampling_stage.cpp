@@ -125,6 +125,10 @@ void sampling_stage::send(const cuda_stream& stream) const {
   stream.copy_to_device(device_.data(), host_.data(), used_);
 }
 
+const std::uint32_t* sampling_stage::mask(std::int32_t row) const {
+  return host_.as<const sampling_row>()[static_cast<std::size_t>(row)].mask;
+}
+
 const sampling_row* sampling_stage::rows() const {
   return reinterpret_cast<const sampling_row*>(device_.data());
 }

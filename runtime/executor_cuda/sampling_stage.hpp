@@ -33,6 +33,8 @@ class sampling_stage {
   const kernels::cuda::sampling_needs& needs() const { return needs_; }
   void send(const cuda_stream& stream) const;
   const kernels::cuda::sampling_row* rows() const;  // the device's
+  // The mask of a row, where it will lie on the device; null: none.
+  const std::uint32_t* mask(std::int32_t row) const;
   std::size_t bytes() const { return device_.size(); }
 
  private:

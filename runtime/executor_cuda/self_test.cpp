@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/warm_up.hpp"
+#include "runtime/executor_cuda/company_check.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
 
@@ -120,8 +122,26 @@ double time_prompt(executor& device, const executor_limits& limits, std::int32_t
   return time_steps(device, batch, options.rounds, options.now, watch).whole;
 }
 
+// A way in which the model runs on the device, and where its times are told.
+struct device_variant {
+  bool graphs = true;
+  bool batch_invariant = false;
+  step_time decode_timing::*decode = nullptr;
+  double self_test_report::*prompt = nullptr;  // null: prompts run as elsewhere
+};
+constexpr device_variant eager_steps{
+    .graphs = false, .batch_invariant = false, .decode = &decode_timing::eagerly, .prompt = nullptr};
+constexpr device_variant steps_as_graphs{.graphs = true,
+                                         .batch_invariant = false,
+                                         .decode = &decode_timing::as_graph,
+                                         .prompt = &self_test_report::prompt_time};
+constexpr device_variant invariant_steps{.graphs = true,
+                                         .batch_invariant = true,
+                                         .decode = &decode_timing::batch_invariant,
+                                         .prompt = &self_test_report::batch_invariant_prompt_time};
+
 void time_decodes(executor& device, const model_config& config, const self_test_options& options,
-                  bool as_graphs, step_watch& watch, self_test_report& report) {
+                  const device_variant& variant, step_watch& watch, self_test_report& report) {
   for (std::size_t i = 0; i < options.device.graph_rows.size(); ++i) {
     if (i == report.decodes.size()) report.decodes.push_back({.sequences = options.device.graph_rows[i]});
     decode_timing& timing = report.decodes[i];
@@ -131,32 +151,40 @@ void time_decodes(executor& device, const model_config& config, const self_test_
     timing.context = step.context;
     timing.kv_bytes = device.layout().bytes_per_block / static_cast<std::size_t>(device.layout().block_size) *
                       static_cast<std::size_t>(step.context) * static_cast<std::size_t>(timing.sequences);
-    (as_graphs ? timing.as_graph : timing.eagerly) =
-        time_steps(device, step.batch, options.rounds, options.now, watch);
+    timing.*variant.decode = time_steps(device, step.batch, options.rounds, options.now, watch);
   }
 }
 
 // The device of the report is open from here on, one executor after another.
-result<answer> try_device(const model_ptr& model, const self_test_options& options, bool as_graphs,
-                          const std::vector<token_id>& prompt, const answer& here, self_test_report& report) {
+result<answer> try_device(const model_ptr& model, const self_test_options& options,
+                          const device_variant& variant, const std::vector<token_id>& prompt,
+                          const answer& here, self_test_report& report) {
   step_watch watch;
   cuda_executor_options wanted = options.device;
   wanted.step_timed = [&watch](double busy, double idle) { watch.note(busy, idle); };
-  if (!as_graphs) wanted.graph_rows.clear();
+  wanted.batch_invariant = variant.batch_invariant;
+  if (!variant.graphs) wanted.graph_rows.clear();
   auto device = begun(load_cuda_executor(model, wanted));
   if (!device) return tl::unexpected(device.error());
   answer out = ask(**device, prompt, &here);
   executor_limits limits = wanted.limits;
   limits.max_model_len = model->config.context_length;
-  if (as_graphs) report.prompt_time = time_prompt(**device, limits, model->config.vocab_size, options, watch);
-  time_decodes(**device, model->config, options, as_graphs, watch, report);
+  if (variant.prompt != nullptr)
+    report.*variant.prompt = time_prompt(**device, limits, model->config.vocab_size, options, watch);
+  time_decodes(**device, model->config, options, variant, watch, report);
+  if (variant.batch_invariant)
+    report.keeps_bits = keeps_bits_in_company(
+        **device, {.prompt = options.prompt,
+                   .sequences = std::min(options.device.graph_rows.back(), limits.max_sequences),
+                   .max_rows = limits.max_rows,
+                   .vocab_size = model->config.vocab_size});
   return out;
 }
 
 // What a decode reads of the weights: of an embedding that is not the head as well only some rows.
-std::size_t decoded_weight_bytes(const model& model) {
-  const std::size_t all = device_weight_bytes(model);
-  if (model.head == model.embedding) return all;
+std::size_t decoded_weight_bytes(const model& model, weight_form form) {
+  const std::size_t all = device_weight_bytes(model, form);
+  if (head_is_embedding(model, form)) return all;
   return all - 2 * static_cast<std::size_t>(model.config.vocab_size) *
                    static_cast<std::size_t>(model.config.hidden_size);
 }
@@ -174,6 +202,20 @@ checks::timing_options timings_of(const model_config& config, const self_test_op
   return wanted;
 }
 
+checks::timing_report time_all(const model& model, const self_test_options& options) {
+  checks::timing_options wanted = timings_of(model.config, options);
+  if (options.device.weights == weight_form::bf16) return checks::time_kernels(wanted);
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(model, stream, options.device.weights);
+  const device_layer& layer = weights.layers.front();
+  const device_matrix* const on_device[] = {&layer.qkv, &layer.output, &layer.gate_up, &layer.down,
+                                            &weights.head};
+  for (std::size_t i = 0; i < std::size(on_device); ++i)
+    if (on_device[i]->is_quantized())
+      wanted.quantized_matrices.push_back({wanted.matrices[i].name, *on_device[i], wanted.matrices[i].kind});
+  return checks::time_kernels(wanted);
+}
+
 }  // namespace
 
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options) {
@@ -181,12 +223,12 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   const auto found = open_cuda_device(options.device.device_id);
   if (!found) return tl::unexpected(found.error());
   report.device = describe(*found);
-  const auto products = options.device.open_gemm(1);
+  const auto products = options.device.open_gemm({});
   if (!products) return tl::unexpected(products.error());
   report.products = (*products)->name();
-  report.weight_bytes = decoded_weight_bytes(*model);
+  report.weight_bytes = decoded_weight_bytes(*model, options.device.weights);
   report.kernels = checks::check_kernels(options.checks);
-  auto timed = checks::time_kernels(timings_of(model->config, options));
+  auto timed = time_all(*model, options);
   report.limits = timed.limits;
   report.timings = std::move(timed.timings);
 
@@ -197,10 +239,12 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (!host) return tl::unexpected(host.error());
   const std::vector<token_id> prompt = some_tokens(options.prompt, model->config.vocab_size);
   const answer here = ask(**host, prompt, nullptr);
-  const auto eager = try_device(model, options, false, prompt, here, report);
+  const auto eager = try_device(model, options, eager_steps, prompt, here, report);
   if (!eager) return tl::unexpected(eager.error());
-  const auto graphs = try_device(model, options, true, prompt, here, report);
+  const auto graphs = try_device(model, options, steps_as_graphs, prompt, here, report);
   if (!graphs) return tl::unexpected(graphs.error());
+  const auto invariant = try_device(model, options, invariant_steps, prompt, here, report);
+  if (!invariant) return tl::unexpected(invariant.error());
   compare(*graphs, here, report);
   // The products of the two were chosen by measuring, each for itself: their last bits may differ.
   report.graphs_agree = compare_choices(*graphs, *eager).different == 0;

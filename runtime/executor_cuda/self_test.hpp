@@ -17,7 +17,8 @@
 namespace troupe {
 
 struct self_test_options {
-  cuda_executor_options device;  // graph_rows are the batch sizes that are timed
+  // graph_rows are the batch sizes that are timed; with weights as in the file products with codes are too.
+  cuda_executor_options device;
   checks::kernel_check_options checks;
   checks::timing_options timings;  // its matrices are the model's
   std::int32_t prompt = 256;       // tokens of the prompts that are compared and timed
@@ -32,6 +33,7 @@ struct decode_timing {
   std::size_t kv_bytes = 0;  // of all contexts
   step_time as_graph = {};
   step_time eagerly = {};
+  step_time batch_invariant = {};  // as a graph too
   double bandwidth_share = 0;  // of the whole step as a graph: weights and contexts read once, as a share of
                                // what a copy on the device moves
 };
@@ -49,8 +51,11 @@ struct self_test_report {
   std::int32_t greedy_compared = 0;
   std::int32_t greedy_different = 0;
   bool graphs_agree = false;     // of what eager steps are sure
+  bool keeps_bits = false;       // with batch_invariant: keeps_bits_in_company()
   std::size_t weight_bytes = 0;  // that a decode reads
-  double prompt_time = 0;        // microseconds of self_test_options::prompt tokens
+  // Microseconds of self_test_options::prompt tokens.
+  double prompt_time = 0;
+  double batch_invariant_prompt_time = 0;
   std::vector<decode_timing> decodes;
 
   bool kernels_passed() const {
@@ -60,13 +65,14 @@ struct self_test_report {
   // What rounding explains, bf16 here and the CPU's int8 products there: on the default model 0.12. A wrong
   // kernel is far beyond it.
   bool passed() const {
-    return kernels_passed() && graphs_agree && greedy_different == 0 && greedy_compared > 0 &&
+    return kernels_passed() && graphs_agree && keeps_bits && greedy_different == 0 && greedy_compared > 0 &&
            mean_difference < 0.3;
   }
 };
 
-// Loads the model on the CPU and on the device, there twice: with graphs and without. Errors: those of both
-// executors' starts. Throws what executors throw.
+// Loads the model on the CPU and on the device, there three times: without graphs, with them, and with
+// products that keep a row's bits whatever is beside it. Errors: those of both executors' starts. Throws what
+// executors throw.
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options);
 
 }  // namespace troupe

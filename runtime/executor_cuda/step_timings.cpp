@@ -13,23 +13,13 @@ constexpr std::int32_t warm_up_rounds = 3;  // loads, captures, launches the gra
 // One row of a sequence whose context is there already.
 void add_decode(device_batch& batch, std::int32_t context, std::int32_t first_block, token_id token,
                 const std::shared_ptr<const sampling_params>& params, const kv_layout& layout) {
-  const auto row = static_cast<std::int32_t>(batch.tokens.size());
-  sequence_rows rows;
-  rows.first_row = row;
-  rows.num_rows = 1;
-  rows.table_offset = static_cast<std::int32_t>(batch.block_tables.size());
-  rows.table_length = (context + layout.block_size - 1) / layout.block_size;
-  for (std::int32_t i = 0; i < rows.table_length; ++i) batch.block_tables.push_back(first_block + i);
-  batch.tokens.push_back(token);
-  batch.positions.push_back(context - 1);
-  batch.slots.push_back(first_block * layout.block_size + context - 1);
+  add_rows(batch, {token}, context - 1, first_block, layout);
   sample_row sample;
-  sample.sequence = static_cast<std::int32_t>(batch.sequences.size());
-  sample.row = row;
+  sample.sequence = static_cast<std::int32_t>(batch.sequences.size()) - 1;
+  sample.row = batch.num_rows() - 1;
   sample.position = context;
   sample.prompt_length = context;
   sample.sampling = params;
-  batch.sequences.push_back(rows);
   batch.samples.push_back(sample);
 }
 
@@ -44,21 +34,27 @@ std::vector<token_id> some_tokens(std::int32_t count, std::int32_t vocab_size) {
   return tokens;
 }
 
-device_batch rows_of(const std::vector<token_id>& tokens, std::int32_t first, std::int32_t first_block,
-                     const kv_layout& layout) {
-  device_batch batch;
+void add_rows(device_batch& batch, const std::vector<token_id>& tokens, std::int32_t first,
+              std::int32_t first_block, const kv_layout& layout) {
   const auto count = static_cast<std::int32_t>(tokens.size());
+  sequence_rows rows;
+  rows.first_row = batch.num_rows();
+  rows.num_rows = count;
+  rows.table_offset = static_cast<std::int32_t>(batch.block_tables.size());
+  rows.table_length = (first + count + layout.block_size - 1) / layout.block_size;
+  for (std::int32_t i = 0; i < rows.table_length; ++i) batch.block_tables.push_back(first_block + i);
   for (std::int32_t i = 0; i < count; ++i) {
     batch.positions.push_back(first + i);
     batch.slots.push_back(first_block * layout.block_size + first + i);
   }
-  batch.tokens = tokens;
-  sequence_rows rows;
-  rows.num_rows = count;
-  rows.table_length = (first + count + layout.block_size - 1) / layout.block_size;
-  for (std::int32_t block = 0; block < rows.table_length; ++block)
-    batch.block_tables.push_back(first_block + block);
+  batch.tokens.insert(batch.tokens.end(), tokens.begin(), tokens.end());
   batch.sequences.push_back(rows);
+}
+
+device_batch rows_of(const std::vector<token_id>& tokens, std::int32_t first, std::int32_t first_block,
+                     const kv_layout& layout) {
+  device_batch batch;
+  add_rows(batch, tokens, first, first_block, layout);
   return batch;
 }
 

@@ -36,8 +36,11 @@ step_time time_steps(executor& device, const device_batch& batch, std::int32_t r
 // Any tokens, the same each time.
 std::vector<token_id> some_tokens(std::int32_t count, std::int32_t vocab_size);
 
-// `tokens` as the rows of one sequence from position `first` on, its context in the blocks from `first_block`
-// on; nothing is sampled.
+// `tokens` as the rows of one more sequence from position `first` on, its context in the blocks from
+// `first_block` on; nothing is sampled.
+void add_rows(device_batch& batch, const std::vector<token_id>& tokens, std::int32_t first,
+              std::int32_t first_block, const kv_layout& layout);
+// As the only ones.
 device_batch rows_of(const std::vector<token_id>& tokens, std::int32_t first, std::int32_t first_block,
                      const kv_layout& layout);
 

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -72,6 +73,7 @@ class executor_host {
     told.kernel_path = added.device->kernel_path();
     told.fixed_shapes = added.device->fixed_shapes();
     told.overlaps = added.device->overlaps();
+    told.has_figures = added.device->figures().has_value();
     if (const step_plans* plans = added.device->plans()) {
       told.has_plans = true;
       told.plan_shape = plans->shape();
@@ -105,6 +107,8 @@ class executor_host {
         of.device->load_dummy_hidden_states(from.value<std::int32_t>());
         of.can_sample = true;
         return calls_.answer();
+      case executor_call::figures:
+        return figures(*of.device);
       case executor_call::close:
         hosted_.erase(asked.device);
         return calls_.answer();
@@ -132,6 +136,14 @@ class executor_host {
     if (const result<void> taken = device.take_kv_cache(); !taken) return tl::unexpected(taken.error());
     flat_writer to = calls_.answer();
     write(to, device.layout());
+    return to;
+  }
+
+  result<flat_writer> figures(executor& device) {
+    const std::optional<device_figures> told = device.figures();
+    flat_writer to = calls_.answer();
+    to.value(static_cast<std::uint8_t>(told ? 1 : 0));
+    if (told) write(to, *told);
     return to;
   }
 

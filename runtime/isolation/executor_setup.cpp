@@ -20,6 +20,7 @@ void write(flat_writer& to, const executor_setup& setup) {
   to.value(setup.cuda->device_id);
   to.value(setup.cuda->memory_utilization);
   to.value(static_cast<std::uint8_t>(setup.cuda->quantized_weights ? 1 : 0));
+  to.value(static_cast<std::uint8_t>(setup.cuda->batch_invariant ? 1 : 0));
   to.array(setup.cuda->graph_rows);
 }
 
@@ -40,6 +41,7 @@ void read(flat_reader& from, executor_setup& into) {
   into.cuda->device_id = from.value<std::int32_t>();
   into.cuda->memory_utilization = from.value<double>();
   into.cuda->quantized_weights = from.value<std::uint8_t>() != 0;
+  into.cuda->batch_invariant = from.value<std::uint8_t>() != 0;
   from.array(into.cuda->graph_rows);
 }
 
@@ -49,6 +51,7 @@ void write(flat_writer& to, const opened_executor& opened) {
   to.text(opened.kernel_path);
   to.value(static_cast<std::uint8_t>(opened.fixed_shapes ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.overlaps ? 1 : 0));
+  to.value(static_cast<std::uint8_t>(opened.has_figures ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.has_plans ? 1 : 0));
   to.text(opened.plan_shape);
 }
@@ -59,6 +62,7 @@ void read(flat_reader& from, opened_executor& into) {
   into.kernel_path = from.text();
   into.fixed_shapes = from.value<std::uint8_t>() != 0;
   into.overlaps = from.value<std::uint8_t>() != 0;
+  into.has_figures = from.value<std::uint8_t>() != 0;
   into.has_plans = from.value<std::uint8_t>() != 0;
   into.plan_shape = from.text();
 }

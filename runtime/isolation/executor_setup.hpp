@@ -31,6 +31,7 @@ struct opened_executor {
   std::string kernel_path;
   bool fixed_shapes = false;
   bool overlaps = false;
+  bool has_figures = false;
   bool has_plans = false;
   std::string plan_shape;  // step_plans::shape()
 };

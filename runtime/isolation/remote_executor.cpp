@@ -89,6 +89,15 @@ class remote_executor final : public executor {
     require(call(executor_call::load_dummy_hidden_states, to));
   }
 
+  std::optional<device_figures> figures() override {
+    if (!opened_.has_figures) return std::nullopt;
+    flat_reader answered = require(call(executor_call::figures, process_->message()));
+    if (answered.value<std::uint8_t>() == 0) return std::nullopt;
+    device_figures told;
+    read(answered, told);
+    return told;
+  }
+
   void synchronize() override { process_->settle(opened_.device); }
 
  private:

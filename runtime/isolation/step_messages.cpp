@@ -259,7 +259,11 @@ void write(flat_writer& to, const step_result& result) {
   for (const sampled_token& sampled : result.tokens) {
     to.value(sampled.id);
     to.value(sampled.token);
+    to.value(static_cast<std::uint8_t>(sampled.logprobs ? 1 : 0));
+    if (sampled.logprobs) write(to, *sampled.logprobs);
   }
+  to.value(static_cast<std::uint64_t>(result.prompt_logprobs.size()));
+  for (const token_logprobs& logprobs : result.prompt_logprobs) write(to, logprobs);
 }
 
 void read(flat_reader& from, step_result& into) {
@@ -270,41 +274,39 @@ void read(flat_reader& from, step_result& into) {
     sampled_token& sampled = into.tokens.emplace_back();
     sampled.id = from.value<request_id>();
     sampled.token = from.value<token_id>();
+    if (from.value<std::uint8_t>() != 0) read(from, sampled.logprobs.emplace());
   }
+  for (auto left = from.value<std::uint64_t>(); left > 0; --left)
+    read(from, into.prompt_logprobs.emplace_back());
 }
 
 void write(flat_writer& to, const step_result& result, const device_batch& batch) {
-  to.value(result.step);
-  to.value(static_cast<std::uint64_t>(result.tokens.size()));
-  for (const sampled_token& sampled : result.tokens) {
-    to.value(sampled.id);
-    to.value(sampled.token);
-    to.value(static_cast<std::uint8_t>(sampled.logprobs ? 1 : 0));
-    if (sampled.logprobs) write(to, *sampled.logprobs);
-  }
-  to.value(static_cast<std::uint64_t>(result.prompt_logprobs.size()));
-  for (const token_logprobs& logprobs : result.prompt_logprobs) write(to, logprobs);
+  write(to, result);
   for (const kept_distribution* kept : batch.kept)
     if (kept != nullptr) write(to, *kept);
 }
 
 void read(flat_reader& from, step_result& into, const device_batch& batch) {
-  into.step = from.value<std::uint64_t>();
-  const auto samples = from.value<std::uint64_t>();
-  if (samples != batch.samples.size()) throw std::out_of_range("not one token a sample");
-  into.tokens.clear();
-  for (std::size_t i = 0; i < samples; ++i) {
-    sampled_token& sampled = into.tokens.emplace_back();
-    sampled.id = from.value<request_id>();
-    sampled.token = from.value<token_id>();
-    if (from.value<std::uint8_t>() != 0) read(from, sampled.logprobs.emplace());
-  }
-  const auto prompts = from.value<std::uint64_t>();
-  if (prompts != batch.prompt_logprobs.size()) throw std::out_of_range("not one answer a prompt row");
-  into.prompt_logprobs.resize(prompts);
-  for (token_logprobs& logprobs : into.prompt_logprobs) read(from, logprobs);
+  read(from, into);
+  if (into.tokens.size() != batch.samples.size()) throw std::out_of_range("not one token a sample");
+  if (into.prompt_logprobs.size() != batch.prompt_logprobs.size())
+    throw std::out_of_range("not one answer a prompt row");
   for (kept_distribution* kept : batch.kept)
     if (kept != nullptr) read(from, *kept);
+}
+
+void write(flat_writer& to, const device_figures& figures) {
+  to.text(figures.bus_id);
+  to.value(figures.memory_total);
+  to.value(figures.memory_free);
+  to.value(figures.graphs);
+}
+
+void read(flat_reader& from, device_figures& into) {
+  into.bus_id = from.text();
+  into.memory_total = from.value<std::uint64_t>();
+  into.memory_free = from.value<std::uint64_t>();
+  into.graphs = from.value<std::int32_t>();
 }
 
 void write(flat_writer& to, const kv_layout& layout) {

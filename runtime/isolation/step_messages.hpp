@@ -32,7 +32,7 @@ void read_histories(flat_reader& from, device_batch& into);
 void write(flat_writer& to, const step_masks& masks);
 void read(flat_reader& from, step_masks& into);
 
-// What collect() tells: tokens and nothing else.
+// What collect() tells: tokens and log-probabilities.
 void write(flat_writer& to, const step_result& result);
 void read(flat_reader& from, step_result& into);
 
@@ -40,6 +40,8 @@ void read(flat_reader& from, step_result& into);
 void write(flat_writer& to, const step_result& result, const device_batch& batch);
 void read(flat_reader& from, step_result& into, const device_batch& batch);
 
+void write(flat_writer& to, const device_figures& figures);
+void read(flat_reader& from, device_figures& into);
 void write(flat_writer& to, const kv_layout& layout);
 void read(flat_reader& from, kv_layout& into);
 void write(flat_writer& to, const error& failure);

@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/executor/null_executor.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 
@@ -397,6 +401,46 @@ TEST(Company, AnActorThatDoesNotAnswerIsNotLive) {
     EXPECT_TRUE(stage.status().live);
     stage.expect_served();
   }
+}
+
+class device_with_figures final : public forwarding_executor {
+ public:
+  explicit device_with_figures(std::shared_ptr<device_figures> told)
+      : forwarding_executor(make_null_executor({4, 64, 1}, company_setup().script)), told_(std::move(told)) {}
+  std::optional<device_figures> figures() override {
+    if (told_->graphs < 0) throw device_lost("no figures");
+    return *told_;
+  }
+
+ private:
+  std::shared_ptr<device_figures> told_;
+};
+
+TEST(Company, TheMetricsTellWhatTheDeviceTellsOfItself) {
+  const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0});
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  company_setup setup;
+  setup.adjust = [&](supervisor_parts& parts) {
+    metrics = parts.tokenizer.metrics;
+    parts.open_device = [told]() -> result<runner_device> {
+      return runner_device{std::make_shared<device_with_figures>(told), nullptr};
+    };
+  };
+  stage stage(setup);
+  stage.run();
+  const auto value_of = [&](const std::string& name) {
+    const std::string text = metrics->text();
+    const std::size_t at = text.find("\n" + name + "{");
+    return std::stod(text.substr(text.find("} ", at) + 2));
+  };
+  EXPECT_EQ(value_of("troupe_gpu_memory_used_bytes"), 600);
+  told->graphs = 9;
+  stage.take_stock();
+  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9);
+  told->graphs = -1;
+  stage.take_stock();
+  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9) << "one that cannot answer is asked again, and serves on";
+  stage.expect_served();
 }
 
 // Between any two messages more time passes than a step, or a queue, may take.

@@ -5,7 +5,8 @@ shapes beside torch, and writes one JSON file and a page of Markdown for docs/be
     tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--troupe PROGRAM] [PART...]
     tests/bench/gpu.py pack DIR
 
-PART is one of: build, kernels, smollm-135m, llama-1b, llama-8b. Without any: all of them, in this order. What an earlier
+PART is one of: build, kernels, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" behind them: the same shapes with
+quantised weights that stay so on the device (troupe alone). Without any: all of them, in this order. What an earlier
 command has written into DIR/gpu.json stays, so that parts can be run by one command each; with --seconds nothing new is
 begun that is not expected to end within so many seconds of the start, and what was left out is named.
 
@@ -30,9 +31,10 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "tests" / "bench"
 sys.path.insert(0, str(HERE))
-from gpu_models import SHAPES, write  # noqa: E402
+from gpu_models import QUANTISED, write  # noqa: E402
 
 MODELS = ["smollm-135m", "llama-1b", "llama-8b"]
+MODELS += [f"{each}{QUANTISED}" for each in MODELS]
 PARTS = ["build", "kernels", *MODELS]
 BATCHES = ["1", "8", "64"]
 CONTEXT = "1024"
@@ -155,7 +157,8 @@ def weights(run, name, folder):
 
 
 def self_test(run, troupe, model):
-    done = run.command(troupe, "gpu-selftest", model, "--json", "--context", CONTEXT, may_fail=True,
+    weights_there = "file" if model.stem.endswith(QUANTISED) else "bf16"
+    done = run.command(troupe, "gpu-selftest", model, "--json", "--context", CONTEXT, "--gpu-weights", weights_there, may_fail=True,
                        env=library_environment(troupe))
     if not done.stdout.strip():
         raise subprocess.SubprocessError(f"troupe gpu-selftest ended with code {done.returncode} and said nothing on standard output; "
@@ -166,7 +169,7 @@ def self_test(run, troupe, model):
             say(f"  WRONG: {each['kernel']}: {each['largest_difference']} apart, {each['bound']} allowed. {each.get('failure', '')}")
     if not answer["passed"]:
         run.failed = True
-        run.problems[f"self-test {pathlib.Path(model).stem}"] = "failed: the device differs from the CPU by more than rounding"
+        run.problems[f"self-test {model.stem}"] = "failed: the device differs from the CPU by more than rounding"
     return answer
 
 
@@ -194,7 +197,7 @@ def measure_model(run, name, troupe, folder):
     model = run.attempt(f"weights {name}", lambda: weights(run, name, folder), EXPECTED["weights"])
     if not model:
         return
-    expected = EXPECTED.get(f"self-test {name}", EXPECTED["self-test"])
+    expected = EXPECTED.get(f"self-test {name.removesuffix(QUANTISED)}", EXPECTED["self-test"])
     steps = run.data.setdefault("steps", {}).setdefault(name, {"troupe": [], "torch": []})
     while len(steps["troupe"]) < run.rounds:
         turn = f"{len(steps['troupe']) + 1} of {run.rounds}"
@@ -203,6 +206,9 @@ def measure_model(run, name, troupe, folder):
             return
         run.data.setdefault("self_tests", {})[name] = ours
         steps["troupe"].append(ours["decode"])
+        if name.endswith(QUANTISED):  # torch has no such weights
+            run.save()
+            continue
         theirs = run.attempt(f"torch steps {name}, {turn}", lambda: torch(run, "steps", name, CONTEXT, *BATCHES),
                              EXPECTED["torch"])
         if theirs:
@@ -228,16 +234,16 @@ def step_rows(steps):
             theirs = [each[index] for each in sides["torch"] if index < len(each)]
             if not ours:
                 continue
-            graph, eager = median([each["graph"]["us"] for each in ours]), median([each["eager"]["us"] for each in ours])
+            graph, eager, invariant = (median([each[way]["us"] for each in ours]) for way in ("graph", "eager", "batch_invariant"))
             idle, share = median([each["graph"]["idle_share"] for each in ours]), median([each["share_of_copy_bandwidth"] for each in ours])
             others = [cell(median([each.get(way) for each in theirs])) for way in ("eager_us", "graph_us", "compiled_us")]
-            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
+            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(invariant)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
                    + " | ".join(others) + " |")
 
 
 def kernel_rows(test, others):
     for each in test.get("timings", []):
-        if each["kernel"].startswith("product"):
+        if each["kernel"].startswith(("product", "quantised product")):
             continue
         other = others.get(each["kernel"]) or others.get(f"{each['kernel']}, {each['shape']}") or {}
         yield (f"| {each['kernel']} | {each['shape']} | {cell(each['us'], 1)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
@@ -250,8 +256,17 @@ def product_rows(tests):
         for each in test.get("timings", []):
             if each["kernel"].startswith("product"):
                 yield (f"| {name}, {each['kernel'][9:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['best_us'], 1)} | "
+                       f"{cell(each['batch_invariant_us'], 1)} | "
                        f"{cell(each['us'] / each['best_us'], 2)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
                        f"{cell(100 * each['share_of_arithmetic'])} |")
+
+
+def quantised_rows(tests):
+    for name, test in tests.items():
+        for each in test.get("timings", []):
+            if each["kernel"].startswith("quantised product"):
+                yield (f"| {name}, {each['kernel'][19:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['batch_invariant_us'], 1)} | "
+                       f"{cell(100 * each['share_of_copy_bandwidth'])} | {cell(100 * each['share_of_arithmetic'])} |")
 
 
 def markdown(data):
@@ -259,7 +274,7 @@ def markdown(data):
     lines = [f"## On a GPU: {machine.get('device', 'no device was found')}", ""]
     if machine:
         lines += [f"Driver {machine['driver']}, {machine['memory']}, compute capability {machine['compute_capability']}. "
-                  "`tests/bench/gpu.py`: made-up weights of the models' shapes, bf16; medians, microseconds.", ""]
+                  "`tests/bench/gpu.py`: made-up weights of the models' shapes, bf16 (-q4: 4 bits, the head 8); medians, microseconds.", ""]
     for name, test in tests.items():
         wrong = [each["kernel"] for each in test.get("kernels", []) if not each["passed"]]
         lines += [f"Self-test, {name}: {'passed' if test['passed'] else 'FAILED'}; {len(test.get('kernels', []))} comparisons of kernels, "
@@ -268,16 +283,22 @@ def markdown(data):
     rows = list(step_rows(data.get("steps", {})))
     if rows:
         lines += ["Decode steps, from the host's call to its having the tokens; bandwidth: weights and contexts read once, as a share of a copy.", "",
-                  "| model | sequences | context | troupe, graph | eager | device idle % | bandwidth % | torch eager | torch as a graph | torch.compile |",
-                  "|---|---|---|---|---|---|---|---|---|---|", *rows, ""]
+                  "| model | sequences | context | troupe, graph | eager | batch-invariant | device idle % | bandwidth % | torch eager | torch as a graph | torch.compile |",
+                  "|---|---|---|---|---|---|---|---|---|---|---|", *rows, ""]
     first = next((test for test in tests.values() if test.get("timings")), None)
     if first:
         lines += ["Kernels, launch costs not counted.", "",
                   "| kernel | shape | us | bandwidth % | arithmetic % | torch eager | torch.compile |", "|---|---|---|---|---|---|---|",
                   *kernel_rows(first, data.get("torch_kernels", {}).get("kernels", {})), "",
                   "Products with cold weights, beside the fastest of all that cuBLASLt has.", "",
-                  "| product | rows x outputs x inputs | us | best us | ratio | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|---|",
+                  "| product | rows x outputs x inputs | us | best us | batch-invariant us | ratio | bandwidth % | arithmetic % |",
+                  "|---|---|---|---|---|---|---|---|",
                   *product_rows(tests), ""]
+    rows = list(quantised_rows(tests))
+    if rows:
+        lines += ["Products with weights that stay quantised, cold as well; bandwidth: codes and rows moved once.", "",
+                  "| product | rows x outputs x inputs | us | batch-invariant us | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|",
+                  *rows, ""]
     for name, why in data.get("problems", {}).items():
         lines += [f"- {name}: {why}"]
     return "\n".join(lines) + "\n"
@@ -307,7 +328,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "gpu")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "troupe-gpu-models",
-                        help="where model files are made and kept: 19 GB for all")
+                        help="where model files are made and kept: 26 GB for all")
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--troupe", type=pathlib.Path)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes model files of known shapes with made-up bf16 weights, the same each time: what a GPU's speed depends on
+"""Writes model files of known shapes with made-up weights, the same each time: what a GPU's speed depends on
 without what nobody can carry along.
 
     tests/bench/gpu_models.py SHAPE FILE
 
-SHAPE is one of those below. The files have no vocabulary: they serve `troupe inspect` and `troupe gpu-selftest`.
+SHAPE is one of those below: its weights are bf16. With "-q4" behind it they are quantised, in blocks of 32: Q4_1, and Q8_0
+for embedding and head, as in the default model. The files have no vocabulary: they serve `troupe inspect` and `troupe gpu-selftest`.
 """
 import array
 import dataclasses
@@ -17,7 +18,11 @@ import sys
 import zlib
 
 ALIGNMENT = 32
-BF16, F32 = 30, 0
+BF16, F32, Q4_1, Q8_0 = 30, 0, 3, 8
+BLOCK = 32  # values that share a scale, and with Q4_1 a minimum: after 2 or 4 bytes of these 16 or 32 bytes of codes
+BLOCK_BYTES = {Q4_1: 20, Q8_0: 34}
+BLOCK_PATTERN = 32_749  # blocks; prime as well
+QUANTISED = "-q4"
 PATTERN = 1_048_573  # prime, so that no two rows of a matrix begin at the same place of it
 
 
@@ -87,8 +92,18 @@ def metadata(name, shape):
         yield text(f"llama.{key}") + struct.pack("<If", 6, value)
 
 
-def size_of(columns, rows, deviation):
-    return columns * 4 if deviation is None else columns * rows * 2
+def type_of(columns, deviation, alias, quantised):
+    if deviation is None:
+        return F32
+    if not quantised or columns % BLOCK != 0:
+        return BF16
+    return Q8_0 if alias == "embedding" else Q4_1
+
+
+def size_of(columns, rows, kind):
+    if kind == F32:
+        return columns * 4
+    return columns * rows * 2 if kind == BF16 else columns * rows // BLOCK * BLOCK_BYTES[kind]
 
 
 def padded(size):
@@ -103,10 +118,27 @@ def pattern(normal, deviation):
     return bytes(once) * 2
 
 
-def write_values(file, values, first, size):
-    """`size` bytes of the repeated pattern from its element `first` on."""
+def blocks(normal, deviation, kind):
+    """The same of quantised blocks: codes between a block's extremes, or up to its largest magnitude."""
+    out = bytearray()
+    for i in range(0, BLOCK * BLOCK_PATTERN, BLOCK):
+        values = normal[i:i + BLOCK]
+        low, high = min(values), max(values)
+        if kind == Q4_1:
+            step = (high - low) / 15
+            codes = [round((each - low) / step) for each in values]
+            out += struct.pack("<ee", step * deviation, low * deviation)
+            out += bytes(codes[j] | codes[j + BLOCK // 2] << 4 for j in range(BLOCK // 2))
+        else:
+            step = max(-low, high) / 127
+            out += struct.pack("<e", step * deviation) + struct.pack("32b", *(round(each / step) for each in values))
+    return bytes(out) * 2
+
+
+def write_values(file, values, first, size, element):
+    """`size` bytes of the repeated pattern from its element `first` on, of so many bytes each."""
     period = len(values) // 2
-    begin = 2 * (first % PATTERN)
+    begin = element * first % period
     turn = memoryview(values)[begin:begin + period]
     for _ in range(size // period):
         file.write(turn)
@@ -114,13 +146,14 @@ def write_values(file, values, first, size):
 
 
 def write(name, path):
-    shape = SHAPES[name]
+    shape, quantised = SHAPES[name.removesuffix(QUANTISED)], name.endswith(QUANTISED)
     keys, entries, place = list(metadata(name, shape)), [], 0
-    for tensor, columns, rows, deviation, _ in tensors(shape):
+    for tensor, columns, rows, deviation, alias in tensors(shape):
+        kind = type_of(columns, deviation, alias, quantised)
         dimensions = (columns,) if rows == 0 else (columns, rows)
         entries.append(text(tensor) + struct.pack(f"<I{len(dimensions)}QIQ", len(dimensions), *dimensions,
-                                                  F32 if deviation is None else BF16, place))
-        place += padded(size_of(columns, rows, deviation))
+                                                  kind, place))
+        place += padded(size_of(columns, rows, kind))
     header = b"GGUF" + struct.pack("<IQQ", 3, len(entries), len(keys)) + b"".join(keys) + b"".join(entries)
     dice = random.Random(1)
     normal = [dice.gauss(0, 1) for _ in range(PATTERN)]
@@ -129,18 +162,20 @@ def write(name, path):
     with open(unfinished, "wb") as file:
         file.write(header.ljust(padded(len(header)), b"\0"))
         for tensor, columns, rows, deviation, alias in tensors(shape):
-            size = size_of(columns, rows, deviation)
-            if deviation is None:
+            kind = type_of(columns, deviation, alias, quantised)
+            size = size_of(columns, rows, kind)
+            if kind == F32:
                 file.write(array.array("f", [1.0] * columns).tobytes())
             else:
-                if deviation not in patterns:
-                    patterns[deviation] = pattern(normal, deviation)
-                write_values(file, patterns[deviation], zlib.crc32((alias or tensor).encode()), size)
+                if (deviation, kind) not in patterns:
+                    patterns[deviation, kind] = pattern(normal, deviation) if kind == BF16 else blocks(normal, deviation, kind)
+                write_values(file, patterns[deviation, kind], zlib.crc32((alias or tensor).encode()), size,
+                             BLOCK_BYTES.get(kind, 2))
             file.write(bytes(padded(size) - size))
     os.replace(unfinished, path)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] not in SHAPES:
+    if len(sys.argv) != 3 or sys.argv[1].removesuffix(QUANTISED) not in SHAPES:
         sys.exit(__doc__ + "\nShapes: " + ", ".join(SHAPES))
     write(sys.argv[1], pathlib.Path(sys.argv[2]))

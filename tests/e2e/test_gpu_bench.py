@@ -3,19 +3,24 @@ troupe and torch, what it makes of their answers."""
 import json
 import os
 import pathlib
+import random
+import struct
 import subprocess
 import sys
 
 from conftest import BINARY, ROOT
 
 BENCH = pathlib.Path(ROOT) / "tests" / "bench"
+sys.path.insert(0, str(BENCH))
+import gpu_models  # noqa: E402
 
 STEPS = [{"sequences": batch, "context": 1024, "graph": {"us": 100.0 + batch, "device_us": 90.0, "gap_us": 2.0, "idle_share": 0.02},
-          "eager": {"us": 400.0, "device_us": 390.0, "gap_us": 3.0, "idle_share": 0.01}, "share_of_copy_bandwidth": 0.5}
+          "eager": {"us": 400.0, "device_us": 390.0, "gap_us": 3.0, "idle_share": 0.01},
+          "batch_invariant": {"us": 120.0 + batch, "device_us": 110.0, "gap_us": 2.0, "idle_share": 0.02}, "share_of_copy_bandwidth": 0.5}
          for batch in (1, 8, 64)]
 SELF_TEST = {"passed": True, "kernels": [{"kernel": "silu_multiply, bf16", "passed": True, "largest_difference": 0.1, "bound": 0.2}],
              "timings": [{"kernel": "silu_multiply", "shape": "8192 x 14336, bf16", "us": 250.0, "share_of_copy_bandwidth": 0.9},
-                         {"kernel": "product, logits", "shape": "1 x 49152 x 576", "us": 20.0, "best_us": 16.0,
+                         {"kernel": "product, logits", "shape": "1 x 49152 x 576", "us": 20.0, "best_us": 16.0, "batch_invariant_us": 24.0,
                           "share_of_copy_bandwidth": 0.8, "share_of_arithmetic": 0.01}],
              "logprobs_mean_difference": 0.01, "copy_gb_per_s": 3000.0, "product_tflop_per_s": 700.0, "decode": STEPS}
 
@@ -43,6 +48,27 @@ def test_a_made_up_model_is_one_that_troupe_reads(tmp_path):
     assert file.read_bytes() == again.read_bytes()
 
 
+def test_a_made_up_quantised_model_is_one_that_troupe_reads(tmp_path):
+    file = tmp_path / "tiny-q4.gguf"
+    subprocess.run([sys.executable, BENCH / "gpu_models.py", "tiny-q4", file], check=True, timeout=120)
+    done = subprocess.run([BINARY, "inspect", file], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "82240 parameters" in done.stdout
+    assert "q4_1" in done.stdout.lower() and "q8_0" in done.stdout.lower()
+
+
+def test_blocks_of_codes_are_the_numbers_that_they_were_made_of():
+    dice = random.Random(2)
+    normal = [dice.gauss(0, 1) for _ in range(gpu_models.BLOCK * gpu_models.BLOCK_PATTERN)]
+    first = struct.unpack("<ee16B", gpu_models.blocks(normal, 0.25, gpu_models.Q4_1)[:20])
+    codes = [each % 16 for each in first[2:]] + [each // 16 for each in first[2:]]
+    for value, code in zip(normal, codes):
+        assert abs(first[1] + first[0] * code - 0.25 * value) < 0.55 * first[0]
+    first = struct.unpack("<e32b", gpu_models.blocks(normal, 0.25, gpu_models.Q8_0)[:34])
+    for value, code in zip(normal, first[1:]):
+        assert abs(first[0] * code - 0.25 * value) < 0.55 * first[0]
+
+
 def test_what_is_missing_is_named_and_the_rest_goes_on(tmp_path):
     nothing = tmp_path / "nothing"
     nothing.mkdir()
@@ -57,7 +83,8 @@ def stand_ins(tmp_path, answer):
     tools, work = tmp_path / "tools", tmp_path / "work"
     tools.mkdir()
     work.mkdir()
-    (work / "smollm-135m.gguf").touch()  # is there: not made
+    for name in ("smollm-135m", "smollm-135m-q4"):
+        (work / f"{name}.gguf").touch()  # is there: not made
     program(tools / "nvidia-smi", 'echo "Some GPU, 580.1, 81559 MiB, 9.0"\n')
     program(tools / "troupe", f"cat <<'JSON'\n{json.dumps(answer)}\nJSON\n")
     theirs = {"decode": [{"sequences": batch, "context": 1024, "eager_us": 7000.0, "graph_us": 300.0, "compiled_us": None}
@@ -75,9 +102,25 @@ def test_answers_become_a_page_with_medians_of_turns(tmp_path):
     assert data["problems"] == {}
     assert len(data["steps"]["smollm-135m"]["troupe"]) == len(data["steps"]["smollm-135m"]["torch"]) == 2
     assert "On a GPU: Some GPU" in done.stdout
-    assert "| smollm-135m | 64 | 1024 | 164 | 400 | 2.0 | 50 | 7000 | 300 | - |" in done.stdout
+    assert "| smollm-135m | 64 | 1024 | 164 | 400 | 184 | 2.0 | 50 | 7000 | 300 | - |" in done.stdout
     assert "| silu_multiply | 8192 x 14336, bf16 | 250.0 | 90 | - | 900.0 | 260.0 |" in done.stdout
-    assert "| smollm-135m, logits | 1 x 49152 x 576 | 20.0 | 16.0 | 1.25 | 80 | 1 |" in done.stdout
+    assert "| smollm-135m, logits | 1 x 49152 x 576 | 20.0 | 16.0 | 24.0 | 1.25 | 80 | 1 |" in done.stdout
+
+
+def test_quantised_models_are_run_with_their_codes_on_the_device_and_without_torch(tmp_path):
+    coded = {"kernel": "quantised product, logits", "shape": "1 x 49152 x 576", "us": 9.0, "batch_invariant_us": 9.5,
+             "share_of_copy_bandwidth": 0.6, "share_of_arithmetic": 0.02}
+    tools = stand_ins(tmp_path, {**SELF_TEST, "timings": [*SELF_TEST["timings"], coded]})
+    program(tools / "python", "exit 1\n")
+    asked = tmp_path / "asked"
+    program(tools / "logged", f'echo "$@" >> {asked}\nexec {tools}/troupe\n')
+    done, data = bench(tmp_path, "--troupe", tools / "logged", "--rounds", "1", "smollm-135m-q4",
+                       path=f"{tools}:{os.environ['PATH']}", PYTHON=str(tools / "python"))
+    assert done.returncode == 0, done.stderr
+    assert data["problems"] == {}
+    assert "--gpu-weights file" in asked.read_text()
+    assert "| smollm-135m-q4 | 64 | 1024 | 164 | 400 | 184 | 2.0 | 50 | - | - | - |" in done.stdout
+    assert "| smollm-135m-q4, logits | 1 x 49152 x 576 | 9.0 | 9.5 | 60 | 2 |" in done.stdout
 
 
 def test_a_wrong_kernel_and_a_missing_torch_are_told_by_name(tmp_path):

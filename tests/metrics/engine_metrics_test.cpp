@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -13,6 +14,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/support/paths.hpp"
 
 namespace troupe::metrics {
 namespace {
@@ -127,6 +130,12 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"process_resident_memory_bytes", "gauge"},
       {"troupe_runner_cpu_seconds_total", "counter"},
       {"troupe_runner_resident_memory_bytes", "gauge"},
+      {"troupe_gpu_memory_used_bytes", "gauge"},
+      {"troupe_gpu_memory_free_bytes", "gauge"},
+      {"troupe_gpu_memory_total_bytes", "gauge"},
+      {"troupe_gpu_graphs", "gauge"},
+      {"troupe_gpu_power_watts", "gauge"},
+      {"troupe_gpu_temperature_celsius", "gauge"},
       {"process_virtual_memory_bytes", "gauge"},
       {"process_open_fds", "gauge"},
       {"process_max_fds", "gauge"},
@@ -299,6 +308,49 @@ TEST(EngineMetrics, TellWhatTheRunnersProcessesUseOneAfterTheOther) {
   EXPECT_GE(read(metrics).at(time), first.at(time) + 1000);
   metrics.set_runner_process({1});
   EXPECT_GE(read(metrics).at(time), first.at(time) + 1000);
+}
+
+std::vector<double> gpu_figures(const engine_metrics& metrics) {
+  const parsed_text text = read(metrics);
+  std::vector<double> found;
+  for (const char* name : {"memory_used_bytes", "memory_free_bytes", "memory_total_bytes", "graphs",
+                           "power_watts", "temperature_celsius"})
+    found.push_back(text.at(sample(std::string("troupe_gpu_") + name)));
+  return found;
+}
+
+using figures = std::vector<double>;
+
+TEST(EngineMetrics, TellWhatTheRunnerSaysOfItsGpuWhereThereIsNoNvml) {
+  metrics_options without = options;
+  without.nvml_library = "libno-such-library.so.1";
+  engine_metrics metrics(without);
+  EXPECT_EQ(gpu_figures(metrics), figures(6, 0.0));
+  metrics.set_gpu({"0000:65:00.0", 800, 300, 5});
+  EXPECT_EQ(gpu_figures(metrics), (figures{500, 300, 800, 5, 0, 0}));
+  metrics.set_gpu({});
+  EXPECT_EQ(gpu_figures(metrics), figures(6, 0.0));
+}
+
+TEST(EngineMetrics, TellWhatNvmlSaysOfTheGpuAskedOnceASecondAtMost) {
+  ::setenv("FAKE_NVML_USED", "600", 1);
+  ::setenv("FAKE_NVML_MILLIWATTS", "250000", 1);
+  metrics_options with = options;
+  with.nvml_library = test::fake_nvml_path();
+  engine_metrics metrics(with);
+  metrics.set_gpu({"0000:65:00.0", 800, 300, 5});
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(gpu_figures(metrics), (figures{600, 400, 1000, 5, 250, 71}));
+  ::setenv("FAKE_NVML_MILLIWATTS", "300000", 1);
+  metrics.set_gpu({"0000:65:00.0", 800, 300, 6});
+  const figures soon = gpu_figures(metrics);
+  if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) {
+    EXPECT_EQ(soon, (figures{600, 400, 1000, 6, 250, 71}));
+  }
+  std::this_thread::sleep_until(begin + std::chrono::milliseconds(1100));
+  EXPECT_EQ(gpu_figures(metrics)[4], 300);
+  metrics.set_gpu({"0000:66:00.0", 80, 30, 1});
+  EXPECT_EQ(gpu_figures(metrics), (figures{50, 30, 80, 1, 0, 0})) << "another device is asked about at once";
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {

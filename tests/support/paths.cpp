@@ -19,6 +19,8 @@ std::string default_model_path() { return source_path("models/SmolLM2-135M-Instr
 
 std::string runner_program_path() { return TROUPE_TEST_RUNNER; }
 
+std::string fake_nvml_path() { return TROUPE_FAKE_NVML; }
+
 unsigned long long repeated(unsigned long long times) {
   const unsigned long long wanted = std::getenv("TROUPE_TEST_LONG") != nullptr ? 10 * times : times;
   return is_sanitized ? std::max(wanted / 5, 1ULL) : wanted;

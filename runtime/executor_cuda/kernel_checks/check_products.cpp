@@ -101,7 +101,7 @@ void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_
   const std::vector<float> weight = some_inputs(outputs, inputs, random);
   const device_data<bf16> device_input(rounded<bf16>(input)), device_weight(rounded<bf16>(weight));
   const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(2.5F)));
-  auto products = options.open_gemm(options.rows);
+  auto products = options.open_gemm({options.rows, false});
   if (!products) throw std::runtime_error(products.error().message);
   const cuda_stream stream;
   const device_matrix matrix{device_weight.data(), outputs, inputs};
@@ -118,6 +118,40 @@ void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_
       compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum,
                    terms.bound(kind == gemm_output::bf16, inputs));
     }
+  }
+}
+
+// One batch of rows, and parts of it from somewhere in its midst: the same rows in each, beside others and in
+// other places.
+template <class Out>
+void compare_batches(gemm_output kind, std::mt19937& random, const kernel_check_options& options,
+                     comparison& compared) {
+  const std::int32_t inputs = 32 * pick(random, 1, options.width / 64);
+  const std::int32_t outputs = 8 * pick(random, 1, 96);
+  const std::int32_t most = options.batches.back();
+  const std::vector<bf16> input = rounded<bf16>(some_inputs(most, inputs, random));
+  const device_data<bf16> weight(rounded<bf16>(some_inputs(outputs, inputs, random)));
+  const device_matrix matrix{weight.data(), outputs, inputs};
+  const cuda_stream stream;
+  auto products = options.open_gemm({most, true});
+  if (!products) throw std::runtime_error(products.error().message);
+  const auto multiply = [&](std::int32_t first, std::int32_t rows, bool prepares) {
+    const auto begin = input.begin() + std::ptrdiff_t{first} * inputs;
+    const device_data<bf16> part(std::vector<bf16>(begin, begin + std::ptrdiff_t{rows} * inputs));
+    const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(outputs);
+    const device_data<Out> out(count);
+    if (prepares) (*products)->prepare(stream, part.data(), matrix, options.batches, kind, out.data());
+    stream.fill(out.data(), 0, count * sizeof(Out));
+    (*products)->multiply(stream, part.data(), matrix, rows, kind, out.data());
+    stream.synchronize();
+    return floats(out.read());
+  };
+  const std::vector<float> all = multiply(0, most, true);
+  for (const std::int32_t rows : options.batches) {
+    const std::int32_t first = pick(random, 0, most - rows);
+    const std::vector<float> found = multiply(first, rows, false);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      compared.add(found[i], all[static_cast<std::size_t>(first) * static_cast<std::size_t>(outputs) + i], 0);
   }
 }
 
@@ -143,6 +177,9 @@ void check_products(check_list& list) {
   add("product, bf16", gemm_output::bf16, compare_product<bf16>);
   add("product, fp32", gemm_output::f32, compare_product<float>);
   add("product, added to fp32", gemm_output::add_to_f32, compare_product<float>);
+  add("batch-invariant product, bf16", gemm_output::bf16, compare_batches<bf16>);
+  add("batch-invariant product, fp32", gemm_output::f32, compare_batches<float>);
+  add("batch-invariant product, added to fp32", gemm_output::add_to_f32, compare_batches<float>);
 }
 
 }  // namespace troupe::checks

@@ -21,8 +21,9 @@ struct kernel_check_options {
   std::int32_t context = 1500;  // the longest that is attended to
   std::int32_t vocab = 60'000;  // the largest row of logits
   std::uint32_t seed = 1;
-  double shift = 0;  // comparison's: with one that is not 0 all must fail
-  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm = {};
+  double shift = 0;                                     // comparison's: with one that is not 0 all must fail
+  std::vector<std::int32_t> batches = {1, 8, 64, 512};  // rows of products that must keep their bits
+  gemm_opener open_gemm = {};
 };
 
 // The element that comes nearest to its bound, or goes furthest beyond, of all shapes.

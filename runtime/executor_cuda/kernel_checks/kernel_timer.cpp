@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -68,7 +69,7 @@ std::vector<float> some_normal(float deviation) {
 
 // What the device multiplies in a second where nothing else limits it.
 double measure_arithmetic(const timing_options& options) {
-  auto products = options.open_gemm(options.product);
+  auto products = options.open_gemm({options.product, false});
   if (!products) throw std::runtime_error(products.error().message);
   const auto edge = static_cast<std::size_t>(options.product);
   const device_array<__nv_bfloat16> input(edge * edge), weight(edge * edge), out(edge * edge);
@@ -76,7 +77,8 @@ double measure_arithmetic(const timing_options& options) {
   fill_normal_bf16(weight.data(), weight.bytes(), 1);
   const kernel_timer timer(options, {});
   const device_matrix matrix{weight.data(), options.product, options.product};
-  (*products)->prepare(timer.stream(), input.data(), matrix, options.product, gemm_output::bf16, out.data());
+  (*products)->prepare(timer.stream(), input.data(), matrix, {&options.product, 1}, gemm_output::bf16,
+                       out.data());
   const double took = timer.time([&](std::int32_t) {
     (*products)->multiply(timer.stream(), input.data(), matrix, options.product, gemm_output::bf16,
                           out.data());
@@ -92,15 +94,14 @@ double kernel_timer::time(const launches& launch) const {
   return median(graph.took());
 }
 
-std::pair<double, double> kernel_timer::time_both(const launches& first, const launches& second,
-                                                  std::int32_t count) const {
-  timed_graph one(stream_, first, count);
-  timed_graph other(stream_, second, count);
-  for (std::int32_t i = 0; i < options_.rounds; ++i) {
-    one.run();
-    other.run();
-  }
-  return {median(one.took()), median(other.took())};
+std::vector<double> kernel_timer::time_in_turns(const std::vector<launches>& all, std::int32_t count) const {
+  std::vector<std::unique_ptr<timed_graph>> graphs;
+  for (const launches& each : all) graphs.push_back(std::make_unique<timed_graph>(stream_, each, count));
+  for (std::int32_t i = 0; i < options_.rounds; ++i)
+    for (const auto& each : graphs) each->run();
+  std::vector<double> medians;
+  for (const auto& each : graphs) medians.push_back(median(each->took()));
+  return medians;
 }
 
 void kernel_timer::add(kernel_timing timing) {
@@ -151,6 +152,7 @@ timing_report time_kernels(const timing_options& options) {
   time_attention(timer);
   time_sampling(timer);
   time_products(timer);
+  time_quantized_products(timer);
   report.timings = timer.take();
   return report;
 }

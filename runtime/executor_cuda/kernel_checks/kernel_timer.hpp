@@ -25,10 +25,10 @@ class kernel_timer {
   // Microseconds of one `launch`, which only asks stream() for work: the median of rounds of several. Each
   // call is told its number, so that it can take turns through buffers.
   double time(const std::function<void(std::int32_t number)>& launch) const;
-  // The same of two things in turns, so that whatever else the device does meets both; `launches` a round.
-  std::pair<double, double> time_both(const std::function<void(std::int32_t)>& first,
-                                      const std::function<void(std::int32_t)>& second,
-                                      std::int32_t launches) const;
+  // The same of several things in turns, so that whatever else the device does meets all; `count` launches a
+  // round.
+  std::vector<double> time_in_turns(const std::vector<std::function<void(std::int32_t)>>& launches,
+                                    std::int32_t count) const;
 
   void add(kernel_timing timing);
   std::vector<kernel_timing> take() { return std::move(done_); }
@@ -50,5 +50,6 @@ void time_elementwise(kernel_timer& timer);
 void time_attention(kernel_timer& timer);
 void time_sampling(kernel_timer& timer);
 void time_products(kernel_timer& timer);
+void time_quantized_products(kernel_timer& timer);
 
 }  // namespace troupe::checks

@@ -38,21 +38,30 @@ struct timing_options {
     gemm_output kind = gemm_output::bf16;
   };
   std::vector<matrix> matrices = {};
-  std::vector<std::int32_t> product_rows = {1, 8, 64, 512};
+  // Those of them that stay quantised on the device, where their codes lie.
+  struct quantized_matrix {
+    std::string name;
+    device_matrix weight;
+    gemm_output kind = gemm_output::bf16;
+  };
+  std::vector<quantized_matrix> quantized_matrices = {};
+  std::vector<std::int32_t> product_rows = {1, 8, 64, 512};  // rising
   // As cuda_executor_options has it; the second measures all that the library has, for comparison.
-  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_gemm = {};
-  std::function<result<std::unique_ptr<gemm>>(std::int32_t max_rows)> open_thorough_gemm = {};
+  gemm_opener open_gemm = {};
+  gemm_opener open_thorough_gemm = {};
 };
 
 struct kernel_timing {
   std::string name;
   std::string shape;
-  double microseconds = 0;       // of one launch; the median
-  double bytes = 0;              // that it must move at least
-  double operations = 0;         // multiplications and additions of its products; 0: none to speak of
-  double bandwidth_share = 0;    // of what a copy on the device moves
-  double arithmetic_share = 0;   // of what a large product computes
-  double best_microseconds = 0;  // products: of the fastest way that was found; else 0
+  double microseconds = 0;      // of one launch; the median
+  double bytes = 0;             // that it must move at least
+  double operations = 0;        // multiplications and additions of its products; 0: none to speak of
+  double bandwidth_share = 0;   // of what a copy on the device moves
+  double arithmetic_share = 0;  // of what a large product computes
+  // Products; else 0.
+  double best_microseconds = 0;       // of the fastest way that was found
+  double invariant_microseconds = 0;  // of that which keeps a row's bits
 };
 
 struct device_limits {

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <stdexcept>
-#include <tuple>
+#include <vector>
 
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
@@ -16,9 +17,8 @@ double output_bytes(gemm_output kind) {
   return kind == gemm_output::bf16 ? 2 : kind == gemm_output::f32 ? 4 : 8;
 }
 
-std::unique_ptr<gemm> opened(const timing_options& options, bool thorough) {
-  auto products = (thorough ? options.open_thorough_gemm : options.open_gemm)(
-      *std::max_element(options.product_rows.begin(), options.product_rows.end()));
+std::unique_ptr<gemm> opened(const gemm_opener& open, const timing_options& options, bool batch_invariant) {
+  auto products = open({std::ranges::max(options.product_rows), batch_invariant});
   if (!products) throw std::runtime_error(products.error().message);
   return std::move(*products);
 }
@@ -40,8 +40,9 @@ class cold_product {
     fill_normal_f32(out_.data(), out_.bytes(), 1);
   }
 
-  void prepare(gemm& products) const {
-    products.prepare(timer_.stream(), input_.data(), weight(0), rows_, matrix_.kind, out_.data());
+  // For fewer rows too.
+  void prepare(gemm& products, std::span<const std::int32_t> rows) const {
+    products.prepare(timer_.stream(), input_.data(), weight(0), rows, matrix_.kind, out_.data());
   }
   void multiply(gemm& products, std::int32_t number) const {
     products.multiply(timer_.stream(), input_.data(), weight(number), rows_, matrix_.kind, out_.data());
@@ -71,13 +72,15 @@ class cold_product {
 void time_products(kernel_timer& timer) {
   const timing_options& options = timer.options();
   if (options.matrices.empty()) return;
-  const auto chosen = opened(options, false);
-  const auto thorough = opened(options, true);
+  const auto chosen = opened(options.open_gemm, options, false);
+  const auto thorough = opened(options.open_thorough_gemm, options, false);
+  const auto invariant = opened(options.open_gemm, options, true);
   for (const timing_options::matrix& matrix : options.matrices) {
+    cold_product(timer, matrix, options.product_rows.back()).prepare(*invariant, options.product_rows);
     for (const std::int32_t rows : options.product_rows) {
       const cold_product product(timer, matrix, rows);
-      product.prepare(*chosen);
-      product.prepare(*thorough);
+      product.prepare(*chosen, {&rows, 1});
+      product.prepare(*thorough, {&rows, 1});
       kernel_timing timing;
       timing.name = fmt::format("product, {}", matrix.name);
       timing.shape = fmt::format("{} x {} x {}", rows, matrix.outputs, matrix.inputs);
@@ -85,9 +88,14 @@ void time_products(kernel_timer& timer) {
       timing.bytes = 2.0 * matrix.outputs * matrix.inputs + 2.0 * rows * matrix.inputs +
                      output_bytes(matrix.kind) * outputs;
       timing.operations = 2.0 * outputs * matrix.inputs;
-      std::tie(timing.microseconds, timing.best_microseconds) =
-          timer.time_both([&](std::int32_t i) { product.multiply(*chosen, i); },
-                          [&](std::int32_t i) { product.multiply(*thorough, i); }, product.launches());
+      const auto launches_of = [&product](gemm& products) {
+        return [&product, &products](std::int32_t i) { product.multiply(products, i); };
+      };
+      const std::vector<double> took = timer.time_in_turns(
+          {launches_of(*chosen), launches_of(*thorough), launches_of(*invariant)}, product.launches());
+      timing.microseconds = took[0];
+      timing.best_microseconds = took[1];
+      timing.invariant_microseconds = took[2];
       timer.add(std::move(timing));
     }
   }

@@ -51,6 +51,7 @@ struct product {
   matrix b;
   matrix c;
   matrix d;
+  std::uint64_t parts;
 
   std::uint64_t inner() const { return op.transposes_a ? a.of.rows : a.of.columns; }
   bool fits() const {
@@ -62,9 +63,13 @@ struct product {
   }
   float sum(std::uint64_t row, std::uint64_t column) const {
     float sum = 0.0F;
-    for (std::uint64_t i = 0; i < inner(); ++i)
-      sum += (op.transposes_a ? a.at(i, row) : a.at(row, i)) *
-             (op.transposes_b ? b.at(column, i) : b.at(i, column));
+    for (std::uint64_t part = 0; part < parts; ++part) {
+      float of_part = 0.0F;
+      for (std::uint64_t i = part * inner() / parts; i < (part + 1) * inner() / parts; ++i)
+        of_part += (op.transposes_a ? a.at(i, row) : a.at(row, i)) *
+                   (op.transposes_b ? b.at(column, i) : b.at(i, column));
+      sum += of_part;
+    }
     return sum;
   }
 };
@@ -86,6 +91,50 @@ void compute_columns(void* data) {
 // Graphs run a call again and again.
 std::vector<std::unique_ptr<product>> asked;
 
+// What the library keeps of a preference.
+struct preference {
+  std::uint64_t workspace_bytes;
+  std::uint32_t reductions;  // a mask of cublasLtReductionScheme_t
+};
+static_assert(sizeof(preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
+
+cublasStatus_t create_preference(cublasLtMatmulPreference_t* made) {
+  *made = new cublasLtMatmulPreferenceOpaque_t{};
+  const preference usual{0, CUBLASLT_REDUCTION_SCHEME_MASK};
+  std::memcpy(*made, &usual, sizeof usual);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t set_preference(cublasLtMatmulPreference_t to, cublasLtMatmulPreferenceAttributes_t attribute,
+                              const void* value, std::size_t bytes) {
+  auto kept = read_as<preference>(*to);
+  if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES && bytes == sizeof kept.workspace_bytes)
+    std::memcpy(&kept.workspace_bytes, value, bytes);
+  else if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK && bytes == sizeof kept.reductions)
+    std::memcpy(&kept.reductions, value, bytes);
+  else
+    return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(to, &kept, sizeof kept);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t propose(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t by,
+                       int most, cublasLtMatmulHeuristicResult_t* results, int* count) {
+  const auto wanted = read_as<preference>(*by);
+  habits().workspace_bytes = wanted.workspace_bytes;
+  *count = 0;
+  for (const std::uint64_t number : habits().proposed) {
+    if (*count == most) break;
+    if (wanted.reductions == CUBLASLT_REDUCTION_SCHEME_NONE && habits().splitting.contains(number)) continue;
+    cublasLtMatmulHeuristicResult_t& next = results[(*count)++];
+    next = {};
+    next.algo.data[0] = number;
+    next.state = CUBLAS_STATUS_SUCCESS;
+  }
+  return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
 // The types that are supported together, and what every kernel that is proposed relies on: 256 bytes are the
 // preference's alignment where nobody says another one.
 bool is_documented(const product& of, const void* workspace) {
@@ -104,10 +153,11 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, cons
                         const void* beta, const void* c, cublasLtMatrixLayout_t of_c, void* d,
                         cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
                         std::size_t, cudaStream_t stream) {
-  const product of{read_as<operation>(*description), *static_cast<const float*>(alpha),
-                   *static_cast<const float*>(beta), {a, read_as<layout>(*of_a)},
-                   {b, read_as<layout>(*of_b)},      {c, read_as<layout>(*of_c)},
-                   {d, read_as<layout>(*of_d)}};
+  const product of{
+      read_as<operation>(*description), *static_cast<const float*>(alpha),
+      *static_cast<const float*>(beta), {a, read_as<layout>(*of_a)},
+      {b, read_as<layout>(*of_b)},      {c, read_as<layout>(*of_c)},
+      {d, read_as<layout>(*of_d)},      habits().parts(algorithm->data[0], read_as<layout>(*of_d).columns)};
   if (!is_documented(of, workspace)) return CUBLAS_STATUS_INVALID_VALUE;
   if (!habits().computes(algorithm->data[0], of.d.of.columns)) return CUBLAS_STATUS_NOT_SUPPORTED;
   habits().used.push_back(algorithm->data[0]);
@@ -156,23 +206,10 @@ cublaslt_calls documented_calls() {
     std::memcpy(to, &of, sizeof of);
     return CUBLAS_STATUS_SUCCESS;
   };
-  calls.cublasLtMatmulPreferenceCreate = create<cublasLtMatmulPreferenceOpaque_t>;
+  calls.cublasLtMatmulPreferenceCreate = create_preference;
   calls.cublasLtMatmulPreferenceDestroy = destroy<cublasLtMatmulPreferenceOpaque_t>;
-  calls.cublasLtMatmulPreferenceSetAttribute = [](cublasLtMatmulPreference_t,
-                                                  cublasLtMatmulPreferenceAttributes_t, const void*,
-                                                  std::size_t) { return CUBLAS_STATUS_SUCCESS; };
-  calls.cublasLtMatmulAlgoGetHeuristic = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                            cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int most,
-                                            cublasLtMatmulHeuristicResult_t* results, int* count) {
-    *count = std::min(most, static_cast<int>(habits().proposed.size()));
-    for (int i = 0; i < *count; ++i) {
-      results[i] = {};
-      results[i].algo.data[0] = habits().proposed[static_cast<std::size_t>(i)];
-      results[i].state = CUBLAS_STATUS_SUCCESS;
-    }
-    return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-  };
+  calls.cublasLtMatmulPreferenceSetAttribute = set_preference;
+  calls.cublasLtMatmulAlgoGetHeuristic = propose;
   calls.cublasLtMatmulAlgoCheck = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                      cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                      cublasLtMatrixLayout_t of_d, const cublasLtMatmulAlgo_t* algorithm,

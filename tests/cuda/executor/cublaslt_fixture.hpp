@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "runtime/executor_cuda/cublaslt_library.hpp"
@@ -15,7 +16,14 @@ struct cublaslt_habits {
   std::vector<std::uint64_t> proposed = {0};  // the best first
   // Whether the library computes so many columns of D in this way; it proposes it whatever this says.
   std::function<bool(std::uint64_t number, std::uint64_t columns)> computes = [](auto, auto) { return true; };
-  std::vector<std::uint64_t> used;  // by products that were computed, in order
+  // Those that sum in parts: proposed only where a reduction scheme is allowed.
+  std::set<std::uint64_t> splitting = {};
+  // Into how many parts a product of so many columns of D is split by one that says that it does not.
+  std::function<std::uint64_t(std::uint64_t number, std::uint64_t columns)> parts = [](auto, auto) {
+    return 1;
+  };
+  std::vector<std::uint64_t> used;    // by products that were computed, in order
+  std::uint64_t workspace_bytes = 0;  // that the last preference allows
 };
 
 // The habits of the library below.

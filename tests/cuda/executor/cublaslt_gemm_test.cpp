@@ -1,5 +1,7 @@
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 
+#include <set>
+
 #include "runtime/executor_cuda/cuda_graph.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/cublaslt_fixture.hpp"
@@ -28,7 +30,7 @@ class cublaslt_products : public test::cuda_kernels {
   void multiply(gemm& by, std::int32_t rows) {
     by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
   }
-  void prepare(gemm& by, std::int32_t rows) {
+  void prepare(gemm& by, const std::vector<std::int32_t>& rows) {
     by.prepare(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
     test::habits().used.clear();
   }
@@ -43,7 +45,7 @@ class cublaslt_products : public test::cuda_kernels {
 };
 
 TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
-  cublaslt_gemm by(test::documented_cublaslt(), 8);
+  cublaslt_gemm by(test::documented_cublaslt(), {8, false});
   EXPECT_EQ(by.name(), "cuBLASLt 13.1.0");
   const test::device_array<__nv_bfloat16> narrow(std::size_t{most_rows} * outputs);
   for (const std::int32_t rows : {1, 3, 17}) {
@@ -68,7 +70,7 @@ TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
 }
 
 TEST_F(cublaslt_products, can_be_captured) {
-  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
   const cuda_graph graph = cuda_graph::capture(stream_, [&] {
     by.multiply(stream_, input_.data(), matrix_, 2, gemm_output::add_to_f32, out_.data());
   });
@@ -83,11 +85,11 @@ TEST_F(cublaslt_products, can_be_captured) {
 }
 
 TEST_F(cublaslt_products, are_computed_as_was_measured_for_as_many_rows_or_the_next_more) {
-  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
   test::habits().proposed = {5};
-  prepare(by, 4);
+  prepare(by, {4});
   test::habits().proposed = {6};
-  prepare(by, 8);
+  prepare(by, {8});
   test::habits().proposed = {7};
   for (const std::int32_t rows : {1, 4, 5, 8, 9}) multiply(by, rows);
   EXPECT_EQ(test::habits().used, (rows_used{5, 5, 6, 6, 7})) << "9 rows were not measured";
@@ -99,23 +101,67 @@ TEST_F(cublaslt_products, are_computed_as_was_measured_for_as_many_rows_or_the_n
 }
 
 TEST_F(cublaslt_products, pass_over_what_the_library_proposes_and_then_refuses) {
-  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
   test::habits().proposed = {1, 2, 3};
   test::habits().computes = [](std::uint64_t number, std::uint64_t) { return number == 2; };
-  prepare(by, 4);
+  prepare(by, {4});
   multiply(by, 3);
   EXPECT_EQ(test::habits().used, (rows_used{2}));
   test::habits().computes = [](std::uint64_t, std::uint64_t) { return false; };
-  EXPECT_THROW(prepare(by, 8), std::runtime_error);
+  EXPECT_THROW(prepare(by, {8}), std::runtime_error);
 }
 
 TEST_F(cublaslt_products, that_have_no_kernel_are_an_error_with_a_name) {
-  cublaslt_gemm by(test::documented_cublaslt(), most_rows);
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
   matrix_.data += 1;  // no kernel that is proposed reads from there
   EXPECT_THROW(multiply(by, 1), std::runtime_error);
   matrix_.data -= 1;
   test::habits().proposed.clear();
   EXPECT_THROW(multiply(by, 2), std::runtime_error);
+}
+
+class batch_invariant_products : public cublaslt_products {
+ protected:
+  std::uint64_t only_used(const std::vector<std::int32_t>& counts) {
+    test::habits().used.clear();
+    for (const std::int32_t rows : counts) multiply(by_, rows);
+    const std::set<std::uint64_t> used(test::habits().used.begin(), test::habits().used.end());
+    EXPECT_EQ(used.size(), 1U);
+    return *used.begin();
+  }
+  cublaslt_gemm by_{test::documented_cublaslt(), {most_rows, true}};
+};
+
+TEST_F(batch_invariant_products, are_computed_in_one_way_whatever_their_rows) {
+  test::habits().proposed = {3, 4, 5, 6};
+  test::habits().splitting = {3};
+  test::habits().computes = [](std::uint64_t number, std::uint64_t rows) { return number != 4 || rows != 7; };
+  // Split by their rows, as nobody says: 5 for all numbers, 6 for none.
+  test::habits().parts = [](std::uint64_t number, std::uint64_t rows) { return number == 5 ? rows : 1; };
+  prepare(by_, {1, 2, 4, 8, 16});
+  EXPECT_EQ(only_used({1, 2, 3, 7, 8, 9, 16, 17}), 6U) << "4 does not compute 7 rows";
+  EXPECT_EQ(test::habits().workspace_bytes, 0U) << "through which blocks could share sums";
+}
+
+TEST_F(batch_invariant_products, are_looked_at_where_tiles_are_not_full_too) {
+  test::habits().proposed = {1, 2};
+  test::habits().parts = [](std::uint64_t number, std::uint64_t rows) {
+    return number == 1 && rows == 15 ? 2 : 1;
+  };
+  prepare(by_, {1, 8, 16});
+  EXPECT_EQ(only_used({1, 15, 16}), 2U);
+}
+
+TEST_F(batch_invariant_products, are_computed_in_one_way_where_nothing_was_prepared) {
+  test::habits().proposed = {8};
+  multiply(by_, 3);
+  test::habits().proposed = {9};
+  EXPECT_EQ(only_used({1, 3, 4}), 8U);
+}
+
+TEST_F(batch_invariant_products, are_refused_where_no_way_keeps_the_bits) {
+  test::habits().parts = [](std::uint64_t, std::uint64_t rows) { return rows; };
+  EXPECT_THROW(prepare(by_, {1, 2, 4}), no_invariant_product);
 }
 
 }  // namespace

@@ -118,6 +118,28 @@ TEST_F(cuda_executor, the_bits_of_a_row_do_not_depend_on_its_company) {
   EXPECT_EQ(all_of(driver[sequence]), expected);
 }
 
+// Products that are summed by the number of their rows, as a library's may be.
+TEST_F(cuda_executor, the_bits_of_a_row_depend_on_its_company_only_where_products_may) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const std::vector<token_id> prompt = prompt_of(20, *model, 3);
+  for (const bool batch_invariant : {true, false}) {
+    cuda_executor_options options = small_cuda_options();
+    options.open_gemm = test::open_gemm_in_parts;
+    options.batch_invariant = batch_invariant;
+    const auto device = start_cuda(model, options);
+    executor_driver alone(*device);
+    const auto one = alone.add(prompt, greedy_with_all_logprobs(model));
+    alone.generate(one, 2);
+    executor_driver beside(*device);
+    const auto other = beside.add(prompt_of(9, *model, 4), test::greedy());
+    const auto same = beside.add(prompt, greedy_with_all_logprobs(model));
+    beside.step({{other, 9}, {same, 13}});
+    beside.step({{other, 1}, {same, 7}});
+    beside.step({{other, 1}, {same, 1}});
+    EXPECT_EQ(all_of(beside[same]) == all_of(alone[one]), batch_invariant);
+  }
+}
+
 TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_same_logits) {
   const model_ptr model = load(test::tiny_kind::llama);
   const auto device = start_cuda(model, small_cuda_options());
@@ -139,10 +161,82 @@ TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_s
     const std::vector<token_id> prompt = prompt_of(8, *model, 6);
     const auto drawn = there.add(prompt, kinds[i]);
     there.generate(drawn, 6);
-    kinds[i].logprobs = 0;  // sampled on the host
+    kinds[i].logprobs = 100;  // more than the device tells: sampled on the host
     const auto expected = here.add(prompt, kinds[i]);
     here.generate(expected, 6);
     EXPECT_EQ(there.output(drawn), here.output(expected)) << i;
+  }
+}
+
+// The host has to tell more than 64, so of those it is asked for as many as the device was: bits and ranks.
+TEST_F(cuda_executor, log_probabilities_are_the_hosts_of_the_same_logits) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start_cuda(model, small_cuda_options());
+  sampling_params random;
+  random.temperature = 1.2F;
+  random.seed = 5;
+  for (const sampling_params& kind : {test::greedy(), random}) {
+    const auto told = [&](std::int32_t top) {
+      executor_driver driver(*device);
+      sampling_params params = kind;
+      params.logprobs = top;
+      const auto sequence = driver.add(prompt_of(9, *model, 6), params);
+      driver.generate(sequence, 4);
+      return driver[sequence].logprobs;
+    };
+    const auto by_host = told(100);
+    for (const std::int32_t top : {0, 1, 20, 64}) {
+      const auto by_device = told(top);
+      ASSERT_EQ(by_device.size(), by_host.size());
+      for (std::size_t i = 0; i < by_host.size(); ++i) {
+        EXPECT_EQ(by_device[i].token, by_host[i].token) << top;
+        EXPECT_EQ(by_device[i].logprob, by_host[i].logprob) << top;
+        EXPECT_EQ(by_device[i].rank, by_host[i].rank) << top;
+        ASSERT_EQ(by_device[i].top.size(), static_cast<std::size_t>(top));
+        EXPECT_TRUE(std::equal(by_device[i].top.begin(), by_device[i].top.end(), by_host[i].top.begin()));
+      }
+    }
+  }
+}
+
+// Rows of a step that are told by either, by more than the logits that are computed at once, and with masks.
+TEST_F(cuda_executor, a_step_tells_each_row_what_it_is_asked_for) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start_cuda(model, small_cuda_options());
+  executor_driver driver(*device);
+  std::vector<sampling_params> kinds(4, test::greedy());
+  kinds[0].logprobs = 3;
+  kinds[1].logprobs = 100;
+  kinds[2].logprobs = 2;
+  kinds[2].logit_bias = {{7, 100.0F}};
+  std::vector<test::chunk> rows;
+  for (std::uint32_t i = 0; i < 4; ++i)
+    rows.push_back({driver.add(prompt_of(6, *model, 20 + i), kinds[i]), 6});
+  device_batch batch = driver.build(rows);
+  for (std::int32_t row = 0; row < 5; ++row)
+    batch.prompt_logprobs.push_back(
+        {0, row, batch.tokens[static_cast<std::size_t>(row) + 1], row == 4 ? 90 : row});
+  step_masks masks;
+  masks.num_words = (static_cast<std::size_t>(model->config.vocab_size) + 31) / 32;
+  masks.words.assign(4 * masks.num_words, ~0U);
+  masks.is_masked = {1, 0, 0, 0};
+  allow_only(masks.row(0), 42);
+  step_result found;
+  device->forward(batch);
+  device->sample(batch, &masks, found);
+  ASSERT_TRUE(found.tokens[0].logprobs);
+  EXPECT_EQ(found.tokens[0].token, 42);
+  EXPECT_EQ(found.tokens[0].logprobs->logprob, 0.0F) << "the only one that is allowed";
+  EXPECT_EQ(found.tokens[0].logprobs->rank, 1);
+  EXPECT_EQ(found.tokens[0].logprobs->top.size(), 3U);
+  EXPECT_EQ(found.tokens[1].logprobs->top.size(), 100U);
+  EXPECT_EQ(found.tokens[2].token, 7);
+  EXPECT_GT(found.tokens[2].logprobs->rank, 1) << "of the logits without the bias";
+  EXPECT_FALSE(found.tokens[3].logprobs);
+  for (std::size_t row = 0; row < 5; ++row) {
+    EXPECT_EQ(found.prompt_logprobs[row].token, batch.tokens[row + 1]);
+    EXPECT_EQ(found.prompt_logprobs[row].top.size(), row == 4 ? 90U : row);
+    EXPECT_LT(found.prompt_logprobs[row].logprob, 0.0F);
   }
 }
 
@@ -280,6 +374,21 @@ TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
   const auto share = 0.25 * static_cast<double>(total);
   EXPECT_LE(used, share + 4096);
   EXPECT_GE(used, share - 2.0 * static_cast<double>(device->layout().bytes_per_block));
+}
+
+TEST_F(cuda_executor, the_figures_are_of_the_devices_memory_and_what_has_been_captured) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start_cuda(model, small_cuda_options());
+  const auto before = device->figures();
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before->bus_id, "0000:65:00.0");
+  EXPECT_EQ(before->graphs, 0);
+  EXPECT_GT(before->memory_free, 0U);
+  EXPECT_GT(before->memory_total - before->memory_free,
+            static_cast<std::uint64_t>(device->layout().num_blocks) * device->layout().bytes_per_block);
+  executor_driver driver(*device);
+  driver.generate(driver.add(prompt_of(4, *model, 12), test::greedy()), 3);
+  EXPECT_EQ(device->figures()->graphs, 1) << "of a single row";
 }
 
 TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {

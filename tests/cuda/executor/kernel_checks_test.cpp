@@ -20,6 +20,7 @@ class kernel_checks : public test::cuda_kernels {
     options.rows = 4;
     options.context = 140;
     options.vocab = 500;
+    options.batches = {1, 3, 7};
     options.open_gemm = test::open_reference_gemm;
     return options;
   }
@@ -34,7 +35,7 @@ TEST_F(kernel_checks, pass_on_a_device_that_computes_what_it_should) {
     EXPECT_LE(each.difference, each.bound) << each.name;
     EXPECT_TRUE(names.insert(each.name).second) << each.name << " is there twice";
   }
-  EXPECT_EQ(names.size(), 49U);
+  EXPECT_EQ(names.size(), 52U);
 }
 
 // Against expectations that are all wrong by the same, no kernel may be found right.
@@ -51,7 +52,7 @@ TEST_F(kernel_checks, report_each_kernel_that_is_wrong) {
 TEST_F(kernel_checks, name_the_kernel_that_is_wrong_and_no_other) {
   checks::kernel_check_options options = small();
   options.shapes = 1;
-  options.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
+  options.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
     // Half of what it is asked for is not computed.
     return std::make_unique<test::wrong_gemm>(
         [](device_matrix& weight, gemm_output) { weight.outputs /= 2; });
@@ -60,12 +61,26 @@ TEST_F(kernel_checks, name_the_kernel_that_is_wrong_and_no_other) {
   checks::check_elementwise(list);
   checks::check_products(list);
   for (const kernel_check& each : list.take())
-    EXPECT_EQ(each.passed, !each.name.starts_with("product, ")) << each.name;
+    EXPECT_EQ(each.passed, each.name.find("product, ") == std::string::npos) << each.name;
+}
+
+TEST_F(kernel_checks, find_products_whose_rows_have_other_bits_in_other_company) {
+  checks::kernel_check_options options = small();
+  options.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
+    return std::make_unique<test::reference_gemm>(true);
+  };
+  checks::check_list list(options);
+  checks::check_products(list);
+  for (const kernel_check& each : list.take()) {
+    const bool is_invariant = each.name.starts_with("batch-invariant");
+    if (is_invariant && each.name.ends_with("bf16")) continue;  // rounding hides it in so few elements
+    EXPECT_EQ(each.passed, !is_invariant) << each.name;
+  }
 }
 
 TEST_F(kernel_checks, say_why_a_kernel_could_not_be_compared) {
   checks::kernel_check_options options = small();
-  options.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
+  options.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
     return fail(error_code::unavailable, "no such library");
   };
   checks::check_list list(options);

@@ -33,8 +33,8 @@ class counting_gemm final : public gemm {
     const auto count = [](void* counts) { static_cast<product_counts*>(counts)->computed += 1; };
     ASSERT_EQ(cudaLaunchHostFunc(stream.get(), count, counts_.get()), cudaSuccess);
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
-               void*) override {}
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {}
   std::string name() const override { return "counting"; }
 
  private:
@@ -44,7 +44,6 @@ class counting_gemm final : public gemm {
 
 class cuda_overlap : public test::cuda_kernels {
  protected:
-  using gemm_opener = decltype(cuda_executor_options::open_gemm);
   static std::unique_ptr<executor> start(std::vector<std::int32_t> graph_rows,
                                          gemm_opener open_gemm = test::open_reference_gemm) {
     cuda_executor_options options = test::small_cuda_options();
@@ -72,7 +71,7 @@ TEST_F(cuda_overlap, the_tokens_are_those_of_steps_that_wait_eagerly_and_as_grap
 // + 1.
 TEST_F(cuda_overlap, a_step_is_launched_whole_before_the_tokens_that_it_begins_with_are_waited_for) {
   const auto counts = std::make_shared<product_counts>();
-  const auto device = start({}, [counts](std::int32_t) {
+  const auto device = start({}, [counts](const gemm_request&) {
     return result<std::unique_ptr<gemm>>(std::make_unique<counting_gemm>(counts));
   });
   device->synchronize();
@@ -106,10 +105,36 @@ TEST_F(cuda_overlap, no_memory_of_the_device_is_taken_once_it_has_begun) {
   }
 }
 
-TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {
+TEST_F(cuda_overlap, log_probabilities_come_with_the_tokens) {
   const auto device = start({});
   sampling_params with_logprobs = test::greedy();
   with_logprobs.logprobs = 2;
+  test::decoding all({with_logprobs, test::greedy()});
+  device_batch batch = all.next(false);
+  all.complete_histories(batch);
+  batch.prompt_logprobs.push_back({0, 0, 5, 3});
+  device->forward(batch);
+  step_result waited;
+  device->sample(batch, nullptr, waited);
+  ASSERT_TRUE(device->begin_sample(batch, nullptr));
+  device->forward(batch);  // what comes next changes nothing
+  step_result collected;
+  test::wait_for(*device, collected);
+  ASSERT_TRUE(collected.tokens[0].logprobs);
+  EXPECT_EQ(collected.tokens[0].logprobs->logprob, waited.tokens[0].logprobs->logprob);
+  EXPECT_EQ(collected.tokens[0].logprobs->top, waited.tokens[0].logprobs->top);
+  EXPECT_EQ(collected.tokens[0].logprobs->token, collected.tokens[0].token);
+  EXPECT_FALSE(collected.tokens[1].logprobs);
+  ASSERT_EQ(collected.prompt_logprobs.size(), 1U);
+  EXPECT_EQ(collected.prompt_logprobs[0].top, waited.prompt_logprobs[0].top);
+  EXPECT_EQ(collected.prompt_logprobs[0].logprob, waited.prompt_logprobs[0].logprob);
+  device->synchronize();
+}
+
+TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {
+  const auto device = start({});
+  sampling_params with_logprobs = test::greedy();
+  with_logprobs.logprobs = 100;  // more than the device tells
   test::decoding all({with_logprobs, test::greedy()});
   device_batch batch = all.next(false);
   all.complete_histories(batch);

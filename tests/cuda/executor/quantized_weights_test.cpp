@@ -29,10 +29,12 @@ class quantized_weights_of_a_model : public test::cuda_kernels {
         test::tiny_model({.kind = kind, .weights = weights, .embedding = embedding, .num_layers = 2}));
   }
   static std::unique_ptr<executor> start(const model_ptr& model, weight_form form,
-                                         std::vector<std::int32_t> graphs = {1, 4}) {
+                                         std::vector<std::int32_t> graphs = {1, 4},
+                                         bool batch_invariant = false) {
     cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graphs);
     options.weights = form;
+    options.batch_invariant = batch_invariant;
     return test::start_cuda(model, options);
   }
   static std::vector<token_id> prompt_of(std::int32_t length) {
@@ -98,7 +100,7 @@ TEST_F(quantized_weights_of_a_model, are_multiplied_with_by_their_codes_for_few_
             static_cast<std::size_t>(weights.head.outputs) * static_cast<std::size_t>(weights.head.inputs));
   auto inner = std::make_unique<test::reference_gemm>();
   test::reference_gemm& many = *inner;
-  quantized_gemm products(std::move(inner), weights.largest_quantized);
+  quantized_gemm products(std::move(inner), weights.largest_quantized, false);
   const auto inputs = static_cast<std::size_t>(layer.qkv.inputs);
   std::mt19937 random(5);
   const test::device_array<__nv_bfloat16> input(
@@ -108,8 +110,8 @@ TEST_F(quantized_weights_of_a_model, are_multiplied_with_by_their_codes_for_few_
   const test::device_array<float> all(17 * outputs);
   products.multiply(stream, input.data(), layer.qkv, 16, gemm_output::f32, few.data());
   products.multiply(stream, input.data(), layer.qkv, 17, gemm_output::f32, all.data());
-  products.prepare(stream, input.data(), layer.qkv, 16, gemm_output::f32, few.data());
-  products.prepare(stream, input.data(), layer.qkv, 17, gemm_output::f32, all.data());
+  const std::int32_t counts[] = {15, 16, 17};
+  products.prepare(stream, input.data(), layer.qkv, counts, gemm_output::f32, all.data());
   EXPECT_EQ(many.prepared, std::vector<std::int32_t>{17});
   stream.synchronize();
   const auto by_codes = few.read();
@@ -122,6 +124,39 @@ TEST_F(quantized_weights_of_a_model, are_multiplied_with_by_their_codes_for_few_
   EXPECT_GT(different, by_codes.size() / 2) << "codes are exact, bf16 weights are not";
 }
 
+TEST_F(quantized_weights_of_a_model,
+       are_multiplied_with_by_their_codes_for_all_rows_where_bits_are_to_be_kept) {
+  const model_ptr model = load(tensor_type::q4_1, tensor_type::q8_0);
+  const cuda_stream stream;
+  const device_weights weights = upload_weights(*model, stream, weight_form::in_file);
+  const device_matrix& matrix = weights.layers.front().qkv;
+  constexpr std::int32_t most = 40;
+  quantized_gemm products(std::make_unique<test::reference_gemm>(), weights.largest_quantized, true);
+  std::mt19937 random(6);
+  const auto inputs = static_cast<std::size_t>(matrix.inputs);
+  const test::device_array<__nv_bfloat16> input(
+      test::rounded<__nv_bfloat16>(test::normal_floats(most * inputs, 1, random)));
+  const auto outputs = static_cast<std::size_t>(matrix.outputs);
+  const auto multiply = [&](std::int32_t first, std::int32_t rows, gemm_output kind) {
+    const test::device_array<float> out(std::vector<float>(most * outputs, 1.0F));
+    products.multiply(stream, input.data() + static_cast<std::size_t>(first) * inputs, matrix, rows, kind,
+                      out.data());
+    stream.synchronize();
+    auto values = out.read();
+    values.resize(static_cast<std::size_t>(rows) * outputs);
+    return values;
+  };
+  for (const gemm_output kind : {gemm_output::f32, gemm_output::add_to_f32}) {
+    const std::vector<float> all = multiply(0, most, kind);
+    for (const auto& [first, rows] : {std::pair{0, 17}, {5, 1}, {7, 33}, {39, 1}}) {
+      const std::vector<float> part = multiply(first, rows, kind);
+      EXPECT_TRUE(std::ranges::equal(
+          part, std::span(all).subspan(static_cast<std::size_t>(first) * outputs, part.size())))
+          << rows << " rows from " << first;
+    }
+  }
+}
+
 TEST_F(quantized_weights_of_a_model, take_less_memory_and_leave_what_has_no_codes_in_bf16) {
   const model_ptr model = load(tensor_type::q4_0, tensor_type::bf16);
   EXPECT_LT(device_weight_bytes(*model, weight_form::in_file), device_weight_bytes(*model));
@@ -132,6 +167,23 @@ TEST_F(quantized_weights_of_a_model, take_less_memory_and_leave_what_has_no_code
   const model_ptr floats = load(tensor_type::f16, tensor_type::f16);
   EXPECT_EQ(upload_weights(*floats, stream, weight_form::in_file).largest_quantized, 0U);
   EXPECT_EQ(device_weight_bytes(*floats, weight_form::in_file), device_weight_bytes(*floats));
+}
+
+// More rows than the kernel takes at once, in one chunk and in two.
+TEST_F(quantized_weights_of_a_model, give_the_same_bits_however_a_prompt_is_cut_where_that_is_asked_for) {
+  const model_ptr model = load(tensor_type::q4_k, tensor_type::q6_k);
+  sampling_params with_logprobs = test::greedy();
+  with_logprobs.logprobs = 20;
+  for (const bool batch_invariant : {true, false}) {
+    const auto device = start(model, weight_form::in_file, {1}, batch_invariant);
+    const auto best_of = [&](const std::vector<std::int32_t>& chunks) {
+      test::executor_driver driver(*device);
+      const std::size_t one = driver.add(prompt_of(40), with_logprobs);
+      for (const std::int32_t rows : chunks) driver.step({{one, rows}});
+      return driver[one].logprobs.back().top;
+    };
+    EXPECT_EQ(best_of({40}) == best_of({30, 10}), batch_invariant);
+  }
 }
 
 // Steps of up to 16 rows: the kernel's sums do not depend on how many there are.

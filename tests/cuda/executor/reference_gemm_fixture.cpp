@@ -7,10 +7,15 @@ namespace {
 
 float sum_of(const reference_gemm::call& of, std::size_t row, std::size_t output) {
   const auto inputs = static_cast<std::size_t>(of.weight.inputs);
+  const auto parts = static_cast<std::size_t>(of.parts);
   float sum = 0.0F;
-  for (std::size_t i = 0; i < inputs; ++i)
-    sum +=
-        __bfloat162float(of.input[row * inputs + i]) * __bfloat162float(of.weight.data[output * inputs + i]);
+  for (std::size_t part = 0; part < parts; ++part) {
+    float of_part = 0.0F;
+    for (std::size_t i = part * inputs / parts; i < (part + 1) * inputs / parts; ++i)
+      of_part += __bfloat162float(of.input[row * inputs + i]) *
+                 __bfloat162float(of.weight.data[output * inputs + i]);
+    sum += of_part;
+  }
   return sum;
 }
 
@@ -40,10 +45,17 @@ void compute(void* data) {
 
 void reference_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
                               const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
-  const auto& kept = calls_.emplace_back(std::make_unique<call>(call{input, weight, rows, kind, out}));
+  const auto& kept =
+      calls_.emplace_back(std::make_unique<call>(call{input, weight, rows, kind, out, in_parts_ ? rows : 1}));
   check_cuda(cudaLaunchHostFunc(stream.get(), compute, kept.get()), "cudaLaunchHostFunc");
 }
 
-result<std::unique_ptr<gemm>> open_reference_gemm(std::int32_t) { return std::make_unique<reference_gemm>(); }
+result<std::unique_ptr<gemm>> open_reference_gemm(const gemm_request&) {
+  return std::make_unique<reference_gemm>();
+}
+
+result<std::unique_ptr<gemm>> open_gemm_in_parts(const gemm_request& request) {
+  return std::make_unique<reference_gemm>(!request.batch_invariant);
+}
 
 }  // namespace troupe::test

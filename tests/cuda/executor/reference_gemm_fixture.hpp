@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +14,14 @@ namespace troupe::test {
 
 class reference_gemm final : public gemm {
  public:
+  // Sums each element in one go, or with `in_parts` in as many parts as there are rows: as kernels that are
+  // chosen by the number of rows do.
+  explicit reference_gemm(bool in_parts = false) : in_parts_(in_parts) {}
   void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
                 std::int32_t rows, gemm_output kind, void* out) override;
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t rows, gemm_output,
-               void*) override {
-    prepared.push_back(rows);
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&,
+               std::span<const std::int32_t> rows, gemm_output, void*) override {
+    prepared.insert(prepared.end(), rows.begin(), rows.end());
   }
   std::string name() const override { return "reference"; }
 
@@ -30,9 +34,11 @@ class reference_gemm final : public gemm {
     std::int32_t rows;
     gemm_output kind;
     void* out;
+    std::int32_t parts;
   };
 
  private:
+  bool in_parts_;
   std::vector<std::unique_ptr<call>> calls_;
 };
 
@@ -47,8 +53,8 @@ class wrong_gemm final : public gemm {
     change_(other, kind);
     right_.multiply(stream, input, other, rows, kind, out);
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
-               void*) override {}
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {}
   std::string name() const override { return "wrong"; }
 
  private:
@@ -57,6 +63,8 @@ class wrong_gemm final : public gemm {
 };
 
 // cuda_executor_options::open_gemm.
-result<std::unique_ptr<gemm>> open_reference_gemm(std::int32_t max_rows);
+result<std::unique_ptr<gemm>> open_reference_gemm(const gemm_request& request);
+// Sums in parts unless that is not allowed.
+result<std::unique_ptr<gemm>> open_gemm_in_parts(const gemm_request& request);
 
 }  // namespace troupe::test

@@ -20,7 +20,7 @@ class self_tests : public test::cuda_kernels {
     options.prompt = 24;
     options.context = 32;
     options.rounds = 1;
-    options.checks = {.shapes = 1, .width = 64, .rows = 2, .context = 40, .vocab = 64};
+    options.checks = {.shapes = 1, .width = 64, .rows = 2, .context = 40, .vocab = 64, .batches = {1, 3}};
     options.checks.open_gemm = test::open_reference_gemm;
     options.timings = {.rounds = 1, .launches = 2, .rows = 3, .width = 64, .intermediate = 32};
     options.timings.heads = 2;
@@ -56,6 +56,7 @@ void expect_timings(const self_test_report& report) {
     const bool multiplies = each.name.starts_with("product") || each.name.find("prompt") != std::string::npos;
     EXPECT_EQ(each.arithmetic_share > 0, multiplies) << each.name;
     EXPECT_EQ(each.best_microseconds > 0, each.name.starts_with("product")) << each.name;
+    EXPECT_EQ(each.invariant_microseconds > 0, each.name.starts_with("product")) << each.name;
   }
 }
 
@@ -71,8 +72,8 @@ class unlike_gemm final : public gemm {
         values{static_cast<std::uint16_t*>(out), static_cast<std::size_t>(rows * weight.outputs)}));
     cudaLaunchHostFunc(stream.get(), change, kept.get());
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::int32_t, gemm_output,
-               void*) override {}
+  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {}
   std::string name() const override { return "unlike"; }
 
  private:
@@ -98,12 +99,14 @@ TEST_F(self_tests, pass_where_the_device_computes_what_the_cpu_does) {
   ASSERT_EQ(report->decodes.size(), 2U);
   EXPECT_EQ(report->decodes[1].sequences, 2);
   EXPECT_EQ(report->decodes[1].context, 32);
-  for (const step_time& each : {report->decodes[1].as_graph, report->decodes[1].eagerly}) {
+  for (const step_time& each :
+       {report->decodes[1].as_graph, report->decodes[1].eagerly, report->decodes[1].batch_invariant}) {
     EXPECT_EQ(each.whole, 10.0);
     EXPECT_GT(each.device, 0.0);
     EXPECT_GE(each.gap, 0.0);
   }
   EXPECT_EQ(report->prompt_time, 10.0);
+  EXPECT_EQ(report->batch_invariant_prompt_time, 10.0);
   expect_timings(*report);
   self_test_report wrong = *report;
   wrong.kernels[3].passed = false;
@@ -114,9 +117,9 @@ TEST_F(self_tests, pass_where_the_device_computes_what_the_cpu_does) {
 TEST_F(self_tests, pass_where_graphs_and_eager_steps_round_otherwise) {
   self_test_options options = small();
   options.device.open_gemm =
-      [opened = std::make_shared<int>(0)](std::int32_t rows) -> result<std::unique_ptr<gemm>> {
+      [opened = std::make_shared<int>(0)](const gemm_request& request) -> result<std::unique_ptr<gemm>> {
     if (++*opened % 2 == 0) return std::make_unique<unlike_gemm>();
-    return test::open_reference_gemm(rows);
+    return test::open_reference_gemm(request);
   };
   const auto report = run_self_test(tiny(), options);
   ASSERT_TRUE(report.has_value()) << report.error().message;
@@ -125,9 +128,41 @@ TEST_F(self_tests, pass_where_graphs_and_eager_steps_round_otherwise) {
   EXPECT_LT(report->mean_difference, 0.1);
 }
 
+TEST_F(self_tests, fail_where_a_row_has_other_bits_in_company) {
+  self_test_options options = small();
+  options.device.open_gemm = test::open_gemm_in_parts;
+  auto report = run_self_test(tiny(), options);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->passed()) << "the products that were asked to keep them do";
+  options.device.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
+    return std::make_unique<test::reference_gemm>(true);
+  };
+  report = run_self_test(tiny(), options);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_FALSE(report->keeps_bits);
+  EXPECT_FALSE(report->passed());
+}
+
+// The products with codes are there beside those in bf16, and a decode reads less.
+TEST_F(self_tests, time_and_try_weights_that_stay_quantised) {
+  const model_ptr quantized = test::load_from_memory(test::tiny_model(
+      {.weights = gguf::tensor_type::q4_1, .embedding = gguf::tensor_type::q8_0, .seed = 5}));
+  self_test_options options = small();
+  options.device.weights = weight_form::in_file;
+  const auto as_in_file = run_self_test(quantized, options);
+  ASSERT_TRUE(as_in_file.has_value()) << as_in_file.error().message;
+  EXPECT_TRUE(as_in_file->passed()) << as_in_file->mean_difference;
+  EXPECT_LT(as_in_file->weight_bytes, device_weight_bytes(*quantized) / 2);
+  std::vector<std::string> timed;
+  for (const checks::kernel_timing& each : as_in_file->timings)
+    if (each.name.starts_with("quantised product")) timed.push_back(each.shape);
+  EXPECT_EQ(timed.size(), 5U * 2U);
+  EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 4U + 5U * 2U + timed.size());
+}
+
 TEST_F(self_tests, fail_where_products_are_wrong) {
   self_test_options options = small();
-  options.device.open_gemm = [](std::int32_t) -> result<std::unique_ptr<gemm>> {
+  options.device.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
     return std::make_unique<test::wrong_gemm>([](device_matrix& weight, gemm_output kind) {
       if (kind != gemm_output::bf16) return;
       weight.data += weight.inputs;

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -41,6 +42,7 @@ class renamed_executor final : public forwarding_executor {
   renamed_executor(std::unique_ptr<executor> inner, std::string name)
       : forwarding_executor(std::move(inner)), name_(std::move(name)) {}
   std::string kernel_path() const override { return name_; }
+  std::optional<device_figures> figures() override { return device_figures{name_, 1ULL << 40U, 3, 7}; }
 
  private:
   std::string name_;
@@ -53,6 +55,7 @@ result<std::unique_ptr<executor>> open_cuda(const model_ptr& model, const cpu_ex
   std::string name =
       "cuda " + std::to_string(choice.device_id) + " " + std::to_string(choice.memory_utilization);
   if (choice.quantized_weights) name += " quantised";
+  if (choice.batch_invariant) name += " invariant";
   for (const std::int32_t rows : choice.graph_rows) name += " " + std::to_string(rows);
   return std::make_unique<renamed_executor>(std::move(*opened), std::move(name));
 }

@@ -254,12 +254,21 @@ TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
                             .memory_utilization = 0.5,
                             .graphs = true,
                             .quantized_weights = true,
+                            .batch_invariant = true,
                             .graph_rows = {1, 8}};
   const auto process = start();
   const auto opened = process->open(wanted);
   ASSERT_TRUE(opened.has_value()) << opened.error().message;
-  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 quantised 1 8");
-  EXPECT_NE((*open(start())).kernel_path().substr(0, 4), "cuda");
+  EXPECT_EQ((*opened)->kernel_path(), "cuda 3 0.500000 quantised invariant 1 8");
+  const auto figures = (*opened)->figures();
+  ASSERT_TRUE(figures);
+  EXPECT_EQ(figures->bus_id, "cuda 3 0.500000 quantised invariant 1 8");
+  EXPECT_EQ(figures->memory_total, 1ULL << 40U);
+  EXPECT_EQ(figures->memory_free, 3U);
+  EXPECT_EQ(figures->graphs, 7);
+  const auto on_the_cpu = open(start());
+  EXPECT_NE(on_the_cpu->kernel_path().substr(0, 4), "cuda");
+  EXPECT_FALSE(on_the_cpu->figures());
 }
 
 // The state of a process, of proc(5): "T" where it is stopped.

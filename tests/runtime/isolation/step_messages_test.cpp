@@ -153,6 +153,14 @@ TEST(step_messages, bring_a_result_over_with_what_was_kept) {
       if (step.batch.kept[i] != nullptr) step.kept[i] = step.distributions[i];
     }
     sent.prompt_logprobs.resize(step.batch.prompt_logprobs.size());
+    step_result collected;
+    const std::vector<std::byte> told = bytes_of(sent);
+    flat_reader of_collected(told);
+    read(of_collected, collected);
+    EXPECT_EQ(bytes_of(collected), told);
+    ASSERT_EQ(collected.prompt_logprobs.size(), sent.prompt_logprobs.size());
+    for (std::size_t i = 0; i < sent.tokens.size(); ++i)
+      ASSERT_EQ(collected.tokens[i].logprobs.has_value(), sent.tokens[i].logprobs.has_value());
     const std::vector<std::byte> bytes = bytes_of(sent, step.batch);
     const std::vector<kept_distribution> kept = step.kept;
     for (kept_distribution& each : step.kept) each = {};
