@@ -99,6 +99,7 @@ void scheduler_state::plan() {
   if (phase_ != phase::idle || !can_run) return;
   planned_at_ = now();
   step_demand_ptr demand = scheduler_->plan();
+  if (!demand && running_.empty()) ask_for_masks();
   if (!demand) return;
   metrics_->observe_step(metrics::step_phase::plan, metrics::in_seconds(now() - planned_at_));
   reserve(std::move(demand));
@@ -128,6 +129,8 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
     plan();
   } else if (changed_) {
     plan();
+  } else if (running_.empty()) {
+    ask_for_masks();
   }
 }
 

@@ -46,7 +46,7 @@ std::chrono::nanoseconds scheduler_state::waited_for_grammar(request_id id) cons
 }
 
 // Once a step, so that those who run beside it are slowed by no more than one step's share of work; without a
-// pause where nobody is, since no step may come then. Where it is lost with its owner, its requests end.
+// pause where nobody is, or no step runs. Where it is lost with its owner, its requests end.
 void scheduler_state::ask_for_masks() {
   if (masks_.is_open || scheduler_->awaiting_masks().empty()) return;
   masks_ = {.number = masks_.number + 1, .is_open = true};

@@ -29,7 +29,7 @@ automaton::automaton(const grammar_plan& plan)
 }
 
 error automaton::trouble() const {
-  if (out_of_memory_ || lexer_.regex().failure())
+  if (is_spoiled())
     return exceeded("bytes of states, item sets and masks", plan_.limits.max_memory_bytes,
                     "max_memory_bytes");
   return exceeded("steps for one token", given_, "max_mask_steps");
@@ -225,7 +225,7 @@ void automaton::drop_masks() {
 
 bool automaton::is_worn() {
   const std::size_t most = plan_.limits.max_memory_bytes / 2;
-  if (out_of_memory_ || lexer_.regex().failure()) return true;
+  if (is_spoiled()) return true;
   if (memory_bytes() > most && mask_bytes_ > most / 2) drop_masks();
   return memory_bytes() > most;
 }

@@ -43,12 +43,13 @@ class automaton {
   // or more memory; nothing half-made is kept. One caller at a time.
   void begin(std::uint64_t steps) {
     given_ = steps;
-    kept_steps_ = 0;
+    kept_steps_ = visit_steps_ = 0;
     budget_ = step_budget(steps);
   }
   // Spent since then.
   std::uint64_t steps() const { return given_ - budget_.left(); }
-  // Of these, those that need not be spent again: up to the last transition that was worked out to its end.
+  // Of these, those that need not be spent again, where they were not enough: up to the last transition that
+  // was worked out to its end, without looks at tokens.
   std::uint64_t kept_steps() const { return kept_steps_; }
 
   result<state_id> start();
@@ -65,7 +66,10 @@ class automaton {
   // What grows as something is worked out that is kept: states, those of the lexer, transitions of item sets.
   std::size_t num_known() const { return states_.size() + lexer_.num_states() + sets_.num_transitions(); }
 
-  // More than limits.max_memory_bytes / 2 are in use though the masks were let go: a fresh automaton is due.
+  // It cannot go on with what it was asked for last.
+  bool is_spoiled() const { return out_of_memory_ || lexer_.regex().failure(); }
+  // That, or more than limits.max_memory_bytes / 2 are in use though the masks were let go: a fresh automaton
+  // is due.
   bool is_worn();
 
   struct counts {
@@ -103,10 +107,14 @@ class automaton {
   }
   state_id make_step(state_id from, unsigned char byte_class) {
     const state_id to = work_out_step(from, byte_class);
-    if (to != unknown) kept_steps_ = steps();
+    if (to != unknown) kept_steps_ = steps() - visit_steps_;
     return to;
   }
   state_id work_out_step(state_id from, unsigned char byte_class);
+  bool spend_on_visits(std::uint64_t steps) {
+    visit_steps_ += steps;
+    return budget_.spend(steps);
+  }
   // Of the lexer; nothing where the budget is spent, or the memory.
   std::optional<std::uint32_t> next_of_lexer(std::uint32_t from, unsigned char byte_class);
   void follow(const thread& t, std::uint32_t lexer_state);
@@ -140,7 +148,7 @@ class automaton {
   std::size_t mask_bytes_ = 0;
   std::optional<state_id> start_;
 
-  std::uint64_t given_ = 0, kept_steps_ = 0;
+  std::uint64_t given_ = 0, kept_steps_ = 0, visit_steps_ = 0;
   step_budget budget_{0};
   bool out_of_memory_ = false;
   std::vector<thread> next_threads_;

@@ -46,9 +46,9 @@ void compiled_grammar::renew() const {
   ++generation_;
 }
 
-compiled_grammar::access compiled_grammar::use(std::uint64_t& steps_left) const {
+compiled_grammar::access compiled_grammar::use(std::uint64_t& steps_left, bool goes_on) const {
   access allowed(*this);
-  if (!automaton_ || automaton_->is_worn()) renew();
+  if (!automaton_ || (goes_on ? automaton_->is_spoiled() : automaton_->is_worn())) renew();
   automaton_->begin(steps_left);
   allowed.steps_left_ = &steps_left;
   return allowed;

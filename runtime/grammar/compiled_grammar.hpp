@@ -50,7 +50,9 @@ class compiled_grammar {
   };
   // A fresh automaton where the last one is worn or was let go. It spends of `steps_left`, from which is
   // taken, when the access is given back, what was spent since the automaton's last begin().
-  access use(std::uint64_t& steps_left) const;
+  // `goes_on`: with the mask of the last use, so that even a worn one is kept, since all of its work may be
+  // that mask's.
+  access use(std::uint64_t& steps_left, bool goes_on = false) const;
   // Of all that was worked out. Who uses it then works it out again.
   void let_go() const;
 

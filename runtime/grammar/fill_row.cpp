@@ -7,10 +7,12 @@
 
 namespace troupe::grammar {
 
+// Whatever the others take, a little: what is known already costs next to nothing, and is not to wait.
 std::uint64_t grammar_sessions::allowance(const session& who, const masked_step& step) const {
   if (steps_a_step_ == matcher::no_bound || who.share == unbound_share) return matcher::no_bound;
   const std::uint64_t all = steps_a_step_ * who.share;
-  return all - std::min<std::uint64_t>(all, step.spent);
+  const std::uint64_t least = std::max<std::uint64_t>(steps_a_step_ / rows_that_always_fit, 1);
+  return std::max(all - std::min<std::uint64_t>(all, step.spent), least);
 }
 
 // Touches the session, the row's samples and what the step has spent.
@@ -95,13 +97,13 @@ result<bool> grammar_sessions::fill_mask(session& who, const masked_row& row, ma
 
 result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked_step& step) {
   const std::uint64_t most = allowance(who, step);
-  if (most == 0) return false;
   const std::uint64_t before = who.place.steps_left();
   auto tried = who.place.try_mask(step.masks->row(sample), most);
   const bool is_done = !tried || *tried == matcher::progress::done;
   charge(step, who, before, most, is_done);
   if (!tried) return tl::unexpected(std::move(tried.error()));
-  const bool is_slow = !is_done && ++who.times_tried % most_tries == 0;
+  if (is_done || !is_whole_share(who, most)) return is_done;
+  const bool is_slow = ++who.times_tried % most_tries == 0;
   if (is_slow || *tried == matcher::progress::none) who.share *= 2;
   return is_done;
 }
@@ -118,7 +120,7 @@ void grammar_sessions::force(session& who, std::size_t sample, masked_step& step
   if (!tried) return;
   const auto place = static_cast<std::int32_t>(sample);
   if (!is_done) {
-    who.share *= 2;
+    if (is_whole_share(who, most)) who.share *= 2;
     made.withheld = place;
     return;
   }
@@ -141,6 +143,18 @@ std::vector<request_id> grammar_sessions::prepare(std::span<const request_id> id
   return ready;
 }
 
+// Of a copy: it is the step's own guess that counts.
+bool grammar_sessions::is_guess_known(session& who, masked_step& work) {
+  if (!spells_forced_) return true;
+  matcher ahead = who.place.fork();
+  const std::uint64_t most = allowance(who, work), before = ahead.steps_left();
+  const auto tried = ahead.try_forced_tokens(*spells_forced_, most);
+  const bool is_done = !tried || tried->has_value();
+  work.spent += is_done ? before - std::min(before, ahead.steps_left()) : most;
+  if (!is_done && is_whole_share(who, most)) who.share *= 2;
+  return is_done;
+}
+
 // Whatever could end the request is left to a step, which can tell. It comes to that, too, where all that the
 // request may still spend is no more than the step may.
 bool grammar_sessions::prepare(session& who, masked_step& work) {
@@ -148,9 +162,7 @@ bool grammar_sessions::prepare(session& who, masked_step& work) {
   if (who.place.steps_left() > allowance(who, work)) {
     const auto tried = try_mask(who, 0, work);
     if (tried && !*tried) return false;
-    filled_row made;
-    if (tried && who.may_force) force(who, 0, work, made);
-    if (made.withheld) return false;
+    if (tried && who.may_force && !is_guess_known(who, work)) return false;
   }
   who.prepared_at = who.place.num_accepted();
   return true;

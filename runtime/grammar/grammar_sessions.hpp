@@ -101,6 +101,7 @@ class grammar_sessions {
     bool has_forced(std::size_t place) const { return place >= forced_from && place < forced_to; }
   };
   static constexpr std::uint64_t unbound_share = ~std::uint64_t{0};
+  static constexpr std::uint64_t rows_that_always_fit = 64;  // of what a step may take, each with its part
   static constexpr std::uint64_t most_tries = 8;  // with the same share: each leaves some work half done
   struct masked_row {
     request_id id = 0;
@@ -138,9 +139,13 @@ class grammar_sessions {
   void serve_one_at_least(masked_step& step);
   void withhold(const masked_row& row);
   bool prepare(session& who, masked_step& work);
+  bool is_guess_known(session& who, masked_step& work);
   bool is_ready(const masked_row& row);
   static void accept(session& who, token_id token);
   std::uint64_t allowance(const session& who, const masked_step& step) const;
+  bool is_whole_share(const session& who, std::uint64_t most) const {
+    return most >= steps_a_step_ * who.share;
+  }
   filled_row fill(session& who, const masked_row& row, masked_step& step);
   static void end(filled_row& made, std::size_t sample, matcher& place, error why, bool may_be_complete);
   void fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::grammar {
 
@@ -16,7 +17,7 @@ error matcher::of_text(std::string why) {
 result<compiled_grammar::access> matcher::enter() {
   is_text_to_blame_ = false;
   steps_at_entry_ = steps_left_;
-  compiled_grammar::access machine = grammar_->use(steps_left_);
+  compiled_grammar::access machine = grammar_->use(steps_left_, std::exchange(goes_on_, false));
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
   const grammar_limits& limits = grammar_->limits();
@@ -82,6 +83,7 @@ result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::
   std::uint64_t kept = 0;
   auto tried = try_within(mask, most, kept);
   if (tried && *tried != progress::done) steps_left_ = before - std::min(before, kept);
+  goes_on_ = tried && *tried != progress::done;
   return tried;
 }
 

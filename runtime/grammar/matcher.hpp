@@ -96,6 +96,7 @@ class matcher {
   std::uint64_t steps_at_entry_ = 0;  // of the call at hand
   std::size_t furthest_ = 0;          // that num_accepted() has ever been
   bool is_text_to_blame_ = false;
+  bool goes_on_ = false;                     // with a mask that the last try has left half done
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
   std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
   std::vector<token_id> tokens_;

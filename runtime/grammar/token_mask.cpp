@@ -59,7 +59,7 @@ bool automaton::walk(state_id at, const decided_tokens& done, std::vector<std::u
       add_token(words, token);
     ++n;
   }
-  return budget_.spend(visited / visits_in_a_step);
+  return spend_on_visits(visited / visits_in_a_step);
 }
 
 // Where most letters lead, if any text of the characters that `run` gets stays there: from inside of a
@@ -104,7 +104,7 @@ bool automaton::take_out(state_id at, state_id usual, std::uint64_t groups,
         remove_token(words, token);
     n = node.end;
   }
-  return budget_.spend(visited / visits_in_a_step);
+  return spend_on_visits(visited / visits_in_a_step);
 }
 
 // Sets the tokens that character groups decide, and says which these are; nothing when a step cannot be

@@ -75,7 +75,7 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   const sample_end* end = samples.end_of(first);
   if (end != nullptr) return commit_end(who, *end, output);
   if (samples.is_withheld(first)) return compute_again(who, keeps_blocks);
-  forget_mask(who);  // of a step that was being planned when the row was withheld
+  if (who.awaits_mask || who.has_costly_grammar) mask_was_there(who);
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) begin_answer(who, event);

@@ -174,7 +174,8 @@ class scheduler {
   // planned before masks_ready(), which ignores all others.
   const std::vector<request_id>& awaiting_masks() const;
   void masks_ready(std::span<const request_id> ids);
-  // Everybody who runs has had samples withheld: work on masks keeps nobody else waiting.
+  // Everybody who runs has had samples of its next token or its last withheld: work on masks keeps nobody
+  // else waiting.
   bool have_all_costly_grammars() const;
   // What the device stored is lost, and so are the steps in flight and a plan that is open: they have no end.
   // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of

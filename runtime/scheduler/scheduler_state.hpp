@@ -115,6 +115,7 @@ struct scheduler::state {
 
   // withheld.cpp
   void compute_again(sequence& who, bool keeps_blocks);
+  void mask_was_there(sequence& who);
   void masks_ready(std::span<const request_id> ids);
   void forget_mask(sequence& who);
 

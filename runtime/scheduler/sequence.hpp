@@ -50,7 +50,8 @@ struct alignas(64) sequence {
   bool has_drafts : 1 = false;          // some of its draft may still be right
   bool waits_for_grammar : 1 = false;   // until it is compiled; not in the waiting queue
   bool awaits_mask : 1 = false;         // runs, and nothing of it is planned
-  bool has_costly_grammar : 1 = false;  // a row of it was withheld
+  bool was_withheld : 1 = false;        // a row for its next token
+  bool has_costly_grammar : 1 = false;  // the same, or of its last one
   bool tells_preemptions : 1 = false;   // with its next event
 
   alignas(64) newest_tokens newest = {};

@@ -13,9 +13,16 @@ void scheduler::state::compute_again(sequence& who, bool keeps_blocks) {
   who.num_computed = who.num_tokens() - 1;
   who.num_stored = std::min(who.num_stored, who.num_computed);
   who.last_slot = no_slot;
-  who.has_costly_grammar = true;
+  who.was_withheld = who.has_costly_grammar = true;
   if (!who.awaits_mask) awaiting_masks.push_back(who.id);
   who.awaits_mask = true;
+}
+
+// Also of a step that was being planned when a row was withheld.
+void scheduler::state::mask_was_there(sequence& who) {
+  forget_mask(who);
+  who.has_costly_grammar = who.was_withheld;
+  who.was_withheld = false;
 }
 
 void scheduler::state::masks_ready(std::span<const request_id> ids) {

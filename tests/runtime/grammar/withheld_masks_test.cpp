@@ -211,6 +211,24 @@ TEST(withheld_masks, what_is_forced_is_waited_for) {
   }
 }
 
+// Whatever work others have in the same step: it is none to find what is known.
+TEST(withheld_masks, that_are_known_are_not_withheld_beside_others) {
+  for (const tokenizer_ptr& spells : {tokenizer_ptr(), troupe::test::byte_tokenizer()}) {
+    grammar_sessions sessions(spells, 1000);
+    const auto known = grammar_of(regex("[a-z]{30}"));
+    sessions.open(1, known);
+    for (std::uint64_t step = 1; step <= 30; ++step)
+      ASSERT_TRUE(next_masks(sessions, step, {{1, static_cast<std::int32_t>(step) - 1}})->withheld.empty());
+    sessions.open(2, known);
+    for (std::int32_t place = 0; place < 20; ++place) {
+      sessions.open(3, grammar_of(regex("(.*7.{14})*" + std::to_string(place))));
+      const auto masks =
+          next_masks(sessions, 31 + static_cast<std::uint64_t>(place), {{3}, {2, place}, {4, 0, false}});
+      EXPECT_EQ(masks->withheld, samples{0}) << place;
+    }
+  }
+}
+
 // Nor what is forced behind them, which is work, too.
 TEST(withheld_masks, that_are_prepared_are_not_withheld_again) {
   grammar_sessions sessions(troupe::test::byte_tokenizer(), few_steps);

@@ -60,6 +60,22 @@ TEST_F(withheld_samples_test, leave_their_requests_out_of_steps_until_the_masks_
   EXPECT_EQ(tested->describe(2)->reason, "running");
 }
 
+// Whoever may have to wait for the work on others' masks is one whose own are cheap, not one who once had a
+// costly one.
+TEST_F(withheld_samples_test, make_a_grammar_costly_until_a_mask_is_there_in_time) {
+  set_up({});
+  submit(make_request(1, 5));
+  submit(make_request(2, 3));
+  complete_without(*dispatch(), {0, 1});
+  tested->masks_ready(std::vector<request_id>{2});
+  complete_without(*dispatch(), {});
+  EXPECT_TRUE(tested->have_all_costly_grammars()) << "its token was waited for";
+  complete_without(*dispatch(), {});
+  EXPECT_FALSE(tested->have_all_costly_grammars());
+  complete_without(*dispatch(), {0});
+  EXPECT_TRUE(tested->have_all_costly_grammars());
+}
+
 TEST_F(withheld_samples_test, of_a_step_that_is_being_planned_may_be_there_already) {
   set_up({.max_steps_in_flight = 2});
   submit(make_request(1, 5));
