@@ -1,4 +1,5 @@
 """A real service with the real model for the end-to-end tests."""
+import contextlib
 import json
 import os
 import pathlib
@@ -117,8 +118,11 @@ class Service:
 
     def children(self):
         """The numbers of the processes that the service has started."""
-        tasks = pathlib.Path(f"/proc/{self.process.pid}/task")
-        return [int(child) for task in tasks.iterdir() for child in (task / "children").read_text().split()]
+        found = []
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread has ended meanwhile
+                found += map(int, (task / "children").read_text().split())
+        return found
 
     def open_descriptors(self, pid=None):
         return len(os.listdir(f"/proc/{pid or self.process.pid}/fd"))
@@ -144,7 +148,7 @@ class Service:
             nonlocal now
             try:
                 now = self.resources()
-            except FileNotFoundError:  # a process has ended meanwhile
+            except (FileNotFoundError, ProcessLookupError):  # a process has ended meanwhile
                 return False
             return now["memory"] <= before["memory"] + mebibytes and all(
                 now[name] <= before[name] for name in ("blocks", "actors", "processes", "descriptors"))

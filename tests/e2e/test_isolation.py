@@ -25,7 +25,7 @@ def runners(service):
 def is_gone(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().split(") ")[1].startswith("Z")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # before it is opened, or read
         return True
 
 
