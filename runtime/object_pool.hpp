@@ -4,14 +4,27 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
+#include <type_traits>
 #include <vector>
 
 namespace troupe {
 
-// Objects have numbers from 0 on and never move. One given back is handed out again as it is.
+// Objects have numbers from 0 on and never move. One given back is handed out again as it is. They lie in the
+// memory that the pool is given, and get it for what they hold where they can be made of it.
 template <class T>
 class object_pool {
  public:
+  explicit object_pool(std::pmr::memory_resource* memory) : memory_(memory) {}
+  ~object_pool() {
+    for (T* first : chunks_) {
+      std::destroy_n(first, chunk);
+      memory_->deallocate(first, chunk * sizeof(T), alignof(T));
+    }
+  }
+  object_pool(const object_pool&) = delete;
+  object_pool& operator=(const object_pool&) = delete;
+
   std::int32_t take() {
     if (free_.empty()) grow();
     const std::int32_t place = free_.back();
@@ -31,14 +44,26 @@ class object_pool {
 
  private:
   static constexpr std::size_t chunk = 64;
+  static constexpr bool is_made_of_memory = std::is_constructible_v<T, std::pmr::memory_resource*>;
+  static_assert(is_made_of_memory || std::is_nothrow_default_constructible_v<T>);
+
   void grow() {
     const std::int32_t first = size();
-    chunks_.push_back(std::make_unique<T[]>(chunk));
-    free_.reserve(static_cast<std::size_t>(size()));
+    chunks_.reserve(chunks_.size() + 1);
+    free_.reserve(static_cast<std::size_t>(first) + chunk);
+    T* const objects = static_cast<T*>(memory_->allocate(chunk * sizeof(T), alignof(T)));
+    for (std::size_t i = 0; i < chunk; ++i) {
+      if constexpr (is_made_of_memory)
+        std::construct_at(objects + i, memory_);
+      else
+        std::construct_at(objects + i);
+    }
+    chunks_.push_back(objects);
     for (std::int32_t place = size(); place > first; --place) free_.push_back(place - 1);
   }
 
-  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::pmr::memory_resource* memory_;
+  std::vector<T*> chunks_;
   std::vector<std::int32_t> free_;  // the one to be handed out next is the last
 };
 

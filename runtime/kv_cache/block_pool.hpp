@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,8 +21,12 @@ namespace troupe {
 
 class block_pool {
  public:
-  explicit block_pool(std::int32_t num_blocks)
-      : references_(static_cast<std::size_t>(num_blocks), 0), queue_(num_blocks), index_(num_blocks) {}
+  // What it knows of the blocks lies in `memory`.
+  explicit block_pool(std::int32_t num_blocks,
+                      std::pmr::memory_resource* memory = std::pmr::get_default_resource())
+      : references_(static_cast<std::size_t>(num_blocks), 0, memory),
+        queue_(num_blocks, memory),
+        index_(num_blocks, memory) {}
 
   std::int32_t num_blocks() const { return static_cast<std::int32_t>(references_.size()); }
   // Blocks that take() can give: the cached ones too.
@@ -72,8 +77,8 @@ class block_pool {
   void forget_cached(std::int32_t block);
   std::string check_queue() const;
 
-  std::vector<std::int32_t> references_;  // [num_blocks]
-  free_queue queue_;                      // free ones, then cached ones
+  std::pmr::vector<std::int32_t> references_;  // [num_blocks]
+  free_queue queue_;                           // free ones, then cached ones
   prefix_index index_;
   std::int32_t cached_ = 0;
   static constexpr std::size_t most_expected = 1024;  // more than that would not stay near

@@ -28,7 +28,8 @@ void table_memory::give_back(block_table& table) {
 void table_memory::grow(std::size_t size_class) {
   const std::size_t room = smallest << size_class;
   const std::size_t count = std::max<std::size_t>(1, 32 * smallest / room);
-  std::int32_t* array = arrays_.emplace_back(std::make_unique<std::int32_t[]>(count * room)).get();
+  std::int32_t* array =
+      std::pmr::polymorphic_allocator<std::int32_t>(memory_.lasting()).allocate(count * room);
   rows& of_size = rows_[size_class];
   of_size.count += count;
   of_size.free.reserve(of_size.count);

@@ -4,9 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
+
+#include "runtime/near_memory.hpp"
 
 namespace troupe {
 
@@ -53,7 +54,7 @@ class table_memory {
     std::size_t count = 0;  // all that there are
   };
   std::array<rows, 32> rows_;  // of smallest, 2 smallest, 4 smallest, ... blocks
-  std::vector<std::unique_ptr<std::int32_t[]>> arrays_;
+  near_memory memory_;
 };
 
 }  // namespace troupe

@@ -1,6 +1,7 @@
 // What the KV cache knows about one sequence.
 #pragma once
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <span>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace troupe {
 
 struct alignas(64) cached_sequence {
+  // What grows with its text lies in `memory`.
+  explicit cached_sequence(std::pmr::memory_resource* memory) : chain(memory), tail(memory) {}
+
   request_id id = 0;
   std::int32_t place = 0;  // its own, in the manager's pool
   bool in_use = false;     // else it is kept for its memory
@@ -24,9 +28,9 @@ struct alignas(64) cached_sequence {
   std::int32_t published = 0;          // leading blocks that others can find
   std::int32_t num_cached = 0;         // found at the first grant
   std::uint64_t first_step = 0;        // of the first grant
-  std::vector<block_hash> chain = {};  // its scope's hash, then one per full block hashed so far; empty: none
+  std::pmr::vector<block_hash> chain;  // its scope's hash, then one per full block hashed so far; empty: none
 
-  std::vector<token_id> tail = {};  // the known tokens after the hashed ones
+  std::pmr::vector<token_id> tail;  // the known tokens after the hashed ones
   std::int32_t known = 0;           // tokens known: prompt + appended
   bool preempted = false;
   std::optional<request_id> parent = {};  // whose blocks it shares at its first grant

@@ -2,8 +2,8 @@
 
 namespace troupe {
 
-free_queue::free_queue(std::int32_t num_blocks)
-    : links_(static_cast<std::size_t>(num_blocks) + 1), size_(num_blocks), ahead_(num_blocks) {
+free_queue::free_queue(std::int32_t num_blocks, std::pmr::memory_resource* memory)
+    : links_(static_cast<std::size_t>(num_blocks) + 1, memory), size_(num_blocks), ahead_(num_blocks) {
   for (std::int32_t i = 0; i <= num_blocks; ++i) {
     at(i) = {i == 0 ? num_blocks : i - 1, i == num_blocks ? 0 : i + 1};
   }

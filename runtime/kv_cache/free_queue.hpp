@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -13,7 +14,8 @@ namespace troupe {
 class free_queue {
  public:
   // Holds all blocks [0, num_blocks) at first, in order.
-  explicit free_queue(std::int32_t num_blocks);
+  explicit free_queue(std::int32_t num_blocks,
+                      std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   std::int32_t size() const { return size_; }
   // The next block behind the one that the last call gave, as long as that is no more than about `most`
@@ -51,7 +53,7 @@ class free_queue {
   link& at(std::int32_t block) { return links_[static_cast<std::size_t>(block)]; }
   void insert_before(std::int32_t block, std::int32_t next);
 
-  std::vector<link> links_;  // [num_blocks + 1]; the last stands before the front and behind the back
+  std::pmr::vector<link> links_;  // [num_blocks + 1]; the last stands before the front and behind the back
   std::int32_t size_ = 0;
   std::int32_t ahead_ = 0;     // what ahead() gave last, or the last link
   std::size_t num_ahead_ = 0;  // how many places that is from the front, unless some between have left

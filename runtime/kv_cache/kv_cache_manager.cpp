@@ -10,7 +10,7 @@ namespace troupe {
 kv_cache_manager::kv_cache_manager(const kv_cache_options& wanted)
     : block_size_(wanted.block_size),
       enable_prefix_caching_(wanted.enable_prefix_caching),
-      pool_(wanted.num_blocks) {}
+      pool_(wanted.num_blocks, memory_.lasting()) {}
 
 cached_sequence* kv_cache_manager::find(request_id id) const {
   const auto found = sequences_.find(id);

@@ -19,6 +19,7 @@
 #include "runtime/kv_cache/block_table.hpp"
 #include "runtime/kv_cache/cached_sequence.hpp"
 #include "runtime/kv_cache/step_demand.hpp"
+#include "runtime/near_memory.hpp"
 #include "runtime/object_pool.hpp"
 #include "runtime/request.hpp"
 
@@ -153,9 +154,11 @@ class kv_cache_manager {
 
   std::int32_t block_size_;
   bool enable_prefix_caching_;
+  near_memory memory_;
   block_pool pool_;
   block_hasher hasher_;
-  object_pool<cached_sequence> all_sequences_;  // those in use and those kept for their memory
+  object_pool<cached_sequence> all_sequences_{
+      memory_.passing()};  // those in use and those kept for their memory
   boost::unordered_flat_map<request_id, cached_sequence*> sequences_;
   std::vector<cached_sequence*> to_index_;
   std::vector<cached_sequence*> to_publish_;  // while tokens are appended

@@ -8,10 +8,10 @@
 
 namespace troupe {
 
-prefix_index::prefix_index(std::int32_t num_blocks)
-    : heads_(std::bit_ceil(std::max<std::size_t>(static_cast<std::size_t>(num_blocks), 1)), last),
-      links_(static_cast<std::size_t>(num_blocks)),
-      hashes_(static_cast<std::size_t>(num_blocks)) {}
+prefix_index::prefix_index(std::int32_t num_blocks, std::pmr::memory_resource* memory)
+    : heads_(std::bit_ceil(std::max<std::size_t>(static_cast<std::size_t>(num_blocks), 1)), last, memory),
+      links_(static_cast<std::size_t>(num_blocks), memory),
+      hashes_(static_cast<std::size_t>(num_blocks), memory) {}
 
 // A digest's bytes are as good as random: any of them will do.
 std::uint32_t prefix_index::tag_of(const block_hash& hash) {

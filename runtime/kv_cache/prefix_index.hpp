@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace troupe {
 
 class prefix_index {
  public:
-  explicit prefix_index(std::int32_t num_blocks);
+  explicit prefix_index(std::int32_t num_blocks,
+                        std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   // Any block of this hash.
   std::optional<std::int32_t> find(const block_hash& hash) const;
@@ -77,9 +79,9 @@ class prefix_index {
   std::optional<std::int32_t> find_from(std::int32_t block, const block_hash& hash, std::uint32_t tag,
                                         std::int32_t other_than) const;
 
-  std::vector<std::int32_t> heads_;  // [a power of two, at least num_blocks]
-  std::vector<link> links_;          // [num_blocks]
-  std::vector<block_hash> hashes_;   // [num_blocks]
+  std::pmr::vector<std::int32_t> heads_;  // [a power of two, at least num_blocks]
+  std::pmr::vector<link> links_;          // [num_blocks]
+  std::pmr::vector<block_hash> hashes_;   // [num_blocks]
   std::int32_t size_ = 0;
 };
 

@@ -45,7 +45,7 @@ void kv_cache_manager::prefetch_table_end(std::int32_t place) const {
 
 void kv_cache_manager::prefetch_tail(std::int32_t place) const {
   if (place < 0 || place >= all_sequences_.size()) return;
-  const std::vector<token_id>& tail = all_sequences_[place].tail;
+  const std::pmr::vector<token_id>& tail = all_sequences_[place].tail;
   prefetch_line(tail.data() + tail.size());
 }
 

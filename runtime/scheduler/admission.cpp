@@ -84,12 +84,12 @@ void scheduler::state::grammar_ready(request_id id) {
 sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens) {
   forget_retired();
   const sampling_params& params = *request.sampling;
-  const std::int32_t number = sequences->take();
-  sequence* added = &(*sequences)[number];
-  added->details = std::make_unique<sequence_details>();
+  const std::int32_t number = sequences->pool.take();
+  sequence* added = &sequences->pool[number];
+  added->details = make_details(sequences->memory.passing());
   added->details->number = number;
   added->id = request.id;
-  added->begin_with(std::move(request.prompt));
+  added->begin_with(request.prompt);
   added->max_tokens = max_tokens;
   added->has_grammar = params.grammar != nullptr;
   added->waits_for_grammar = added->has_grammar;

@@ -161,7 +161,7 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
   if (known < who.index_at) return;
   if (limits.enable_prefix_caching || who.details->num_indexed == who.prompt_length) {
     output.appends.push_back({who.id, known - who.details->num_indexed, who.place});
-    const std::vector<token_id>& tokens = who.all_tokens();
+    const std::span<const token_id> tokens = who.all_tokens();
     output.appended.insert(output.appended.end(), tokens.begin() + who.details->num_indexed,
                            tokens.begin() + known);
   }

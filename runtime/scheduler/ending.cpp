@@ -45,7 +45,7 @@ void scheduler::state::forget_retired() {
     if (who->last_step > committed) return false;
     const std::int32_t number = who->details->number;
     *who = {};
-    sequences->give_back(number);
+    sequences->pool.give_back(number);
     return true;
   });
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "runtime/request.hpp"
@@ -15,7 +16,7 @@ namespace troupe {
 class newest_tokens {
  public:
   // Behind the first `size`, which are all that there are.
-  void add(token_id token, std::int32_t size, std::vector<token_id>& older) {
+  void add(token_id token, std::int32_t size, std::pmr::vector<token_id>& older) {
     if (is_full(size)) move_to(older, size);
     tokens_[place_of(size)] = token;
   }
@@ -24,7 +25,7 @@ class newest_tokens {
   // The token at a position behind the older ones.
   token_id operator[](std::int32_t position) const { return tokens_[place_of(position)]; }
   // Completes the first `size`, which are all that there are.
-  void move_to(std::vector<token_id>& older, std::int32_t size) const {
+  void move_to(std::pmr::vector<token_id>& older, std::int32_t size) const {
     const token_id* from = tokens_.data() + older.size() % tokens_.size();
     older.insert(older.end(), from, from + (static_cast<std::size_t>(size) - older.size()));
   }

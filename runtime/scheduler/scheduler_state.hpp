@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/drafting/draft_lengths.hpp"
+#include "runtime/near_memory.hpp"
 #include "runtime/object_pool.hpp"
 #include "runtime/recycler.hpp"
 #include "runtime/scheduler/new_token_ratio.hpp"
@@ -157,7 +158,11 @@ struct scheduler::state {
 
   scheduler_limits limits;
   // Shared with the batches, whose samples point to the sequences' parameters.
-  std::shared_ptr<object_pool<sequence>> sequences = std::make_shared<object_pool<sequence>>();
+  struct sequence_memory {
+    near_memory memory;
+    object_pool<sequence> pool{memory.lasting()};
+  };
+  std::shared_ptr<sequence_memory> sequences = std::make_shared<sequence_memory>();
   boost::unordered_flat_map<request_id, sequence*> requests;
   std::vector<sequence*> running;          // in the order of admission
   std::vector<request_id> awaiting_masks;  // of these, who waited longest first

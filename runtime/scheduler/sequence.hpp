@@ -33,7 +33,7 @@ struct alignas(64) sequence {
   alignas(64) request_id id = 0;
   const std::int32_t* table = nullptr;  // its blocks, where the KV cache keeps them, as the last grant said
   const sampling_params* sampling = nullptr;
-  std::unique_ptr<sequence_details> details = {};
+  details_ptr details = {};
   std::uint64_t last_step = 0;      // the last step that holds rows of it
   std::uint64_t admitted_step = 0;  // since when it has been running
   std::int32_t num_stored = 0;      // of the computed ones, those whose steps are committed
@@ -56,18 +56,18 @@ struct alignas(64) sequence {
 
   alignas(64) newest_tokens newest = {};
 
-  void begin_with(std::vector<token_id> prompt) {
+  void begin_with(std::span<const token_id> prompt) {
     num_known = prompt_length = static_cast<std::int32_t>(prompt.size());
-    details->older = std::move(prompt);
+    details->older.assign(prompt.begin(), prompt.end());
   }
   void add_token(token_id token) { newest.add(token, num_known++, details->older); }
   // Only for a token that is known.
   token_id token(std::int32_t i) const {
-    const std::vector<token_id>& older = details->older;
+    const std::pmr::vector<token_id>& older = details->older;
     return i < static_cast<std::int32_t>(older.size()) ? older[static_cast<std::size_t>(i)] : newest[i];
   }
   // All that are known, in one piece; until the next change.
-  const std::vector<token_id>& all_tokens() {
+  std::span<const token_id> all_tokens() {
     newest.move_to(details->older, num_known);
     return details->older;
   }

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace troupe {
 
 struct sequence_details {
-  std::vector<token_id> older = {};  // prompt + output, but for the newest tokens
+  std::pmr::vector<token_id> older;  // prompt + output, but for the newest tokens
   std::int32_t num_indexed = 0;      // tokens that the KV cache knows of
   std::int32_t min_tokens = 0;
   std::int32_t number = 0;  // the sequence's own, in the scheduler's pool
@@ -37,5 +38,17 @@ struct sequence_details {
   // preemption.
   std::vector<token_logprobs> prompt_logprobs = {};
 };
+
+// Details lie in the same memory as their tokens.
+struct details_deleter {
+  void operator()(sequence_details* details) const {
+    std::pmr::polymorphic_allocator<>(details->older.get_allocator().resource()).delete_object(details);
+  }
+};
+using details_ptr = std::unique_ptr<sequence_details, details_deleter>;
+inline details_ptr make_details(std::pmr::memory_resource* memory) {
+  using tokens = std::pmr::vector<token_id>;
+  return details_ptr(std::pmr::polymorphic_allocator<>(memory).new_object<sequence_details>(tokens(memory)));
+}
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <numeric>
 
 #include "runtime/kv_cache/kv_cache_manager.hpp"
@@ -29,7 +30,10 @@ struct prefix_caching : testing::Test {
 
   void TearDown() override { EXPECT_EQ(cache.check(), ""); }
 
-  void use(const kv_cache_options& options) { cache = kv_cache_manager(options); }
+  void use(const kv_cache_options& options) {
+    std::destroy_at(&cache);
+    std::construct_at(&cache, options);
+  }
 
   sequence_grant reserve(request_id id, std::int32_t num_tokens, std::int32_t num_stored = 0,
                          std::int32_t keep_free = 0) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 namespace troupe {
@@ -11,8 +12,8 @@ namespace {
 TEST(newest_tokens, complete_the_older_ones_whatever_is_asked_between) {
   for (std::int32_t prompt = 0; prompt < 40; ++prompt) {
     for (std::int32_t every = 1; every < 40; ++every) {
-      std::vector<token_id> expected(static_cast<std::size_t>(prompt), 7);
-      std::vector<token_id> older = expected;
+      std::pmr::vector<token_id> expected(static_cast<std::size_t>(prompt), 7);
+      std::pmr::vector<token_id> older = expected;
       newest_tokens tested;
       for (token_id token = 0; token < 80; ++token) {
         tested.add(token, prompt + token, older);
@@ -28,7 +29,7 @@ TEST(newest_tokens, complete_the_older_ones_whatever_is_asked_between) {
 }
 
 TEST(newest_tokens, move_once_in_a_line_of_them) {
-  std::vector<token_id> older(10, 7);
+  std::pmr::vector<token_id> older(10, 7);
   newest_tokens tested;
   int moves = 0;
   for (std::int32_t size = 10; size < 170; ++size) {

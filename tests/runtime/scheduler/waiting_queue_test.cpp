@@ -27,7 +27,7 @@ struct queue_driver {
                 std::int32_t priority = 0) {
     sequence& who = all.emplace_back();
     who.id = all.size();
-    who.details = std::make_unique<sequence_details>();
+    who.details = make_details(std::pmr::get_default_resource());
     who.details->ticket = all.size();
     who.details->first_answer = who.id;
     who.begin_with(std::vector<token_id>(static_cast<std::size_t>(prompt)));

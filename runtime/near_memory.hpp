@@ -1,0 +1,51 @@
+// Memory for many small things that every step visits in disorder: a sequence's tokens, names of blocks,
+// tables. Each visit to a page that the processor does not know costs a walk through the page tables, on a
+// virtual machine through two of them; so they lie close together, and in 2 MiB pages where there is enough
+// of them and the system has any.
+#pragma once
+#include <cstddef>
+#include <memory_resource>
+#include <vector>
+
+namespace troupe {
+
+// Gives one piece behind another and takes none back before its own end. Throws std::bad_alloc.
+class lasting_memory final : public std::pmr::memory_resource {
+ public:
+  lasting_memory() = default;
+  ~lasting_memory() override;
+  lasting_memory(const lasting_memory&) = delete;
+  lasting_memory& operator=(const lasting_memory&) = delete;
+
+ private:
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+  void add_chunk(std::size_t at_least);
+
+  std::vector<std::byte*> chunks_;  // the first one is small: who needs little takes little
+  void* next_ = nullptr;            // in the last one
+  std::size_t left_ = 0;
+};
+
+// For one thread at a time. What is given back is used again, and the system gets all of it at the end: it
+// takes as much as was ever in use at once, and powers of two for what is large.
+class near_memory {
+ public:
+  near_memory() = default;
+  near_memory(const near_memory&) = delete;
+  near_memory& operator=(const near_memory&) = delete;
+
+  // For what grows, comes and goes.
+  std::pmr::memory_resource* passing() { return &passing_; }
+  // For what is as large as it ever becomes, and stays.
+  std::pmr::memory_resource* lasting() { return &lasting_; }
+
+ private:
+  static constexpr std::size_t largest_reused = std::size_t{4} << 20;
+
+  lasting_memory lasting_;
+  std::pmr::unsynchronized_pool_resource passing_{{0, largest_reused}, &lasting_};
+};
+
+}  // namespace troupe
