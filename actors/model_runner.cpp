@@ -100,7 +100,7 @@ void model_runner_state::abandon_masks() {
 }
 
 void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number, step_promise answer) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = parts_.now();
   held_ = held_step{batch, number, nullptr, began, {}, std::move(answer)};
   const auto uncollected = uncollected_ ? std::optional(uncollected_->step.batch->step) : std::nullopt;
   device_batch& known = feed_.resolve(*batch, uncollected);
@@ -111,7 +111,7 @@ void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number
   held_->rows = &in_buckets(known);
   device_->forward(*held_->rows);
   if (awaits_masks()) device_->synchronize();  // the time until they come is not the step's
-  held_->took = std::chrono::steady_clock::now() - began;
+  held_->took = parts_.now() - began;
 }
 
 bool model_runner_state::awaits_masks() const {
@@ -151,7 +151,7 @@ void model_runner_state::fail(const std::exception& fault) {
 void model_runner_state::finish() {
   collect_all();
   if (overlaps_) feed_.complete_histories(*held_->batch);
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = parts_.now();
   std::optional<known_masks> known;
   if (awaits_masks()) {
     known = std::move(masks_.front());
@@ -166,7 +166,7 @@ void model_runner_state::finish() {
   const auto sampled = std::make_shared<step_result>();
   device_->sample(*held_->rows, masks, *sampled);
   held_step ended = *std::exchange(held_, std::nullopt);
-  answer(ended, known, sampled, ended.took + (std::chrono::steady_clock::now() - began));
+  answer(ended, known, sampled, ended.took + (parts_.now() - began));
 }
 
 void model_runner_state::answer(held_step& ended, std::optional<known_masks>& known,
@@ -184,7 +184,7 @@ bool model_runner_state::collect() {
   if (!uncollected_) return true;
   if (!device_->collect(*uncollected_->sampled)) return false;
   uncollected_step ended = *std::exchange(uncollected_, std::nullopt);
-  const steady_time now = std::chrono::steady_clock::now();
+  const steady_time now = parts_.now();
   const std::chrono::nanoseconds took = now - std::max(ended.step.began, collected_at_);
   collected_at_ = now;
   answer(ended.step, ended.masks, ended.sampled, took);

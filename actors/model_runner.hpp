@@ -33,6 +33,8 @@ struct model_runner_parts {
   // Where the plans are kept that the warm-up chooses; no path: nowhere.
   std::filesystem::path tuning_file;
   tuning_key tuned_for;
+  // What steps take is measured by it, of the warm-up too: how much is drafted follows that.
+  std::function<steady_time()> now = std::chrono::steady_clock::now;
 };
 
 // A step is forward and then sampling. Where its masks are not there after the first, it is held, and so is

@@ -24,9 +24,9 @@ caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& requ
 msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
   if (task.item.phase == warm_up_phase::tuning) return tune(request, task);
   if (task.item.phase == warm_up_phase::verification) return time_verification(request, task);
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = parts_.now();
   run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds took = parts_.now() - begin;
   warm_up_draft(task.item);
   return {request.item, took.count(), true};
 } catch (const device_lost&) {
@@ -43,7 +43,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
 
 // The model's plan for so many rows first, then the draft model's.
 msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_up_task& task) {
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = parts_.now();
   bool is_over = false;
   if (is_tuned_) {
     is_over = !draft_ || tune_draft(task.item);
@@ -52,7 +52,7 @@ msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_
     is_over = is_tuned_ && !draft_;
   }
   if (is_over) is_tuned_ = false;
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds took = parts_.now() - begin;
   return {request.item, took.count(), true, is_over};
 }
 
@@ -60,9 +60,9 @@ bool model_runner_state::tune_device(const warm_up_task& task) {
   step_plans& plans = *device_->plans();
   if (!tuner_) tuner_.emplace(step_plans::candidates());
   const step_plan_trial trial(plans, *tuner_->next());
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = parts_.now();
   run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds took = parts_.now() - begin;
   tuner_->took(took.count());
   if (!tuner_->finished()) return false;
   plans.use(task.batch.num_rows(), tuner_->best());
@@ -101,9 +101,9 @@ void model_runner_state::give_up_draft(const std::exception& fault) {
 // One step a message, so that a request never waits for more than that; the first one only warms the caches.
 msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request, const warm_up_task& task) {
   constexpr std::size_t rounds = 6;
-  const auto begin = std::chrono::steady_clock::now();
+  const auto begin = parts_.now();
   run_warm_up(*device_, task);
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - begin;
+  const std::chrono::nanoseconds took = parts_.now() - begin;
   warm_up_draft(task.item);
   verification_times_.push_back(took.count());
   if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};

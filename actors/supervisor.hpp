@@ -56,6 +56,7 @@ struct supervisor_parts {
   bool tune = false;                    // the warm-up chooses the device's plans, and keeps them here:
   std::filesystem::path tuning_file;
   tuning_key tuned_for;
+  std::function<steady_time()> device_clock = std::chrono::steady_clock::now;  // of what its steps take
 };
 
 // The company's roles in the order in which they start. A scheduler that ends takes the request table along,

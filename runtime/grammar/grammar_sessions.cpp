@@ -97,35 +97,39 @@ bool grammar_sessions::fill_one() {
   return true;
 }
 
+// Those that are ready, by grammar in the order of their first rows: who gets what the step may take must not
+// depend on where grammars lie in memory. Of a grammar's, who waited longest comes first.
+std::vector<grammar_sessions::piece> grammar_sessions::take_ready(masked_step& step) {
+  const auto not_ready = [this](const masked_row& row) { return !is_ready(row); };
+  const auto first = std::stable_partition(step.left.begin(), step.left.end(), not_ready);
+  std::unordered_map<const compiled_grammar*, std::size_t> numbers;
+  std::vector<piece> pieces;
+  for (auto row = first; row != step.left.end(); ++row) {
+    session* who = find(row->id);
+    if (who == nullptr || who->place.is_terminated()) continue;
+    const std::size_t number = numbers.emplace(&who->place.grammar(), numbers.size()).first->second;
+    pieces.push_back({who, *row, number});
+  }
+  step.left.erase(first, step.left.end());
+  std::ranges::stable_sort(pieces, [](const piece& a, const piece& b) {
+    return std::pair(a.grammar, b.who->times_withheld) < std::pair(b.grammar, a.who->times_withheld);
+  });
+  return pieces;
+}
+
 // Requests of one grammar work with one automaton, one after the other: they make one piece of work.
 std::size_t grammar_sessions::fill_ready(mask_team& team, const fill_wrapper& each) {
   if (begun_.empty()) return 0;
   masked_step& step = begun_.front();
-  const auto not_ready = [this](const masked_row& row) { return !is_ready(row); };
-  const auto first = std::stable_partition(step.left.begin(), step.left.end(), not_ready);
-  struct piece {
-    session* who;
-    masked_row row;
-    filled_row made;
-  };
-  std::vector<piece> pieces;
-  const std::size_t count = static_cast<std::size_t>(step.left.end() - first);
-  for (auto row = first; row != step.left.end(); ++row)
-    if (session* who = find(row->id); who != nullptr && !who->place.is_terminated())
-      pieces.push_back({who, *row, {}});
-  step.left.erase(first, step.left.end());
-  std::ranges::stable_sort(pieces, [](const piece& a, const piece& b) {
-    return std::pair(&a.who->place.grammar(), b.who->times_withheld) <
-           std::pair(&b.who->place.grammar(), a.who->times_withheld);
-  });
+  const std::size_t before = step.left.size();
+  std::vector<piece> pieces = take_ready(step);
+  const std::size_t count = before - step.left.size();
   std::vector<std::span<piece>> of_grammars;
-  for (piece& p : pieces) {
-    const bool same =
-        !of_grammars.empty() && &of_grammars.back().front().who->place.grammar() == &p.who->place.grammar();
-    if (same)
-      of_grammars.back() = std::span(of_grammars.back().data(), of_grammars.back().size() + 1);
-    else
-      of_grammars.emplace_back(&p, 1);
+  for (auto begin = pieces.begin(); begin != pieces.end();) {
+    const auto end =
+        std::find_if(begin, pieces.end(), [&](const piece& p) { return p.grammar != begin->grammar; });
+    of_grammars.emplace_back(begin, end);
+    begin = end;
   }
   std::ranges::stable_sort(of_grammars, std::greater{},
                            [](std::span<const piece> same) { return same.front().who->times_withheld; });

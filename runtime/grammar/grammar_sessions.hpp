@@ -132,7 +132,15 @@ class grammar_sessions {
     std::optional<std::int32_t> withheld = {};
   };
 
+  struct piece {
+    session* who = nullptr;
+    masked_row row;
+    std::size_t grammar = 0;  // equal for equal grammars
+    filled_row made = {};
+  };
+
   session* find(request_id id);
+  std::vector<piece> take_ready(masked_step& step);
   bool is_in_vain(const masked_row& row);
   static std::uint64_t times_withheld(const session* who) { return who == nullptr ? 0 : who->times_withheld; }
   void add(const masked_row& row, filled_row made, masked_step& step);

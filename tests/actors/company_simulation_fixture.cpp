@@ -1,6 +1,7 @@
 #include "tests/actors/company_simulation_fixture.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -164,8 +165,14 @@ class simulation {
       parts.grammar_jump_forward = setup_.jump_forward;
       parts.grammar_mask_steps_per_step = setup_.mask_steps;
       parts.drafts = setup_.drafts;
+      parts.device_clock = [this] { return device_time_ += draw_moment(); };
     };
     return made;
+  }
+
+  // Between two looks at the clock: how busy this machine is shall be no part of a story.
+  std::chrono::microseconds draw_moment() {
+    return std::chrono::microseconds(random_.pick(1, random_.chance(5) ? 50'000 : 500));
   }
 
   // ---- one turn ----
@@ -397,6 +404,8 @@ class simulation {
   // Inside an actor: what it throws would be the actor's end.
   void take(const stream_event& event) {
     if (over_ || !fault_.empty()) return;
+    story_.told += fmt::format("turn {}, request {}: {}{}\n", turns_, event.id, fmt::join(event.tokens, " "),
+                               event.end ? ", the end" : "");
     try {
       ledger_.take(event, may_fail_, stage_.now());
       if (!ledger_.at(event.id).fits) ++story_.refused;
@@ -537,6 +546,7 @@ class simulation {
   std::vector<std::vector<token_id>> conversations_;
   std::string fault_;  // found inside an actor
   bool over_ = false;
+  steady_time device_time_{};
   company_story story_;
   std::int32_t deaths_left_;
   bool runner_was_lost_ = false;

@@ -17,6 +17,7 @@ struct company_simulation_options {
 
 struct company_story {
   std::optional<std::string> fault;  // the first promise that was broken
+  std::string told;                  // who was told what, and when
   device_log device;
   stream_counts streams;
   std::uint64_t preemptions = 0;
