@@ -73,18 +73,26 @@ const std::array<code_point_set, categories.size()>& category_sets() {
   return sets;
 }
 
-// Code points of equal key differ only in case; sorted by key.
+// Whose case differs in Turkish alone: they are no other case of i.
+bool is_dotted_or_dotless_i(std::uint32_t c) { return c == 0x130 || c == 0x131; }
+// Without a capital, but of one case folding since Unicode 15.1.
+constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 6> folded_alike{
+    {{0x390, 0x390}, {0x390, 0x1FD3}, {0x3B0, 0x3B0}, {0x3B0, 0x1FE3}, {0xFB05, 0xFB05}, {0xFB05, 0xFB06}}};
+
+// Code points of equal key differ only in case, by Unicode's simple case folding; sorted by key.
 using case_pair = std::pair<std::uint32_t, std::uint32_t>;  // key, code point
 const std::vector<case_pair>& case_pairs() {
   static const auto pairs = [] {
     std::vector<case_pair> found;
     for (std::uint32_t c = 0; c <= last_code_point; ++c) {
       if (c == surrogates.first) c = surrogates.last + 1;
+      if (is_dotted_or_dotless_i(c)) continue;
       const auto point = static_cast<utf8proc_int32_t>(c);
       const utf8proc_int32_t upper = utf8proc_toupper(point), lower = utf8proc_tolower(point);
       if (upper != point || lower != point || utf8proc_totitle(point) != point)
         found.emplace_back(static_cast<std::uint32_t>(utf8proc_tolower(upper)), c);
     }
+    found.insert(found.end(), folded_alike.begin(), folded_alike.end());
     std::ranges::sort(found);
     return found;
   }();

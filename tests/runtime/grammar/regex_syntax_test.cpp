@@ -71,6 +71,11 @@ TEST(regex_syntax, classes_may_be_nested_intersected_and_subtracted) {
                "e|\xC3\xA9",
                "\xC3\x89"));
   EXPECT_TRUE(is_match("(?i)k", "\xE2\x84\xAA"));  // the Kelvin sign
+  // Of Turkish alone, and without a capital.
+  EXPECT_FALSE(is_match("(?i)i", "\xC4\xB1"));
+  EXPECT_FALSE(is_match("(?i)i", "\xC4\xB0"));
+  EXPECT_TRUE(is_match("(?i)\xC4\xB1", "\xC4\xB1"));
+  EXPECT_TRUE(is_match("(?i)\xEF\xAC\x85", "\xEF\xAC\x86"));
 }
 
 TEST(regex_syntax, a_dot_is_one_character_and_no_part_of_one) {
