@@ -4,6 +4,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from random_numbers import NumberMaker
 from random_schemas import Maker
 from test_cli import refused, troupe
 
@@ -40,6 +41,21 @@ def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
             assert accepted == is_valid(schema, value), (schema, value)
             compared += 1
     assert compared > 2.5 * CASES_PER_SEED  # few are refused
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_numbers_as_json_dumps_writes_them_get_the_verdicts_of_jsonschema(tmp_path, seed):
+    maker = NumberMaker(seed)
+    cases = [(maker.schema(), [maker.number() for _ in range(12)]) for _ in range(500)]
+    answers = check_batch(tmp_path, [{"schema": schema, "instances": values} for schema, values in cases])
+    with_exponent = accepted_with_exponent = 0
+    for (schema, values), answer in zip(cases, answers):
+        for value, accepted in zip(values, answer.get("accepted", [])):
+            valid, has_exponent = is_valid(schema, value), "e" in json.dumps(value)
+            assert accepted in ((False, True) if valid and has_exponent else (valid,)), (schema, value)
+            with_exponent += valid and has_exponent
+            accepted_with_exponent += accepted and has_exponent
+    assert accepted_with_exponent > 0.6 * with_exponent  # the others cannot be told by their exponent
 
 
 @pytest.mark.parametrize("flags, texts, expected", [

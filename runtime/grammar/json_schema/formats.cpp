@@ -23,10 +23,18 @@ const std::string duration = fmt::format(
 // RFC 1123, section 2.1.
 const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?";
 const std::string hostname = fmt::format(R"re({0}(?:\.{0})*)re", label);
+// Letters that RFC 5892 allows wherever they stand, in Normalization Form C, written from left to right:
+// small ones of Latin, Greek and Cyrillic, kana, Han, Hangul. So few of them stay below 63 octets in any
+// encoding.
+const std::string international_label = fmt::format(
+    R"re((?:{}|[0-9a-z\u{{DF}}-\u{{F6}}\u{{F8}}-\u{{FF}}\u{{3B1}}-\u{{3C9}}\u{{430}}-\u{{45F}}\u{{3041}}-\u{{3096}}\u{{30A1}}-\u{{30FA}}\u{{4E00}}-\u{{9FA5}}\u{{AC00}}-\u{{D7A3}}]{{1,12}}))re",
+    label);
+const std::string international_hostname =
+    fmt::format(R"re((?:{0}|{1}(?:\.{1}){{0,2}}))re", hostname, international_label);
 // RFC 5321, section 4.1.2; an atom has hyphens besides.
 const std::string ascii_atom = "0-9A-Za-z!#$%&'*+/=?^_`{|}~";
-std::string mailbox(const std::string& atom) {
-  return fmt::format(R"re([{0}-]+(?:\.[{0}-]+)*@{1})re", atom, hostname);
+std::string mailbox(const std::string& atom, const std::string& domain) {
+  return fmt::format(R"re([{0}-]+(?:\.[{0}-]+)*@{1})re", atom, domain);
 }
 const std::string octet = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 const std::string ipv4 = fmt::format(R"re({0}(?:\.{0}){{3}})re", octet);
@@ -117,10 +125,13 @@ const std::array<known_format, 19>& known_formats() {
       {"time", time},
       {"date-time", fmt::format("{}T{}", date, time)},
       {"duration", duration},
-      {"email", mailbox(ascii_atom), 254},
-      {"idn-email", mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re"), 254},
+      {"email", mailbox(ascii_atom, hostname), 254},
+      {"idn-email",
+       mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re",
+               international_hostname),
+       254},
       {"hostname", hostname, 253},
-      {"idn-hostname", hostname, 253},
+      {"idn-hostname", international_hostname, 253},
       {"ipv4", ipv4},
       {"ipv6", ipv6},
       {"uri", ascii.uri},

@@ -73,4 +73,9 @@ std::string key_of(workspace& work, const json& value) {
   return key;
 }
 
+bool are_equal(workspace& work, const json& a, const json& b) {
+  if (a.is_string() && b.is_string()) return a == b;
+  return a.is_string() == b.is_string() && key_of(work, a) == key_of(work, b);
+}
+
 }  // namespace troupe::json_schema

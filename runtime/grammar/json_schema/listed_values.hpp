@@ -15,5 +15,6 @@ std::optional<std::vector<const json*>> listed_values(const workspace& work, ter
 // Equal values have equal keys, different values different ones: 1 and 1.0, objects whose members stand in
 // another order. Costs steps by its length.
 std::string key_of(workspace& work, const json& value);
+bool are_equal(workspace& work, const json& a, const json& b);
 
 }  // namespace troupe::json_schema

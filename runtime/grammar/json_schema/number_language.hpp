@@ -2,7 +2,6 @@
 // (2, 2.0, 2.00), so intersection and complement among such texts are those of the numbers.
 #pragma once
 #include <optional>
-#include <span>
 
 #include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/grammar/json_schema/json_text.hpp"
@@ -20,11 +19,6 @@ struct number_bound {
 // Numbers greater than `bound`, or equal to it unless `exclusive`.
 regex_id at_least(regex_store& store, const json_text& text, const decimal& bound, bool exclusive);
 regex_id at_most(regex_store& store, const json_text& text, const decimal& bound, bool exclusive);
-
-// With an exponent, as json.dumps writes doubles that are very large or very small (1e+16, 2.5e-07): those of
-// `all` that are within the bounds by their sign, or by sign and exponent alone. `whole`: integers.
-regex_id scientific_within(regex_store& store, regex_id all, std::span<const number_bound> lows,
-                           std::span<const number_bound> highs, bool whole);
 
 // Multiples of `step`, which is positive. Nothing where that has no expression of reasonable size.
 std::optional<regex_id> multiples_of(regex_store& store, const json_text& text, const decimal& step);

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/json_schema/number_language.hpp"
+#include "runtime/grammar/json_schema/scientific_language.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 #include "runtime/openai/exact_number.hpp"
 
@@ -69,15 +69,18 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   };
   narrow_by(lows, true, at_least);
   narrow_by(highs, false, at_most);
-  if (of.scientific != regex.nothing() && !(lows.empty() && highs.empty()))
-    of.scientific =
-        scientific_within(regex, of.scientific, lows, highs, of.scientific == work.text.scientific_integer);
+  if (!lows.empty() || !highs.empty()) {
+    of.outside = regex.alternation({of.outside, scientific_beyond(regex, work.text.scientific, lows, highs)});
+    if (of.scientific != regex.nothing())
+      of.scientific =
+          scientific_within(regex, of.scientific, lows, highs, of.scientific == work.text.scientific_integer);
+  }
   if (const auto step = number_word(work, node, "multipleOf")) {
-    of.scientific = regex.nothing();
     if (step->negative || step->is_zero()) {
       work.malformed(node, "multipleOf", "must be greater than 0");
     } else if (const auto multiples = multiples_of(regex, work.text, *step)) {
       narrow(*multiples);
+      of.scientific = scientific_multiples(regex, of.scientific, *step);
     } else {
       work.refuse(node, "multipleOf", "is too large or has too many digits");
     }
@@ -92,8 +95,8 @@ number_texts number_words(workspace& work, const json& node, number_texts of) {
   for (const char* word : number_names)
     if (const json* value = find_word(work, node, word)) key += word + openai::dump_exactly(*value);
   if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
-  key += fmt::format("|{}|{}", static_cast<std::uint32_t>(of.numbers),
-                     static_cast<std::uint32_t>(of.scientific));
+  key += fmt::format("|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
+                     static_cast<std::uint32_t>(of.scientific), static_cast<std::uint32_t>(of.outside));
   const auto known = work.bounded_numbers.find(key);
   if (known != work.bounded_numbers.end()) return known->second;
   const number_texts made = make_bounded(work, node, of);

@@ -10,13 +10,32 @@
 
 namespace troupe::json_schema {
 
+// Whether both require a member that has other values in the one than in the other, both of them listed, as
+// the branches of a tagged union do. Makes no term, so that many branches may be compared, each with each.
+bool set_table::differ_by_a_member(const object_set& a, const object_set& b) {
+  constexpr std::size_t most_compared = 16;
+  const auto are_apart = [&](const std::vector<const json*>& x, const std::vector<const json*>& y) {
+    return std::ranges::none_of(x, [&](const json* one) {
+      return std::ranges::any_of(
+          y, [&](const json* other) { return !work_.spend() || are_equal(work_, *one, *other); });
+    });
+  };
+  return std::ranges::any_of(a.required, [&](const std::string& name) {
+    if (std::ranges::find(b.required, name) == b.required.end()) return false;
+    const auto x = listed_values(work_, member_term(a, name)), y = listed_values(work_, member_term(b, name));
+    return x && y && x->size() * y->size() <= most_compared && are_apart(*x, *y);
+  });
+}
+
 // What of `b` has a chance to be in `a` too, by whole types and alternatives.
 value_set set_table::shared_part(const value_set& a, const value_set& b) {
   if (!work_.spend(weight(b))) return none_;
   value_set out = b;
   // Every number has a spelling without exponent: no such text in common, no number in common.
-  if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.numbers})))
+  if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.numbers}))) {
     out.numbers = out.scientific = work_.regex.nothing();
+    out.outside = work_.text.scientific;
+  }
   if (work_.is_surely_nothing(work_.regex.intersection({a.strings, b.strings})))
     out.strings = work_.regex.nothing();
   std::erase_if(out.arrays, [&](const array_set& each) {
@@ -26,7 +45,7 @@ value_set set_table::shared_part(const value_set& a, const value_set& b) {
   });
   std::erase_if(out.objects, [&](const object_set& each) {
     return std::all_of(a.objects.begin(), a.objects.end(), [&](const object_set& other) {
-      return !work_.spend() || is_surely_empty(intersect(each, other));
+      return !work_.spend() || differ_by_a_member(each, other) || is_surely_empty(intersect(each, other));
     });
   });
   return out;
@@ -63,6 +82,7 @@ value_set set_table::exactly_one(const json& node, const value_set& within,
     for (const std::size_t j : own[i] ? shared_ones : all) {
       if (i == j) continue;
       const value_set shared = shared_part(alone, set_of(branches[j]));
+      if (has_nothing(work_, shared)) continue;
       alone = intersect(work_, alone, complement(work_, shared, node), node);
       std::vector<array_set> arrays;
       for (array_set& each : alone.arrays)

@@ -18,6 +18,10 @@ regex_id both(regex_store& regex, regex_id a, regex_id b, regex_id all) {
   return regex.intersection({a, b});
 }
 
+regex_id either(regex_store& regex, regex_id a, regex_id b, regex_id all) {
+  return a == all || b == all ? all : regex.alternation({a, b});
+}
+
 regex_id complement_among(regex_store& regex, regex_id of, regex_id all) {
   if (of == regex.nothing()) return all;
   return regex.difference(all, of);
@@ -118,12 +122,26 @@ std::size_t weight(const value_set& of) { return weight_of_all(of.arrays) + weig
 value_set no_values(workspace& work) {
   value_set out;
   out.numbers = out.scientific = out.strings = work.regex.nothing();
+  out.outside = work.text.scientific;
   return out;
 }
 
+bool has_nothing(const workspace& work, const value_set& of) {
+  const regex_id nothing = work.regex.nothing();
+  return !of.null && !of.yes && !of.no && of.numbers == nothing && of.scientific == nothing &&
+         of.strings == nothing && of.arrays.empty() && of.objects.empty();
+}
+
 value_set all_values(workspace& work) {
-  return {true,          true,          true, work.text.number, work.text.scientific, work.text.any_body,
-          {array_set{}}, {object_set{}}};
+  value_set out;
+  out.null = out.yes = out.no = true;
+  out.numbers = work.text.number;
+  out.scientific = work.text.scientific;
+  out.outside = work.regex.nothing();
+  out.strings = work.text.any_body;
+  out.arrays.emplace_back();
+  out.objects.emplace_back();
+  return out;
 }
 
 array_set intersect(workspace& work, const array_set& a, const array_set& b) {
@@ -160,6 +178,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   out.no = a.no && b.no;
   out.numbers = both(work.regex, a.numbers, b.numbers, work.text.number);
   out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
+  out.outside = either(work.regex, a.outside, b.outside, work.text.scientific);
   out.strings = both(work.regex, a.strings, b.strings, work.text.any_body);
   out.arrays = products(work, a.arrays, b.arrays, node,
                         [&](const array_set& x, const array_set& y) { return intersect(work, x, y); });
@@ -171,7 +190,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
 // All at once: one after the other, each sum of many would be copied for the next.
 value_set unite(workspace& work, std::span<const value_set* const> sets) {
   value_set out = no_values(work);
-  std::vector<regex_id> numbers, scientific, strings;
+  std::vector<regex_id> numbers, scientific, strings, outside;
   const auto add = [](auto& all, const auto& more) {
     const auto is_whole = [](const auto& set) { return is_any(set); };
     if (std::ranges::any_of(more, is_whole))
@@ -187,12 +206,14 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     numbers.push_back(each->numbers);
     scientific.push_back(each->scientific);
     strings.push_back(each->strings);
+    if (each->outside != work.text.scientific) outside.push_back(each->outside);
     add(out.arrays, each->arrays);
     add(out.objects, each->objects);
   }
   out.numbers = work.regex.alternation(numbers);
   out.scientific = work.regex.alternation(scientific);
   out.strings = work.regex.alternation(strings);
+  if (!outside.empty()) out.outside = work.regex.intersection(outside);
   return out;
 }
 
@@ -263,9 +284,9 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
                 : of.strings == work.regex.nothing()
                     ? work.text.any_body
                     : work.regex.difference(work.text.spelled_body, of.strings);
-  out.scientific = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing()
-                       ? work.text.scientific
-                       : work.regex.nothing();
+  const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
+  out.scientific = has_none ? work.text.scientific : of.outside;
+  out.outside = of.scientific;
   if (of.numbers == work.text.number) out.numbers = work.regex.nothing();
   out.arrays = {array_set{}};
   for (const array_set& each : of.arrays)

@@ -9,12 +9,14 @@ namespace troupe::json_schema {
 
 value_set no_values(workspace& work);
 value_set all_values(workspace& work);
+// Whether that shows without looking into anything.
+bool has_nothing(const workspace& work, const value_set& of);
 
 // Past limits.max_alternatives arrays or objects the workspace fails; `node` is where it says so.
 value_set intersect(workspace& work, const value_set& a, const value_set& b, const json& node);
 value_set unite(workspace& work, std::span<const value_set* const> sets);
 value_set unite(workspace& work, const value_set& a, const value_set& b);
-// Of numbers with exponent some may be missing.
+// Of numbers with exponent some may be missing, from the set and from what is outside of it.
 value_set complement(workspace& work, const value_set& of, const json& node);
 
 array_set intersect(workspace& work, const array_set& a, const array_set& b);

@@ -60,6 +60,7 @@ class set_table {
   // By branch: whether it lists its values, and none of them is in the list of another branch.
   std::vector<bool> have_own_values(const std::vector<term_id>& branches);
   value_set exactly_one(const json& node, const value_set& within, const std::vector<term_id>& branches);
+  bool differ_by_a_member(const object_set& a, const object_set& b);
   value_set shared_part(const value_set& a, const value_set& b);
 
   workspace& work_;

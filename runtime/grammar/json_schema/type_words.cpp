@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/grammar/json_schema/number_language.hpp"
+#include "runtime/grammar/json_schema/scientific_language.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
 #include "runtime/grammar/json_schema/set_table.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
@@ -38,9 +38,10 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
   regex_store& regex = work.regex;
   std::vector<std::string> whole;
   std::vector<std::string> fractional, as_they_are, scientific;
+  std::vector<decimal> values;
   regex_id zero = regex.nothing();
   for (const json* number : numbers) {
-    const decimal value = to_decimal(*number);
+    const decimal& value = values.emplace_back(to_decimal(*number));
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
     if (auto text = scientific_text(value)) scientific.push_back(std::move(*text));
     if (value.is_zero())
@@ -58,7 +59,15 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
                          regex.concat({regex.one_of(std::move(whole)),
                                        regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
                          regex.concat({regex.one_of(std::move(fractional)), zeros})});
-  return {plain, regex.one_of(std::move(scientific))};
+  const regex_id outside =
+      values.empty() ? work.text.scientific : scientific_unlike(regex, work.text.scientific, values);
+  return {plain, regex.one_of(std::move(scientific)), outside};
+}
+
+void add_numbers(const number_texts& texts, value_set& out) {
+  out.numbers = texts.numbers;
+  out.scientific = texts.scientific;
+  out.outside = texts.outside;
 }
 
 array_set exactly(workspace& work, const json::array_t& value) {
@@ -106,8 +115,7 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
     work_.refuse(node, "enum", "has too many arrays or objects");
   out.strings = work_.regex.one_of(std::move(strings));
   const number_texts texts = one_of_numbers(work_, numbers);
-  out.numbers = texts.numbers;
-  out.scientific = texts.scientific;
+  add_numbers(texts, out);
   return out;
 }
 
@@ -150,18 +158,17 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
   else if (type == "object")
     out.objects = {of_object(node)};
   else if (type == "number") {
-    const auto texts = number_words(work_, node, {text.number, text.scientific});
-    out.numbers = texts.numbers;
-    out.scientific = texts.scientific;
+    const auto texts = number_words(work_, node, {text.number, text.scientific, regex.nothing()});
+    add_numbers(texts, out);
   } else if (type == "integer") {
     // In draft 4 an integer is a matter of spelling.
     const bool by_spelling = work_.document.version() == draft::draft4;
     const regex_id plain = regex.concat({regex.optional(regex.literal("-")), text.whole});
-    const auto texts = number_words(
-        work_, node,
-        {by_spelling ? plain : text.integer, by_spelling ? regex.nothing() : text.scientific_integer});
-    out.numbers = texts.numbers;
-    out.scientific = texts.scientific;
+    const number_texts all = by_spelling ? number_texts{plain, regex.nothing(), text.scientific}
+                                         : number_texts{text.integer, text.scientific_integer,
+                                                        scientific_fractions(regex, text.scientific)};
+    const auto texts = number_words(work_, node, all);
+    add_numbers(texts, out);
   } else {
     work_.malformed(node, "type", "must name a type of JSON");
   }

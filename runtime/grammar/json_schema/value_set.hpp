@@ -64,6 +64,7 @@ struct value_set {
   bool no = false;
   regex_id numbers{};     // without exponent: all spellings of a number or none
   regex_id scientific{};  // with one: some spellings of numbers of the set
+  regex_id outside{};     // with one: some spellings of numbers that it has not
   regex_id strings{};     // bodies
   std::vector<array_set> arrays;
   std::vector<object_set> objects;

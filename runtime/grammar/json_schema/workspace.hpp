@@ -20,6 +20,7 @@ namespace troupe::json_schema {
 struct number_texts {
   regex_id numbers{};
   regex_id scientific{};
+  regex_id outside{};  // as in value_set
 };
 
 // The first failure, the store's too, is kept; whoever sees failed() returns at once with anything at all.

@@ -12,40 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/matcher.hpp"
-#include "runtime/grammar/token_trie.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
+#include "tests/runtime/grammar/json_schema/checked_schema.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-class checked_schema {
- public:
-  explicit checked_schema(std::string_view schema, const schema_options& options = {}) {
-    auto builder = read_json_schema(schema, options);
-    EXPECT_TRUE(builder) << schema << ": " << (builder ? "" : builder.error().message);
-    if (!builder) return;
-    auto compiled = grammar::compile(std::move(*builder), grammar::byte_token_trie());
-    EXPECT_TRUE(compiled) << schema << ": " << (compiled ? "" : compiled.error().message);
-    if (compiled) grammar_ = *compiled;
-  }
-
-  bool accepts(std::string_view text) const {
-    if (!grammar_) return false;
-    grammar::matcher matcher(grammar_);
-    for (const char c : text)
-      if (!matcher.accept(static_cast<unsigned char>(c))) return false;
-    return matcher.can_end().value_or(false);
-  }
-
- private:
-  grammar::compiled_grammar_ptr grammar_;
-};
 
 TEST(JsonSchema, GivesTheVerdictsOfAnotherImplementation) {
   std::ifstream in(test::source_path("tests/data/json_schema_cases.json"));
@@ -272,30 +247,46 @@ TEST(JsonSchema, EqualNumbersOfAnEnumAreOneItem) {
   EXPECT_FALSE(schema.accepts("[2, 2]"));
 }
 
-TEST(JsonSchema, NumbersWithExponentAreTakenWhereItAloneShowsThemWithinBounds) {
-  const auto verdict = [](const char* words, const char* text) {
-    return checked_schema(words).accepts(text);
+TEST(JsonSchema, BranchesOfATaggedUnionAreComparedByTheirTags) {
+  const auto branch = [](int i) {
+    const std::string tag = "t" + std::to_string(i);
+    return json{
+        {"type", "object"},
+        {"properties", {{"tag", {{"const", tag}}}, {"v", {{"type", i % 2 == 0 ? "string" : "null"}}}}},
+        {"required", {"tag"}}};
   };
-  const char* percent = R"({"type":"number","minimum":-5,"maximum":100})";
-  for (const char* text : {"1e-05", "2.5e-07", "-9.99e-12", "1e-100", "99.5", "-5"})
-    EXPECT_TRUE(verdict(percent, text)) << text;
-  for (const char* text : {"1e+16", "-1e+16", "1e+02", "-1e+300"})
-    EXPECT_FALSE(verdict(percent, text)) << text;
-  const char* from = R"({"type":"number","exclusiveMinimum":1e20})";
-  for (const char* text : {"1e+21", "2.5e+300", "1e+1000"}) EXPECT_TRUE(verdict(from, text)) << text;
-  for (const char* text : {"1e+20", "1e-05", "-1e+30", "1e+19"}) EXPECT_FALSE(verdict(from, text)) << text;
-  EXPECT_TRUE(verdict(R"({"type":"number","minimum":1e20})", "1e+20"));
-  const char* above = R"({"type":"number","exclusiveMinimum":0,"maximum":1e18})";
-  for (const char* text : {"1e-300", "9.9e+17", "1e+16"}) EXPECT_TRUE(verdict(above, text)) << text;
-  for (const char* text : {"0e-05", "1.1e+18", "-1e-05", "1e+18"}) EXPECT_FALSE(verdict(above, text)) << text;
-  const char* small = R"({"type":"number","maximum":-0.00005})";
-  for (const char* text : {"-1e+16", "-0.001"}) EXPECT_TRUE(verdict(small, text)) << text;
-  for (const char* text : {"-4e-05", "-1e-06", "1e-06", "1e+16"}) EXPECT_FALSE(verdict(small, text)) << text;
-  const char* whole = R"({"type":"integer","minimum":5})";
-  for (const char* text : {"1e+16", "3.0e+20", "5"}) EXPECT_TRUE(verdict(whole, text)) << text;
-  for (const char* text : {"1e-05", "1e-16", "4"}) EXPECT_FALSE(verdict(whole, text)) << text;
-  EXPECT_TRUE(verdict(R"({"type":"number","minimum":0})", "15E3"));
-  EXPECT_FALSE(read_json_schema(R"({"type":"number","minimum":5,"maximum":4})").has_value());
+  json branches = json::array();
+  for (int i = 0; i < 600; ++i) branches.push_back(branch(i));
+  const checked_schema schema(json{{"oneOf", branches}}.dump());
+  EXPECT_TRUE(schema.accepts(R"({"tag": "t598", "v": "x"})"));
+  EXPECT_TRUE(schema.accepts(R"({"v": null, "tag": "t599"})"));
+  EXPECT_FALSE(schema.accepts(R"({"tag": "t599", "v": "x"})"));
+  EXPECT_FALSE(schema.accepts(R"({"tag": "t600"})"));
+  branches[599] = branch(1);
+  const checked_schema twice(json{{"oneOf", branches}}.dump());
+  EXPECT_FALSE(twice.accepts(R"({"tag": "t1", "v": null})"));
+  EXPECT_TRUE(twice.accepts(R"({"tag": "t3", "v": null})"));
+}
+
+// A word of draft 7, which later drafts name among those to be avoided, as what it was.
+TEST(JsonSchema, DependenciesHoldInLaterDraftsToo) {
+  const checked_schema schema(R"({"type":"object","dependencies":{"a":["b"],"c":{"required":["b"]}}})");
+  EXPECT_TRUE(schema.accepts(R"({"a": 1, "b": 2})"));
+  EXPECT_FALSE(schema.accepts(R"({"a": 1})"));
+  EXPECT_FALSE(schema.accepts(R"({"c": 1})"));
+  EXPECT_TRUE(schema.accepts(R"({"d": 1})"));
+}
+
+TEST(JsonSchema, InternationalNamesAreThoseOfDomains) {
+  const checked_schema mail(R"({"type":"string","format":"idn-email"})");
+  for (const char* text : {R"("jürgen@müller.example")", R"("用户@例え.jp")", R"("a@b.example")"})
+    EXPECT_TRUE(mail.accepts(text)) << text;
+  for (const char* text : {R"("a@-b.example")", R"("a@Ü.example")", R"("a@b c")", R"("a@")"})
+    EXPECT_FALSE(mail.accepts(text)) << text;
+  const checked_schema name(R"({"type":"string","format":"idn-hostname"})");
+  EXPECT_TRUE(name.accepts(R"("пример.example")"));
+  EXPECT_FALSE(name.accepts(R"("прим ер")"));
+  EXPECT_FALSE(checked_schema(R"({"type":"string","format":"email"})").accepts(R"("a@müller.example")"));
 }
 
 }  // namespace
