@@ -122,7 +122,7 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  std::optional<request_id> accuse_oldest_step();
+  std::optional<request_id> accuse_steps(std::size_t count);
   void forget_steps();
   // To the waiting queue, with nothing computed.
   void send_back(sequence& who);

@@ -168,6 +168,27 @@ TEST_F(steps_in_flight, are_forgotten_with_a_lost_device_and_their_requests_comp
   EXPECT_EQ(shape(dispatch()), "1x1 2x2");
 }
 
+// A device that has begun the second step while the first one's tokens are not collected: whoever ends it joins in
+// the second one, always.
+TEST_F(steps_in_flight, the_first_of_two_is_not_convicted_of_what_the_second_does) {
+  submit(make_request(1, 2, {.max_tokens = 100}));
+  submit(make_request(2, 2));
+  std::vector<request_id> ended;
+  for (int loss = 0; loss < 40 && ended.empty(); ++loss) {
+    step_batch_ptr before = dispatch();
+    while (before && before->sequences.back().id != 2) {
+      const step_batch_ptr next = dispatch();
+      if (next && next->sequences.back().id == 2) break;
+      complete(*before, 9);
+      before = next ? next : dispatch();
+    }
+    ASSERT_TRUE(before);
+    for (const token_event& event : lose_device(blame::any_step).events)
+      if (event.end) ended.push_back(event.id);
+  }
+  EXPECT_EQ(ended, std::vector<request_id>{2});
+}
+
 TEST_F(steps_in_flight, a_preempted_request_keeps_the_token_in_flight_and_comes_back_after_it) {
   set_up({.block_size = 1, .num_blocks = 6, .max_steps_in_flight = 2});
   submit(make_request(1, 2, {.max_tokens = 4}));
