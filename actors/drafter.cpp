@@ -48,6 +48,8 @@ void drafter_state::work() {
 }
 
 void drafter_state::go_on_indexing() {
+  const std::uint64_t forgotten = drafter_->num_forgotten_requests();
+  metrics_->set_drafter_memory(drafter_->bytes(), forgotten - std::exchange(reported_forgotten_, forgotten));
   if (!drafter_->has_work() || std::exchange(is_indexing_, true)) return;
   self_->send(drafter_actor(self_), msg::index_drafts{});
 }

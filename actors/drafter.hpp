@@ -29,6 +29,7 @@ class drafter_state {
   std::unique_ptr<drafter> drafter_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
   bool is_indexing_ = false;
+  std::uint64_t reported_forgotten_ = 0;
 };
 
 drafter_actor::behavior_type drafter_behavior(drafter_actor::stateful_pointer<drafter_state> self,

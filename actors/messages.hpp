@@ -185,9 +185,11 @@ struct filter_drafts {
 };
 // The drafter's own: index a further piece of the prompts that wait for it.
 struct index_drafts {};
-// How long a step of so many rows, all sampled, takes.
+// How long such a step takes: timed_step.
 struct step_cost {
   std::int32_t rows = 0;
+  std::int32_t context = 0;
+  bool is_random = false;
   std::int64_t nanoseconds = 0;
   message_number number = 0;
 };
@@ -471,7 +473,7 @@ auto inspect(Inspector& f, index_drafts&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, step_cost& x) {
-  return f(caf::meta::type_name("step_cost"), x.rows, x.nanoseconds, x.number);
+  return f(caf::meta::type_name("step_cost"), x.rows, x.context, x.is_random, x.nanoseconds, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, run_step& x) {

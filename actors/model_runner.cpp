@@ -38,8 +38,8 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   }
   device_ = std::move(opened->target);
   draft_ = std::move(opened->draft);
-  for (const auto& [rows, took] : parts_.step_costs)
-    if (draft_) draft_->target_step(rows, took);
+  for (const auto& [step, took] : parts_.step_costs)
+    if (draft_ && step.is_usual()) draft_->target_step(step.rows, took);
   // A draft is verified on the host, and padding moves rows.
   overlaps_ = device_->overlaps() && !draft_ && !parts_.pad_to_buckets;
   block_size_ = device_->layout().block_size;

@@ -26,7 +26,7 @@ namespace troupe {
 
 struct model_runner_parts {
   device_opener open;
-  std::map<std::int32_t, std::chrono::nanoseconds> step_costs;  // by rows, as the warm-up has measured them
+  std::map<timed_step, std::chrono::nanoseconds> step_costs;  // as the warm-up has measured them
   bucket_plan buckets;
   bool pad_to_buckets = false;
   std::shared_ptr<metrics::engine_metrics> metrics;

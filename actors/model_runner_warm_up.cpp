@@ -108,10 +108,10 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   verification_times_.push_back(took.count());
   if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};
   std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(rounds / 2);
-  std::nth_element(times.begin() + 1, middle, times.end());
-  if (draft_) draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(*middle));
-  return {request.item, *middle, true, true};
+  const std::int64_t least = *std::min_element(times.begin() + 1, times.end());
+  if (draft_ && timed_step_of(task.item).is_usual())
+    draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(least));
+  return {request.item, least, true, true};
 }
 
 void model_runner_state::keep_tuning() const {

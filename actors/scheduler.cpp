@@ -58,7 +58,8 @@ void scheduler_state::refuse_stranger(const engine_request& request) {
 }
 
 void scheduler_state::measured(const msg::step_cost& cost) {
-  scheduler_->measured_step(cost.rows, std::chrono::nanoseconds(cost.nanoseconds));
+  scheduler_->measured_step({cost.rows, cost.context, cost.is_random},
+                            std::chrono::nanoseconds(cost.nanoseconds));
 }
 
 void scheduler_state::abort(request_id id) { settle(scheduler_->end(id, finish_reason::abort)); }

@@ -115,8 +115,8 @@ drafts_ptr structured_output_state::filter(const std::vector<held_draft>& drafts
     draft& guess = left->emplace_back(each.guess);
     const std::size_t possible =
         sessions_.count_possible(guess.id, static_cast<std::size_t>(each.num_generated), guess.tokens);
-    refused += guess.tokens.size() - possible;
-    guess.keep(possible);
+    guess.cut_for_grammar(possible);
+    refused += each.guess.tokens.size() - guess.tokens.size();
   }
   parts_.metrics->add_grammar_refused_draft_tokens(refused);
   return left;

@@ -81,8 +81,7 @@ std::optional<std::string> supervisor_state::silent_member() const {
 void supervisor_state::send_again() {
   introduce();
   tell_limits(roster_.scheduler);
-  for (const auto& [rows, took] : step_costs_)
-    out_.send(roster_.scheduler, msg::step_cost{rows, took.count()});
+  for (const auto& [step, took] : step_costs_) tell_step_cost(roster_.scheduler, step, took);
   if (awaits_blame_) ask_for_blame(false);
 }
 

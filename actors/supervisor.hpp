@@ -152,6 +152,8 @@ class supervisor_state {
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
+  void tell_step_cost(const scheduler_actor& scheduler, const timed_step& step,
+                      std::chrono::nanoseconds took);
 
   // supervisor_reload.cpp
   // Whoever is told has these limits for all that it hears after this.
@@ -185,10 +187,10 @@ class supervisor_state {
   std::map<std::string, role> roles_;
   std::map<caf::actor_addr, std::string> members_;  // who fills a role, or did when it was heard of last
   std::shared_ptr<std::set<caf::actor_addr>> watched_ = std::make_shared<std::set<caf::actor_addr>>();
-  std::set<caf::actor_addr> stopping_;                           // asked to end, and not gone yet
-  std::set<std::string> to_start_;                               // roles that wait for that
-  std::map<std::string, std::uint64_t> restarts_;                // of roles
-  std::map<std::int32_t, std::chrono::nanoseconds> step_costs_;  // by rows, for whoever is started anew
+  std::set<caf::actor_addr> stopping_;                         // asked to end, and not gone yet
+  std::set<std::string> to_start_;                             // roles that wait for that
+  std::map<std::string, std::uint64_t> restarts_;              // of roles
+  std::map<timed_step, std::chrono::nanoseconds> step_costs_;  // for whoever is started anew
   device_state device_;
   int failed_openings_ = 0;  // of a device, in a row
   bool is_on_last_resort_ = false;

@@ -68,7 +68,7 @@ void supervisor_state::add_roles() {
   add_role<scheduler_actor>("scheduler", scheduler_state::name, roster_.scheduler, [this, metrics] {
     const scheduler_actor scheduler =
         self_->spawn(scheduler_behavior, scheduler_parts{parts_.limits, parts_.board, metrics});
-    for (const auto& [rows, took] : step_costs_) out_.send(scheduler, msg::step_cost{rows, took.count()});
+    for (const auto& [step, took] : step_costs_) tell_step_cost(scheduler, step, took);
     return scheduler;
   });
   add_role<kv_cache_actor>("kv_cache", kv_cache_state::name, roster_.kv_cache, [this, metrics] {

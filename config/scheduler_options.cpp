@@ -54,6 +54,9 @@ std::vector<option> scheduler_options() {
           "How the next tokens are guessed, to verify several in one step; a JSON object as vLLM's, "
           "such as {\"method\": \"suffix\"}, or off; the same tokens either way, with a draft model and "
           "without a seed the same distribution"),
+      size_option("drafter_memory", group::engine, &settings::drafter_memory, mib, tib,
+                  "Memory for the tokens that ngram and suffix guess from; beyond it earlier answers are "
+                  "forgotten, then requests, which run on without drafts"),
   };
 }
 

@@ -47,6 +47,7 @@ struct settings : bucketing_settings {
   std::chrono::milliseconds request_timeout{0};  // 0: none
   bool allow_auto_truncate = false;
   std::string speculative_config = "off";
+  std::uint64_t drafter_memory = 256ULL << 20U;
   bool grammar_jump_forward = true;
   std::uint64_t grammar_cache_memory = 256ULL << 20U;
   std::chrono::milliseconds grammar_refusal_time{60'000};

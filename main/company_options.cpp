@@ -58,6 +58,7 @@ result<std::optional<drafter_options>> to_drafts(const config::settings& setting
   if (!parsed) return tl::unexpected(std::move(parsed.error()));
   drafter_options out;
   out.config = std::move(*parsed);
+  out.max_bytes = settings.drafter_memory;
   out.hash_seed = std::random_device{}();
   return out;
 }

@@ -73,6 +73,8 @@ enum class metric : std::uint8_t {
   draft_tokens_by_position,
   rejection_sampled_tokens,
   rejection_sampled_accepted,
+  drafter_bytes,
+  drafter_forgotten_requests,
   exported_spans,
   dropped_spans,
   warmup_progress,

@@ -140,6 +140,11 @@ void engine_metrics::add_drafts(std::uint64_t drafts, std::uint64_t tokens, std:
   state_->increment(metric::accepted_draft_tokens, accepted);
 }
 
+void engine_metrics::set_drafter_memory(std::size_t bytes, std::uint64_t forgotten_requests) {
+  state_->set(metric::drafter_bytes, static_cast<double>(bytes));
+  state_->increment(metric::drafter_forgotten_requests, forgotten_requests);
+}
+
 void engine_metrics::add_rejection_sampled(std::uint64_t tokens, std::uint64_t accepted) {
   state_->increment(metric::rejection_sampled_tokens, tokens);
   state_->increment(metric::rejection_sampled_accepted, accepted);

@@ -138,6 +138,9 @@ DRAFTS = [
      [(or_zero(f"{rate('vllm:spec_decode_num_accepted_tokens_per_pos_total', 'position')}"
                f" / {rate('troupe_draft_tokens_per_pos_total', 'position')}"), "{{position}}")],
      "Of the drafts verified that are so long, the share that was right up to that place."),
+    ("Drafter's memory", "bytes", [(f"troupe_drafter_bytes{{{MODEL}}}", "{{instance}}")], "What the drafter remembers."),
+    ("Requests forgotten by the drafter", "ops", [(rate("troupe_drafter_forgotten_requests_total"), "Forgotten/s")],
+     "Requests that run on without drafts, since the drafter's memory was full."),
 ]
 
 GPU = [

@@ -1,5 +1,6 @@
 // A guess at how a sequence goes on, and what whoever guesses must hear to do so.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,12 @@ struct draft {
   void keep(std::size_t count) {
     tokens.resize(count);
     probabilities.resize(count);
+  }
+  // What is left of it where a grammar has its first `possible` tokens and not the next one. A draft that is
+  // accepted or rejected by chance keeps that one: verified it is rejected, left out it would be drawn anew.
+  // What stands behind it is never accepted.
+  void cut_for_grammar(std::size_t possible) {
+    keep(std::min(tokens.size(), possible + (number == 0 ? 0 : 1)));
   }
   std::int32_t most_verified() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
 };

@@ -39,6 +39,12 @@ void take(std::span<const std::span<const float>> probabilities, draft_lengths& 
     out.heap.pop_back();
 }
 
+// Whether the token is worth what its row takes beside the costs. If not, nor are those behind it.
+bool pays_alone(const draft_lengths::candidate& token, double rate, const step_load& load) {
+  if (load.row_costs.empty()) return true;
+  return token.gain / (1.0 + load.margin) > rate * load.row_costs[token.sequence];
+}
+
 }  // namespace
 
 void choose_draft_lengths(std::span<const std::span<const float>> probabilities, const step_load& load,
@@ -53,15 +59,22 @@ void choose_draft_lengths(std::span<const std::span<const float>> probabilities,
   double best = static_cast<double>(base) / (load.overhead + *base_cost);
   const std::int32_t last = std::min(load.max_rows, costs.most_rows());
   double accepted = 0.0;
+  double beside = 0.0;  // of the rows that are taken
   fill_heap(probabilities, out);
   for (std::int32_t rows = base + 1; rows <= last && !out.heap.empty(); ++rows) {
+    while (!out.heap.empty() && !pays_alone(out.heap.front(), best, load)) {
+      std::ranges::pop_heap(out.heap, is_less);
+      out.heap.pop_back();
+    }
+    if (out.heap.empty()) break;
     const double gain = out.heap.front().gain;
     // No further tokens, however many, can be worth their time.
     if (gain / (1.0 + load.margin) <= best * costs.least_slope(rows - 1)) break;
     accepted += gain;
+    if (!load.row_costs.empty()) beside += load.row_costs[out.heap.front().sequence];
     take(probabilities, out);
     const double tokens = static_cast<double>(base) + accepted / (1.0 + load.margin);
-    const double rate = tokens / (load.overhead + load.draft_overhead + *costs.cost(rows));
+    const double rate = tokens / (load.overhead + load.draft_overhead + beside + *costs.cost(rows));
     if (rate <= best) continue;
     best = rate;
     out.num_drafted = rows - base;

@@ -18,6 +18,8 @@ struct step_load {
   double overhead = 0.0;         // time of a step that its rows do not take, in the unit of the costs
   double margin = 0.05;          // a drafted token counts 1 / (1 + margin): drafts must pay by so much
   double draft_overhead = 0.0;   // time that a step takes beside, as soon as it verifies anything
+  // [sequences with a draft] what each of their drafted rows takes beside the costs; empty: nothing.
+  std::span<const double> row_costs = {};
 };
 
 struct draft_lengths {
@@ -40,8 +42,8 @@ struct draft_lengths {
 // Exact, whatever the costs look like. The next token of a draft is worth the product of the probabilities up
 // to it, which falls along the draft; so the best n tokens of all drafts are the n of the highest worth,
 // taken one by one, and every n is compared. (To stop at the first n that does not pay would be enough for
-// convex costs; real ones have steps where another kernel takes over.) Nothing is drafted where a cost is
-// unknown.
+// convex costs; real ones have steps where another kernel takes over.) Where rows take something beside,
+// tokens that are not worth that are left out first. Nothing is drafted where a cost is unknown.
 void choose_draft_lengths(std::span<const std::span<const float>> probabilities, const step_load& load,
                           const step_costs& costs, draft_lengths& out);
 

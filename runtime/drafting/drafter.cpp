@@ -29,7 +29,9 @@ void drafter::open(request_id id, const std::string& tenant_key, std::span<const
   open_request request{drafted_request(options_.config, options_.hash_seed, prompt), &owner,
                        &estimates_at(temperature)};
   if (request.tokens.index(options_.work_tokens)) to_index_.push_back(id);
-  requests_.emplace(id, std::move(request));
+  request.last_use = ++uses_;
+  recount(requests_.emplace(id, std::move(request)).first->second);
+  make_room();
 }
 
 void drafter::append(request_id id, std::span<const token_id> tokens, std::int32_t pending) {
@@ -40,6 +42,10 @@ void drafter::append(request_id id, std::span<const token_id> tokens, std::int32
   const bool waits = request.num_unindexed() > 0;
   request.append(tokens, *found->second.estimates);
   if (!waits && request.index(options_.work_tokens)) to_index_.push_back(id);
+  found->second.has_run = true;
+  found->second.last_use = ++uses_;
+  recount(found->second);
+  make_room();
 }
 
 void drafter::close(request_id id) {
@@ -49,12 +55,12 @@ void drafter::close(request_id id) {
   const std::span<const token_id> output = found->second.tokens.output();
   if (options_.config.method == speculative_method::suffix) {
     const bool waits = owner.outputs.has_work();
+    const std::size_t before = owner.outputs.bytes();
     owner.outputs.add({output.begin(), output.end()});
+    recount(owner, before);
     if (!waits && owner.outputs.has_work()) to_take_in_.push_back(&owner);
   }
-  requests_.erase(found);
-  --owner.num_open;
-  owner.last_use = ++uses_;
+  remove(found);
   forget_tenants();
 }
 
@@ -129,64 +135,28 @@ bool drafter::work() {
     const auto found = requests_.find(id);
     if (found == requests_.end() || found->second.tokens.num_unindexed() == 0) continue;
     if (found->second.tokens.index(options_.work_tokens)) to_index_.push_back(id);
+    recount(found->second);
+    make_room();
     return has_work();
   }
   if (!to_take_in_.empty()) {
     tenant* const owner = to_take_in_.front();
     to_take_in_.pop_front();
+    const std::size_t before = owner->outputs.bytes();
     if (owner->outputs.work(options_.work_tokens)) to_take_in_.push_back(owner);
+    recount(*owner, before);
+    make_room();
   }
   return has_work();
 }
 
 drafter::tenant& drafter::tenant_of(const std::string& key) {
   std::unique_ptr<tenant>& place = tenants_[key];
-  if (!place) place = std::make_unique<tenant>(limits_);
+  if (!place) {
+    place = std::make_unique<tenant>(limits_);
+    answer_bytes_ += place->outputs.bytes();
+  }
   return *place;
-}
-
-// Those without a request and without answers; then the one unused for longest while there are too many or
-// they hold too much. One that has requests stays and loses its answers.
-void drafter::forget_tenants() {
-  std::erase_if(tenants_, [](const auto& each) {
-    return each.second->num_open == 0 && each.second->outputs.num_requests() == 0;
-  });
-  std::size_t idle = 0;
-  std::size_t bytes = 0;
-  for (const auto& [key, each] : tenants_) {
-    idle += each->num_open == 0 ? 1 : 0;
-    bytes += each->outputs.bytes();
-  }
-  while (idle > options_.max_tenants || bytes > options_.max_cached_bytes) {
-    const bool only_idle = bytes <= options_.max_cached_bytes;
-    auto oldest = tenants_.end();
-    for (auto at = tenants_.begin(); at != tenants_.end(); ++at) {
-      if (only_idle ? at->second->num_open > 0 : at->second->outputs.num_requests() == 0) continue;
-      if (oldest == tenants_.end() || at->second->last_use < oldest->second->last_use) oldest = at;
-    }
-    if (oldest == tenants_.end()) return;
-    tenant& given_up = *oldest->second;
-    std::erase(to_take_in_, &given_up);
-    bytes -= given_up.outputs.bytes();
-    if (given_up.num_open == 0) {
-      --idle;
-      tenants_.erase(oldest);
-    } else {
-      given_up.outputs = tenant_outputs(limits_);
-    }
-  }
-}
-
-std::size_t drafter::num_cached_requests() const {
-  std::size_t sum = 0;
-  for (const auto& [key, each] : tenants_) sum += each->outputs.num_requests();
-  return sum;
-}
-
-std::size_t drafter::cached_bytes() const {
-  std::size_t sum = 0;
-  for (const auto& [key, each] : tenants_) sum += each->outputs.bytes();
-  return sum;
 }
 
 }  // namespace troupe

@@ -25,6 +25,7 @@ struct drafter_options {
   std::size_t max_tenants = 64;    // whose answers are kept while none of their requests is open
   std::size_t max_tenant_bytes = std::size_t{16} << 20U;  // of one tenant's answers
   std::size_t max_cached_bytes = std::size_t{64} << 20U;  // of all; the tenant unused for longest goes first
+  std::size_t max_bytes = std::size_t{256} << 20U;        // of these and of the open requests' own tokens
   std::size_t work_tokens = 256;                          // that one call indexes at most
   std::uint64_t hash_seed = 0;                            // strangers should not know it
 };
@@ -58,7 +59,11 @@ class drafter {
   std::size_t num_requests() const { return requests_.size(); }
   std::size_t num_tenants() const { return tenants_.size(); }
   std::size_t num_cached_requests() const;  // answers of all tenants
-  std::size_t cached_bytes() const;
+  std::size_t cached_bytes() const { return answer_bytes_; }
+  // All that is remembered: never more than max_bytes when a call has returned.
+  std::size_t bytes() const { return answer_bytes_ + request_bytes_; }
+  // Open ones that were given up for want of room: they are drafted for no more.
+  std::uint64_t num_forgotten_requests() const { return num_forgotten_requests_; }
 
  private:
   struct tenant {
@@ -72,10 +77,20 @@ class drafter {
     tenant* owner = nullptr;
     acceptance_estimates* estimates = nullptr;
     std::int32_t pending = 0;
+    bool has_run = false;
+    std::uint64_t last_use = 0;
+    std::size_t bytes = 0;
   };
 
   tenant& tenant_of(const std::string& key);
+  // drafter_memory.cpp
   void forget_tenants();
+  void make_room();
+  void remove(std::unordered_map<request_id, open_request>::iterator request);
+  void recount(open_request& request);
+  void recount(tenant& owner, std::size_t bytes_before);
+  std::size_t room_beside(std::size_t bytes) const;
+
   acceptance_estimates& estimates_at(float temperature);
   void propose_lookup(const prompt_lookup& lookup, open_request& request);
   void propose_repeated(suffix_tree& tree, open_request& request);
@@ -90,6 +105,9 @@ class drafter {
   std::deque<request_id> to_index_;
   std::deque<tenant*> to_take_in_;
   std::uint64_t uses_ = 0;
+  std::size_t answer_bytes_ = 0;
+  std::size_t request_bytes_ = 0;
+  std::uint64_t num_forgotten_requests_ = 0;
   std::array<acceptance_estimates, 4> estimates_;  // [range of temperatures]
   suffix_continuation continuation_;
 };

@@ -13,7 +13,9 @@ namespace troupe {
 namespace {
 
 constexpr std::size_t most_tuned_sizes = 64;
-constexpr std::int32_t verified_context = 256;  // tokens before the rows that are timed: a short conversation
+// The rows and the context of the steps that tell what a long context takes.
+constexpr std::int32_t compared_rows = 8;
+constexpr std::int32_t long_context = 4096;
 
 // Builds one scratch step: every block table names the scratch block alone.
 class scratch_builder {
@@ -49,6 +51,8 @@ class scratch_builder {
       batch_.samples.push_back(std::move(sample));
     }
   }
+
+  void sample_at_random() { sampling_->temperature = 1.0F; }
 
   device_batch finish() { return std::move(batch_); }
 
@@ -149,10 +153,21 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
 
 void add_verification_phase(std::vector<warm_up_item>& items, const executor_limits& limits) {
   const std::size_t begin = items.size();
-  for (std::int32_t rows = 1; rows <= std::min(limits.max_rows, most_verified_rows); rows *= 2) {
+  const auto add = [&items](std::int32_t rows, std::int32_t context, bool is_random) {
     warm_up_item& item = items.emplace_back();
     item.phase = warm_up_phase::verification;
     item.shape = {1, rows, 0};
+    item.context = context;
+    item.is_random = is_random;
+  };
+  for (int pass = 0; pass < 2; ++pass) {
+    for (std::int32_t rows = 1; rows <= std::min(limits.max_rows, most_verified_rows); rows *= 2)
+      add(rows, timed_step::short_context, false);
+    if (limits.max_rows < compared_rows) continue;
+    add(compared_rows, timed_step::short_context, true);
+    const std::int32_t longest = std::min(long_context, limits.max_model_len - compared_rows);
+    if (longest < 4 * timed_step::short_context) continue;
+    for (const std::int32_t rows : {1, compared_rows}) add(rows, longest, false);
   }
   number(items, begin);
 }
@@ -207,6 +222,10 @@ std::string shape_text(const warm_up_item& item) {
 
 }  // namespace
 
+timed_step timed_step_of(const warm_up_item& item) {
+  return {item.shape.query, item.context, item.is_random};
+}
+
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured) {
@@ -246,7 +265,8 @@ device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, co
       add_unified(batch, item.unified, layout, limits);
       break;
     case warm_up_phase::verification:
-      batch.add_sequence(verified_context, item.shape.query, item.shape.query);
+      if (item.is_random) batch.sample_at_random();
+      batch.add_sequence(item.context, item.shape.query, item.shape.query);
       break;
     case warm_up_phase::sampler:
       break;

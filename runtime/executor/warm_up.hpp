@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/bucketing/make_buckets.hpp"
+#include "runtime/drafting/verification_costs.hpp"
 #include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/executor.hpp"
 
@@ -22,6 +23,8 @@ struct warm_up_item {
   warm_up_phase phase = warm_up_phase::prompt;
   bucket shape = {};               // prompt, decode; tuning, verification: the step that is timed
   unified_bucket unified = {};     // unified
+  std::int32_t context = 0;        // verification: tokens before the rows
+  bool is_random = false;          // verification: how the rows are sampled
   std::int32_t sampler_batch = 0;  // sampler: requests ...
   std::int32_t sampler_rows = 0;   // ... and samples at most
   std::int32_t number = 1;         // of its phase, from 1 ...
@@ -36,10 +39,15 @@ enum class warm_up_extent { every_bucket, every_row_count };
 
 // What is measured on the way.
 struct warm_up_measurements {
-  bool tune = false;          // plans, for every number of rows that the buckets have
-  bool verification = false;  // what drafts cost: steps of 1, 2, 4, ... rows, up to most_verified_rows
+  bool tune = false;  // plans, for every number of rows that the buckets have
+  // What drafts cost: steps of 1, 2, 4, ... rows, up to most_verified_rows; then what a long context and
+  // sampling at random take more.
+  bool verification = false;
 };
 inline constexpr std::int32_t most_verified_rows = 128;
+
+// What an item of the phase verification times.
+timed_step timed_step_of(const warm_up_item& item);
 
 // The largest first, phase by phase: prompts, decodes (or unified), what is measured, sampler; the sampler's
 // batch sizes are 0, 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets

@@ -2,6 +2,7 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/sampling/sampler.hpp"
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -26,7 +27,7 @@ void scheduler::state::propose(draft guess) {
 
 std::optional<std::int32_t> scheduler::state::place_in_grammar(const draft& guess) const {
   const auto found = requests.find(guess.id);
-  if (found == requests.end() || guess.number != 0) return std::nullopt;
+  if (found == requests.end()) return std::nullopt;
   const sequence& who = *found->second;
   if (!who.has_grammar || guess.after < who.prompt_length) return std::nullopt;
   return guess.after - who.prompt_length;
@@ -47,8 +48,8 @@ bool scheduler::state::wants_drafts() const {
   const auto beside = static_cast<std::int32_t>(running.size());
   if (beside == 0 || beside > limits.disable_drafts_by_batch_size.value_or(most_rows)) return false;
   if (!limits.adaptive_drafts) return true;
-  const std::optional<double> cost = costs.cost(beside);
-  return cost && costs.least_slope(beside) * beside < *cost;
+  const std::optional<double> cost = costs.usual().cost(beside);
+  return cost && costs.usual().least_slope(beside) * beside < *cost;
 }
 
 void scheduler::state::plan_drafts(std::int32_t budget) {
@@ -56,13 +57,11 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
   if (!some_have_drafts || budget == 0 || !wants_drafts()) return;
   add_candidates(budget);
   if (candidates.rows.empty()) return;
-  step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
-  for (const schedule_batch* batch : {&planned, &joining})
-    for (const planned_rows& rows : *batch)
-      (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;
+  step_load load = planned_load();
+  load.row_costs = candidates.row_costs;
   draft_lengths& chosen = candidates.chosen;
   if (limits.adaptive_drafts) {
-    choose_draft_lengths(candidates.of_rows, load, costs, chosen);
+    choose_draft_lengths(candidates.of_rows, load, costs.usual(), chosen);
   } else {
     chosen.lengths.clear();
     for (const auto& each : candidates.of_rows)
@@ -77,6 +76,19 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
   }
 }
 
+step_load scheduler::state::planned_load() const {
+  step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
+  for (const schedule_batch* batch : {&planned, &joining}) {
+    for (const planned_rows& rows : *batch) {
+      (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;
+      const std::int32_t context = rows.who->num_computed;
+      load.overhead += costs.of_first_row(context, !is_greedy(*rows.who->sampling)) +
+                       (rows.num_rows - 1) * costs.of_further_row(context, false);
+    }
+  }
+  return load;
+}
+
 // A draft behind pending tokens is right only where what it says of these is, too. Of a draft with a number
 // nothing is chosen here: its length must not depend on its tokens, and who made it has weighed what it
 // costs.
@@ -84,6 +96,7 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
   candidates.rows.clear();
   candidates.probabilities.clear();
   candidates.of_rows.clear();
+  candidates.row_costs.clear();
   some_have_drafts = false;
   for (planned_rows& rows : planned) {
     sequence& who = *rows.who;
@@ -111,6 +124,7 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
       before *= who.details->guess.probabilities[static_cast<std::size_t>(i)];
     const auto first = who.details->guess.probabilities.begin() + *next;
     candidates.rows.push_back(&rows);
+    candidates.row_costs.push_back(costs.of_further_row(who.num_tokens(), !is_greedy(*who.sampling)));
     candidates.probabilities.insert(candidates.probabilities.end(), first,
                                     first + static_cast<std::ptrdiff_t>(count));
     (candidates.probabilities.end() - static_cast<std::ptrdiff_t>(count))[0] *= before;

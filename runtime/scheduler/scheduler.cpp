@@ -33,8 +33,8 @@ void scheduler::propose(draft guess) { state_->propose(std::move(guess)); }
 std::optional<std::int32_t> scheduler::place_in_grammar(const draft& guess) const {
   return state_->place_in_grammar(guess);
 }
-void scheduler::measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
-  state_->costs.measured(rows, static_cast<double>(took.count()));
+void scheduler::measured_step(const timed_step& step, std::chrono::nanoseconds took) {
+  state_->costs.measured(step, static_cast<double>(took.count()));
 }
 bool scheduler::wants_drafts() const { return state_->wants_drafts(); }
 std::int32_t scheduler::pending_tokens(request_id id) const {

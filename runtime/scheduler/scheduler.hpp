@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "runtime/drafting/draft.hpp"
+#include "runtime/drafting/verification_costs.hpp"
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
@@ -152,11 +153,14 @@ class scheduler {
   void propose(draft guess);
   // How many output tokens of its request come before a draft that is to be held to the request's grammar
   // before it is proposed, so that no step computes rows for tokens that are masked. Nothing where there is
-  // none, and for a draft with a number, whose length must not depend on its tokens.
+  // none.
   std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
-  // How long a step of so many rows takes that are all sampled. Before at least two of these are known no
+  // How long such a step takes. Before at least two of these are known no
   // draft is verified.
-  void measured_step(std::int32_t rows, std::chrono::nanoseconds took);
+  void measured_step(const timed_step& step, std::chrono::nanoseconds took);
+  void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
+    measured_step({.rows = rows}, took);
+  }
   // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared,
   // and none is being verified.
   bool wants_drafts() const;

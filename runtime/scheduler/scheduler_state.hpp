@@ -67,6 +67,8 @@ struct scheduler::state {
   // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.
   void plan_drafts(std::int32_t budget);
   void add_candidates(std::int32_t& budget);
+  // What the rows of the plan are, and what they take beside.
+  step_load planned_load() const;
   // Drops those that make no sense any more, or that found no room; true where they hold blocks, be they
   // dropped or not.
   bool drop_vain_drafts();
@@ -178,11 +180,12 @@ struct scheduler::state {
 
   bool some_have_drafts = false;
   bool has_planned_drafts = false;
-  step_costs costs;  // ns
-  struct {           // work space of plan_drafts()
+  verification_costs costs;  // ns
+  struct {                   // work space of plan_drafts()
     std::vector<planned_rows*> rows;
     std::vector<float> probabilities;  // of all, in order
     std::vector<std::span<const float>> of_rows;
+    std::vector<double> row_costs;
     draft_lengths chosen;
   } candidates;
   bool is_planned = false;                 // a plan is open: its demand has no answer yet

@@ -13,6 +13,7 @@
 #include "actors/kv_cache.hpp"
 #include "actors/scheduler.hpp"
 #include "actors/structured_output.hpp"
+#include "runtime/drafting/draft_model.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/support/dice.hpp"
@@ -37,6 +38,8 @@ struct simulated_setup {
   std::int32_t grammar_percent = 0;  // of the requests
   bool jump_forward = false;
   std::optional<drafter_options> drafts;
+  device_rules draft_device;  // of a draft model
+  draft_model_options draft_limits;
   std::size_t grammar_memory = 0;
   std::uint64_t mask_steps = 0;  // for which a step waits
 };
@@ -61,6 +64,44 @@ scheduler_limits draw_limits(dice& random) {
   return limits;
 }
 
+// Its room is a part of one context, or several; some guess well, and some fail.
+void draw_draft_model(dice& random, simulated_setup& setup) {
+  const scheduler_limits& limits = setup.limits;
+  draft_model_options& options = setup.draft_limits;
+  options.max_sequences = limits.max_num_seqs;
+  options.max_rows = std::max(limits.max_num_seqs, random.pick(1, 40));
+  options.max_model_len = random.chance(80) ? limits.max_model_len : random.pick(4, limits.max_model_len);
+  options.vocab_size = end_token + 1;
+  options.num_tokens = setup.drafts->config.num_speculative_tokens;
+  options.end_tokens = {end_token};
+  options.rejection = random.one_of(
+      std::vector{rejection_method::automatic, rejection_method::probabilistic, rejection_method::strict});
+  options.most_pending = limits.max_steps_in_flight;
+  const std::int32_t contexts = random.pick(1, 4) * limits.max_model_len / limits.block_size;
+  setup.draft_device = {{limits.block_size, random.pick(1, 1 + contexts), 1},
+                        options.max_rows,
+                        options.max_sequences,
+                        0,
+                        random.chance(40) ? random.pick(1, 3) : 0,
+                        random.pick(1, 30)};
+}
+
+void draw_drafts(dice& random, simulated_setup& setup) {
+  setup.drafts.emplace();
+  speculative_config& config = setup.drafts->config;
+  config.method = random.chance(50)
+                      ? speculative_method::draft_model
+                      : random.one_of(std::vector{speculative_method::ngram, speculative_method::suffix});
+  config.num_speculative_tokens = random.pick(1, 6);
+  config.prompt_lookup_min = 1;
+  config.prompt_lookup_max = random.pick(1, 3);
+  config.suffix_decoding_min_token_prob = 0.01;
+  config.suffix_decoding_max_spec_factor = 4.0;
+  config.adaptive = config.method != speculative_method::draft_model && random.chance(20);
+  setup.drafts->work_tokens = static_cast<std::size_t>(random.pick(1, 40));
+  if (config.method == speculative_method::draft_model) draw_draft_model(random, setup);
+}
+
 simulated_setup draw_setup(dice& random) {
   simulated_setup setup;
   setup.limits = draw_limits(random);
@@ -78,18 +119,7 @@ simulated_setup draw_setup(dice& random) {
   setup.slow_compilers = random.chance(40);
   setup.grammar_percent = random.one_of(std::vector<std::int32_t>{0, 40, 70, 70, 100});
   setup.jump_forward = random.chance(50);
-  if (random.chance(50)) {
-    setup.drafts.emplace();
-    speculative_config& config = setup.drafts->config;
-    config.method = random.one_of(std::vector{speculative_method::ngram, speculative_method::suffix});
-    config.num_speculative_tokens = random.pick(1, 6);
-    config.prompt_lookup_min = 1;
-    config.prompt_lookup_max = random.pick(1, 3);
-    config.suffix_decoding_min_token_prob = 0.01;
-    config.suffix_decoding_max_spec_factor = 4.0;
-    config.adaptive = random.chance(20);
-    setup.drafts->work_tokens = static_cast<std::size_t>(random.pick(1, 40));
-  }
+  if (random.chance(70)) draw_drafts(random, setup);
   // Little: nothing is kept that nobody uses, nothing is compiled while anything is used.
   setup.grammar_memory = random.chance(25) ? 1 : grammar::grammar_cache_limits{}.max_bytes;
   setup.mask_steps = random.chance(50) ? grammar::usual_mask_steps_per_step : random.number() % 10 + 1;
@@ -127,6 +157,9 @@ class simulation {
       check_what_was_computed_last_is_found();
       story_.refused_drafts = metric("troupe_grammar_refused_draft_tokens_total");
       story_.withheld_rows = metric("troupe_grammar_withheld_rows_total");
+      story_.verified_by_chance = metric("troupe_rejection_sampled_draft_tokens_total");
+      story_.accepted_by_chance = metric("troupe_rejection_sampled_accepted_tokens_total");
+      story_.failed_draft_models = draft_log_->failed_steps;
     } catch (const broken_promise& promise) {
       story_.fault = promise.what();
     }
@@ -155,9 +188,9 @@ class simulation {
       parts.limits = setup_.limits;
       parts.open_device = [this]() -> result<runner_device> {
         auto device = std::make_unique<letter_device>(setup_.device, random_.number(), log_);
-        if (!setup_.overlaps) return runner_device{std::move(device), nullptr};
+        if (!setup_.overlaps) return runner_device{std::move(device), open_draft_model()};
         return runner_device{std::make_shared<overlapping_executor>(std::move(device), *setup_.overlaps),
-                             nullptr};
+                             open_draft_model()};
       };
       parts.tokenizer.queue_timeout = setup_.queue_timeout;
       parts.grammars = company_grammar_limits;
@@ -173,6 +206,13 @@ class simulation {
   // Between two looks at the clock: how busy this machine is shall be no part of a story.
   std::chrono::microseconds draw_moment() {
     return std::chrono::microseconds(random_.pick(1, random_.chance(5) ? 50'000 : 500));
+  }
+
+  std::shared_ptr<draft_model> open_draft_model() {
+    if (!setup_.drafts || setup_.drafts->config.method != speculative_method::draft_model) return nullptr;
+    return std::make_shared<draft_model>(
+        std::make_unique<letter_device>(setup_.draft_device, random_.number(), draft_log_),
+        setup_.draft_limits);
   }
 
   // ---- one turn ----
@@ -310,6 +350,7 @@ class simulation {
   void check() {
     if (!fault_.empty()) throw broken_promise(fault_);
     require(log_->fault.empty(), "a step: " + log_->fault);
+    require(draft_log_->fault.empty(), "a step of the draft model: " + draft_log_->fault);
     if (stage_.lives(stage_.roster().kv_cache)) {
       const auto blocks = stage_.state_of<kv_cache_state>(stage_.roster().kv_cache).count();
       require(blocks.consistent && blocks.free_blocks <= blocks.blocks, "the KV cache contradicts itself");
@@ -347,6 +388,7 @@ class simulation {
     if (random_.chance(90)) sampling.max_tokens = random_.pick(1, std::max(1, room() / 2));
     if (random_.chance(20)) sampling.min_tokens = random_.pick(0, sampling.max_tokens.value_or(10));
     sampling.seed = random_.number();
+    sampling.is_seeded = random_.chance(50);
     sampling.ignore_eos = random_.chance(30);
     const auto letter = [this] { return static_cast<char>('a' + random_.pick(0, 25)); };
     if (random_.chance(20)) sampling.stop_token_ids = {letter()};
@@ -539,6 +581,7 @@ class simulation {
   std::size_t num_requests_;
   simulated_setup setup_;
   std::shared_ptr<device_log> log_ = std::make_shared<device_log>();
+  std::shared_ptr<device_log> draft_log_ = std::make_shared<device_log>();  // the draft model's device's
   stream_ledger ledger_;
   std::size_t sent_ = 0;
   std::size_t turns_ = 0;

@@ -21,8 +21,11 @@ struct company_story {
   device_log device;
   stream_counts streams;
   std::uint64_t preemptions = 0;
-  std::uint64_t draft_tokens = 0;     // that steps verified
-  std::uint64_t accepted_tokens = 0;  // of these
+  std::uint64_t draft_tokens = 0;        // that steps verified
+  std::uint64_t accepted_tokens = 0;     // of these
+  std::uint64_t verified_by_chance = 0;  // of a draft model's
+  std::uint64_t accepted_by_chance = 0;
+  std::uint64_t failed_draft_models = 0;
   std::uint64_t withheld_rows = 0;
   std::uint64_t refused_drafts = 0;  // their tokens that grammars refused before a step had rows for them
   std::uint64_t refused = 0;         // that could never run

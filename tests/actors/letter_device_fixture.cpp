@@ -1,9 +1,11 @@
 #include "tests/actors/letter_device_fixture.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
+#include "runtime/sampling/philox.hpp"
 #include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {
@@ -67,7 +69,42 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
   for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
     result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
   if (masks != nullptr) note(*masks);
+  if (rules_.wrong_percent > 0) draft(batch, result);
+  if (!batch.verified.empty()) verify(batch, result);
   if (fails(batch)) fail(batch);
+}
+
+// Drawn from the right letter and a wrong one.
+void letter_device::draft(const device_batch& batch, step_result& result) {
+  for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+    token_id& token = result.tokens[i].token;
+    const std::pair both = std::minmax({token, static_cast<token_id>('a' + random_.pick(0, letters - 1))});
+    if (random_.chance(rules_.wrong_percent)) token = both.first == token ? both.second : both.first;
+    if (batch.kept.empty() || batch.kept[i] == nullptr) continue;
+    kept_distribution& kept = *batch.kept[i];
+    kept.ids = {both.first};
+    if (both.second != both.first) kept.ids.push_back(both.second);
+    kept.weights.assign(kept.ids.size(), 0.5F);
+  }
+}
+
+// The target has no choice: whatever a draft was drawn from, its own letter comes.
+void letter_device::verify(const device_batch& batch, step_result& result) {
+  for (std::size_t i = 0; i < result.tokens.size(); ++i) {
+    const drafted_token* const drafted = batch.verified[i];
+    if (drafted == nullptr) continue;
+    ++log_->verified_drafts;
+    const auto row = static_cast<std::size_t>(batch.samples[i].row);
+    const bool has_row = row + 1 < batch.tokens.size() && batch.tokens[row + 1] == drafted->token;
+    const auto& ids = drafted->distribution.ids;
+    if (!has_row) log_->fault = "another draft is verified than its row has";
+    if (std::ranges::find(ids, drafted->token) == ids.end())
+      log_->fault = "a draft is verified that was drawn from something else";
+    const std::array target{result.tokens[i].token};
+    const std::array weight{1.0F};
+    const std::uint64_t drawn = random_.number();
+    result.tokens[i].token = verify_draft({target, weight}, *drafted, uniform(drawn, 0), uniform(drawn, 1));
+  }
 }
 
 std::string letter_device::fault_of(const device_batch& batch) const {

@@ -25,6 +25,7 @@ struct device_log {
   std::uint64_t copied_blocks = 0;
   std::uint64_t partly_masked_steps = 0;  // with samples that are held to a grammar, and others
   std::uint64_t forced_tokens = 0;        // that came without a step of their own
+  std::uint64_t verified_drafts = 0;      // tokens that were accepted or rejected by chance
   std::set<request_id> seen;
   std::set<request_id> failed;  // whose step threw
 };
@@ -35,6 +36,7 @@ struct device_rules {
   std::int32_t max_sequences = 0;
   std::int32_t longest_chunk = 0;    // 0: no limit
   std::int32_t failing_percent = 0;  // of the steps
+  std::int32_t wrong_percent = 0;    // of the tokens, where it is a draft model's
 };
 
 class letter_device final : public executor {
@@ -48,6 +50,8 @@ class letter_device final : public executor {
 
  private:
   std::string fault_of(const device_batch& batch) const;
+  void draft(const device_batch& batch, step_result& result);
+  void verify(const device_batch& batch, step_result& result);
   void note(const device_batch& batch);
   void note(const step_masks& masks);
   bool fails(const device_batch& batch);

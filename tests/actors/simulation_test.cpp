@@ -24,7 +24,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0, drafts = 0,
                 accepted = 0, deaths = 0, losses = 0;
   std::uint64_t refused_drafts = 0, partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
-  std::uint64_t withheld = 0;
+  std::uint64_t withheld = 0, by_chance = 0, accepted_by_chance = 0, failed_draft_models = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const company_simulation_options options{.seed = seed};
@@ -46,6 +46,9 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     partly_masked += story.device.partly_masked_steps;
     forced += story.device.forced_tokens;
     withheld += story.withheld_rows;
+    by_chance += story.verified_by_chance;
+    accepted_by_chance += story.accepted_by_chance;
+    failed_draft_models += story.failed_draft_models;
     left_waiting += story.left_waiting;
     late_waiting += story.late_waiting;
     for (const auto count :
@@ -68,6 +71,9 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(accepted, seeds.count / 4);
   EXPECT_GT(drafts, accepted + some);
   EXPECT_GT(drafts + refused_drafts, 2 * accepted);
+  EXPECT_GT(accepted_by_chance, some);
+  EXPECT_GT(by_chance, accepted_by_chance + some / 5);
+  EXPECT_GT(failed_draft_models, some / 5);
   EXPECT_GT(refused, some);
   EXPECT_GT(refused_drafts, some);
   EXPECT_GT(total.finished, seeds.count);

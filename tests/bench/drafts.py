@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """What drafts bring and cost on the default model; prints Markdown tables.
 
-    tests/bench/drafts.py [tasks] [crowd]        both when none is named
+    tests/bench/drafts.py [tasks] [crowd] [model]        the first two when none is named
 
-tasks: one request at a time: rewriting code with one change, summarising with quotes, free chat; tokens a second with drafts
-and without, and how many of the drafts were right.
+tasks: one request at a time: rewriting code with one change, summarising with quotes, free chat, five prompts of each
+(draft_prompts.py); tokens a second with drafts and without, and how many of the drafts were right; by each of METHODS ("suffix ngram").
 crowd: 1, 2, 4, 8, 16, 32 and 64 (CROWDS) free chats side by side, in SLICES (40) slices of about a second.
+model: how many drafts of a draft model are right that is the model itself: of greedy answers, seeded ones and others.
 
-Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, tasks RUNS (5)
-times each, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
+Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, tasks RUNS (3)
+times each prompt, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
 prefix, such as "nice -n -18 tests/bench/drafts.py".
 """
 import asyncio
+import contextlib
 import json
 import math
 import os
@@ -21,64 +23,23 @@ import sys
 import time
 import urllib.request
 
-from serving import MODEL, cpu, generate, served
+from draft_prompts import TASKS
+from serving import MODEL, ROOT, cpu, generate, served
 
-RUNS = int(os.environ.get("RUNS", "5"))
+RUNS = int(os.environ.get("RUNS", "3"))
 SLICES = int(os.environ.get("SLICES", "40"))
 CONFIG = os.environ.get("TROUPE_SPECULATIVE_CONFIG", '{"method": "suffix"}')
-
-CODE = '''import os
-
-
-def read_lines(path):
-    """Every line of the file, without its end."""
-    with open(path, encoding="utf-8") as file:
-        return [line.rstrip("\\n") for line in file]
+METHODS = os.environ.get("METHODS", "suffix ngram").split()
+MODEL_FILE = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-def count_words(path):
-    """How often each word stands in the file."""
-    counts = {}
-    for line in read_lines(path):
-        for word in line.split():
-            word = word.lower().strip(".,;:!?")
-            counts[word] = counts.get(word, 0) + 1
-    return counts
-
-
-def print_most_common(path, limit):
-    """Prints the most common words of the file with their counts."""
-    counts = count_words(path)
-    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    for word, count in ordered[:limit]:
-        print(f"{word:20} {count:6}")
-
-
-def main():
-    for name in sorted(os.listdir(".")):
-        if name.endswith(".txt"):
-            print_most_common(name, 10)
-
-
-main()
-'''
-REPORT = (
-    'The harbour council met on Tuesday to decide about the old lighthouse. "The tower has stood for a hundred and sixty years, and it '
-    'will not fall this winter," said the engineer Maria Lindqvist, who has inspected it twice since the storm in September. Two cracks '
-    'run from the gallery to the second window, she reported, but "neither has grown by more than a millimetre." The council\'s treasurer, '
-    'Jonas Weber, disagreed. "We cannot spend four hundred thousand on a building that guides no ship," he said, and proposed to sell the '
-    'tower to a hotel company from the capital. Fishermen in the audience were not pleased. "My father found his way home by that light," '
-    'said Anna Berg, the owner of three boats, "and my children will show it to theirs." After three hours the council voted seven to four '
-    'to repair the cracks in spring, to open the gallery to visitors in summer, and to ask the national heritage fund for half of the cost.'
-)
-TASKS = {
-    "editing (rewrite this code with one change)":
-        ("Rewrite this code with one change: rename the function count_words to word_counts. Answer with the whole code.\n\n```python\n"
-         + CODE + "```", 320),
-    "summarising with quotes":
-        ("Summarise this report in three sentences. Quote what each person said word for word.\n\n" + REPORT, 160),
-    "free chat": ("Why do people like to travel by train? Tell me in a few paragraphs.", 256),
-}
+@contextlib.contextmanager
+def warm(config="off"):
+    """A service that has measured what it costs to verify drafts."""
+    with served("--warmup", "lazy", "--speculative-config", config) as service:
+        while service.metric("troupe_warmup_progress") < 1:
+            time.sleep(0.2)
+        yield service
 
 
 def counters(service):
@@ -98,25 +59,54 @@ async def rate(service, prompt, tokens, salt):
     return (tokens - 1) / (times[-1] - times[0]), text
 
 
-def tasks(plain, drafting):
-    print(f"| one request at a time, {CONFIG} | without | with drafts | ratio | drafted tokens that were right |\n|---|---|---|---|---|")
-    for task, (prompt, tokens) in TASKS.items():
-        rates = {plain: [], drafting: []}
-        before = counters(drafting)
-        for run in range(RUNS):
+def compare(plain, drafting, prompts, tokens):
+    """Rates of each prompt's answers without drafts and with them, the services in turns."""
+    rates = {plain: [], drafting: []}
+    for run in range(RUNS):
+        for number, prompt in enumerate(prompts):
             texts = []
-            for service in (plain, drafting):
-                measured, text = asyncio.run(rate(service, prompt, tokens, f"{task}{run}"))
+            for service in (plain, drafting) if (run + number) % 2 == 0 else (drafting, plain):
+                measured, text = asyncio.run(rate(service, prompt, tokens, f"{run} {number}"))
                 rates[service].append(measured)
                 texts.append(text)
             if texts[0] != texts[1]:
-                raise SystemExit(f"{task}: other text with drafts than without")
-        after = counters(drafting)
-        drafted, right = (after[name] - before[name] for name in ("draft_tokens_total", "accepted_tokens_total"))
-        without, with_drafts = (statistics.median(rates[service]) for service in (plain, drafting))
-        share = f"{right:.0f} of {drafted:.0f}" if drafted else "none drafted"
-        ratios = [b / a for a, b in zip(rates[plain], rates[drafting])]
-        print(f"| {task} | {without:.0f} tok/s | {with_drafts:.0f} tok/s | {statistics.median(ratios):.2f} | {share} |", flush=True)
+                raise SystemExit(f"other text with drafts than without: {prompt}")
+    return rates[plain], rates[drafting]
+
+
+def tasks():
+    print("| one request at a time | method | without | with drafts | ratio | least and most of a prompt | drafted tokens that were right |"
+          "\n|---|---|---|---|---|---|---|")
+    with warm() as plain:
+        for method in METHODS:
+            with warm(json.dumps({"method": method})) as drafting:
+                for task, (prompts, tokens) in TASKS.items():
+                    before = counters(drafting)
+                    without, with_drafts = compare(plain, drafting, prompts, tokens)
+                    after = counters(drafting)
+                    drafted, right = (after[name] - before[name] for name in ("draft_tokens_total", "accepted_tokens_total"))
+                    ratios = [b / a for a, b in zip(without, with_drafts)]
+                    of_prompts = [statistics.median(ratios[number::len(prompts)]) for number in range(len(prompts))]
+                    print(f"| {task} | {method} | {statistics.median(without):.0f} tok/s | {statistics.median(with_drafts):.0f} tok/s "
+                          f"| {statistics.median(ratios):.2f} | {min(of_prompts):.2f} and {max(of_prompts):.2f} "
+                          f"| {right:.0f} of {drafted:.0f} |", flush=True)
+    print()
+
+
+def model():
+    """A draft model costs what the model does here, so its speed says nothing."""
+    print("| the model drafts for itself | drafted | right | accepted or rejected by chance |\n|---|---|---|---|")
+    config = {"method": "draft_model", "model": str(MODEL_FILE), "adaptive": False}
+    kinds = {"greedy": {"temperature": 0}, "temperature 0.9, seeded": {"temperature": 0.9, "seed": 5}, "temperature 0.9": {"temperature": 0.9}}
+    with warm(json.dumps(config)) as drafting:
+        for kind, fields in kinds.items():
+            before, chance = counters(drafting), drafting.metric("troupe_rejection_sampled_draft_tokens_total")
+            for prompt in TASKS["free chat"][0]:
+                asyncio.run(ask(drafting.port, {"messages": [{"role": "user", "content": prompt}], "max_tokens": 64, **fields}))
+            after = counters(drafting)
+            drafted, right = (after[name] - before[name] for name in ("draft_tokens_total", "accepted_tokens_total"))
+            by_chance = drafting.metric("troupe_rejection_sampled_draft_tokens_total") - chance
+            print(f"| {kind} | {drafted:.0f} | {right:.0f} | {by_chance:.0f} |", flush=True)
     print()
 
 
@@ -152,9 +142,20 @@ async def slice_of(service, count, load, number):
     return time.perf_counter() - begin, texts
 
 
+def processes(pid):
+    """The service's own and its runner's."""
+    def parent(folder):
+        try:
+            return int((folder / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+
+    return [pid, *(int(folder.name) for folder in pathlib.Path("/proc").glob("[0-9]*") if parent(folder) == pid)]
+
+
 def cpu_seconds(service):
     """That its threads have run: what other programs take of the machine hardly shows in it."""
-    threads = pathlib.Path(f"/proc/{service.process.pid}/task").iterdir()
+    threads = [thread for pid in processes(service.process.pid) for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()]
     return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
 
@@ -166,7 +167,12 @@ def median_between(values):
     return statistics.median(ordered), ordered[max(low, 0)], ordered[min(high, len(ordered) - 1)]
 
 
-def crowd(plain, drafting):
+def crowd():
+    with warm() as plain, warm(CONFIG) as drafting:
+        compare_crowds(plain, drafting)
+
+
+def compare_crowds(plain, drafting):
     """Short slices of both services in turns, in the order a b b a, so that what else the machine does falls on both."""
     print(f"| chats side by side, {CONFIG} | load | tok/s without | with drafts | ratio | 95 % between | of CPU time | 95 % between "
           "| drafted for a token |\n|---|---|---|---|---|---|---|---|---|")
@@ -194,11 +200,9 @@ def crowd(plain, drafting):
 
 
 def main():
-    wanted = sys.argv[1:] or ["tasks", "crowd"]
     print(f"CPU: {cpu()}\n")
-    with served("--warmup", "full") as plain, served("--warmup", "full", "--speculative-config", CONFIG) as drafting:
-        for name in wanted:
-            {"tasks": tasks, "crowd": crowd}[name](plain, drafting)
+    for name in sys.argv[1:] or ["tasks", "crowd"]:
+        {"tasks": tasks, "crowd": crowd, "model": model}[name]()
 
 
 if __name__ == "__main__":

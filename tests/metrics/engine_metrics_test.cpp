@@ -122,6 +122,8 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_draft_tokens_per_pos_total", "counter"},
       {"troupe_rejection_sampled_draft_tokens_total", "counter"},
       {"troupe_rejection_sampled_accepted_tokens_total", "counter"},
+      {"troupe_drafter_bytes", "gauge"},
+      {"troupe_drafter_forgotten_requests_total", "counter"},
       {"troupe_trace_spans_exported_total", "counter"},
       {"troupe_trace_spans_dropped_total", "counter"},
       {"troupe_warmup_progress", "gauge"},
@@ -444,6 +446,8 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   EXPECT_EQ(accepted_at("2"), 0) << "there from the start";
   metrics.add_drafts(2, 6, 3);
   metrics.add_rejection_sampled(4, 2);
+  metrics.set_drafter_memory(5000, 1);
+  metrics.set_drafter_memory(4000, 2);
   metrics.add_draft_tokens(0, 2, 2);
   metrics.add_draft_tokens(1, 2, 1);
   metrics.add_draft_tokens(3, 2, 1);  // beyond what the settings allow
@@ -453,6 +457,8 @@ TEST(EngineMetrics, DraftsAreCountedByTheirPlaces) {
   EXPECT_EQ(text.at(sample("vllm:spec_decode_num_accepted_tokens_total")), 3);
   EXPECT_EQ(text.at(sample("troupe_rejection_sampled_draft_tokens_total")), 4);
   EXPECT_EQ(text.at(sample("troupe_rejection_sampled_accepted_tokens_total")), 2);
+  EXPECT_EQ(text.at(sample("troupe_drafter_bytes")), 4000);
+  EXPECT_EQ(text.at(sample("troupe_drafter_forgotten_requests_total")), 3);
   EXPECT_EQ(accepted_at("0"), 2);
   EXPECT_EQ(accepted_at("1"), 1);
   EXPECT_EQ(verified_at("1"), 2);

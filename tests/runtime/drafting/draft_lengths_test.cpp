@@ -115,6 +115,18 @@ TEST(draft_lengths, look_beyond_a_step_of_the_costs) {
   EXPECT_EQ(choose(sure, {1, 0, 8, 0.0, 0.0}, costs).num_drafted, 7);
 }
 
+TEST(draft_lengths, count_what_a_sequence_s_rows_take_beside) {
+  const drafts sure{{0.95F, 0.95F, 0.95F}, {0.95F, 0.95F, 0.95F}};
+  const std::vector<double> both{0.0, 0.0};
+  const std::vector<double> second{0.0, 6.0};
+  const auto load = [](const std::vector<double>& rows) {
+    return step_load{.decode_rows = 2, .max_rows = 64, .row_costs = rows};
+  };
+  EXPECT_EQ(choose(sure, load(both), linear(10.0, 0.1)).lengths, (std::vector<std::int32_t>{3, 3}));
+  EXPECT_EQ(choose(sure, load(second), linear(10.0, 0.1)).lengths, (std::vector<std::int32_t>{3, 0}));
+  EXPECT_EQ(choose({{0.95F, 0.95F}}, load({12.0}), linear(10.0, 0.1)).num_drafted, 0);
+}
+
 TEST(draft_lengths, what_is_no_probability_is_not_drafted) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const drafts odd{{nan, 1.0F}, {-1.0F}, {}, {5.0F, 0.0F, 1.0F}};

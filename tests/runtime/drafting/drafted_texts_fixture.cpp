@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "runtime/engine/dispatch_step.hpp"
+#include "runtime/token_bits.hpp"
 
 namespace troupe {
 namespace {
@@ -146,7 +147,25 @@ void drafted_texts::commit() {
       asked.push_back(event.id);
   }
   if (!drafts_ || !scheduler_.wants_drafts()) return;
-  for (draft& guess : drafts_->propose(asked)) scheduler_.propose(std::move(guess));
+  for (draft& guess : drafts_->propose(asked)) {
+    if (setting_.has_grammar) cut_for_grammar(guess);
+    scheduler_.propose(std::move(guess));
+  }
+}
+
+// As structured_output does it, which knows a request's grammar and not what its draft was drawn from.
+void drafted_texts::cut_for_grammar(draft& guess) {
+  std::vector<token_id> tokens = prompt;
+  tokens.insert(tokens.end(), (*texts_)[guess.id].begin(), (*texts_)[guess.id].end());
+  const std::size_t drawn = guess.tokens.size();
+  std::size_t possible = 0;
+  for (; possible < drawn; ++possible) {
+    const auto allowed = language_.allowed_after(tokens[tokens.size() - 2], tokens.back());
+    if (!has_token(allowed, guess.tokens[possible])) break;
+    tokens.push_back(guess.tokens[possible]);
+  }
+  guess.cut_for_grammar(possible);
+  num_cut_ += drawn - guess.tokens.size();
 }
 
 void drafted_texts::give_back(const std::vector<block_release>& releases) {

@@ -42,6 +42,8 @@ class drafted_texts {
   std::vector<std::vector<token_id>> draw(std::uint64_t first, std::size_t count);
   scheduler_counts counts() const { return scheduler_.counts(); }
   const draft_model& drafts() const { return *drafts_; }
+  // Drafted tokens that no step verified, since the grammar does not have one before them.
+  std::uint64_t num_cut() const { return num_cut_; }
   // The target's probabilities of all texts, the first token counting most.
   std::vector<double> enumerate();
 
@@ -50,6 +52,7 @@ class drafted_texts {
   bool dispatch();
   void run_oldest();
   void commit();
+  void cut_for_grammar(draft& guess);
   void give_back(const std::vector<block_release>& releases);
   step_masks masks_of(const device_batch& batch) const;
   void enumerate_from(std::vector<token_id>& tokens, double probability, std::vector<double>& out);
@@ -69,6 +72,7 @@ class drafted_texts {
   scheduler_output output_;
   sampler_scratch scratch_;
   std::uint64_t steps_ = 0;
+  std::uint64_t num_cut_ = 0;
   std::vector<std::vector<token_id>>* texts_ = nullptr;
 };
 

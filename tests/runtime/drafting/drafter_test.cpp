@@ -275,6 +275,48 @@ TEST(drafter, all_answers_together_take_no_more_than_allowed) {
   EXPECT_GT(drafts.num_cached_requests(), 5U);
 }
 
+TEST(drafter, gives_up_answers_then_requests_that_have_not_run_then_those_unused_for_longest) {
+  drafter_options options = with(speculative_method::suffix);
+  options.config.suffix_decoding_max_cached_requests = 0;
+  drafter drafts(options);
+  const auto begin = [](drafter& tested, request_id id) {
+    tested.open(id, "", numbers(static_cast<token_id>(1000 * id), 500));
+    finish_work(tested);
+  };
+  begin(drafts, 0);
+  const std::size_t one = drafts.bytes();
+  options.max_bytes = 3 * one + one / 2;
+  options.config.suffix_decoding_max_cached_requests = 10;
+  drafter full(options);
+  begin(full, 9);
+  full.append(9, numbers(50'000, 400));
+  full.close(9);
+  finish_work(full);
+  EXPECT_EQ(full.num_cached_requests(), 1U);
+  for (const request_id id : {1, 2, 3}) {
+    begin(full, id);
+    full.append(id, tokens{5});
+  }
+  EXPECT_EQ(full.num_cached_requests(), 0U);
+  EXPECT_EQ(full.num_requests(), 3U);
+  EXPECT_EQ(full.num_forgotten_requests(), 0U);
+  begin(full, 4);
+  EXPECT_EQ(full.num_forgotten_requests(), 1U) << "the last that came has not run";
+  full.append(1, numbers(1000, 4));
+  for (int i = 0; i < 200; ++i) full.append(3, numbers(3000, 4));
+  EXPECT_FALSE(full.propose(1).tokens.empty());
+  full.append(2, numbers(2000, 4));
+  EXPECT_FALSE(full.propose(2).tokens.empty());
+  for (token_id i = 0; full.num_requests() == 3; ++i) {
+    ASSERT_LT(i, 5000);
+    full.append(2, tokens{100'000 + i});
+    full.append(3, tokens{200'000 + i});
+  }
+  full.append(1, numbers(1000, 4));
+  EXPECT_TRUE(full.propose(1).tokens.empty()) << "unused for longest";
+  EXPECT_LE(full.bytes(), options.max_bytes);
+}
+
 // Any order of calls; a draft always continues what the request has.
 TEST(drafter, any_order_of_calls_is_served) {
   const test::seed_range seeds = test::seeds_to_run(30);
@@ -288,6 +330,8 @@ TEST(drafter, any_order_of_calls_is_served) {
     options.max_tenants = static_cast<std::size_t>(random.pick(0, 3));
     options.max_tenant_bytes = static_cast<std::size_t>(random.pick(0, 100000));
     options.max_cached_bytes = static_cast<std::size_t>(random.pick(0, 100000));
+    const bool is_tight = random.chance(50);
+    if (is_tight) options.max_bytes = static_cast<std::size_t>(random.pick(0, 60000));
     options.work_tokens = static_cast<std::size_t>(random.pick(1, 30));
     drafter drafts(options);
     std::map<request_id, std::int32_t> lengths;
@@ -316,15 +360,24 @@ TEST(drafter, any_order_of_calls_is_served) {
           ASSERT_TRUE(made.tokens.empty());
           continue;
         }
+        if (is_tight && made.tokens.empty()) continue;
         ASSERT_EQ(made.after, lengths[id]);
         for (const token_id token : made.tokens)
           ASSERT_TRUE(token >= 0 && token < alphabet) << "seed " << seed;
         for (const float probability : made.probabilities)
           ASSERT_TRUE(probability > 0.0F && probability < 1.0F);
       }
-      ASSERT_EQ(drafts.num_requests(), lengths.size());
+      if (!is_tight) {
+        ASSERT_EQ(drafts.num_requests(), lengths.size());
+      }
+      ASSERT_LE(drafts.bytes(), options.max_bytes);
+      ASSERT_LE(drafts.num_requests(), lengths.size());
     }
     finish_work(drafts);
+    for (request_id id = 0; id < 6; ++id) drafts.close(id);
+    if (options.config.method != speculative_method::suffix) {
+      ASSERT_EQ(drafts.bytes(), 0U);
+    }
   }
 }
 

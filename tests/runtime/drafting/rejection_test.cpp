@@ -101,6 +101,9 @@ TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
     EXPECT_GT(drafts.numbered.accepted, draws / 10);
     EXPECT_GT(drafts.numbered.tokens - drafts.numbered.accepted, draws / 10)
         << "the residual is hardly drawn from";
+    if (setting.has_grammar && setting.length > 3) {
+      EXPECT_GT(texts.num_cut(), draws / 100);
+    }
     if (setting.num_blocks < 100) {
       EXPECT_GT(texts.counts().preemptions, draws / 1000);
     }

@@ -78,6 +78,39 @@ TEST(WarmUp, TunesAFewSizesOfManyTheLargestAmongThem) {
   EXPECT_EQ(tuned.front(), 1000);
 }
 
+TEST(WarmUp, TimesGreedyRowsOfAShortContextThenWhatOthersTakeMore) {
+  const executor_limits wide{.max_rows = 64, .max_sequences = 6, .max_model_len = 3000, .block_size = 16};
+  const auto timed = [](const executor_limits& of) {
+    std::vector<timed_step> steps;
+    for (const warm_up_item& item :
+         warm_up_items({}, of, 16, warm_up_extent::every_bucket, {.verification = true}))
+      if (item.phase == warm_up_phase::verification) steps.push_back(timed_step_of(item));
+    return steps;
+  };
+  std::vector<timed_step> expected;
+  for (const std::int32_t rows : {1, 2, 4, 8, 16, 32, 64}) expected.push_back({.rows = rows});
+  expected.push_back({.rows = 8, .is_random = true});
+  const auto twice = [](std::vector<timed_step> steps) {
+    const std::vector<timed_step> pass = steps;
+    steps.insert(steps.end(), pass.begin(), pass.end());
+    return steps;
+  };
+  EXPECT_EQ(timed(limits), twice(expected)) << "no context is long";
+  expected.push_back({.rows = 1, .context = 2992});
+  expected.push_back({.rows = 8, .context = 2992});
+  EXPECT_EQ(timed(wide), twice(expected));
+
+  warm_up_item item;
+  item.phase = warm_up_phase::verification;
+  item.shape = {1, 8, 0};
+  item.context = 2992;
+  item.is_random = true;
+  const device_batch batch = scratch_batch(item, layout, wide, 100);
+  EXPECT_EQ(batch.positions.front(), 2992);
+  EXPECT_EQ(batch.samples.size(), 8U);
+  EXPECT_EQ(batch.samples.front().sampling->temperature, 1.0F);
+}
+
 TEST(WarmUp, TellsUnifiedBucketsAsDocumented) {
   warm_up_item item;
   item.phase = warm_up_phase::unified;

@@ -266,6 +266,33 @@ TEST_F(drafts_test, are_as_long_as_pays_and_none_before_anything_is_measured) {
   EXPECT_EQ(rows_for(0.1F), 1);
 }
 
+TEST_F(drafts_test, are_shorter_behind_a_long_context_and_where_rows_are_drawn_at_random_if_these_take_more) {
+  using std::chrono::microseconds;
+  const auto rows_for = [this](std::int32_t prompt, float temperature, bool is_measured) {
+    set_up({.max_model_len = 1000, .num_blocks = 300});
+    for (const std::int32_t rows : {1, 2, 4, 8}) tested->measured_step(rows, microseconds(3000 + 100 * rows));
+    if (is_measured) {
+      tested->measured_step({.rows = 8, .is_random = true}, microseconds(3800 + 8 * 4000));
+      tested->measured_step({.rows = 1, .context = 1256}, microseconds(3100 + 100'000));
+      tested->measured_step({.rows = 8, .context = 1256}, microseconds(3800 + 100'000 + 7 * 100'000));
+    }
+    engine_request request = make_request(1, prompt);
+    sampling_params sampling = *request.sampling;
+    sampling.temperature = temperature;
+    request.sampling = std::make_shared<const sampling_params>(sampling);
+    submit(std::move(request));
+    while (tested->counts().generation_tokens == 0) step();
+    tested->propose(
+        {.id = 1, .after = prompt + 1, .tokens = {20, 21, 22}, .probabilities = std::vector<float>(3, 0.5F)});
+    return dispatch()->num_rows();
+  };
+  EXPECT_EQ(rows_for(4, 0.0F, true), 4);
+  EXPECT_EQ(rows_for(600, 0.0F, false), 4);
+  EXPECT_EQ(rows_for(600, 0.0F, true), 1) << "a row costs as much as a step";
+  EXPECT_EQ(rows_for(4, 1.0F, false), 4);
+  EXPECT_EQ(rows_for(4, 1.0F, true), 1);
+}
+
 TEST_F(drafts_test, are_not_wanted_where_a_further_row_costs_as_much_as_a_step_gives) {
   using std::chrono::microseconds;
   const std::vector<std::int32_t> sizes{1, 2, 4, 8, 16};
@@ -319,7 +346,7 @@ TEST_F(drafts_test, with_a_number_are_as_long_as_they_are_whatever_their_tokens_
   }
 }
 
-TEST_F(drafts_test, are_held_to_a_grammar_behind_the_output_before_them_but_for_those_with_a_number) {
+TEST_F(drafts_test, are_held_to_a_grammar_behind_the_output_before_them) {
   set_up({});
   engine_request held = make_request(1, 4);
   sampling_params params = *held.sampling;
@@ -331,7 +358,7 @@ TEST_F(drafts_test, are_held_to_a_grammar_behind_the_output_before_them_but_for_
   EXPECT_EQ(place({.id = 1, .after = 4}), 0);
   EXPECT_EQ(place({.id = 1, .after = 9}), 5);
   EXPECT_EQ(place({.id = 1, .after = 3}), std::nullopt) << "a prompt is held to nothing";
-  EXPECT_EQ(place({.id = 1, .after = 9, .number = 7}), std::nullopt);
+  EXPECT_EQ(place({.id = 1, .after = 9, .number = 7}), 5);
   EXPECT_EQ(place({.id = 2, .after = 9}), std::nullopt);
   EXPECT_EQ(place({.id = 3, .after = 9}), std::nullopt);
 }

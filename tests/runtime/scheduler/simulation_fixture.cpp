@@ -82,6 +82,8 @@ class simulation {
     story_.withheld_samples = scheduler_.counts().withheld_samples;
     story_.draft_tokens = scheduler_.counts().drafts.tokens;
     story_.accepted_tokens = scheduler_.counts().drafts.accepted;
+    story_.numbered_tokens = scheduler_.counts().drafts.numbered.tokens;
+    story_.accepted_numbered_tokens = scheduler_.counts().drafts.numbered.accepted;
     story_.finished = ledger_.num_finished();
     return story_;
   }
@@ -371,6 +373,7 @@ class simulation {
     const std::int32_t from = std::max(told - random_.pick(0, 2), 0);
     guess.after = static_cast<std::int32_t>(entry.prompt.size()) + from;
     const auto expected = static_cast<std::int32_t>(entry.expected.size());
+    if (random_.chance(30)) guess.number = ++num_numbered_;
     std::size_t right = 0;  // tokens, from the first
     for (std::int32_t i = from; i < from + random_.pick(1, 6); ++i) {
       const bool is_right = i < expected && !random_.chance(wrong_drafts_);
@@ -384,8 +387,9 @@ class simulation {
     to_grammars_.push_back([this, guess, place = static_cast<std::size_t>(*place), right]() mutable {
       const std::size_t possible = sessions_.count_possible(guess.id, place, guess.tokens);
       require(possible >= right, "a grammar refuses what its request is to have");
-      story_.refused_draft_tokens += guess.tokens.size() - possible;
-      guess.keep(possible);
+      const std::size_t drawn = guess.tokens.size();
+      guess.cut_for_grammar(possible);
+      story_.refused_draft_tokens += drawn - guess.tokens.size();
       results_.push_back([this, guess] { scheduler_.propose(guess); });
     });
   }
@@ -589,6 +593,7 @@ class simulation {
   request_id submitted_ = 0;
   request_id first_answer_ = 0;
   bool first_found_queue_full_ = false;
+  std::uint64_t num_numbered_ = 0;  // drafts, to be accepted or rejected by chance
   std::size_t turns_ = 0;
   std::vector<std::vector<token_id>> prompts_;
   simulation_story story_;

@@ -29,9 +29,11 @@ struct simulation_story {
   std::uint64_t queue_refusals = 0;     // by queue deadlines
   std::uint64_t displaced = 0;          // requests that gave way to a better one in a full queue
   std::uint64_t masked_steps = 0;
-  std::uint64_t masks_awaited = 0;         // steps whose forward pass was over before their masks were there
-  std::uint64_t draft_tokens = 0;          // that steps verified
-  std::uint64_t accepted_tokens = 0;       // of these
+  std::uint64_t masks_awaited = 0;    // steps whose forward pass was over before their masks were there
+  std::uint64_t draft_tokens = 0;     // that steps verified
+  std::uint64_t accepted_tokens = 0;  // of these
+  std::uint64_t numbered_tokens = 0;  // verified, of drafts whose length nothing but room may cut
+  std::uint64_t accepted_numbered_tokens = 0;
   std::uint64_t masked_drafts = 0;         // steps with drafts and grammars
   std::uint64_t fed_drafts = 0;            // steps with drafts behind tokens that nobody knew
   std::uint64_t refused_draft_tokens = 0;  // by grammars, before a step had rows for them

@@ -41,6 +41,8 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.masks_awaited += story.masks_awaited;
     total.draft_tokens += story.draft_tokens;
     total.accepted_tokens += story.accepted_tokens;
+    total.numbered_tokens += story.numbered_tokens;
+    total.accepted_numbered_tokens += story.accepted_numbered_tokens;
     total.masked_drafts += story.masked_drafts;
     total.fed_drafts += story.fed_drafts;
     total.refused_draft_tokens += story.refused_draft_tokens;
@@ -67,6 +69,8 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.masks_awaited, seeds / 10);
   EXPECT_GT(total.accepted_tokens, seeds / 2);
   EXPECT_GT(total.draft_tokens, total.accepted_tokens + seeds / 2);
+  EXPECT_GT(total.accepted_numbered_tokens, seeds / 4);
+  EXPECT_GT(total.numbered_tokens, total.accepted_numbered_tokens + seeds / 10);
   EXPECT_GT(total.masked_drafts, seeds / 10);
   EXPECT_GT(total.fed_drafts, seeds / 10);
   EXPECT_GT(total.refused_draft_tokens, seeds / 10);

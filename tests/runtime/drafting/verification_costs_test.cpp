@@ -1,0 +1,52 @@
+#include "runtime/drafting/verification_costs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace troupe {
+namespace {
+
+verification_costs usual() {
+  verification_costs costs;
+  for (const std::int32_t rows : {1, 2, 4, 8}) costs.measured({.rows = rows}, 1000 + 100 * rows);
+  return costs;
+}
+
+TEST(verification_costs, of_usual_rows_are_nothing_more) {
+  const verification_costs costs = usual();
+  EXPECT_EQ(costs.usual().cost(4), 1400);
+  EXPECT_EQ(costs.of_first_row(5000, true), 0);
+  EXPECT_EQ(costs.of_further_row(5000, true), 0);
+}
+
+TEST(verification_costs, grow_with_the_context_of_the_first_row_and_of_further_ones) {
+  verification_costs costs = usual();
+  costs.measured({.rows = 1, .context = 1256}, 1100 + 3000);
+  EXPECT_EQ(costs.of_first_row(1256, false), 0) << "half of it is not known";
+  costs.measured({.rows = 8, .context = 1256}, 1800 + 3000 + 7 * 500);
+  EXPECT_DOUBLE_EQ(costs.of_first_row(1256, false), 3000);
+  EXPECT_DOUBLE_EQ(costs.of_further_row(1256, false), 500);
+  EXPECT_DOUBLE_EQ(costs.of_further_row(2256, false), 1000);
+  EXPECT_EQ(costs.of_first_row(100, false), 0);
+  EXPECT_EQ(costs.of_further_row(256, false), 0);
+  EXPECT_EQ(costs.usual().cost(8), 1800) << "what is usual stays";
+}
+
+TEST(verification_costs, of_a_row_that_is_drawn_at_random_are_its_own) {
+  verification_costs costs = usual();
+  costs.measured({.rows = 8, .is_random = true}, 1800 + 8 * 40);
+  EXPECT_DOUBLE_EQ(costs.of_first_row(10, true), 40);
+  EXPECT_DOUBLE_EQ(costs.of_further_row(10, true), 40);
+  EXPECT_EQ(costs.of_further_row(10, false), 0);
+}
+
+TEST(verification_costs, never_take_time_away) {
+  verification_costs costs = usual();
+  costs.measured({.rows = 8, .is_random = true}, 1700);
+  costs.measured({.rows = 1, .context = 1256}, 900);
+  costs.measured({.rows = 8, .context = 1256}, 1000);
+  EXPECT_EQ(costs.of_first_row(4000, true), 0);
+  EXPECT_EQ(costs.of_further_row(4000, true), 0);
+}
+
+}  // namespace
+}  // namespace troupe
