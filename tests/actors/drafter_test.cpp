@@ -66,6 +66,20 @@ TEST(DrafterActor, ASingleTokenIsDraftedAStepAheadAsWell) {
   }
 }
 
+TEST(DrafterActor, HearsNothingOfARequestThatWantsNoDrafts) {
+  stage stage(repeating_setup(speculative_method::ngram, 4));
+  sampling_params sampling = greedy(30);
+  sampling.num_speculative_tokens = 0;
+  stage.ask("abcdabcdabcd", sampling);
+  stage.run();
+  EXPECT_LE(messages_of(stage, "drafter", "open_drafts"), 0);
+  EXPECT_EQ(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->draft_tokens, 0U);
+  stage.ask("abcdabcdabcd", 30);
+  stage.run();
+  EXPECT_EQ(messages_of(stage, "drafter", "open_drafts"), 1);
+  EXPECT_GT(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->draft_tokens, 10U);
+}
+
 TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
   stage stage(repeating_setup(speculative_method::suffix, 4));
   const auto who = stage.ask("who repeats itself", 60);

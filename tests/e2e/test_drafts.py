@@ -39,10 +39,12 @@ def answers(service, bodies):
 
 
 def counts(service):
-    found = {"position": {}}
+    found = {"position": {}, "drafted at": {}}
     for sample in (sample for family in text_string_to_metric_families(service.get("/metrics")) for sample in family.samples):
         if sample.name == "vllm:spec_decode_num_accepted_tokens_per_pos_total":
             found["position"][int(sample.labels["position"])] = sample.value
+        elif sample.name == "troupe_draft_tokens_per_pos_total":
+            found["drafted at"][int(sample.labels["position"])] = sample.value
         elif sample.name.startswith("vllm:spec_decode_num_") and sample.name.endswith("_total"):
             found[sample.name.removeprefix("vllm:spec_decode_num_").removesuffix("_total")] = sample.value
     return found
@@ -84,6 +86,10 @@ def test_accepted_tokens_are_counted_by_their_places(sides):
     by_place = [found["position"][place] for place in range(8)]
     assert by_place == sorted(by_place, reverse=True)
     assert found["drafts"] <= found["draft_tokens"] <= 8 * found["drafts"]
+    drafted_at = [found["drafted at"][place] for place in range(8)]
+    assert drafted_at[0] == found["drafts"], "each draft has a first token"
+    assert sum(drafted_at) == found["draft_tokens"]
+    assert all(accepted <= drafted for accepted, drafted in zip(by_place, drafted_at))
 
 
 def test_a_request_may_do_without(sides):

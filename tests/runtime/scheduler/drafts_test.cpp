@@ -80,10 +80,11 @@ TEST_F(drafts_test, three_of_five_are_accepted_as_the_document_has_it) {
   EXPECT_EQ(counts.drafts, 1U);
   EXPECT_EQ(counts.tokens, 5U);
   EXPECT_EQ(counts.accepted, 3U);
-  EXPECT_EQ(tested->drafts_by_place().accepted[2], 1U);
-  EXPECT_EQ(tested->drafts_by_place().accepted[3], 0U);
-  EXPECT_EQ(tested->drafts_by_place().verified[4], 1U);
-  EXPECT_EQ(tested->drafts_by_place().verified[5], 0U);
+  const draft_places& places = tested->drafts_by_place();
+  for (std::size_t place = 0; place < 6; ++place) {
+    EXPECT_EQ(places.verified[place], place < 5 ? 1U : 0U) << place;
+    EXPECT_EQ(places.accepted[place], place < 3 ? 1U : 0U) << place;
+  }
 }
 
 TEST_F(drafts_test, rows_positions_samples_and_histories_are_those_of_the_tokens_one_by_one) {
@@ -361,6 +362,20 @@ TEST_F(drafts_test, are_held_to_a_grammar_behind_the_output_before_them) {
   EXPECT_EQ(place({.id = 1, .after = 9, .number = 7}), 5);
   EXPECT_EQ(place({.id = 2, .after = 9}), std::nullopt);
   EXPECT_EQ(place({.id = 3, .after = 9}), std::nullopt);
+}
+
+TEST_F(drafts_test, are_no_more_than_a_request_asks_for) {
+  for (const std::int32_t most : {0, 2}) {
+    set_up({.adaptive_drafts = false});
+    engine_request request = make_request(1, 4);
+    sampling_params sampling = *request.sampling;
+    sampling.num_speculative_tokens = most;
+    request.sampling = std::make_shared<const sampling_params>(sampling);
+    submit(std::move(request));
+    step();
+    propose({20, 21, 22});
+    EXPECT_EQ(dispatch()->num_rows(), 1 + most);
+  }
 }
 
 TEST_F(drafts_test, stop_beside_so_many_requests_as_the_setting_says) {
