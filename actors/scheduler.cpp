@@ -171,6 +171,7 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   lost_in_a_row_ = 0;
   const running_step ended = take_oldest();
   last_step_took_ = began - ended.began;
+  scheduler_->served_step(std::chrono::nanoseconds(done.nanoseconds));
   scheduler_->commit(result, output_);
   settle_step(ended);
   if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);

@@ -76,14 +76,33 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
   }
 }
 
+// What a sequence's rows take more than usual ones, by its context and by how its tokens are drawn.
+double scheduler::state::beside_usual(const planned_rows& rows, bool draws_further) const {
+  const std::int32_t context = rows.who->num_computed;
+  const bool is_random = !is_greedy(*rows.who->sampling);
+  return costs.of_first_row(context, is_random) +
+         (rows.num_rows - 1) * costs.of_further_row(context, draws_further && is_random);
+}
+
+// Of a step with a prompt's rows nothing is learned: most of them are not sampled.
+void scheduler::state::served_step(std::chrono::nanoseconds took) {
+  if (flights.empty() || costs.usual().most_rows() == 0) return;
+  std::int32_t num_rows = 0;
+  double beside = 0.0;
+  for (const planned_rows& rows : flights.front().rows) {
+    if (!rows.sampled || rows.num_certain() != 1) return;
+    num_rows += rows.num_rows;
+    beside += beside_usual(rows, true);
+  }
+  costs.served(num_rows, beside, static_cast<double>(took.count()));
+}
+
 step_load scheduler::state::planned_load() const {
   step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
   for (const schedule_batch* batch : {&planned, &joining}) {
     for (const planned_rows& rows : *batch) {
       (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;
-      const std::int32_t context = rows.who->num_computed;
-      load.overhead += costs.of_first_row(context, !is_greedy(*rows.who->sampling)) +
-                       (rows.num_rows - 1) * costs.of_further_row(context, false);
+      load.overhead += beside_usual(rows, false);
     }
   }
   return load;

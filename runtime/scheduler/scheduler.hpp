@@ -70,8 +70,8 @@ struct resolved_step {
   step_demand_ptr demand = {};
 };
 
-// Who took the device along. A device that begins a step while the one before is still to be collected may end by
-// either of them.
+// Who took the device along. A device that begins a step while the one before is still to be collected may
+// end by either of them.
 enum class blame { nobody, oldest_step, any_step };
 
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
@@ -161,6 +161,8 @@ class scheduler {
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
     measured_step({.rows = rows}, took);
   }
+  // The oldest step in flight has taken so long; called before its commit().
+  void served_step(std::chrono::nanoseconds took);
   // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared,
   // and none is being verified.
   bool wants_drafts() const;

@@ -60,6 +60,7 @@ struct scheduler::state {
   step_demand_ptr demand_planned();
 
   // drafts.cpp
+  void served_step(std::chrono::nanoseconds took);
   void propose(draft guess);
   std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
   bool is_verifying() const;
@@ -69,6 +70,7 @@ struct scheduler::state {
   void add_candidates(std::int32_t& budget);
   // What the rows of the plan are, and what they take beside.
   step_load planned_load() const;
+  double beside_usual(const planned_rows& rows, bool draws_further) const;
   // Drops those that make no sense any more, or that found no room; true where they hold blocks, be they
   // dropped or not.
   bool drop_vain_drafts();

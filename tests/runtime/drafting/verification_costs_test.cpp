@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 namespace troupe {
 namespace {
 
@@ -37,6 +39,25 @@ TEST(verification_costs, of_a_row_that_is_drawn_at_random_are_its_own) {
   EXPECT_DOUBLE_EQ(costs.of_first_row(10, true), 40);
   EXPECT_DOUBLE_EQ(costs.of_further_row(10, true), 40);
   EXPECT_EQ(costs.of_further_row(10, false), 0);
+}
+
+TEST(verification_costs, that_were_measured_in_a_bad_moment_become_those_of_a_load) {
+  verification_costs costs = usual();
+  costs.measured({.rows = 4}, 9000);
+  costs.measured({.rows = 8, .is_random = true}, 1800 + 8 * 40);
+  for (int i = 0; i < 200; ++i) costs.served(4, 4 * 40, 1400 + 4 * 40);
+  for (int i = 0; i < 200; ++i) costs.served(6, 0, 1600);
+  EXPECT_NEAR(*costs.usual().cost(4), 1400, 5);
+  EXPECT_NEAR(*costs.usual().cost(6), 1600, 5);
+  EXPECT_EQ(costs.usual().cost(1), 1100);
+}
+
+TEST(verification_costs, do_not_follow_one_step_that_has_waited) {
+  verification_costs costs = usual();
+  costs.served(4, 0, 1e9);
+  EXPECT_DOUBLE_EQ(*costs.usual().cost(4), 1400 * 1.05);
+  costs.served(20, 0, 1e9);
+  EXPECT_EQ(costs.usual().cost(20), std::nullopt) << "nothing was known of so many rows";
 }
 
 TEST(verification_costs, never_take_time_away) {

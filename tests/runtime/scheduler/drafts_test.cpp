@@ -311,6 +311,24 @@ TEST_F(drafts_test, are_not_wanted_where_a_further_row_costs_as_much_as_a_step_g
   }
 }
 
+TEST_F(drafts_test, are_as_long_as_pays_by_the_steps_that_were_served) {
+  using std::chrono::microseconds;
+  set_up({});
+  for (const std::int32_t rows : {1, 2, 4, 8}) tested->measured_step(rows, microseconds(1000 * rows));
+  submit(make_request(1, 4, {.max_tokens = 1000}));
+  step();
+  const auto serve = [this](microseconds took) {
+    const auto batch = dispatch();
+    tested->served_step(took);
+    const std::int32_t rows = batch->num_rows();
+    complete(*batch);
+    return rows;
+  };
+  EXPECT_FALSE(tested->wants_drafts()) << "a further row costs as much as a step";
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(serve(microseconds(1900)), 1);
+  EXPECT_TRUE(tested->wants_drafts()) << "one row takes nearly as long as two";
+}
+
 TEST_F(drafts_test, are_not_wanted_beside_as_many_requests_as_fill_what_comes_for_nothing) {
   set_up({});
   for (const std::int32_t rows : {1, 2, 4, 8, 16})

@@ -168,8 +168,8 @@ TEST_F(steps_in_flight, are_forgotten_with_a_lost_device_and_their_requests_comp
   EXPECT_EQ(shape(dispatch()), "1x1 2x2");
 }
 
-// A device that has begun the second step while the first one's tokens are not collected: whoever ends it joins in
-// the second one, always.
+// A device that has begun the second step while the first one's tokens are not collected: whoever ends it
+// joins in the second one, always.
 TEST_F(steps_in_flight, the_first_of_two_is_not_convicted_of_what_the_second_does) {
   submit(make_request(1, 2, {.max_tokens = 100}));
   submit(make_request(2, 2));
