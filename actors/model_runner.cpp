@@ -40,8 +40,7 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   draft_ = std::move(opened->draft);
   for (const auto& [step, took] : parts_.step_costs)
     if (draft_ && step.is_usual()) draft_->target_step(step.rows, took);
-  // A draft is verified on the host, and padding moves rows.
-  overlaps_ = device_->overlaps() && !draft_ && !parts_.pad_to_buckets;
+  overlaps_ = device_->overlaps() && !draft_;  // a draft is verified on the host
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
@@ -50,15 +49,17 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   return msg::device_opened{device_->layout().num_blocks};
 }
 
-const device_batch& model_runner_state::in_buckets(const device_batch& rows) {
+device_batch& model_runner_state::in_buckets(device_batch& rows) {
   if (buckets_.empty()) return rows;
   const step_placement placement = buckets_.place(rows);
   count(placement);
   if (!parts_.pad_to_buckets) return rows;
   std::int32_t padding = 0;
-  pad_batch(rows, placement, block_size_, padded_, padding);
+  if (uncollected_) last_padded_ = 1 - last_padded_;
+  device_batch& padded = padded_[last_padded_];
+  pad_batch(rows, placement, block_size_, padded, padding);
   parts_.metrics->add_bucket_padding(static_cast<std::uint64_t>(padding));
-  return padded_;
+  return padded;
 }
 
 void model_runner_state::count(const step_placement& placement) {
@@ -150,7 +151,7 @@ void model_runner_state::fail(const std::exception& fault) {
 // Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.
 void model_runner_state::finish() {
   collect_all();
-  if (overlaps_) feed_.complete_histories(*held_->batch);
+  if (overlaps_) feed_.complete_histories(*held_->batch, *held_->rows);
   const auto began = parts_.now();
   std::optional<known_masks> known;
   if (awaits_masks()) {

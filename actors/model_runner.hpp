@@ -1,6 +1,7 @@
 // The actor that owns the executor. Whoever spawns it decides whether it has a thread of its own
 // (caf::detached).
 #pragma once
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -68,8 +69,8 @@ class model_runner_state {
   // A step whose forward pass is over.
   struct held_step {
     step_batch_ptr batch;
-    std::uint64_t number = 0;            // of those that were asked for
-    const device_batch* rows = nullptr;  // as the device reads them
+    std::uint64_t number = 0;      // of those that were asked for
+    device_batch* rows = nullptr;  // as the device reads them
     steady_time began{};
     std::chrono::nanoseconds took{0};  // until it was held
     step_promise answer;
@@ -102,7 +103,7 @@ class model_runner_state {
   // Whether the held step is sampled with masks.
   bool awaits_masks() const;
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
-  const device_batch& in_buckets(const device_batch& rows);
+  device_batch& in_buckets(device_batch& rows);
   void count(const step_placement& placement);
   void leave_out(const warm_up_item& item);
   // One step by the plan whose turn it is; with the last one the choice is made and, after the last number of
@@ -132,7 +133,8 @@ class model_runner_state {
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
   step_buckets buckets_;
   std::int32_t block_size_ = 1;
-  device_batch padded_;
+  std::array<device_batch, 2> padded_;  // the other one where a step is uncollected
+  std::size_t last_padded_ = 0;
   token_feed feed_;
   verified_drafts verified_;                      // of the held step
   bool tunes_device_ = false;                     // its plans have not been chosen by an earlier start

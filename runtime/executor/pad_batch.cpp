@@ -79,6 +79,16 @@ void clear(device_batch& batch) {
   batch.block_tables.clear();
 }
 
+// Sequences keep their order, and so do their rows.
+void move_fed_rows(const device_batch& in, device_batch& out) {
+  for (std::size_t i = 0; i < in.sequences.size() && !in.fed.empty(); ++i) {
+    const sequence_rows& from = in.sequences[i];
+    for (const drawn_row& fed : in.fed)
+      if (fed.row >= from.first_row && fed.row < from.first_row + from.num_rows)
+        out.fed.push_back({out.sequences[i].first_row + fed.row - from.first_row, fed.sample});
+  }
+}
+
 }  // namespace
 
 void pad_batch(const device_batch& in, const step_placement& placement, std::int32_t block_size,
@@ -91,6 +101,7 @@ void pad_batch(const device_batch& in, const step_placement& placement, std::int
   out.verified = in.verified;
   out.kept = in.kept;
   out.prompt_logprobs = in.prompt_logprobs;
+  out.fed.clear();
   const step_shape shape = shape_of(in, block_size);
   const group prompts = group_of(placement.prompt, shape.prompt.batch, block_size);
   const group decodes = group_of(placement.decode, shape.decode.batch, block_size);
@@ -103,6 +114,7 @@ void pad_batch(const device_batch& in, const step_placement& placement, std::int
   };
   for (sample_row& sample : out.samples) sample.row = moved(sample.sequence, sample.row);
   for (prompt_logprob_row& row : out.prompt_logprobs) row.row = moved(row.sequence, row.row);
+  move_fed_rows(in, out);
   pad.add_sequences(prompts);
   pad.add_sequences(decodes);
   if (placement.unified) pad.add_rows(placement.unified->query - out.num_rows());

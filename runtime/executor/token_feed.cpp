@@ -56,7 +56,7 @@ device_batch& token_feed::resolve(const step_batch& batch, std::optional<std::ui
   assign(into.copies, batch.copies);
   into.verified.clear();
   feed_rows(batch, uncollected, into);
-  complete_histories(batch);
+  complete_histories(batch, into);
   return into;
 }
 
@@ -72,9 +72,9 @@ void token_feed::feed_rows(const step_batch& batch, std::optional<std::uint64_t>
   }
 }
 
-void token_feed::complete_histories(const step_batch& batch) {
+void token_feed::complete_histories(const step_batch& batch, device_batch& into) const {
   for (const fed_history& fed : batch.fed_histories) {
-    sample_row& sample = batches_[last_].samples[static_cast<std::size_t>(fed.sample)];
+    sample_row& sample = into.samples[static_cast<std::size_t>(fed.sample)];
     sample.history[static_cast<std::size_t>(fed.index)] = find(fed.from);
   }
 }

@@ -21,8 +21,9 @@ class token_feed {
   // `uncollected`: a step whose tokens the device alone knows. The rows that take them are named in
   // device_batch::fed, and the batch of that step is valid still.
   device_batch& resolve(const step_batch& batch, std::optional<std::uint64_t> uncollected = std::nullopt);
-  // Once that step is remembered: its tokens in the histories of `batch`, which was resolved last.
-  void complete_histories(const step_batch& batch);
+  // Once that step is remembered: its tokens in the histories of `into`, which has the samples of `batch` in
+  // their order.
+  void complete_histories(const step_batch& batch, device_batch& into) const;
   // Takes note of what a step has sampled, for the steps planned while it ran.
   void remember(const step_result& result);
 

@@ -8,6 +8,7 @@ namespace troupe {
 namespace {
 
 constexpr std::int32_t rows_finished_at_once = 8;
+constexpr std::int32_t copies_at_once = 16;  // of logits that the sampler changes
 
 std::size_t to_size(std::int32_t number) { return static_cast<std::size_t>(number); }
 
@@ -25,16 +26,17 @@ bool changes_logits(const sample_row& sample) {
   return sample.num_generated < params.min_tokens || !params.logit_bias.empty() || params.needs_history();
 }
 
-bool has_logprobs_there(const sample_row& sample) {
-  const auto& top = sample.sampling->logprobs;
-  return !top || (device_logprobs::can_tell(*top) && !changes_logits(sample));
+// So they are those of a copy where the sampler changes the logits.
+bool needs_copy(const sample_row& sample) {
+  return sample.sampling->logprobs.has_value() && changes_logits(sample);
 }
 
-// Whether the device does all that is asked of logit row `index`: a sample or, behind those, a prompt's.
-bool is_done_there(const device_batch& batch, std::size_t index) {
+// Whether the device can do all that is asked of logit row `index`: a sample or, behind those, a prompt's.
+bool can_be_done_there(const device_batch& batch, std::size_t index) {
   const std::size_t samples = batch.samples.size();
   if (index >= samples) return device_logprobs::can_tell(batch.prompt_logprobs[index - samples].top);
-  return has_logprobs_there(batch.samples[index]) && !is_kept(batch, index) &&
+  const auto& top = batch.samples[index].sampling->logprobs;
+  return (!top || device_logprobs::can_tell(*top)) && !is_kept(batch, index) &&
          draft_of(batch, index) == nullptr;
 }
 
@@ -54,6 +56,8 @@ device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_l
       tokens_(to_size(most)),
       sampled_(to_size(most) * sizeof(token_id)),
       logprobs_(vocab_size, rows, most),
+      copy_stride_((to_size(vocab_size) + 3) / 4 * 4),
+      unchanged_(to_size(std::min(rows, copies_at_once)) * copy_stride_),
       copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
   on_host_.reserve(to_size(rows));
 }
@@ -67,6 +71,7 @@ void device_sampler::sample(const work& work, step_result& result) {
   result.step = batch.step;
   const auto total = static_cast<std::int32_t>(batch.samples.size() + batch.prompt_logprobs.size());
   if (total == 0) return;
+  divide(batch);
   logprobs_.clear();
   for (std::int32_t first = 0; first < total; first += rows_) {
     const std::int32_t count = std::min(rows_, total - first);
@@ -81,14 +86,16 @@ bool device_sampler::begin(const work& work) {
   const device_batch& batch = work.batch;
   const auto samples = static_cast<std::int32_t>(batch.samples.size());
   const auto total = samples + static_cast<std::int32_t>(batch.prompt_logprobs.size());
-  if (samples == 0 || total > rows_) return false;
-  for (std::int32_t i = 0; i < total; ++i)
-    if (!is_done_there(batch, to_size(i))) return false;
-  if (stage_rows(batch, work.masks, 0, samples) < samples) return false;
+  if (total > rows_) return false;
+  divide(batch);
+  if (std::ranges::find(is_theirs_, false) != is_theirs_.end()) return false;
+  if (samples > 0 && stage_rows(batch, work.masks, 0, samples) < samples) return false;
   logprobs_.clear();
-  const device_logits logits = work.logits(0, total);
-  draw(work, 0, logits);
-  tell_prompts(work, 0, total, logits);
+  if (total > 0) {
+    const device_logits logits = work.logits(0, total);
+    if (samples > 0) draw(work, 0, logits);
+    tell_prompts(work, 0, total, logits);
+  }
   fetch(work);
   return true;
 }
@@ -115,15 +122,12 @@ void device_sampler::fetch(const work& work) {
   step_ = batch.step;
   num_prompts_ = batch.prompt_logprobs.size();
   ids_.clear();
-  is_theirs_.clear();
-  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
-    ids_.push_back(batch.sequences[to_size(batch.samples[i].sequence)].id);
-    is_theirs_.push_back(is_done_there(batch, i));
-  }
+  for (const sample_row& each : batch.samples) ids_.push_back(batch.sequences[to_size(each.sequence)].id);
   if (work.clock != nullptr) work.clock->end(work.compute);
   drawn_.record(work.compute);
   drawn_.hold(work.copies);
-  work.copies.copy_to_host(sampled_.data(), tokens_.data(), ids_.size() * sizeof(token_id));
+  if (!ids_.empty())
+    work.copies.copy_to_host(sampled_.data(), tokens_.data(), ids_.size() * sizeof(token_id));
   logprobs_.fetch(work.copies);
   fetched_.record(work.copies);
 }
@@ -151,14 +155,31 @@ void device_sampler::sample_rows(const work& work, std::int32_t first, std::int3
   tell_prompts(work, first, count, logits);
 }
 
-void device_sampler::add_logprobs(const device_batch& batch, std::int32_t first,
-                                  const device_logits& logits) {
+// Of the rows that are computed at once so many are copied.
+void device_sampler::divide(const device_batch& batch) {
+  const std::size_t samples = batch.samples.size();
+  is_theirs_.clear();
+  std::int32_t copies = 0;
+  for (std::size_t i = 0; i < samples + batch.prompt_logprobs.size(); ++i) {
+    if (i % to_size(rows_) == 0) copies = 0;
+    bool theirs = can_be_done_there(batch, i);
+    if (theirs && i < samples && needs_copy(batch.samples[i])) theirs = ++copies <= copies_at_once;
+    is_theirs_.push_back(theirs);
+  }
+}
+
+void device_sampler::add_logprobs(const work& work, std::int32_t first, const device_logits& logits) {
+  float* copy = unchanged_.data();
   for (std::int32_t row = 0; row < stage_.num_rows(); ++row) {
     const std::size_t sample = to_size(first + row);
-    const auto& top = batch.samples[sample].sampling->logprobs;
-    if (top && is_done_there(batch, sample))
-      logprobs_.add(sample, *top, logits.data + to_size(row) * logits.stride, stage_.mask(row),
-                    tokens_.data() + sample);
+    const sample_row& of = work.batch.samples[sample];
+    if (!of.sampling->logprobs || !is_theirs_[sample]) continue;
+    const float* from = logits.data + to_size(row) * logits.stride;
+    if (needs_copy(of)) {
+      work.compute.copy_on_device(copy, from, to_size(vocab_size_) * sizeof(float));
+      from = std::exchange(copy, copy + copy_stride_);
+    }
+    logprobs_.add(sample, *of.sampling->logprobs, from, stage_.mask(row), tokens_.data() + sample);
   }
 }
 
@@ -167,7 +188,7 @@ void device_sampler::tell_prompts(const work& work, std::int32_t first, std::int
                                   const device_logits& logits) {
   const auto samples = static_cast<std::int32_t>(work.batch.samples.size());
   for (std::int32_t i = std::max(first, samples); i < first + count; ++i)
-    if (is_done_there(work.batch, to_size(i)))
+    if (is_theirs_[to_size(i)])
       logprobs_.add_prompt(to_size(i - samples), work.batch.prompt_logprobs[to_size(i - samples)],
                            logits.data + to_size(i - first) * logits.stride);
   logprobs_.send(work.copies);
@@ -178,7 +199,7 @@ void device_sampler::tell_prompts(const work& work, std::int32_t first, std::int
 
 // The rows that have been staged: they travel while the device still computes their logits.
 void device_sampler::draw(const work& work, std::int32_t first, const device_logits& logits) {
-  add_logprobs(work.batch, first, logits);
+  add_logprobs(work, first, logits);
   stage_.send(work.copies);
   logprobs_.send(work.copies);
   staged_.record(work.copies);
@@ -200,7 +221,7 @@ std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_ma
   stage_.clear();
   for (std::int32_t i = first; i < end; ++i) {
     const auto sample = to_size(i);
-    const bool added = is_done_there(batch, sample)
+    const bool added = is_theirs_[sample]
                            ? stage_.add(batch.samples[sample], end_tokens_, mask_of(masks, sample))
                            : stage_.add_placeholder();
     if (!added) break;
@@ -214,7 +235,7 @@ void device_sampler::finish_on_host(const work& work, std::int32_t first, std::i
                                     const device_logits& logits, step_result& result) {
   on_host_.clear();
   for (std::int32_t i = first; i < first + count; ++i)
-    if (!is_done_there(work.batch, to_size(i))) on_host_.push_back(i);
+    if (!is_theirs_[to_size(i)]) on_host_.push_back(i);
   const std::span<float> copied = copied_.as<float>();
   for (std::size_t begin = 0; begin < on_host_.size(); begin += to_size(rows_finished_at_once)) {
     const std::size_t end = std::min(begin + to_size(rows_finished_at_once), on_host_.size());

@@ -44,9 +44,12 @@ struct texts_of_a_crowd {
   std::size_t overlapped = 0;
 };
 
-texts_of_a_crowd serve(std::optional<int> looks, const std::function<void(sampling_params&)>& change) {
+texts_of_a_crowd serve(std::optional<int> looks, const std::function<void(sampling_params&)>& change,
+                       const std::function<void(company_setup&)>& change_company = [](company_setup&) {}) {
   step_order order;
-  stage stage(order.setup(looks));
+  company_setup setup = order.setup(looks);
+  change_company(setup);
+  stage stage(std::move(setup));
   stage.run();
   order.events.clear();
   std::vector<std::shared_ptr<client>> clients;
@@ -77,6 +80,32 @@ TEST(OverlappedSteps, HaveTheTokensOfStepsThatWait) {
 
 TEST(OverlappedSteps, AreAskedForBeforeTheTokensAreThereThatTheyBeginWith) {
   EXPECT_GT(serve(40, [](sampling_params&) {}).overlapped, 20U);
+}
+
+// Each sequence takes more rows and each step more sequences than there are; histories are of such steps too.
+TEST(OverlappedSteps, OverlapWhereTheyArePaddedToBucketsToo) {
+  const auto pad = [](company_setup& setup) {
+    setup.buckets = {.prompt = {{2, 8, 32}, {4, 32, 32}}, .decode = {{4, 1, 32}, {8, 1, 32}}};
+    setup.pad_to_buckets = true;
+  };
+  const auto penalty = [](sampling_params& params) { params.repetition_penalty = 1.0001F; };
+  const texts_of_a_crowd waiting = serve(std::nullopt, penalty);
+  const texts_of_a_crowd padded = serve(40, penalty, pad);
+  EXPECT_EQ(padded.texts, waiting.texts);
+  EXPECT_GT(padded.overlapped, 20U);
+}
+
+// A prompt in chunks: most of its steps draw nothing.
+TEST(OverlappedSteps, OverlapWhereTheyDrawNothing) {
+  step_order order;
+  stage stage(order.setup(40));
+  stage.run();
+  order.events.clear();
+  const auto who = stage.ask(std::string(120, 'c'), greedy(1));
+  run_by_turns(stage);
+  EXPECT_EQ(who->ends.size(), 1U);
+  EXPECT_GE(order.overlapped(), 2U);
+  stage.expect_idle();
 }
 
 // Such steps are drawn on the host, or wait for somebody else.

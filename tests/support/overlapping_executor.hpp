@@ -45,7 +45,7 @@ class overlapping_executor final : public forwarding_executor {
     require_collected();
     for (const sample_row& each : batch.samples)
       if (each.sampling->logprobs) return false;
-    if (batch.samples.empty() || !batch.prompt_logprobs.empty()) return false;
+    if (!batch.prompt_logprobs.empty()) return false;
     forwarding_executor::sample(completed(batch), masks, drawn_);
     has_drawn_ = true;
     looked_ = 0;

@@ -50,6 +50,23 @@ TEST(PadBatch, PutsEverySequenceIntoThePlacesOfItsBucket) {
   EXPECT_EQ(out.prompt_logprobs[0].row, 6);
 }
 
+// Behind prompts that grow, as where a step is asked for before the tokens of the one before are there.
+TEST(PadBatch, MovesRowsThatTheDeviceFeeds) {
+  device_batch in = two_prompts_and_a_decode();
+  in.fed = {{3, 1}, {5, 0}};
+  device_batch out;
+  out.fed = {{99, 99}};
+  std::int32_t padding = 0;
+  pad_batch(in, {.prompt = bucket{3, 4, 2}, .decode = bucket{2, 1, 3}}, 16, out, padding);
+  ASSERT_EQ(out.fed.size(), 2U);
+  EXPECT_EQ(out.fed[0].row, 4);
+  EXPECT_EQ(out.fed[0].sample, 1);
+  EXPECT_EQ(out.fed[1].row, 6);
+  EXPECT_EQ(out.fed[1].sample, 0);
+  pad_batch(two_prompts_and_a_decode(), {}, 16, out, padding);
+  EXPECT_TRUE(out.fed.empty());
+}
+
 TEST(PadBatch, LeavesWhatHasNoBucketAsItIs) {
   const device_batch in = two_prompts_and_a_decode();
   device_batch out;

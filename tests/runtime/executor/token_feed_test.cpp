@@ -49,14 +49,14 @@ TEST(token_feed, names_the_rows_whose_tokens_the_device_alone_knows_and_complete
   batch.samples[0].history = {1, 0, 0};
   batch.fed_rows = {{1, {7, 2}}, {2, {8, 0}}};
   batch.fed_histories = {{0, 1, {7, 1}}, {0, 2, {8, 0}}};
-  const device_batch& rows = feed.resolve(batch, 8);
+  device_batch& rows = feed.resolve(batch, 8);
   EXPECT_EQ(before.tokens, (std::vector<token_id>{5, 6})) << "the batch of the uncollected step stays";
   EXPECT_EQ(rows.tokens, (std::vector<token_id>{5, 12, 0}));
   ASSERT_EQ(rows.fed.size(), 1U);
   EXPECT_EQ(rows.fed[0].row, 2);
   EXPECT_EQ(rows.fed[0].sample, 0);
   feed.remember(result_of(8, {20}));
-  feed.complete_histories(batch);
+  feed.complete_histories(batch, rows);
   EXPECT_EQ(rows.samples[0].history, (std::vector<token_id>{1, 11, 20}));
 }
 
