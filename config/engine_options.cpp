@@ -17,10 +17,12 @@ std::vector<option> engine_options() {
           "Where the model runs; auto: a CUDA device where this program was built for them and there is one",
           {"auto", "cpu", "cuda"}),
       number_option("device_id", group::engine, &settings::device_id, 0, 1023, "Which CUDA device"),
-      text_option("gpu_weights", group::engine, &settings::gpu_weights,
-                  "Weights on a CUDA device; file: what the model file has quantised stays so (less memory, "
-                  "quicker steps of up to 16 rows, slower ones of more); bf16: all in bfloat16",
-                  {"bf16", "file"}),
+      text_option(
+          "gpu_weights", group::engine, &settings::gpu_weights,
+          "Weights on a CUDA device; fp8: the layers' in 8-bit floats, as their products are (half the "
+          "memory; compute capability 8.9); file: what the model file has quantised stays so (less memory, "
+          "quicker steps of up to 16 rows, slower ones of more); bf16: all in bfloat16, or what --dtype says",
+          {"bf16", "fp8", "file"}),
       switch_option(
           "batch_invariant", group::engine, &settings::batch_invariant,
           "On a CUDA device: a request's tokens never depend on what else runs, as on the CPU; one "

@@ -18,8 +18,8 @@ std::vector<option> kv_cache_options() {
                   "Memory for the KV cache; a draft model's, for as many tokens, comes beside it"),
       text_option(
           "kv_cache_dtype", group::engine, &settings::kv_cache_dtype,
-          "How keys and values are stored; int8 and fp8 take half the memory; auto: f16 on the CPU, bf16 on "
-          "a CUDA device; f16 is for the CPU alone, bf16 and fp8 for CUDA devices",
+          "How keys and values are stored; int8 and fp8 take half the memory; auto: f16 on the CPU, what "
+          "--dtype says on a CUDA device; bf16 and fp8 are for CUDA devices alone",
           {"auto", "f16", "int8", "bf16", "fp8"}),
       ratio_option("memory_utilization", group::engine, &settings::memory_utilization, 0, 1000,
                    "Share of the memory that is free beside the weights for the KV cache, in place of "

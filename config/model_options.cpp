@@ -14,7 +14,7 @@ std::vector<option> model_options() {
                     "Longest context, prompt and answer together, in tokens; 0: the model's own"),
       text_option("dtype", group::engine, &settings::dtype,
                   "Type to compute in; the CPU has one arithmetic (float32 activations, int8 products) and "
-                  "takes auto alone",
+                  "takes auto alone; a CUDA device computes in bfloat16 (auto) or float16",
                   {"auto", "half", "float16", "bfloat16", "float", "float32"}),
   };
 }

@@ -74,7 +74,7 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
   return cuda_choice{.device_id = settings.device_id,
                      .memory_utilization = settings.gpu_memory_utilization,
                      .graphs = !settings.enforce_eager,
-                     .quantized_weights = settings.gpu_weights == "file",
+                     .weights = weight_form_of(settings.gpu_weights),
                      .batch_invariant = settings.batch_invariant};
 }
 

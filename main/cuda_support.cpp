@@ -24,7 +24,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.memory_utilization = choice.memory_utilization;
   wanted.device_id = choice.device_id;
   wanted.dtype = options.dtype;
-  wanted.weights = choice.quantized_weights ? weight_form::in_file : weight_form::bf16;
+  wanted.weights = choice.weights;
   wanted.batch_invariant = choice.batch_invariant;
   wanted.kv_cache_dtype = options.kv_cache_dtype;
   wanted.end_tokens = options.end_tokens;

@@ -152,7 +152,7 @@ int run_selftest(const selftest_options& wanted) {
   cuda_choice choice;
   choice.device_id = wanted.device_id;
   choice.memory_utilization = 0.8;
-  choice.quantized_weights = wanted.gpu_weights == "file";
+  choice.weights = weight_form_of(wanted.gpu_weights);
   self_test_options options;
   options.device = cuda_options_of(common, choice);
   options.device.graph_rows = {1, 8, 64};
@@ -196,7 +196,7 @@ void add_gpu_selftest(CLI::App& app, command_body& chosen) {
       ->check(CLI::Range(1, 65536));
   command->add_option("--rounds", options->rounds, "Rounds of each timing")->check(CLI::Range(1, 10000));
   command->add_option("--gpu-weights", options->gpu_weights, "Weights on the device, as serve has them")
-      ->check(CLI::IsMember({"bf16", "file"}));
+      ->check(CLI::IsMember({"bf16", "fp8", "file"}));
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer("\nExample:\n  troupe gpu-selftest --json");
   command->callback([options, &chosen] { chosen = [options] { return run_selftest(*options); }; });

@@ -8,6 +8,7 @@
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/weight_form.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
 
@@ -19,8 +20,8 @@ struct cuda_choice {
   double memory_utilization =
       0.9;             // of the device's whole memory; 0: limits.kv_cache_bytes are the KV cache's
   bool graphs = true;  // whether decode steps are captured as graphs
-  bool quantized_weights = false;  // as the file has them; else bf16
-  bool batch_invariant = false;    // whether a row's bits may not depend on the rows of its step
+  weight_form weights = weight_form::plain;
+  bool batch_invariant = false;  // whether a row's bits may not depend on the rows of its step
   std::vector<std::int32_t> graph_rows =
       {};  // their numbers of rows; load_engine() takes those of the buckets
 };

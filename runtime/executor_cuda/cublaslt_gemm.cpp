@@ -61,15 +61,15 @@ void cublaslt_gemm::set_preference(cublasLtMatmulPreferenceAttributes_t attribut
                   "cublasLtMatmulPreferenceSetAttribute");
 }
 
-void cublaslt_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
-                             const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+void cublaslt_gemm::multiply(const cuda_stream& stream, const void* input, const device_matrix& weight,
+                             std::int32_t rows, gemm_output kind, void* out) {
   const cublaslt_product of(*library_, input, weight, rows, kind, out);
   run(stream, of, choose(choices_of(weight, kind, rows), of, rows));
 }
 
 cublaslt_gemm::choices& cublaslt_gemm::choices_of(const device_matrix& weight, gemm_output kind,
                                                   std::int32_t rows) {
-  choices& found = choices_[{weight.outputs, weight.inputs, kind}];
+  choices& found = choices_[{weight.outputs, weight.inputs, weight.type, kind}];
   const auto needed = static_cast<std::size_t>(std::max(rows, request_.max_rows)) + 1;
   if (found.by_rows.size() < needed) found.by_rows.resize(needed);
   return found;
@@ -147,9 +147,8 @@ std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const
   return std::nullopt;
 }
 
-void cublaslt_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
-                            const device_matrix& weight, std::span<const std::int32_t> rows, gemm_output kind,
-                            void* out) {
+void cublaslt_gemm::prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
+                            std::span<const std::int32_t> rows, gemm_output kind, void* out) {
   if (rows.empty()) return;
   choices& among = choices_of(weight, kind, rows.back());
   products all;

@@ -34,9 +34,9 @@ class cublaslt_gemm final : public gemm {
   cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, const gemm_request& request,
                 int most_proposals = usual_proposals);
 
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override;
-  void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override;
+  void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
   std::string name() const override { return "cuBLASLt " + library_->version(); }
 
@@ -85,7 +85,7 @@ class cublaslt_gemm final : public gemm {
   device_memory workspace_;
   std::size_t l2_bytes_ = 0;
   std::optional<device_memory> flushed_;  // while something is measured
-  std::map<std::tuple<std::int32_t, std::int32_t, gemm_output>, choices> choices_;
+  std::map<std::tuple<std::int32_t, std::int32_t, matrix_type, gemm_output>, choices> choices_;
 };
 
 }  // namespace troupe

@@ -11,10 +11,10 @@ namespace troupe {
 // The library stores by columns: it is asked for out^T [outputs x rows] = weight [inputs x outputs]^T *
 // input^T [inputs x rows], which are our rows as they lie.
 struct cublaslt_product {
-  cublaslt_product(const cublaslt_library& library, const __nv_bfloat16* input_rows,
-                   const device_matrix& matrix, std::int32_t count, gemm_output kind, void* result)
+  cublaslt_product(const cublaslt_library& library, const void* input_rows, const device_matrix& matrix,
+                   std::int32_t count, gemm_output kind, void* result)
       : rows(count),
-        row_bytes((kind == gemm_output::bf16 ? sizeof(__nv_bfloat16) : sizeof(float)) *
+        row_bytes((kind == gemm_output::rounded ? sizeof(std::uint16_t) : sizeof(float)) *
                   static_cast<std::size_t>(matrix.outputs)),
         weight(matrix.data),
         input(input_rows),
@@ -27,9 +27,16 @@ struct cublaslt_product {
                                                               static_cast<std::uint64_t>(width), height),
                     "cublasLtMatrixLayoutInit");
     };
-    describe(weight_layout, CUDA_R_16BF, matrix.inputs, matrix.outputs);
-    describe(input_layout, CUDA_R_16BF, matrix.inputs, rows);
-    describe(out_layout, kind == gemm_output::bf16 ? CUDA_R_16BF : CUDA_R_32F, matrix.outputs, rows);
+    const cudaDataType operands = type_of(matrix.type);
+    const cudaDataType rounded = matrix.type == matrix_type::f16 ? CUDA_R_16F : CUDA_R_16BF;
+    describe(weight_layout, operands, matrix.inputs, matrix.outputs);
+    describe(input_layout, operands, matrix.inputs, rows);
+    describe(out_layout, kind == gemm_output::rounded ? rounded : CUDA_R_32F, matrix.outputs, rows);
+  }
+
+  static cudaDataType type_of(matrix_type type) {
+    if (type == matrix_type::e4m3) return CUDA_R_8F_E4M3;
+    return type == matrix_type::f16 ? CUDA_R_16F : CUDA_R_16BF;
   }
 
   std::int32_t rows;

@@ -15,8 +15,6 @@
 namespace troupe {
 namespace {
 
-using kernels::cuda::element_type;
-
 std::size_t elements(std::int32_t rows, std::int32_t width) {
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
 }
@@ -62,12 +60,12 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
   load_dummy_hidden_states(stream);
   const device_layer& layer = weights_.layers.front();
   const std::vector<std::int32_t> rows = powers_of_two(most);
-  const auto choose = [&](const device_array<__nv_bfloat16>& input, const device_matrix& weight,
+  const auto choose = [&](const device_array<std::uint16_t>& input, const device_matrix& weight,
                           gemm_output kind,
                           void* out) { products_.prepare(stream, input.data(), weight, rows, kind, out); };
-  choose(normed_, layer.qkv, gemm_output::bf16, qkv_.data());
+  choose(normed_, layer.qkv, gemm_output::rounded, qkv_.data());
   choose(attended_, layer.output, gemm_output::add_to_f32, hidden_.data());
-  choose(normed_, layer.gate_up, gemm_output::bf16, gate_up_.data());
+  choose(normed_, layer.gate_up, gemm_output::rounded, gate_up_.data());
   choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
@@ -81,7 +79,7 @@ void cuda_decoder::norm(const cuda_stream& stream, float* residual, const float*
                                     .rows = rows,
                                     .width = config_.hidden_size,
                                     .epsilon = config_.rms_norm_eps,
-                                    .type = element_type::bf16},
+                                    .type = weights_.type},
                                    stream.get());
 }
 
@@ -97,17 +95,17 @@ void cuda_decoder::run_layer(const cuda_stream& stream, const flat_step_shape& s
   const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int32_t rows = shape.rows;
   norm(stream, hidden_.data(), weights.attention_norm, rows);
-  products_.multiply(stream, normed_.data(), weights.qkv, rows, gemm_output::bf16, qkv_.data());
+  products_.multiply(stream, normed_.data(), weights.qkv, rows, gemm_output::rounded, qkv_.data());
   rotate_and_store(stream, shape, step, kv, layer);
   attend(stream, shape, step, kv, layer, captured);
   products_.multiply(stream, attended_.data(), weights.output, rows, gemm_output::add_to_f32, hidden_.data());
   norm(stream, hidden_.data(), weights.ffn_norm, rows);
-  products_.multiply(stream, normed_.data(), weights.gate_up, rows, gemm_output::bf16, gate_up_.data());
+  products_.multiply(stream, normed_.data(), weights.gate_up, rows, gemm_output::rounded, gate_up_.data());
   kernels::cuda::silu_multiply({.gate_up = gate_up_.data(),
                                 .output = gated_.data(),
                                 .rows = rows,
                                 .width = config_.intermediate_size,
-                                .type = element_type::bf16},
+                                .type = weights_.type},
                                stream.get());
   products_.multiply(stream, gated_.data(), weights.down, rows, gemm_output::add_to_f32, hidden_.data());
 }
@@ -128,19 +126,18 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   arguments.layer = layer;
   arguments.group = config_.num_heads / config_.num_kv_heads;
   arguments.scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
-  constexpr auto type = kernels::cuda::element_type::bf16;
   // A graph's blocks take items in turn: as many as the device holds, whatever the step.
   const std::int32_t held = kernels::cuda::split_residents(config_.head_dim) * sizes_.multiprocessors;
   const std::int32_t blocks = captured ? std::max(1, held / config_.num_kv_heads) : shape.split_items;
   if (captured || shape.split_items > 0) {
     arguments.items = step.split_items;
     arguments.num_items = step.item_counts;
-    kernels::cuda::attend_split(arguments, type, blocks, stream.get());
+    kernels::cuda::attend_split(arguments, weights_.type, blocks, stream.get());
   }
   if (captured || shape.chunk_items == 0) return;
   arguments.items = step.chunk_items;
   arguments.num_items = step.item_counts + 1;
-  kernels::cuda::attend_chunks(arguments, type, shape.chunk_items, stream.get());
+  kernels::cuda::attend_chunks(arguments, weights_.type, shape.chunk_items, stream.get());
 }
 
 // Rows without a name are the first ones: any will do where the hidden states are dummies.
@@ -156,10 +153,10 @@ device_logits cuda_decoder::logits(const cuda_stream& stream, const std::int32_t
   return {logits_.data(), static_cast<std::size_t>(weights_.head.outputs)};
 }
 
-// Every byte alike: as bf16 and as fp32 a small number, and no weight meets infinities or NaN.
+// Every byte alike: a small number in bf16, fp16 and fp32, so that no weight meets infinities or NaN.
 void cuda_decoder::load_dummy_hidden_states(const cuda_stream& stream) {
   constexpr int small = 0x3c;
-  for (const device_array<__nv_bfloat16>* each : {&normed_, &attended_, &gated_})
+  for (const device_array<std::uint16_t>* each : {&normed_, &attended_, &gated_})
     stream.fill(each->data(), small, each->bytes());
   stream.fill(hidden_.data(), small, hidden_.bytes());
 }
@@ -177,7 +174,7 @@ void cuda_decoder::embed(const cuda_stream& stream, const flat_step_shape& shape
                                     .residual = hidden_.data(),
                                     .rows = shape.rows,
                                     .width = config_.hidden_size,
-                                    .type = element_type::bf16},
+                                    .type = weights_.type},
                                    stream.get());
   kernels::cuda::rope_angles({.positions = step.positions,
                               .inverse_frequencies = weights_.rope_frequencies,
@@ -208,7 +205,7 @@ void cuda_decoder::rotate_and_store(const cuda_stream& stream, const flat_step_s
        .pairs = config_.rope == rope_layout::halves ? kernels::cuda::rope_pairs::halves
                                                     : kernels::cuda::rope_pairs::interleaved,
        .layer = layer,
-       .type = element_type::bf16},
+       .type = weights_.type},
       stream.get());
 }
 

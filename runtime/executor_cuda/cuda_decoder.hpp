@@ -65,11 +65,11 @@ class cuda_decoder {
   std::int32_t query_width_;  // heads * head_dim
 
   device_array<float> hidden_;            // [rows][hidden]: the residual stream
-  device_array<__nv_bfloat16> normed_;    // [rows or logit_rows][hidden]
-  device_array<__nv_bfloat16> qkv_;       // [rows][qkv outputs]
-  device_array<__nv_bfloat16> attended_;  // [rows][heads * head_dim]
-  device_array<__nv_bfloat16> gate_up_;   // [rows][2 * intermediate]
-  device_array<__nv_bfloat16> gated_;     // [rows][intermediate]
+  device_array<std::uint16_t> normed_;    // [rows or logit_rows][hidden]
+  device_array<std::uint16_t> qkv_;       // [rows][qkv outputs]
+  device_array<std::uint16_t> attended_;  // [rows][heads * head_dim]
+  device_array<std::uint16_t> gate_up_;   // [rows][2 * intermediate]
+  device_array<std::uint16_t> gated_;     // [rows][intermediate]
   device_array<float> gathered_;          // [logit_rows][hidden]
   device_array<float> angles_;            // [rows][rope_dim / 2][2]
   device_array<float> logits_;            // [logit_rows][head outputs]

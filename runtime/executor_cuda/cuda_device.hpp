@@ -24,6 +24,11 @@ result<cuda_device> find_cuda_device(std::int32_t id);
 // The same, and makes it the calling thread's.
 result<cuda_device> open_cuda_device(std::int32_t id);
 
+// Whether its tensor cores multiply 8-bit floats.
+inline bool has_fp8_products(const cuda_device& device) {
+  return device.major > 8 || (device.major == 8 && device.minor >= 9);
+}
+
 // "NVIDIA H100 80GB HBM3 (device 0, compute capability 9.0, 132 multiprocessors, 81079 MiB)"
 std::string describe(const cuda_device& device);
 

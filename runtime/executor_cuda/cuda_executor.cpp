@@ -11,18 +11,18 @@
 
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/warm_up.hpp"
+#include "runtime/executor_cuda/check_cuda_options.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/device_kv_cache.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/fp8_gemm.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr std::int32_t most_rows_of_a_step = 1 << 20;
 
 tl::unexpected<error> no_room(const std::string& what, const std::exception& why, std::string param) {
   return fail(error_code::resource_exhausted, fmt::format("{}: {}", what, why.what()), std::move(param));
@@ -31,14 +31,14 @@ tl::unexpected<error> no_room(const std::string& what, const std::exception& why
 class cuda_executor final : public executor {
  public:
   cuda_executor(model_ptr source, const cuda_executor_options& options, cuda_device device,
-                kernels::cuda::kv_element element)
+                kernels::cuda::element_type type, kernels::cuda::kv_element element)
       : source_(std::move(source)),
         config_(source_->config),
         options_(options),
         limits_(options.limits),
         device_(std::move(device)),
         element_(element),
-        weights_(upload_weights(*source_, stream_, options_.weights)),
+        weights_(upload_weights(*source_, stream_, options_.weights, type)),
         kv_(config_, element, limits_.block_size, 0) {
     if (limits_.max_model_len <= 0 || limits_.max_model_len > config_.context_length)
       limits_.max_model_len = config_.context_length;
@@ -74,7 +74,6 @@ class cuda_executor final : public executor {
   void run(const device_batch& batch, std::int32_t layers);
   void run_as_graph(const flat_step_shape& shape);
   void note_eager_decode(const flat_step_shape& shape);
-  result<std::int64_t> affordable_blocks() const;
   device_sampler::work sampling_of(const device_batch& batch, const step_masks* masks);
 
   model_ptr source_;
@@ -105,12 +104,14 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
   executor_limits limits = limits_;
   limits.max_rows = rows;
   limits.max_sequences = sequences;
-  auto products =
-      options_.open_gemm({step_room::most_rows(limits, options_.graph_rows), options_.batch_invariant});
+  const std::int32_t most_rows = step_room::most_rows(limits, options_.graph_rows);
+  auto products = options_.open_gemm({most_rows, options_.batch_invariant});
   if (!products) return tl::unexpected(products.error());
   if (weights_.largest_quantized > 0)
     *products = std::make_unique<quantized_gemm>(std::move(*products), weights_.largest_quantized,
                                                  options_.batch_invariant);
+  if (weights_.has_fp8)
+    *products = std::make_unique<fp8_gemm>(std::move(*products), fp8_gemm::sizes_of(weights_, most_rows));
   auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
                                           options_.end_tokens, device_, stream_);
   stream_.synchronize();
@@ -144,46 +145,17 @@ result<memory_profile> cuda_executor::profile() try {
                  "max_num_batched_tokens");
 }
 
-// Blocks besides the scratch block.
-result<std::int64_t> cuda_executor::affordable_blocks() const {
-  const auto [free, total] = ask_device_memory();
-  const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
-  double bytes = static_cast<double>(options_.limits.kv_cache_bytes);
-  if (options_.memory_utilization > 0) {
-    const auto whole = static_cast<double>(total);
-    bytes = whole * options_.memory_utilization - (whole - static_cast<double>(free));
-  }
-  const auto block =
-      static_cast<double>(device_kv_cache::bytes_per_block(config_, element_, limits_.block_size));
-  const double blocks = bytes / block - 1.0;
-  if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, double{most_rows_of_a_step} * 64.0));
-  return fail(error_code::resource_exhausted,
-              fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache: raise "
-                          "gpu_memory_utilization, or lower max_num_batched_tokens",
-                          total >> 20U, mib(bytes)),
-              "gpu_memory_utilization");
-}
-
 result<void> cuda_executor::take_kv_cache() {
   use_device();
-  const auto affordable = affordable_blocks();
-  if (!affordable) return tl::unexpected(affordable.error());
   room_->graphs.clear();
   stream_.synchronize();
   kv_ = device_kv_cache();
-  for (std::int64_t blocks = *affordable; blocks > 0; blocks -= std::max<std::int64_t>(1, blocks / 16)) {
-    try {
-      kv_ = device_kv_cache(config_, element_, limits_.block_size, static_cast<std::int32_t>(blocks));
-    } catch (const out_of_device_memory&) {
-      continue;
-    }
-    if (blocks < *affordable)
-      options_.warn(
-          fmt::format("the device has no room for {} KV blocks: the cache has {}", *affordable, blocks));
-    return {};
-  }
-  return fail(error_code::resource_exhausted, "the device has no room for a single KV block",
-              "gpu_memory_utilization");
+  kv_cache_wish wish{element_, limits_.block_size, options_.memory_utilization,
+                     options_.limits.kv_cache_bytes};
+  auto taken = take_device_kv_cache(config_, wish, options_.warn);
+  if (!taken) return tl::unexpected(taken.error());
+  kv_ = std::move(*taken);
+  return {};
 }
 
 void cuda_executor::forward(const device_batch& batch) {
@@ -273,46 +245,21 @@ void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {
   is_dummy_ = true;
 }
 
-result<void> check_options(const model_config& config, const cuda_executor_options& options,
-                           kernels::cuda::kv_element element) {
-  const executor_limits& limits = options.limits;
-  if (limits.max_rows < 1 || limits.max_rows > most_rows_of_a_step)
-    return fail(error_code::invalid_argument, "max_num_batched_tokens must be 1 to 1048576",
-                "max_num_batched_tokens");
-  if (limits.max_sequences < 1 || limits.max_sequences > most_rows_of_a_step)
-    return fail(error_code::invalid_argument, "max_num_seqs must be 1 to 1048576", "max_num_seqs");
-  if (!(options.memory_utilization >= 0 && options.memory_utilization <= 1))
-    return fail(error_code::invalid_argument, "gpu_memory_utilization must be 0 to 1",
-                "gpu_memory_utilization");
-  if (options.dtype != "auto" && options.dtype != "bfloat16")
-    return fail(
-        error_code::unsupported,
-        fmt::format("dtype is {}, but a CUDA device computes in bfloat16: dtype must be auto or bfloat16",
-                    options.dtype),
-        "dtype");
-  kernels::cuda::paged_kv kv;
-  kv.element = element;
-  kv.block_size = limits.block_size;
-  kv.head_dim = config.head_dim;
-  if (!kernels::cuda::can_attend(kv, kernels::cuda::element_type::bf16))
-    return fail(
-        error_code::unsupported,
-        fmt::format("no kernel for heads of {} in blocks of {} tokens", config.head_dim, limits.block_size),
-        "block_size");
-  return {};
-}
-
 }  // namespace
 
 result<std::unique_ptr<executor>> load_cuda_executor(const model_ptr& model,
                                                      const cuda_executor_options& options) try {
-  const auto element = find_kv_element(options.kv_cache_dtype);
+  const auto type = find_element_type(options.dtype);
+  if (!type) return tl::unexpected(type.error());
+  const auto element = find_kv_element(options.kv_cache_dtype, *type);
   if (!element) return tl::unexpected(element.error());
-  if (auto checked = check_options(model->config, options, *element); !checked)
+  if (auto checked = check_cuda_options(model->config, options, *type, *element); !checked)
     return tl::unexpected(checked.error());
   auto device = open_cuda_device(options.device_id);
   if (!device) return tl::unexpected(device.error());
-  auto made = std::make_unique<cuda_executor>(model, options, std::move(*device), *element);
+  if (auto checked = check_weights(options.weights, *device); !checked)
+    return tl::unexpected(checked.error());
+  auto made = std::make_unique<cuda_executor>(model, options, std::move(*device), *type, *element);
   const executor_limits& limits = options.limits;
   if (auto room = made->reserve_steps(limits.max_rows, limits.max_sequences); !room)
     return tl::unexpected(room.error());

@@ -1,5 +1,5 @@
-// The model on a CUDA device: weights in bf16 or as the file has quantised them, bf16 activations, an fp32
-// residual stream, paged KV, sampling on the device, decode steps as graphs.
+// The model on a CUDA device: weights in 16 bits, in fp8 or as the file has quantised them, 16-bit
+// activations, an fp32 residual stream, paged KV, sampling on the device, decode steps as graphs.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -22,9 +22,9 @@ struct cuda_executor_options {
   // the KV cache's. 0: limits.kv_cache_bytes.
   double memory_utilization = 0.9;
   std::int32_t device_id = 0;
-  std::string dtype = "auto";  // auto | bfloat16
-  weight_form weights = weight_form::bf16;
-  std::string kv_cache_dtype = "auto";  // auto | bf16 | fp8 | int8; auto is bf16
+  std::string dtype = "auto";  // auto | bfloat16 | float16 | half; auto is bfloat16
+  weight_form weights = weight_form::plain;
+  std::string kv_cache_dtype = "auto";  // auto | bf16 | f16 | fp8 | int8; auto is the activations' type
   std::vector<token_id> end_tokens;     // masked while a sequence is below its min_tokens
   // The numbers of rows that decode steps have graphs for; none: all run eagerly.
   std::vector<std::int32_t> graph_rows = {1, 2, 4, 8, 16, 32};
@@ -41,8 +41,7 @@ struct cuda_executor_options {
 
 // Copies the weights to the device and takes the memory of a step within the limits. What executor.hpp calls
 // the start is still to come: until then there is no KV cache. Errors: those of open_cuda_device(),
-// find_kv_element() and open_gemm; invalid_argument; unsupported (a shape of heads or blocks that there is no
-// kernel for); resource_exhausted.
+// check_cuda_options.hpp, find_kv_element() and open_gemm; resource_exhausted.
 result<std::unique_ptr<executor>> load_cuda_executor(const model_ptr& model,
                                                      const cuda_executor_options& options);
 

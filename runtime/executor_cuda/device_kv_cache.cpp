@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "runtime/executor_cuda/cuda_error.hpp"
+
 namespace troupe {
 namespace {
 
@@ -34,15 +38,39 @@ const char* name_of(kv_element element) {
   return "";
 }
 
+// Blocks besides the scratch block.
+result<std::int64_t> affordable_blocks(const model_config& config, const kv_cache_wish& wish) {
+  constexpr double most_blocks = 1U << 26U;
+  const auto [free, total] = ask_device_memory();
+  const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
+  auto bytes = static_cast<double>(wish.bytes);
+  if (wish.memory_utilization > 0) {
+    const auto whole = static_cast<double>(total);
+    bytes = whole * wish.memory_utilization - (whole - static_cast<double>(free));
+  }
+  const auto block =
+      static_cast<double>(device_kv_cache::bytes_per_block(config, wish.element, wish.block_size));
+  const double blocks = bytes / block - 1.0;
+  if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, most_blocks));
+  return fail(error_code::resource_exhausted,
+              fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache: raise "
+                          "gpu_memory_utilization, or lower max_num_batched_tokens",
+                          total >> 20U, mib(bytes)),
+              "gpu_memory_utilization");
+}
+
 }  // namespace
 
-result<kv_element> find_kv_element(const std::string& name) {
-  if (name == "auto" || name == "bf16") return kv_element::bf16;
+result<kv_element> find_kv_element(const std::string& name, kernels::cuda::element_type type) {
+  if (name == "auto") return type == kernels::cuda::element_type::f16 ? kv_element::fp16 : kv_element::bf16;
+  if (name == "bf16") return kv_element::bf16;
+  if (name == "f16") return kv_element::fp16;
   if (name == "fp8") return kv_element::fp8;
   if (name == "int8") return kv_element::int8;
-  return fail(error_code::invalid_argument,
-              fmt::format("kv_cache_dtype must be auto, bf16, fp8 or int8 on a CUDA device, got '{}'", name),
-              "kv_cache_dtype");
+  return fail(
+      error_code::invalid_argument,
+      fmt::format("kv_cache_dtype must be auto, bf16, f16, fp8 or int8 on a CUDA device, got '{}'", name),
+      "kv_cache_dtype");
 }
 
 std::size_t device_kv_cache::bytes_per_block(const model_config& config, kv_element element,
@@ -62,6 +90,24 @@ device_kv_cache::device_kv_cache(const model_config& config, kv_element element,
   layout_.num_blocks = num_blocks;
   layout_.bytes_per_block = bytes_per_block(config, element, block_size);
   layout_.dtype = name_of(element);
+}
+
+result<device_kv_cache> take_device_kv_cache(const model_config& config, const kv_cache_wish& wish,
+                                             const std::function<void(const std::string&)>& warn) {
+  const auto affordable = affordable_blocks(config, wish);
+  if (!affordable) return tl::unexpected(affordable.error());
+  for (std::int64_t blocks = *affordable; blocks > 0; blocks -= std::max<std::int64_t>(1, blocks / 16)) {
+    try {
+      device_kv_cache taken(config, wish.element, wish.block_size, static_cast<std::int32_t>(blocks));
+      if (blocks < *affordable)
+        warn(fmt::format("the device has no room for {} KV blocks: the cache has {}", *affordable, blocks));
+      return taken;
+    } catch (const out_of_device_memory&) {
+      continue;
+    }
+  }
+  return fail(error_code::resource_exhausted, "the device has no room for a single KV block",
+              "gpu_memory_utilization");
 }
 
 }  // namespace troupe

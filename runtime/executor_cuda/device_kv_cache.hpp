@@ -2,8 +2,10 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "kernels/cuda/element_type.hpp"
 #include "kernels/cuda/paged_kv.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
@@ -12,9 +14,9 @@
 
 namespace troupe {
 
-// --kv-cache-dtype on a device: auto and bf16 are bf16; fp8 is e4m3, int8 has a scale a token and head.
-// Errors: invalid_argument, naming the option.
-result<kernels::cuda::kv_element> find_kv_element(const std::string& name);
+// --kv-cache-dtype on a device: auto is the type of the activations; fp8 is e4m3, int8 has a scale a token
+// and head. Errors: invalid_argument, naming the option.
+result<kernels::cuda::kv_element> find_kv_element(const std::string& name, kernels::cuda::element_type type);
 
 class device_kv_cache {
  public:
@@ -37,5 +39,18 @@ class device_kv_cache {
   device_memory data_;
   device_memory scales_;
 };
+
+struct kv_cache_wish {
+  kernels::cuda::kv_element element = kernels::cuda::kv_element::bf16;
+  std::int32_t block_size = 16;
+  // As cuda_executor_options has them.
+  double memory_utilization = 0;
+  std::size_t bytes = 0;
+};
+
+// As many blocks as the wish and the free memory of the device that is current allow; fewer, and a warning,
+// where the device has no room for these. Errors: resource_exhausted, naming the option to change.
+result<device_kv_cache> take_device_kv_cache(const model_config& config, const kv_cache_wish& wish,
+                                             const std::function<void(const std::string&)>& warn);
 
 }  // namespace troupe

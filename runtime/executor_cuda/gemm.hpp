@@ -1,8 +1,6 @@
 // Products of a step's rows with a weight matrix, behind one call: cuBLASLt on a device, a plain loop where
 // the tests emulate one.
 #pragma once
-#include <cuda_bf16.h>
-
 #include <array>
 #include <cstdint>
 #include <functional>
@@ -17,11 +15,19 @@
 
 namespace troupe {
 
-// A weight on the device: [outputs][inputs], in bf16 or quantised.
+enum class matrix_type : std::int32_t {
+  bf16,
+  f16,
+  e4m3,  // 8-bit floats; an output is to be multiplied by a scale
+};
+
+// A weight on the device: [outputs][inputs], as floats or quantised.
 struct device_matrix {
-  const __nv_bfloat16* data = nullptr;  // null where it is quantised: then ...
+  const void* data = nullptr;  // null where it is quantised: then ...
   std::int32_t outputs = 0;
   std::int32_t inputs = 0;
+  matrix_type type = matrix_type::bf16;
+  const float* scales = nullptr;  // [outputs]: of e4m3
   // ... in these parts, the outputs of one behind those of the other. What is multiplied together may be of
   // different kinds. Outputs beyond the last part are nobody's.
   std::array<kernels::tiled_matrix, 3> parts = {};
@@ -31,7 +37,7 @@ struct device_matrix {
 };
 
 enum class gemm_output {
-  bf16,        // rounded to nearest
+  rounded,     // to nearest: to f16 where the operands are that, else to bf16
   f32,         // as it was summed
   add_to_f32,  // added to what is there: the residual stream
 };
@@ -52,15 +58,16 @@ class gemm {
  public:
   virtual ~gemm() = default;
   // out[row][output] = sum over i of input[row][i] * weight[output][i], summed in fp32. input:
-  // [rows][inputs]; out: [rows][outputs] of what `kind` says. Only asks the stream for it, so that it can be
-  // captured. Throws what check_cuda() throws.
-  virtual void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+  // [rows][inputs] of the weight's type; out: [rows][outputs] of what `kind` says. Scales are not looked at
+  // (fp8_gemm.hpp does). Only asks the stream for it, so that it can be captured. Throws what check_cuda()
+  // throws.
+  virtual void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight,
                         std::int32_t rows, gemm_output kind, void* out) = 0;
   // Chooses, by measuring, how products of these numbers of rows (rising) with matrices of this size are
   // computed from then on, and products of fewer rows that have no choice of their own. At the start, never
   // during a capture: it waits for the device and overwrites `out`. Products that nothing was prepared for
   // are computed as well. Throws no_invariant_product besides.
-  virtual void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+  virtual void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                        std::span<const std::int32_t> rows, gemm_output kind, void* out) = 0;
   // For logs: "cuBLASLt 13.1.0".
   virtual std::string name() const = 0;

@@ -11,7 +11,7 @@ using kernels::cuda::product_output;
 
 product_output output_of(gemm_output kind) {
   switch (kind) {
-    case gemm_output::bf16:
+    case gemm_output::rounded:
       return product_output::bf16;
     case gemm_output::f32:
       return product_output::f32;
@@ -23,12 +23,12 @@ product_output output_of(gemm_output kind) {
 
 // A product's element `index` and those behind it.
 void* at(void* out, gemm_output kind, std::size_t index) {
-  const std::size_t bytes = kind == gemm_output::bf16 ? sizeof(__nv_bfloat16) : sizeof(float);
+  const std::size_t bytes = kind == gemm_output::rounded ? sizeof(__nv_bfloat16) : sizeof(float);
   return static_cast<std::byte*>(out) + bytes * index;
 }
 
 // At most max_quantized_rows rows.
-void multiply_codes(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+void multiply_codes(const cuda_stream& stream, const void* input, const device_matrix& weight,
                     std::int32_t rows, gemm_output kind, void* out) {
   std::size_t column = 0;
   for (std::int32_t i = 0; i < weight.num_parts; ++i) {
@@ -47,22 +47,22 @@ void multiply_codes(const cuda_stream& stream, const __nv_bfloat16* input, const
 
 }  // namespace
 
-void quantized_gemm::multiply(const cuda_stream& stream, const __nv_bfloat16* input,
-                              const device_matrix& weight, std::int32_t rows, gemm_output kind, void* out) {
+void quantized_gemm::multiply(const cuda_stream& stream, const void* input, const device_matrix& weight,
+                              std::int32_t rows, gemm_output kind, void* out) {
   if (!weight.is_quantized()) return other_->multiply(stream, input, weight, rows, kind, out);
   if (rows > kernels::cuda::max_quantized_rows && !batch_invariant_)
     return other_->multiply(stream, input, dequantize(stream, weight), rows, kind, out);
+  const auto* const bf16_input = static_cast<const __nv_bfloat16*>(input);
   for (std::int32_t first = 0; first < rows; first += kernels::cuda::max_quantized_rows) {
     const auto row = static_cast<std::size_t>(first);
-    multiply_codes(stream, input + row * static_cast<std::size_t>(weight.inputs), weight,
+    multiply_codes(stream, bf16_input + row * static_cast<std::size_t>(weight.inputs), weight,
                    std::min(rows - first, kernels::cuda::max_quantized_rows), kind,
                    at(out, kind, row * static_cast<std::size_t>(weight.outputs)));
   }
 }
 
-void quantized_gemm::prepare(const cuda_stream& stream, const __nv_bfloat16* input,
-                             const device_matrix& weight, std::span<const std::int32_t> rows,
-                             gemm_output kind, void* out) {
+void quantized_gemm::prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
+                             std::span<const std::int32_t> rows, gemm_output kind, void* out) {
   if (!weight.is_quantized()) return other_->prepare(stream, input, weight, rows, kind, out);
   if (batch_invariant_) return;
   const auto few = std::ranges::upper_bound(rows, kernels::cuda::max_quantized_rows) - rows.begin();

@@ -4,6 +4,8 @@
 // company the kernel takes more rows too, so many at a time: it sums in an order of the matrix alone, and
 // reads that again for each.
 #pragma once
+#include <cuda_bf16.h>
+
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -21,9 +23,9 @@ class quantized_gemm final : public gemm {
         batch_invariant_(batch_invariant),
         dequantized_(batch_invariant ? 0 : largest) {}
 
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override;
-  void prepare(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override;
+  void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
   std::string name() const override { return other_->name() + ", quantised weights"; }
 

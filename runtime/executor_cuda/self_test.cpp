@@ -16,7 +16,8 @@ namespace troupe {
 namespace {
 
 constexpr std::int32_t greedy_tokens = 16;
-constexpr float sure_margin = 0.5F;
+constexpr double sure_margin = 0.5;
+constexpr double fp8_tolerance = 8;  // 3 bits of mantissa, where bf16 has 7
 
 result<std::unique_ptr<executor>> begun(result<std::unique_ptr<executor>> made) {
   if (!made) return made;
@@ -89,10 +90,10 @@ struct choices {
   std::int32_t different = 0;
 };
 
-choices compare_choices(const answer& other, const answer& sure) {
+choices compare_choices(const answer& other, const answer& sure, double tolerance) {
   choices out;
   for (std::size_t i = 0; i < sure.best.size(); ++i) {
-    if (!(sure.margins[i] >= sure_margin)) continue;
+    if (!(sure.margins[i] >= sure_margin * tolerance)) continue;
     out.compared += 1;
     out.different += other.best[i] == sure.best[i] ? 0 : 1;
   }
@@ -108,7 +109,7 @@ void compare(const answer& there, const answer& here, self_test_report& report) 
   }
   report.compared = static_cast<std::int32_t>(here.prompt_logprobs.size());
   report.mean_difference = report.compared > 0 ? sum / report.compared : 0;
-  const choices chosen = compare_choices(there, here);
+  const choices chosen = compare_choices(there, here, report.tolerance);
   report.greedy_compared = chosen.compared;
   report.greedy_different = chosen.different;
 }
@@ -194,24 +195,25 @@ checks::timing_options timings_of(const model_config& config, const self_test_op
   checks::timing_options wanted = options.timings;
   const std::int32_t attended = config.num_heads * config.head_dim;
   const std::int32_t qkv = attended + 2 * config.num_kv_heads * config.head_dim;
-  wanted.matrices = {{"queries, keys and values", qkv, config.hidden_size, gemm_output::bf16},
-                     {"attention's output", config.hidden_size, attended, gemm_output::add_to_f32},
-                     {"gates and ups", 2 * config.intermediate_size, config.hidden_size, gemm_output::bf16},
-                     {"downs", config.hidden_size, config.intermediate_size, gemm_output::add_to_f32},
-                     {"logits", config.vocab_size, config.hidden_size, gemm_output::f32}};
+  wanted.matrices = {
+      {"queries, keys and values", qkv, config.hidden_size, gemm_output::rounded},
+      {"attention's output", config.hidden_size, attended, gemm_output::add_to_f32},
+      {"gates and ups", 2 * config.intermediate_size, config.hidden_size, gemm_output::rounded},
+      {"downs", config.hidden_size, config.intermediate_size, gemm_output::add_to_f32},
+      {"logits", config.vocab_size, config.hidden_size, gemm_output::f32}};
   return wanted;
 }
 
 checks::timing_report time_all(const model& model, const self_test_options& options) {
   checks::timing_options wanted = timings_of(model.config, options);
-  if (options.device.weights == weight_form::bf16) return checks::time_kernels(wanted);
+  if (options.device.weights == weight_form::plain) return checks::time_kernels(wanted);
   const cuda_stream stream;
   const device_weights weights = upload_weights(model, stream, options.device.weights);
   const device_layer& layer = weights.layers.front();
   const device_matrix* const on_device[] = {&layer.qkv, &layer.output, &layer.gate_up, &layer.down,
                                             &weights.head};
   for (std::size_t i = 0; i < std::size(on_device); ++i)
-    if (on_device[i]->is_quantized())
+    if (on_device[i]->is_quantized() || on_device[i]->type == matrix_type::e4m3)
       wanted.quantized_matrices.push_back({wanted.matrices[i].name, *on_device[i], wanted.matrices[i].kind});
   return checks::time_kernels(wanted);
 }
@@ -227,7 +229,10 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (!products) return tl::unexpected(products.error());
   report.products = (*products)->name();
   report.weight_bytes = decoded_weight_bytes(*model, options.device.weights);
-  report.kernels = checks::check_kernels(options.checks);
+  if (options.device.weights == weight_form::fp8) report.tolerance = fp8_tolerance;
+  checks::kernel_check_options checked = options.checks;
+  checked.fp8 = has_fp8_products(*found);
+  report.kernels = checks::check_kernels(checked);
   auto timed = time_all(*model, options);
   report.limits = timed.limits;
   report.timings = std::move(timed.timings);
@@ -247,7 +252,7 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (!invariant) return tl::unexpected(invariant.error());
   compare(*graphs, here, report);
   // The products of the two were chosen by measuring, each for itself: their last bits may differ.
-  report.graphs_agree = compare_choices(*graphs, *eager).different == 0;
+  report.graphs_agree = compare_choices(*graphs, *eager, 1).different == 0;
   for (decode_timing& each : report.decodes)
     each.bandwidth_share = static_cast<double>(report.weight_bytes + each.kv_bytes) /
                            (each.as_graph.whole * 1e-6) / report.limits.copy_bandwidth;

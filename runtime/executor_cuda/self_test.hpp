@@ -46,8 +46,10 @@ struct self_test_report {
   std::vector<checks::kernel_timing> timings;
   std::int32_t compared = 0;   // log-probabilities of tokens of random prompts
   double mean_difference = 0;  // between the device's and the CPU's
+  double tolerance = 1;        // how much further apart than bf16 the form of the weights lets them be
   double largest_difference = 0;
-  // Best tokens, after each of the prompt's and of some decodes, of which the CPU is sure: a margin of 0.5.
+  // Best tokens, after each of the prompt's and of some decodes, of which the CPU is sure: a margin of 0.5,
+  // times the tolerance.
   std::int32_t greedy_compared = 0;
   std::int32_t greedy_different = 0;
   bool graphs_agree = false;     // of what eager steps are sure
@@ -66,7 +68,7 @@ struct self_test_report {
   // kernel is far beyond it.
   bool passed() const {
     return kernels_passed() && graphs_agree && keeps_bits && greedy_different == 0 && greedy_compared > 0 &&
-           mean_difference < 0.3;
+           mean_difference < 0.3 * tolerance;
   }
 };
 

@@ -4,12 +4,17 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 
+#include "kernels/cuda/fp8_rows.hpp"
+#include "kernels/half.hpp"
 #include "runtime/executor/page_memory.hpp"
 #include "runtime/executor/unpack_blocks.hpp"
 
 namespace troupe {
 namespace {
+
+using kernels::cuda::element_type;
 
 // Nearest, ties to even; a NaN stays one.
 std::uint16_t to_bf16(float value) {
@@ -67,17 +72,43 @@ void weight_uploader::send(stage& from, void* to, std::size_t bytes) {
   from.copied.record(stream_);
 }
 
-void weight_uploader::upload_bf16(const gguf::tensor& tensor, __nv_bfloat16* to) {
+// The elements [first, first + count).
+void weight_uploader::send_rounded(const gguf::tensor& tensor, element_type type, std::size_t first,
+                                   std::size_t count, std::uint16_t* to) {
+  stage& into = next_stage();
+  const bool is_f16 = type == element_type::f16;
+  if (tensor.type == (is_f16 ? gguf::tensor_type::f16 : gguf::tensor_type::bf16)) {
+    std::memcpy(into.memory.data(), element(tensor, first), count * sizeof(std::uint16_t));
+  } else {
+    gguf::dequantize(tensor.type, element(tensor, first), count, values_.data());
+    std::transform(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(count),
+                   into.memory.as<std::uint16_t>().begin(), is_f16 ? kernels::f32_to_f16 : to_bf16);
+  }
+  send(into, to, count * sizeof(std::uint16_t));
+}
+
+void weight_uploader::upload_rounded(const gguf::tensor& tensor, element_type type, std::uint16_t* to) {
   for_each_piece(tensor.elements(), piece_, [&](std::size_t first, std::size_t count) {
-    stage& into = next_stage();
-    if (tensor.type == gguf::tensor_type::bf16) {
-      std::memcpy(into.memory.data(), element(tensor, first), count * sizeof(std::uint16_t));
-    } else {
-      gguf::dequantize(tensor.type, element(tensor, first), count, values_.data());
-      std::transform(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(count),
-                     into.memory.as<std::uint16_t>().begin(), to_bf16);
-    }
-    send(into, to + first, count * sizeof(std::uint16_t));
+    send_rounded(tensor, type, first, count, to + first);
+  });
+  release_file_pages(tensor.data.data(), tensor.data.size());
+}
+
+// Whole outputs at a time.
+void weight_uploader::upload_fp8(const gguf::tensor& tensor, element_type type, std::byte* to,
+                                 float* scales) {
+  const std::size_t inputs = tensor.shape[0];
+  if (inputs > piece_) throw std::length_error("a row of weights is longer than a piece");
+  if (rounded_.size() == 0) rounded_ = device_array<std::uint16_t>(piece_);
+  for_each_piece(tensor.elements(), piece_ / inputs * inputs, [&](std::size_t first, std::size_t count) {
+    send_rounded(tensor, type, first, count, rounded_.data());
+    kernels::cuda::quantize_to_fp8({.input = rounded_.data(),
+                                    .output = to + first,
+                                    .scales = scales + first / inputs,
+                                    .rows = static_cast<std::int32_t>(count / inputs),
+                                    .width = static_cast<std::int32_t>(inputs),
+                                    .type = type},
+                                   stream_.get());
   });
   release_file_pages(tensor.data.data(), tensor.data.size());
 }

@@ -1,15 +1,16 @@
 // Tensors of a model's file to the device, piece by piece: while one is copied the next one is dequantised.
 #pragma once
-#include <cuda_bf16.h>
-
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
+#include "kernels/cuda/element_type.hpp"
 #include "kernels/tiled_weights.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
 #include "runtime/gguf/gguf.hpp"
 
@@ -27,7 +28,9 @@ class weight_uploader {
 
   // All of the tensor's elements, in the file's order. They are there once the stream has come so far. Throw
   // what check_cuda() throws.
-  void upload_bf16(const gguf::tensor& tensor, __nv_bfloat16* to);
+  void upload_rounded(const gguf::tensor& tensor, kernels::cuda::element_type type, std::uint16_t* to);
+  // The device rounds the 16 bits of `type` to e4m3, each of the tensor's outputs with a scale of its own.
+  void upload_fp8(const gguf::tensor& tensor, kernels::cuda::element_type type, std::byte* to, float* scales);
   void upload_f32(const gguf::tensor& tensor, float* to);
   // The codes of a quantised tensor, packed for its kernel: all of `layout`.
   void upload_tiled(const gguf::tensor& tensor, const kernels::tiled_matrix& layout, std::byte* to);
@@ -42,6 +45,8 @@ class weight_uploader {
   };
   stage& next_stage();
   void send(stage& from, void* to, std::size_t bytes);
+  void send_rounded(const gguf::tensor& tensor, kernels::cuda::element_type type, std::size_t first,
+                    std::size_t count, std::uint16_t* to);
   void upload_bytes(std::span<const std::byte> bytes, std::byte* to);
 
   const cuda_stream& stream_;
@@ -50,6 +55,7 @@ class weight_uploader {
   std::size_t next_ = 0;
   std::vector<float> values_;  // [piece]
   std::vector<std::byte> tile_;
+  device_array<std::uint16_t> rounded_;  // [piece], where something becomes e4m3
 };
 
 }  // namespace troupe

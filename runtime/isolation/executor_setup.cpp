@@ -19,7 +19,7 @@ void write(flat_writer& to, const executor_setup& setup) {
   if (!setup.cuda) return;
   to.value(setup.cuda->device_id);
   to.value(setup.cuda->memory_utilization);
-  to.value(static_cast<std::uint8_t>(setup.cuda->quantized_weights ? 1 : 0));
+  to.value(static_cast<std::uint8_t>(setup.cuda->weights));
   to.value(static_cast<std::uint8_t>(setup.cuda->batch_invariant ? 1 : 0));
   to.array(setup.cuda->graph_rows);
 }
@@ -40,7 +40,7 @@ void read(flat_reader& from, executor_setup& into) {
   into.cuda.emplace();
   into.cuda->device_id = from.value<std::int32_t>();
   into.cuda->memory_utilization = from.value<double>();
-  into.cuda->quantized_weights = from.value<std::uint8_t>() != 0;
+  into.cuda->weights = static_cast<weight_form>(from.value<std::uint8_t>());
   into.cuda->batch_invariant = from.value<std::uint8_t>() != 0;
   from.array(into.cuda->graph_rows);
 }

@@ -5,8 +5,8 @@ shapes beside torch, and writes one JSON file and a page of Markdown for docs/be
     tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--troupe PROGRAM] [PART...]
     tests/bench/gpu.py pack DIR
 
-PART is one of: build, kernels, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" behind them: the same shapes with
-quantised weights that stay so on the device (troupe alone). Without any: all of them, in this order. What an earlier
+PART is one of: build, kernels, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" or "-fp8" behind them: the same
+shapes with quantised weights that stay so on the device, or with weights that become 8-bit floats there (troupe alone). Without any: all of them, in this order. What an earlier
 command has written into DIR/gpu.json stays, so that parts can be run by one command each; with --seconds nothing new is
 begun that is not expected to end within so many seconds of the start, and what was left out is named.
 
@@ -34,7 +34,8 @@ sys.path.insert(0, str(HERE))
 from gpu_models import QUANTISED, write  # noqa: E402
 
 MODELS = ["smollm-135m", "llama-1b", "llama-8b"]
-MODELS += [f"{each}{QUANTISED}" for each in MODELS]
+FP8 = "-fp8"  # the same file as without
+MODELS += [f"{each}{form}" for form in (QUANTISED, FP8) for each in MODELS]
 PARTS = ["build", "kernels", *MODELS]
 BATCHES = ["1", "8", "64"]
 CONTEXT = "1024"
@@ -150,14 +151,16 @@ def build(run, capability):
 
 
 def weights(run, name, folder):
-    path = folder / f"{name}.gguf"
+    path = folder / f"{name.removesuffix(FP8)}.gguf"
     if not path.exists():
-        write(name, path)
+        write(path.stem, path)
     return path
 
 
-def self_test(run, troupe, model):
-    weights_there = "file" if model.stem.endswith(QUANTISED) else "bf16"
+def self_test(run, troupe, model, name):
+    if name.endswith(FP8) and float(run.data["machine"]["compute_capability"]) < 8.9:
+        raise Missing("products of 8-bit floats: they need compute capability 8.9")
+    weights_there = "file" if name.endswith(QUANTISED) else "fp8" if name.endswith(FP8) else "bf16"
     done = run.command(troupe, "gpu-selftest", model, "--json", "--context", CONTEXT, "--gpu-weights", weights_there, may_fail=True,
                        env=library_environment(troupe))
     if not done.stdout.strip():
@@ -169,7 +172,7 @@ def self_test(run, troupe, model):
             say(f"  WRONG: {each['kernel']}: {each['largest_difference']} apart, {each['bound']} allowed. {each.get('failure', '')}")
     if not answer["passed"]:
         run.failed = True
-        run.problems[f"self-test {model.stem}"] = "failed: the device differs from the CPU by more than rounding"
+        run.problems[f"self-test {name}"] = "failed: the device differs from the CPU by more than rounding"
     return answer
 
 
@@ -184,7 +187,7 @@ def measure_kernels(run, troupe, folder):
     """Both sides of each kernel: troupe's own report, and torch's operations."""
     model = run.attempt("weights smollm-135m", lambda: weights(run, "smollm-135m", folder), EXPECTED["weights"])
     if model:
-        found = run.attempt("self-test smollm-135m", lambda: self_test(run, troupe, model), EXPECTED["self-test"])
+        found = run.attempt("self-test smollm-135m", lambda: self_test(run, troupe, model, model.stem), EXPECTED["self-test"])
         if found:
             run.data.setdefault("self_tests", {})["smollm-135m"] = found
     found = run.attempt("torch kernels", lambda: torch(run, "kernels"), EXPECTED["torch"])
@@ -197,16 +200,16 @@ def measure_model(run, name, troupe, folder):
     model = run.attempt(f"weights {name}", lambda: weights(run, name, folder), EXPECTED["weights"])
     if not model:
         return
-    expected = EXPECTED.get(f"self-test {name.removesuffix(QUANTISED)}", EXPECTED["self-test"])
+    expected = EXPECTED.get(f"self-test {name.removesuffix(QUANTISED).removesuffix(FP8)}", EXPECTED["self-test"])
     steps = run.data.setdefault("steps", {}).setdefault(name, {"troupe": [], "torch": []})
     while len(steps["troupe"]) < run.rounds:
         turn = f"{len(steps['troupe']) + 1} of {run.rounds}"
-        ours = run.attempt(f"self-test {name}, {turn}", lambda: self_test(run, troupe, model), expected)
+        ours = run.attempt(f"self-test {name}, {turn}", lambda: self_test(run, troupe, model, name), expected)
         if not ours:
             return
         run.data.setdefault("self_tests", {})[name] = ours
         steps["troupe"].append(ours["decode"])
-        if name.endswith(QUANTISED):  # torch has no such weights
+        if name.endswith((QUANTISED, FP8)):  # torch has no such weights
             run.save()
             continue
         theirs = run.attempt(f"torch steps {name}, {turn}", lambda: torch(run, "steps", name, CONTEXT, *BATCHES),
@@ -243,7 +246,7 @@ def step_rows(steps):
 
 def kernel_rows(test, others):
     for each in test.get("timings", []):
-        if each["kernel"].startswith(("product", "quantised product")):
+        if each["kernel"].startswith(("product", "quantised product", "fp8 product")):
             continue
         other = others.get(each["kernel"]) or others.get(f"{each['kernel']}, {each['shape']}") or {}
         yield (f"| {each['kernel']} | {each['shape']} | {cell(each['us'], 1)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
@@ -264,8 +267,8 @@ def product_rows(tests):
 def quantised_rows(tests):
     for name, test in tests.items():
         for each in test.get("timings", []):
-            if each["kernel"].startswith("quantised product"):
-                yield (f"| {name}, {each['kernel'][19:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['batch_invariant_us'], 1)} | "
+            if each["kernel"].startswith(("quantised product", "fp8 product")):
+                yield (f"| {name}, {each['kernel'].partition(', ')[2]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['batch_invariant_us'], 1)} | "
                        f"{cell(100 * each['share_of_copy_bandwidth'])} | {cell(100 * each['share_of_arithmetic'])} |")
 
 
@@ -274,7 +277,8 @@ def markdown(data):
     lines = [f"## On a GPU: {machine.get('device', 'no device was found')}", ""]
     if machine:
         lines += [f"Driver {machine['driver']}, {machine['memory']}, compute capability {machine['compute_capability']}. "
-                  "`tests/bench/gpu.py`: made-up weights of the models' shapes, bf16 (-q4: 4 bits, the head 8); medians, microseconds.", ""]
+                  "`tests/bench/gpu.py`: made-up weights of the models' shapes, bf16 (-q4: 4 bits, the head 8; -fp8: the layers' e4m3); "
+                  "medians, microseconds.", ""]
     for name, test in tests.items():
         wrong = [each["kernel"] for each in test.get("kernels", []) if not each["passed"]]
         lines += [f"Self-test, {name}: {'passed' if test['passed'] else 'FAILED'}; {len(test.get('kernels', []))} comparisons of kernels, "
@@ -296,7 +300,7 @@ def markdown(data):
                   *product_rows(tests), ""]
     rows = list(quantised_rows(tests))
     if rows:
-        lines += ["Products with weights that stay quantised, cold as well; bandwidth: codes and rows moved once.", "",
+        lines += ["Products with weights that are quantised or fp8, cold as well; bandwidth: codes and rows moved once.", "",
                   "| product | rows x outputs x inputs | us | batch-invariant us | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|",
                   *rows, ""]
     for name, why in data.get("problems", {}).items():

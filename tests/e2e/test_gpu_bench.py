@@ -123,6 +123,25 @@ def test_quantised_models_are_run_with_their_codes_on_the_device_and_without_tor
     assert "| smollm-135m-q4, logits | 1 x 49152 x 576 | 9.0 | 9.5 | 60 | 2 |" in done.stdout
 
 
+def test_models_in_fp8_are_the_same_files_and_need_a_device_that_has_such_products(tmp_path):
+    coded = {"kernel": "fp8 product, logits", "shape": "8 x 49152 x 576", "us": 7.0, "batch_invariant_us": 7.5,
+             "share_of_copy_bandwidth": 0.7, "share_of_arithmetic": 0.04}
+    tools = stand_ins(tmp_path, {**SELF_TEST, "timings": [*SELF_TEST["timings"], coded]})
+    asked = tmp_path / "asked"
+    program(tools / "logged", f'echo "$@" >> {asked}\nexec {tools}/troupe\n')
+    arguments = ("--troupe", tools / "logged", "--rounds", "1", "smollm-135m-fp8")
+    done, data = bench(tmp_path, *arguments, path=f"{tools}:{os.environ['PATH']}", PYTHON=str(tools / "python"))
+    assert done.returncode == 0, done.stderr
+    assert "smollm-135m.gguf" in asked.read_text() and "--gpu-weights fp8" in asked.read_text()
+    assert "| smollm-135m-fp8, logits | 8 x 49152 x 576 | 7.0 | 7.5 | 70 | 4 |" in done.stdout
+    assert "| smollm-135m-fp8 | 64 | 1024 | 164 | 400 | 184 | 2.0 | 50 | - | - | - |" in done.stdout
+    program(tools / "nvidia-smi", 'echo "Old GPU, 580.1, 40960 MiB, 8.0"\n')
+    (tmp_path / "out" / "gpu.json").unlink()
+    done, data = bench(tmp_path, *arguments, path=f"{tools}:{os.environ['PATH']}", PYTHON=str(tools / "python"))
+    assert done.returncode == 3
+    assert "8.9" in data["problems"]["self-test smollm-135m-fp8, 1 of 1"]
+
+
 def test_a_wrong_kernel_and_a_missing_torch_are_told_by_name(tmp_path):
     wrong = {**SELF_TEST, "passed": False, "kernels": [{**SELF_TEST["kernels"][0], "passed": False}]}
     tools = stand_ins(tmp_path, wrong)

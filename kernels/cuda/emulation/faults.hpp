@@ -9,6 +9,7 @@ namespace troupe::kernels::cuda::emulation {
 
 struct fault_plan {
   std::size_t device_bytes = std::size_t{2} << 30;  // of the whole device; cudaMalloc beyond is out of memory
+  int compute_capability = 90;
   // Counts down calls of the runtime API that can fail; the call that finds 1 returns `error` (0: none does).
   // Errors that CUDA calls sticky stay until cudaDeviceReset.
   std::uint64_t failing_call = 0;

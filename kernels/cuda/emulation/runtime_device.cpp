@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/execution.hpp"
+#include "kernels/cuda/emulation/faults.hpp"
 #include "kernels/cuda/emulation/runtime_state.hpp"
 #include "kernels/cuda/emulation/shared_memory.hpp"
 
@@ -102,8 +103,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->sharedMemPerBlockOptin = emulation::shared_memory_bytes;
   properties->warpSize = static_cast<int>(emulation::warp_size);
   properties->maxThreadsPerBlock = static_cast<int>(emulation::max_block_threads);
-  properties->major = 9;
-  properties->minor = 0;
+  properties->major = emulation::faults().compute_capability / 10;
+  properties->minor = emulation::faults().compute_capability % 10;
   properties->multiProcessorCount = processors;
   properties->l2CacheSize = l2_cache_bytes;
   return emulation::begin_call();

@@ -1,10 +1,11 @@
-#include <cmath>
 #include <stdexcept>
+#include <string>
 
 #include "kernels/cuda/quantized_product.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 #include "runtime/executor_cuda/kernel_checks/quantized_weights.hpp"
+#include "runtime/executor_cuda/kernel_checks/sum_of_terms.hpp"
 
 namespace troupe::checks {
 namespace {
@@ -22,30 +23,15 @@ constexpr named_kind quantized_kinds[] = {{weight_kind::u4_min, "u4_min"},
                                           {weight_kind::s8_min, "s8_min"},
                                           {weight_kind::s8_half, "s8_half"}};
 
-// What a product of these weights and inputs is: the sum, and that of its terms' magnitudes.
-struct sum_of_terms {
-  double sum = 0;
-  double magnitude = 0;
-  void add(double weight, double input) {
-    sum += weight * input;
-    magnitude += std::abs(weight * input);
-  }
-  // fp32 sums in any order, and where the result is bf16 its rounding: of the sum and, where a library adds
-  // parts of it in bf16, of those, which are as large as sums of random terms are.
-  double bound(bool is_rounded, std::int32_t terms) const {
-    const double parts = magnitude / std::sqrt(static_cast<double>(terms));
-    return 1e-5 * magnitude + 1e-6 + (is_rounded ? (std::abs(sum) + parts) * rounding_of<bf16> : 0.0);
-  }
-};
-
 quantized_weights some_weights(weight_kind kind, std::mt19937& random, const kernel_check_options& options) {
   const std::int32_t inputs = 32 * pick(random, 1, options.width / 32);
   return {kind, pick(random, 1, 300), inputs, random};
 }
 
+template <class T = bf16>
 std::vector<float> some_inputs(std::int32_t rows, std::int32_t width, std::mt19937& random) {
   const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(width);
-  return floats(rounded<bf16>(normal_floats(count, 1, random)));
+  return floats(rounded<T>(normal_floats(count, 1, random)));
 }
 
 void compare_quantized(weight_kind kind, std::mt19937& random, const kernel_check_options& options,
@@ -71,7 +57,7 @@ void compare_quantized(weight_kind kind, std::mt19937& random, const kernel_chec
       sum_of_terms terms;
       for (std::int32_t i = 0; i < inputs; ++i)
         terms.add(weights.at(o, i), input[static_cast<std::size_t>(row * inputs + i)]);
-      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, terms.bound(false, inputs));
+      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, terms.bound());
     }
   }
 }
@@ -90,21 +76,24 @@ void compare_dequantized(weight_kind kind, std::mt19937& random, const kernel_ch
   }
 }
 
-template <class Out>
+template <class In, class Out>
 void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_options& options,
                      comparison& compared) {
   // cuBLASLt wants rows aligned to 16 bytes to be quick, as those of every model are.
   const std::int32_t inputs = 32 * pick(random, 1, options.width / 64);
   const std::int32_t outputs = 8 * pick(random, 1, 24);
   const std::int32_t rows = pick(random, 1, options.rows);
-  const std::vector<float> input = some_inputs(rows, inputs, random);
-  const std::vector<float> weight = some_inputs(outputs, inputs, random);
-  const device_data<bf16> device_input(rounded<bf16>(input)), device_weight(rounded<bf16>(weight));
+  const std::vector<float> input = some_inputs<In>(rows, inputs, random);
+  const std::vector<float> weight = some_inputs<In>(outputs, inputs, random);
+  const device_data<In> device_input(rounded<In>(input)), device_weight(rounded<In>(weight));
   const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(2.5F)));
   auto products = options.open_gemm({options.rows, false});
   if (!products) throw std::runtime_error(products.error().message);
   const cuda_stream stream;
-  const device_matrix matrix{device_weight.data(), outputs, inputs};
+  const device_matrix matrix{.data = device_weight.data(),
+                             .outputs = outputs,
+                             .inputs = inputs,
+                             .type = std::is_same_v<In, bf16> ? matrix_type::bf16 : matrix_type::f16};
   (*products)->multiply(stream, device_input.data(), matrix, rows, kind, out.data());
   stream.synchronize();
   const std::vector<float> found = floats(out.read());
@@ -116,7 +105,7 @@ void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_
         terms.add(weight[static_cast<std::size_t>(o * inputs + i)],
                   input[static_cast<std::size_t>(row * inputs + i)]);
       compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum,
-                   terms.bound(kind == gemm_output::bf16, inputs));
+                   kind == gemm_output::rounded ? terms.bound(rounding_of<In>, inputs) : terms.bound());
     }
   }
 }
@@ -131,7 +120,7 @@ void compare_batches(gemm_output kind, std::mt19937& random, const kernel_check_
   const std::int32_t most = options.batches.back();
   const std::vector<bf16> input = rounded<bf16>(some_inputs(most, inputs, random));
   const device_data<bf16> weight(rounded<bf16>(some_inputs(outputs, inputs, random)));
-  const device_matrix matrix{weight.data(), outputs, inputs};
+  const device_matrix matrix{.data = weight.data(), .outputs = outputs, .inputs = inputs};
   const cuda_stream stream;
   auto products = options.open_gemm({most, true});
   if (!products) throw std::runtime_error(products.error().message);
@@ -174,10 +163,12 @@ void check_products(check_list& list) {
       compare(kind, random, options, compared);
     });
   };
-  add("product, bf16", gemm_output::bf16, compare_product<bf16>);
-  add("product, fp32", gemm_output::f32, compare_product<float>);
-  add("product, added to fp32", gemm_output::add_to_f32, compare_product<float>);
-  add("batch-invariant product, bf16", gemm_output::bf16, compare_batches<bf16>);
+  add("product, bf16", gemm_output::rounded, compare_product<bf16, bf16>);
+  add("product, fp32", gemm_output::f32, compare_product<bf16, float>);
+  add("product, added to fp32", gemm_output::add_to_f32, compare_product<bf16, float>);
+  add("fp16 product, fp16", gemm_output::rounded, compare_product<__half, __half>);
+  add("fp16 product, added to fp32", gemm_output::add_to_f32, compare_product<__half, float>);
+  add("batch-invariant product, bf16", gemm_output::rounded, compare_batches<bf16>);
   add("batch-invariant product, fp32", gemm_output::f32, compare_batches<float>);
   add("batch-invariant product, added to fp32", gemm_output::add_to_f32, compare_batches<float>);
 }

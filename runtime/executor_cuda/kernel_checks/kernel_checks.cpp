@@ -45,6 +45,7 @@ std::vector<kernel_check> check_kernels(const kernel_check_options& options) {
   check_attention(list);
   check_sampling(list);
   check_products(list);
+  check_fp8(list);
   return list.take();
 }
 

@@ -23,6 +23,7 @@ struct kernel_check_options {
   std::uint32_t seed = 1;
   double shift = 0;                                     // comparison's: with one that is not 0 all must fail
   std::vector<std::int32_t> batches = {1, 8, 64, 512};  // rows of products that must keep their bits
+  bool fp8 = true;                                      // whether the device multiplies 8-bit floats
   gemm_opener open_gemm = {};
 };
 
@@ -61,5 +62,6 @@ void check_elementwise(check_list& list);
 void check_attention(check_list& list);
 void check_sampling(check_list& list);
 void check_products(check_list& list);
+void check_fp8(check_list& list);
 
 }  // namespace troupe::checks

@@ -76,11 +76,11 @@ double measure_arithmetic(const timing_options& options) {
   fill_normal_bf16(input.data(), input.bytes(), 1);
   fill_normal_bf16(weight.data(), weight.bytes(), 1);
   const kernel_timer timer(options, {});
-  const device_matrix matrix{weight.data(), options.product, options.product};
-  (*products)->prepare(timer.stream(), input.data(), matrix, {&options.product, 1}, gemm_output::bf16,
+  const device_matrix matrix{.data = weight.data(), .outputs = options.product, .inputs = options.product};
+  (*products)->prepare(timer.stream(), input.data(), matrix, {&options.product, 1}, gemm_output::rounded,
                        out.data());
   const double took = timer.time([&](std::int32_t) {
-    (*products)->multiply(timer.stream(), input.data(), matrix, options.product, gemm_output::bf16,
+    (*products)->multiply(timer.stream(), input.data(), matrix, options.product, gemm_output::rounded,
                           out.data());
   });
   return 2.0 * std::pow(static_cast<double>(options.product), 3) / (took * 1e-6);

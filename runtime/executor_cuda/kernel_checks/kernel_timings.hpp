@@ -35,14 +35,14 @@ struct timing_options {
     std::string name;
     std::int32_t outputs = 0;
     std::int32_t inputs = 0;
-    gemm_output kind = gemm_output::bf16;
+    gemm_output kind = gemm_output::rounded;
   };
   std::vector<matrix> matrices = {};
-  // Those of them that stay quantised on the device, where their codes lie.
+  // Those of them that are quantised or fp8 on the device, where their codes lie.
   struct quantized_matrix {
     std::string name;
     device_matrix weight;
-    gemm_output kind = gemm_output::bf16;
+    gemm_output kind = gemm_output::rounded;
   };
   std::vector<quantized_matrix> quantized_matrices = {};
   std::vector<std::int32_t> product_rows = {1, 8, 64, 512};  // rising

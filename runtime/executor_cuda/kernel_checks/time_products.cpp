@@ -1,3 +1,4 @@
+#include <cuda_bf16.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::size_t most_copies = 256;
 
 double output_bytes(gemm_output kind) {
-  return kind == gemm_output::bf16 ? 2 : kind == gemm_output::f32 ? 4 : 8;
+  return kind == gemm_output::rounded ? 2 : kind == gemm_output::f32 ? 4 : 8;
 }
 
 std::unique_ptr<gemm> opened(const gemm_opener& open, const timing_options& options, bool batch_invariant) {
@@ -53,8 +54,9 @@ class cold_product {
 
  private:
   device_matrix weight(std::int32_t number) const {
-    return {weights_.data() + static_cast<std::size_t>(number) % copies_ * elements_, matrix_.outputs,
-            matrix_.inputs};
+    return {.data = weights_.data() + static_cast<std::size_t>(number) % copies_ * elements_,
+            .outputs = matrix_.outputs,
+            .inputs = matrix_.inputs};
   }
 
   const kernel_timer& timer_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/fp8_gemm.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 
@@ -15,8 +16,12 @@ namespace {
 
 constexpr std::size_t most_code_copies = 256;
 
+std::size_t elements_of(const device_matrix& matrix) {
+  return static_cast<std::size_t>(matrix.outputs) * static_cast<std::size_t>(matrix.inputs);
+}
+
 std::size_t code_bytes(const device_matrix& matrix) {
-  std::size_t bytes = 0;
+  std::size_t bytes = matrix.is_quantized() ? 0 : elements_of(matrix);
   for (std::int32_t i = 0; i < matrix.num_parts; ++i)
     bytes += kernels::tiled_bytes(matrix.parts[static_cast<std::size_t>(i)]);
   return bytes;
@@ -32,6 +37,10 @@ class cold_codes {
     std::byte* next = memory_.data();
     for (std::size_t i = 0; i < copies_; ++i) {
       device_matrix& copy = matrices_.emplace_back(matrix);
+      if (!copy.is_quantized()) {
+        timer.stream().copy_on_device(next, copy.data, elements_of(copy));
+        copy.data = std::exchange(next, next + elements_of(copy));
+      }
       for (std::int32_t part = 0; part < copy.num_parts; ++part) {
         kernels::tiled_matrix& codes = copy.parts[static_cast<std::size_t>(part)];
         timer.stream().copy_on_device(next, codes.data, kernels::tiled_bytes(codes));
@@ -50,13 +59,15 @@ class cold_codes {
   std::vector<device_matrix> matrices_;
 };
 
-std::unique_ptr<gemm> open_quantized(const timing_options& options, const device_matrix& largest,
+std::unique_ptr<gemm> open_quantized(const timing_options& options, const device_matrix& matrix,
                                      bool batch_invariant) {
-  auto products = options.open_gemm({options.product_rows.back(), batch_invariant});
+  const std::int32_t rows = options.product_rows.back();
+  auto products = options.open_gemm({rows, batch_invariant});
   if (!products) throw std::runtime_error(products.error().message);
-  const std::size_t elements =
-      static_cast<std::size_t>(largest.outputs) * static_cast<std::size_t>(largest.inputs);
-  return std::make_unique<quantized_gemm>(std::move(*products), elements, batch_invariant);
+  if (matrix.is_quantized())
+    return std::make_unique<quantized_gemm>(std::move(*products), elements_of(matrix), batch_invariant);
+  return std::make_unique<fp8_gemm>(
+      std::move(*products), fp8_gemm::sizes{.rows = rows, .inputs = matrix.inputs, .added = matrix.outputs});
 }
 
 void time_quantized_product(kernel_timer& timer, const timing_options::quantized_matrix& matrix,
@@ -76,7 +87,8 @@ void time_quantized_product(kernel_timer& timer, const timing_options::quantized
     };
   };
   kernel_timing timing;
-  timing.name = fmt::format("quantised product, {}", matrix.name);
+  timing.name =
+      fmt::format("{} product, {}", matrix.weight.is_quantized() ? "quantised" : "fp8", matrix.name);
   timing.shape = fmt::format("{} x {} x {}", rows, matrix.weight.outputs, matrix.weight.inputs);
   timing.bytes = static_cast<double>(code_bytes(matrix.weight) + input.bytes() + out.bytes());
   timing.operations = 2.0 * rows * matrix.weight.outputs * matrix.weight.inputs;

@@ -1,6 +1,8 @@
 #include "tests/cuda/executor/cublaslt_fixture.hpp"
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
 
 #include <algorithm>
 #include <cstring>
@@ -38,8 +40,16 @@ struct matrix {
 
   float at(std::uint64_t row, std::uint64_t column) const {
     const std::uint64_t index = column * static_cast<std::uint64_t>(of.leading) + row;
-    return of.type == CUDA_R_32F ? static_cast<const float*>(data)[index]
-                                 : __bfloat162float(static_cast<const __nv_bfloat16*>(data)[index]);
+    switch (of.type) {
+      case CUDA_R_32F:
+        return static_cast<const float*>(data)[index];
+      case CUDA_R_16F:
+        return __half2float(static_cast<const __half*>(data)[index]);
+      case CUDA_R_8F_E4M3:
+        return static_cast<float>(static_cast<const __nv_fp8_e4m3*>(data)[index]);
+      default:
+        return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[index]);
+    }
   }
 };
 
@@ -83,6 +93,7 @@ void compute_columns(void* data) {
       const std::uint64_t index = column * static_cast<std::uint64_t>(of.d.of.leading) + row;
       auto* const out = const_cast<void*>(of.d.data);
       if (of.d.of.type == CUDA_R_32F) static_cast<float*>(out)[index] = value;
+      if (of.d.of.type == CUDA_R_16F) static_cast<__half*>(out)[index] = __float2half(value);
       if (of.d.of.type == CUDA_R_16BF) static_cast<__nv_bfloat16*>(out)[index] = __float2bfloat16(value);
     }
   }
@@ -135,6 +146,12 @@ cublasStatus_t propose(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLay
   return *count > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
+// On devices of compute capability 8.9 and 9.0: the first matrix transposed and the second one not, sizes at
+// multiples of 16 bytes.
+bool is_fp8_sound(const product& of) {
+  return of.op.transposes_a && !of.op.transposes_b && of.inner() % 16 == 0 && of.d.of.rows % 16 == 0;
+}
+
 // The types that are supported together, and what every kernel that is proposed relies on: 256 bytes are the
 // preference's alignment where nobody says another one.
 bool is_documented(const product& of, const void* workspace) {
@@ -143,9 +160,14 @@ bool is_documented(const product& of, const void* workspace) {
     return reinterpret_cast<std::uintptr_t>(m.data) % 256 == 0 &&
            m.of.leading >= static_cast<std::int64_t>(m.of.rows);
   };
-  return of.fits() && is_of(of.a, CUDA_R_16BF) && is_of(of.b, CUDA_R_16BF) && of.c.of.type == of.d.of.type &&
-         (is_of(of.d, CUDA_R_16BF) || is_of(of.d, CUDA_R_32F)) && is_sound(of.a) && is_sound(of.b) &&
-         is_sound(of.c) && is_sound(of.d) && reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;
+  const auto are_of = [&](cudaDataType operands, cudaDataType rounded) {
+    return is_of(of.a, operands) && is_of(of.b, operands) &&
+           (is_of(of.d, rounded) || is_of(of.d, CUDA_R_32F));
+  };
+  const bool is_fp8 = are_of(CUDA_R_8F_E4M3, CUDA_R_16BF) && is_fp8_sound(of);
+  return of.fits() && (are_of(CUDA_R_16BF, CUDA_R_16BF) || are_of(CUDA_R_16F, CUDA_R_16F) || is_fp8) &&
+         of.c.of.type == of.d.of.type && is_sound(of.a) && is_sound(of.b) && is_sound(of.c) &&
+         is_sound(of.d) && reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;
 }
 
 cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,

@@ -1,5 +1,7 @@
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 
+#include <cuda_fp8.h>
+
 #include <set>
 
 #include "runtime/executor_cuda/cuda_graph.hpp"
@@ -41,7 +43,7 @@ class cublaslt_products : public test::cuda_kernels {
   test::device_array<__nv_bfloat16> weight_{test::rounded<__nv_bfloat16>(weights_)};
   test::device_array<__nv_bfloat16> input_{test::rounded<__nv_bfloat16>(rows_)};
   test::device_array<float> out_{std::vector<float>(std::size_t{most_rows} * outputs, 3.0F)};
-  device_matrix matrix_{weight_.data(), outputs, inputs};
+  device_matrix matrix_{.data = weight_.data(), .outputs = outputs, .inputs = inputs};
 };
 
 TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
@@ -52,7 +54,7 @@ TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
     const test::device_array<float> sums(std::vector<float>(std::size_t{most_rows} * outputs, 3.0F));
     by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::f32, out_.data());
     by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::add_to_f32, sums.data());
-    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::bf16, narrow.data());
+    by.multiply(stream_, input_.data(), matrix_, rows, gemm_output::rounded, narrow.data());
     stream_.synchronize();
     const std::vector<float> plain = out_.read();
     const std::vector<float> added = sums.read();
@@ -67,6 +69,39 @@ TEST_F(cublaslt_products, are_rows_times_weights_whatever_becomes_of_them) {
     }
     EXPECT_EQ(added.back(), rows == most_rows ? added.back() : 3.0F) << "rows that are not there";
   }
+}
+
+template <class T>
+std::vector<T> of_ones(std::size_t count) {
+  return std::vector<T>(count, T(1.0F));
+}
+
+// Each with a choice of its own: what is measured for one type is not another's.
+TEST_F(cublaslt_products, are_of_the_types_that_matrices_have) {
+  constexpr std::int32_t width = 32;
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
+  const test::device_array<__half> halves(of_ones<__half>(width * width));
+  const test::device_array<__nv_fp8_e4m3> codes(of_ones<__nv_fp8_e4m3>(width * width));
+  const test::device_array<__half> narrow(std::size_t{width});
+  const auto multiply_by = [&](const void* data, matrix_type type, std::uint64_t way, gemm_output kind,
+                               void* out) {
+    test::habits().proposed = {way};
+    test::habits().used.clear();
+    by.multiply(stream_, data, {.data = data, .outputs = width, .inputs = width, .type = type}, 1, kind, out);
+    stream_.synchronize();
+    EXPECT_EQ(test::habits().used, (rows_used{way}));
+  };
+  multiply_by(halves.data(), matrix_type::f16, 5, gemm_output::f32, out_.data());
+  EXPECT_EQ(out_.read()[width - 1], 32.0F);
+  multiply_by(halves.data(), matrix_type::f16, 6, gemm_output::rounded, narrow.data());
+  EXPECT_EQ(test::floats(narrow.read())[width - 1], 32.0F);
+  multiply_by(codes.data(), matrix_type::e4m3, 7, gemm_output::f32, out_.data());
+  EXPECT_EQ(out_.read()[0], 32.0F);
+  EXPECT_THROW(by.multiply(stream_, codes.data(),
+                           {.data = codes.data(), .outputs = 24, .inputs = 24, .type = matrix_type::e4m3}, 1,
+                           gemm_output::f32, out_.data()),
+               std::runtime_error)
+      << "sizes that are no multiples of 16";
 }
 
 TEST_F(cublaslt_products, can_be_captured) {
@@ -113,9 +148,9 @@ TEST_F(cublaslt_products, pass_over_what_the_library_proposes_and_then_refuses) 
 
 TEST_F(cublaslt_products, that_have_no_kernel_are_an_error_with_a_name) {
   cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
-  matrix_.data += 1;  // no kernel that is proposed reads from there
+  matrix_.data = weight_.data() + 1;  // no kernel that is proposed reads from there
   EXPECT_THROW(multiply(by, 1), std::runtime_error);
-  matrix_.data -= 1;
+  matrix_.data = weight_.data();
   test::habits().proposed.clear();
   EXPECT_THROW(multiply(by, 2), std::runtime_error);
 }

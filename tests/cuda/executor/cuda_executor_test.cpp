@@ -175,7 +175,11 @@ TEST_F(cuda_executor, log_probabilities_are_the_hosts_of_the_same_logits) {
   sampling_params random;
   random.temperature = 1.2F;
   random.seed = 5;
-  for (const sampling_params& kind : {test::greedy(), random}) {
+  sampling_params changed = random;  // of the logits as they were before
+  changed.repetition_penalty = 1.4F;
+  changed.logit_bias = {{11, 3.0F}, {12, -100.0F}};
+  changed.min_tokens = 3;
+  for (const sampling_params& kind : {test::greedy(), random, changed}) {
     const auto told = [&](std::int32_t top) {
       executor_driver driver(*device);
       sampling_params params = kind;
@@ -394,7 +398,7 @@ TEST_F(cuda_executor, the_figures_are_of_the_devices_memory_and_what_has_been_ca
 TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {
   const model_ptr model = load(test::tiny_kind::llama);
   cuda_executor_options options = small_cuda_options();
-  options.dtype = "half";
+  options.dtype = "float32";
   EXPECT_EQ(load_cuda_executor(model, options).error().param, "dtype");
   options = small_cuda_options();
   options.kv_cache_dtype = "f32";

@@ -1,5 +1,7 @@
 #include "runtime/executor_cuda/device_weights.hpp"
 
+#include <cuda_fp8.h>
+
 #include <bit>
 #include <cmath>
 
@@ -10,6 +12,8 @@
 
 namespace troupe {
 namespace {
+
+using kernels::cuda::element_type;
 
 class device_weights_of : public test::cuda_kernels {
  protected:
@@ -47,7 +51,7 @@ class device_weights_of : public test::cuda_kernels {
     const auto count = static_cast<std::size_t>(there.outputs) * static_cast<std::size_t>(there.inputs);
     ASSERT_GE(count, expected.size());
     expected.resize(count, 0.0F);
-    EXPECT_EQ(read(there.data, count), expected);
+    EXPECT_EQ(read(static_cast<const __nv_bfloat16*>(there.data), count), expected);
   }
 };
 
@@ -90,7 +94,7 @@ TEST_F(device_weights_of, a_tensor_of_many_pieces_arrives_whole) {
   {
     weight_uploader uploader(stream, 256);
     ASSERT_GT(tensor.elements(), 256U * 5);
-    uploader.upload_bf16(tensor, there.data());
+    uploader.upload_rounded(tensor, element_type::bf16, reinterpret_cast<std::uint16_t*>(there.data()));
     uploader.upload_f32(tensor, floats.data());
   }
   EXPECT_EQ(read(there.data(), there.size()), in_bf16(dequantized(tensor)));
@@ -106,12 +110,62 @@ TEST_F(device_weights_of, bf16_weights_keep_their_bits_and_nan_stays_nan) {
   tensor.data = std::as_bytes(std::span(bytes));
   const cuda_stream stream;
   const device_array<__nv_bfloat16> there(values.size());
-  { weight_uploader(stream, 256).upload_bf16(tensor, there.data()); }
+  {
+    weight_uploader(stream, 256)
+        .upload_rounded(tensor, element_type::bf16, reinterpret_cast<std::uint16_t*>(there.data()));
+  }
   const std::vector<float> rounded = read(there.data(), values.size());
   const std::vector<float> expected = in_bf16(values);
   EXPECT_TRUE(std::isnan(rounded[0]));
   for (std::size_t i = 1; i < values.size(); ++i)
     EXPECT_EQ(std::bit_cast<std::uint32_t>(rounded[i]), std::bit_cast<std::uint32_t>(expected[i])) << i;
+}
+
+TEST_F(device_weights_of, fp16_weights_are_rounded_to_it) {
+  const model_ptr model = load({.weights = gguf::tensor_type::q8_0});
+  const cuda_stream stream;
+  const device_weights there = upload_weights(*model, stream, weight_form::plain, element_type::f16);
+  const device_matrix& down = there.layers[0].down;
+  ASSERT_EQ(down.type, matrix_type::f16);
+  EXPECT_EQ(read(static_cast<const __half*>(down.data), model->layers[0].down->elements()),
+            test::floats(test::rounded<__half>(dequantized(*model->layers[0].down))));
+}
+
+// Of a scale for each output no value is further from its code than a sixteenth, or than the codes' least
+// step.
+TEST_F(device_weights_of, fp8_weights_are_near_in_every_part_whatever_the_pieces) {
+  const model_ptr model = load({.weights = gguf::tensor_type::bf16});
+  const cuda_stream stream;
+  const device_weights there = upload_weights(*model, stream, weight_form::fp8);
+  EXPECT_TRUE(there.has_fp8);
+  EXPECT_EQ(there.head.type, matrix_type::bf16);
+  const device_matrix& qkv = there.layers[0].qkv;
+  ASSERT_EQ(qkv.type, matrix_type::e4m3);
+  const auto inputs = static_cast<std::size_t>(qkv.inputs);
+  const auto outputs = static_cast<std::size_t>(qkv.outputs);
+  const auto codes = read(static_cast<const __nv_fp8_e4m3*>(qkv.data), outputs * inputs);
+  const auto scales = read(qkv.scales, outputs);
+  std::vector<float> expected;
+  for (const gguf::tensor* part : {model->layers[0].query, model->layers[0].key, model->layers[0].value})
+    for (const float value : dequantized(*part)) expected.push_back(value);
+  ASSERT_EQ(expected.size(), codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const float scale = scales[i / inputs];
+    EXPECT_NEAR(codes[i] * scale, expected[i], std::abs(expected[i]) / 16 + scale * 0x1p-10F) << i;
+  }
+  const gguf::tensor& tensor = *model->layers[0].gate;
+  const device_array<std::byte> by_pieces(tensor.elements()), whole(tensor.elements());
+  const device_array<float> of_pieces(tensor.shape[1]), of_whole(tensor.shape[1]);
+  {
+    weight_uploader few(stream, 3 * tensor.shape[0] + 32), many(stream);
+    few.upload_fp8(tensor, element_type::bf16, by_pieces.data(), of_pieces.data());
+    many.upload_fp8(tensor, element_type::bf16, whole.data(), of_whole.data());
+  }
+  const auto as_codes = [&](const device_array<std::byte>& of) {
+    return read(reinterpret_cast<const __nv_fp8_e4m3*>(of.data()), of.size());
+  };
+  EXPECT_EQ(as_codes(by_pieces), as_codes(whole));
+  EXPECT_EQ(read(of_pieces.data(), of_pieces.size()), read(of_whole.data(), of_whole.size()));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ TEST_F(kernel_checks, pass_on_a_device_that_computes_what_it_should) {
     EXPECT_LE(each.difference, each.bound) << each.name;
     EXPECT_TRUE(names.insert(each.name).second) << each.name << " is there twice";
   }
-  EXPECT_EQ(names.size(), 52U);
+  EXPECT_EQ(names.size(), 59U);
 }
 
 // Against expectations that are all wrong by the same, no kernel may be found right.
@@ -60,6 +60,7 @@ TEST_F(kernel_checks, name_the_kernel_that_is_wrong_and_no_other) {
   checks::check_list list(options);
   checks::check_elementwise(list);
   checks::check_products(list);
+  checks::check_fp8(list);
   for (const kernel_check& each : list.take())
     EXPECT_EQ(each.passed, each.name.find("product, ") == std::string::npos) << each.name;
 }

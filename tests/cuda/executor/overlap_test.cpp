@@ -26,14 +26,14 @@ struct product_counts {
 class counting_gemm final : public gemm {
  public:
   explicit counting_gemm(std::shared_ptr<product_counts> counts) : counts_(std::move(counts)) {}
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override {
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
     counts_->asked += 1;
     right_.multiply(stream, input, weight, rows, kind, out);
     const auto count = [](void* counts) { static_cast<product_counts*>(counts)->computed += 1; };
     ASSERT_EQ(cudaLaunchHostFunc(stream.get(), count, counts_.get()), cudaSuccess);
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
                gemm_output, void*) override {}
   std::string name() const override { return "counting"; }
 
@@ -128,6 +128,44 @@ TEST_F(cuda_overlap, log_probabilities_come_with_the_tokens) {
   ASSERT_EQ(collected.prompt_logprobs.size(), 1U);
   EXPECT_EQ(collected.prompt_logprobs[0].top, waited.prompt_logprobs[0].top);
   EXPECT_EQ(collected.prompt_logprobs[0].logprob, waited.prompt_logprobs[0].logprob);
+  device->synchronize();
+}
+
+TEST_F(cuda_overlap, steps_that_draw_nothing_are_begun_and_collected) {
+  const auto device = start({});
+  test::decoding all({test::greedy()});
+  device_batch prompt = all.next(false);
+  const std::vector<sample_row> samples = std::exchange(prompt.samples, {});
+  device->forward(prompt);
+  ASSERT_TRUE(device->begin_sample(prompt, nullptr));
+  step_result nothing;
+  nothing.tokens.resize(3);
+  test::wait_for(*device, nothing);
+  EXPECT_EQ(nothing.step, prompt.step);
+  EXPECT_TRUE(nothing.tokens.empty());
+  device->synchronize();
+}
+
+// Their log-probabilities are of the logits before, which the device copies.
+TEST_F(cuda_overlap, log_probabilities_of_changed_logits_come_with_the_tokens) {
+  const auto device = start({});
+  sampling_params biased = test::greedy();
+  biased.logit_bias = {{9, 100.0F}};
+  biased.logprobs = 3;
+  sampling_params plain = test::greedy();
+  plain.logprobs = 3;
+  test::decoding all({biased, plain, biased});
+  device_batch batch = all.next(false);
+  all.complete_histories(batch);
+  device->forward(batch);
+  ASSERT_TRUE(device->begin_sample(batch, nullptr));
+  step_result found;
+  test::wait_for(*device, found);
+  EXPECT_EQ(found.tokens[0].token, 9);
+  EXPECT_GT(found.tokens[0].logprobs->rank, 1);
+  EXPECT_LT(found.tokens[0].logprobs->logprob, -0.5F);
+  EXPECT_NE(found.tokens[0].logprobs->top, found.tokens[2].logprobs->top) << "each its own copy";
+  EXPECT_EQ(found.tokens[1].logprobs->top[0].first, found.tokens[1].token);
   device->synchronize();
 }
 

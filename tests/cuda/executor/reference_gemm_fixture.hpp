@@ -17,10 +17,10 @@ class reference_gemm final : public gemm {
   // Sums each element in one go, or with `in_parts` in as many parts as there are rows: as kernels that are
   // chosen by the number of rows do.
   explicit reference_gemm(bool in_parts = false) : in_parts_(in_parts) {}
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override;
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&,
-               std::span<const std::int32_t> rows, gemm_output, void*) override {
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override;
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t> rows,
+               gemm_output, void*) override {
     prepared.insert(prepared.end(), rows.begin(), rows.end());
   }
   std::string name() const override { return "reference"; }
@@ -29,7 +29,7 @@ class reference_gemm final : public gemm {
 
   // What a stream or a graph is asked for: graphs run it again and again, so it is kept.
   struct call {
-    const __nv_bfloat16* input;
+    const void* input;
     device_matrix weight;
     std::int32_t rows;
     gemm_output kind;
@@ -47,13 +47,13 @@ class wrong_gemm final : public gemm {
  public:
   using change = std::function<void(device_matrix& weight, gemm_output kind)>;
   explicit wrong_gemm(change of_weight) : change_(std::move(of_weight)) {}
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override {
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
     device_matrix other = weight;
     change_(other, kind);
     right_.multiply(stream, input, other, rows, kind, out);
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
                gemm_output, void*) override {}
   std::string name() const override { return "wrong"; }
 

@@ -64,15 +64,15 @@ void expect_timings(const self_test_report& report) {
 // is the next greater one.
 class unlike_gemm final : public gemm {
  public:
-  void multiply(const cuda_stream& stream, const __nv_bfloat16* input, const device_matrix& weight,
-                std::int32_t rows, gemm_output kind, void* out) override {
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
     right_.multiply(stream, input, weight, rows, kind, out);
-    if (kind != gemm_output::bf16) return;
+    if (kind != gemm_output::rounded) return;
     const auto& kept = written_.emplace_back(std::make_unique<values>(
         values{static_cast<std::uint16_t*>(out), static_cast<std::size_t>(rows * weight.outputs)}));
     cudaLaunchHostFunc(stream.get(), change, kept.get());
   }
-  void prepare(const cuda_stream&, const __nv_bfloat16*, const device_matrix&, std::span<const std::int32_t>,
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
                gemm_output, void*) override {}
   std::string name() const override { return "unlike"; }
 
@@ -160,12 +160,25 @@ TEST_F(self_tests, time_and_try_weights_that_stay_quantised) {
   EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 4U + 5U * 2U + timed.size());
 }
 
+TEST_F(self_tests, time_and_try_weights_in_fp8) {
+  self_test_options options = small();
+  options.device.weights = weight_form::fp8;
+  const auto report = run_self_test(tiny(), options);
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->passed()) << report->mean_difference << " " << report->greedy_different << " of "
+                                << report->greedy_compared;
+  EXPECT_LT(report->weight_bytes, device_weight_bytes(*tiny()));
+  EXPECT_EQ(std::ranges::count_if(report->timings,
+                                  [](const auto& each) { return each.name.starts_with("fp8 product"); }),
+            4 * 2);
+}
+
 TEST_F(self_tests, fail_where_products_are_wrong) {
   self_test_options options = small();
   options.device.open_gemm = [](const gemm_request&) -> result<std::unique_ptr<gemm>> {
     return std::make_unique<test::wrong_gemm>([](device_matrix& weight, gemm_output kind) {
-      if (kind != gemm_output::bf16) return;
-      weight.data += weight.inputs;
+      if (kind != gemm_output::rounded) return;
+      weight.data = static_cast<const __nv_bfloat16*>(weight.data) + weight.inputs;
       weight.outputs -= 1;
     });
   };

@@ -54,7 +54,8 @@ result<std::unique_ptr<executor>> open_cuda(const model_ptr& model, const cpu_ex
   if (!opened) return opened;
   std::string name =
       "cuda " + std::to_string(choice.device_id) + " " + std::to_string(choice.memory_utilization);
-  if (choice.quantized_weights) name += " quantised";
+  if (choice.weights == weight_form::in_file) name += " quantised";
+  if (choice.weights == weight_form::fp8) name += " fp8";
   if (choice.batch_invariant) name += " invariant";
   for (const std::int32_t rows : choice.graph_rows) name += " " + std::to_string(rows);
   return std::make_unique<renamed_executor>(std::move(*opened), std::move(name));

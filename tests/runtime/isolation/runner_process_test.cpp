@@ -253,7 +253,7 @@ TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
   wanted.cuda = cuda_choice{.device_id = 3,
                             .memory_utilization = 0.5,
                             .graphs = true,
-                            .quantized_weights = true,
+                            .weights = weight_form::in_file,
                             .batch_invariant = true,
                             .graph_rows = {1, 8}};
   const auto process = start();
