@@ -26,6 +26,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.dtype = options.dtype;
   wanted.weights = choice.weights;
   wanted.batch_invariant = choice.batch_invariant;
+  wanted.few_rows = few_row_products::measured;
   wanted.kv_cache_dtype = options.kv_cache_dtype;
   wanted.end_tokens = options.end_tokens;
   wanted.graph_rows = choice.graph_rows;

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 
@@ -13,14 +14,6 @@ namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA recommends for Hopper
 constexpr int timed_rounds = 5;
-
-std::size_t l2_cache_bytes() {
-  int device = 0;
-  int bytes = 0;
-  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "cudaDeviceGetAttribute");
-  return static_cast<std::size_t>(bytes);
-}
 
 }  // namespace
 

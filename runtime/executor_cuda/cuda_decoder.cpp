@@ -7,10 +7,8 @@
 #include "kernels/cuda/copy_kv_blocks.hpp"
 #include "kernels/cuda/gather_embeddings.hpp"
 #include "kernels/cuda/gather_rows.hpp"
-#include "kernels/cuda/residual_norm.hpp"
 #include "kernels/cuda/rope_angles.hpp"
 #include "kernels/cuda/rotate_and_store.hpp"
-#include "kernels/cuda/silu_multiply.hpp"
 
 namespace troupe {
 namespace {
@@ -69,18 +67,7 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
   choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
-}
-
-void cuda_decoder::norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows) {
-  kernels::cuda::residual_rms_norm({.residual = residual,
-                                    .addition = nullptr,
-                                    .weight = weight,
-                                    .output = normed_.data(),
-                                    .rows = rows,
-                                    .width = config_.hidden_size,
-                                    .epsilon = config_.rms_norm_eps,
-                                    .type = weights_.type},
-                                   stream.get());
+  choose_few_rows(stream);
 }
 
 void cuda_decoder::forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
@@ -94,20 +81,12 @@ void cuda_decoder::run_layer(const cuda_stream& stream, const flat_step_shape& s
                              const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured) {
   const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int32_t rows = shape.rows;
-  norm(stream, hidden_.data(), weights.attention_norm, rows);
-  products_.multiply(stream, normed_.data(), weights.qkv, rows, gemm_output::rounded, qkv_.data());
+  project_qkv(stream, weights, rows);
   rotate_and_store(stream, shape, step, kv, layer);
   attend(stream, shape, step, kv, layer, captured);
-  products_.multiply(stream, attended_.data(), weights.output, rows, gemm_output::add_to_f32, hidden_.data());
-  norm(stream, hidden_.data(), weights.ffn_norm, rows);
-  products_.multiply(stream, normed_.data(), weights.gate_up, rows, gemm_output::rounded, gate_up_.data());
-  kernels::cuda::silu_multiply({.gate_up = gate_up_.data(),
-                                .output = gated_.data(),
-                                .rows = rows,
-                                .width = config_.intermediate_size,
-                                .type = weights_.type},
-                               stream.get());
-  products_.multiply(stream, gated_.data(), weights.down, rows, gemm_output::add_to_f32, hidden_.data());
+  project_output(stream, weights, rows);
+  gate(stream, weights, rows);
+  project_down(stream, weights, rows);
 }
 
 void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
@@ -148,8 +127,7 @@ device_logits cuda_decoder::logits(const cuda_stream& stream, const std::int32_t
                                stream.get());
     hidden = gathered_.data();
   }
-  norm(stream, hidden, weights_.output_norm, count);
-  products_.multiply(stream, normed_.data(), weights_.head, count, gemm_output::f32, logits_.data());
+  project_logits(stream, hidden, count);
   return {logits_.data(), static_cast<std::size_t>(weights_.head.outputs)};
 }
 

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/paged_attention.hpp"
 #include "kernels/cuda/paged_kv.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/device_sampler.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
+#include "runtime/executor_cuda/few_row_choice.hpp"
 #include "runtime/executor_cuda/flat_step.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
 
@@ -21,6 +23,7 @@ class cuda_decoder {
     std::int32_t logit_rows = 0;    // whose logits are computed at once
     std::int32_t partial_rows = 0;  // of attention's work space
     std::int32_t multiprocessors = 1;
+    few_row_products few_rows = few_row_products::never;
   };
   // Takes the memory of steps within `sizes`. config, weights and products outlive it. Throws what
   // check_cuda() throws.
@@ -28,7 +31,7 @@ class cuda_decoder {
                const cuda_stream& stream);
 
   // Chooses how products of up to so many rows are computed (gemm::prepare, and what that throws): measured
-  // for each power of two.
+  // for each power of two; then where few rows are multiplied otherwise.
   void prepare(const cuda_stream& stream, std::int32_t rows);
 
   // The step's copies of whole blocks, in order.
@@ -56,12 +59,28 @@ class cuda_decoder {
                  const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured);
   void attend(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
               const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured);
+  // What the norm is to be made of, and its weights; null: nothing is normed.
+  struct normed_rows {
+    const float* residual = nullptr;
+    const float* weight = nullptr;
+  };
   void norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows);
+  void multiply_few(const cuda_stream& stream, const void* input, const normed_rows& normed,
+                    const device_matrix& weight, std::int32_t rows, kernels::cuda::few_row_output kind,
+                    void* out);
+  // Each reads and writes what the step has of its rows.
+  void project_qkv(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
+  void project_output(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
+  void gate(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
+  void project_down(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
+  void project_logits(const cuda_stream& stream, float* hidden, std::int32_t rows);
+  void choose_few_rows(const cuda_stream& stream);
 
   const model_config& config_;
   const device_weights& weights_;
   gemm& products_;
   sizes sizes_;
+  few_row_limits few_rows_;
   std::int32_t query_width_;  // heads * head_dim
 
   device_array<float> hidden_;            // [rows][hidden]: the residual stream

@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "runtime/executor_cuda/cuda_error.hpp"
+
 namespace troupe {
 namespace {
 
@@ -68,6 +70,14 @@ result<cuda_device> open_cuda_device(std::int32_t id) {
 std::string describe(const cuda_device& device) {
   return fmt::format("{} (device {}, compute capability {}.{}, {} multiprocessors, {} MiB)", device.name,
                      device.id, device.major, device.minor, device.multiprocessors, device.memory >> 20U);
+}
+
+std::size_t l2_cache_bytes() {
+  int device = 0;
+  int bytes = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device), "cudaDeviceGetAttribute");
+  return static_cast<std::size_t>(bytes);
 }
 
 }  // namespace troupe

@@ -24,6 +24,9 @@ result<cuda_device> find_cuda_device(std::int32_t id);
 // The same, and makes it the calling thread's.
 result<cuda_device> open_cuda_device(std::int32_t id);
 
+// Of the device that is current. Throws what check_cuda() throws.
+std::size_t l2_cache_bytes();
+
 // Whether its tensor cores multiply 8-bit floats.
 inline bool has_fp8_products(const cuda_device& device) {
   return device.major > 8 || (device.major == 8 && device.minor >= 9);

@@ -112,8 +112,9 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
                                                  options_.batch_invariant);
   if (weights_.has_fp8)
     *products = std::make_unique<fp8_gemm>(std::move(*products), fp8_gemm::sizes_of(weights_, most_rows));
-  auto room = std::make_unique<step_room>(config_, weights_, **products, limits, options_.graph_rows,
-                                          options_.end_tokens, device_, stream_);
+  auto room = std::make_unique<step_room>(
+      config_, weights_, **products, limits, options_.graph_rows, options_.end_tokens, device_, stream_,
+      options_.batch_invariant ? few_row_products::never : options_.few_rows);
   stream_.synchronize();
   room_ = std::move(room);
   products_ = std::move(*products);

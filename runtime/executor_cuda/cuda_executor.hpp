@@ -10,6 +10,7 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/decode_graphs.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
+#include "runtime/executor_cuda/few_row_choice.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"
@@ -30,6 +31,8 @@ struct cuda_executor_options {
   std::vector<std::int32_t> graph_rows = {1, 2, 4, 8, 16, 32};
   // Whether a row's bits may not depend on the rows of its step; else only what the products sum does.
   bool batch_invariant = false;
+  // Where that is not asked for: whether few rows may be multiplied by an own kernel.
+  few_row_products few_rows = few_row_products::never;
   // Products on the device that is open: cuBLASLt (cublaslt_gemm.hpp), but in tests.
   gemm_opener open_gemm;
   // Hears of each step, in microseconds of the device's clock: from its first work to its last, and how long

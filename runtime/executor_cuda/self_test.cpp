@@ -204,8 +204,10 @@ checks::timing_options timings_of(const model_config& config, const self_test_op
   return wanted;
 }
 
-checks::timing_report time_all(const model& model, const self_test_options& options) {
+checks::timing_report time_all(const model& model, const self_test_options& options,
+                               const cuda_device& device) {
   checks::timing_options wanted = timings_of(model.config, options);
+  wanted.multiprocessors = device.multiprocessors;
   if (options.device.weights == weight_form::plain) return checks::time_kernels(wanted);
   const cuda_stream stream;
   const device_weights weights = upload_weights(model, stream, options.device.weights);
@@ -233,7 +235,7 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   checks::kernel_check_options checked = options.checks;
   checked.fp8 = has_fp8_products(*found);
   report.kernels = checks::check_kernels(checked);
-  auto timed = time_all(*model, options);
+  auto timed = time_all(*model, options, *found);
   report.limits = timed.limits;
   report.timings = std::move(timed.timings);
 

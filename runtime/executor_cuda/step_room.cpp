@@ -74,13 +74,14 @@ std::int32_t step_room::most_rows(const executor_limits& limits, std::span<const
 step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,
                      const executor_limits& limits, std::span<const std::int32_t> graph_rows,
                      const std::vector<token_id>& end_tokens, const cuda_device& device,
-                     const cuda_stream& stream)
-    : step_room(config, weights, products, limits, end_tokens, device, stream,
+                     const cuda_stream& stream, few_row_products few_rows)
+    : step_room(config, weights, products, limits, end_tokens, device, stream, few_rows,
                 sizes(config, limits, graph_rows)) {}
 
 step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,
                      const executor_limits& limits, const std::vector<token_id>& end_tokens,
-                     const cuda_device& device, const cuda_stream& stream, const sizes& sizes)
+                     const cuda_device& device, const cuda_stream& stream, few_row_products few_rows,
+                     const sizes& sizes)
     : rows(sizes.rows),
       flattener(kernels::cuda::attention_plan(sizes.group, sizes.partial_rows,
                                               std::max(sizes.split_items, sizes.chunk_items))),
@@ -89,7 +90,8 @@ step_room::step_room(const model_config& config, const device_weights& weights, 
               {.rows = sizes.rows,
                .logit_rows = sizes.logit_rows,
                .partial_rows = sizes.partial_rows,
-               .multiprocessors = device.multiprocessors},
+               .multiprocessors = device.multiprocessors,
+               .few_rows = few_rows},
               stream),
       sampler(config.vocab_size, limits.max_model_len, sizes.logit_rows, 2 * sizes.rows, end_tokens),
       graphs(sizes.graphs) {}

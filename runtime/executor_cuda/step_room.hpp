@@ -19,7 +19,8 @@ struct step_room {
   // config, weights and products outlive it. Throws what check_cuda() throws.
   step_room(const model_config& config, const device_weights& weights, gemm& products,
             const executor_limits& limits, std::span<const std::int32_t> graph_rows,
-            const std::vector<token_id>& end_tokens, const cuda_device& device, const cuda_stream& stream);
+            const std::vector<token_id>& end_tokens, const cuda_device& device, const cuda_stream& stream,
+            few_row_products few_rows);
 
   // The rows of the largest step or graph.
   static std::int32_t most_rows(const executor_limits& limits, std::span<const std::int32_t> graph_rows);
@@ -36,7 +37,7 @@ struct step_room {
   struct sizes;
   step_room(const model_config& config, const device_weights& weights, gemm& products,
             const executor_limits& limits, const std::vector<token_id>& end_tokens, const cuda_device& device,
-            const cuda_stream& stream, const sizes& sizes);
+            const cuda_stream& stream, few_row_products few_rows, const sizes& sizes);
 };
 
 }  // namespace troupe

@@ -44,8 +44,9 @@ struct texts_of_a_crowd {
   std::size_t overlapped = 0;
 };
 
-texts_of_a_crowd serve(std::optional<int> looks, const std::function<void(sampling_params&)>& change,
-                       const std::function<void(company_setup&)>& change_company = [](company_setup&) {}) {
+texts_of_a_crowd serve(
+    std::optional<int> looks, const std::function<void(sampling_params&)>& change,
+    const std::function<void(company_setup&)>& change_company = [](company_setup&) {}) {
   step_order order;
   company_setup setup = order.setup(looks);
   change_company(setup);

@@ -46,6 +46,7 @@ std::vector<kernel_check> check_kernels(const kernel_check_options& options) {
   check_sampling(list);
   check_products(list);
   check_fp8(list);
+  check_few_rows(list);
   return list.take();
 }
 

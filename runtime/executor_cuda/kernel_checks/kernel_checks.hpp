@@ -63,5 +63,6 @@ void check_attention(check_list& list);
 void check_sampling(check_list& list);
 void check_products(check_list& list);
 void check_fp8(check_list& list);
+void check_few_rows(check_list& list);
 
 }  // namespace troupe::checks

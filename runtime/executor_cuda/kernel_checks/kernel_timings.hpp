@@ -27,7 +27,8 @@ struct timing_options {
   std::int32_t chunk = 2048;  // rows of a prompt that attend
   std::int32_t sampled_rows = 64;
   std::vector<std::int32_t> vocabularies = {49'152, 151'936};
-  std::int32_t product = 8192;  // edge of the product that shows what the device can compute
+  std::int32_t product = 8192;         // edge of the product that shows what the device can compute
+  std::int32_t multiprocessors = 132;  // of the device
   std::size_t copied_bytes = std::size_t{512} << 20U;
   std::size_t cold_bytes = std::size_t{256} << 20U;  // more than any L2 cache: weights take turns through it
   // The products of a model: outputs x inputs, by `product_rows` rows each.

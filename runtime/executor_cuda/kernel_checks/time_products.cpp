@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "kernels/cuda/few_row_product.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 
@@ -22,6 +23,12 @@ std::unique_ptr<gemm> opened(const gemm_opener& open, const timing_options& opti
   auto products = open({std::ranges::max(options.product_rows), batch_invariant});
   if (!products) throw std::runtime_error(products.error().message);
   return std::move(*products);
+}
+
+kernels::cuda::few_row_output few_row_kind(gemm_output kind) {
+  using kernels::cuda::few_row_output;
+  if (kind == gemm_output::rounded) return few_row_output::rounded;
+  return kind == gemm_output::f32 ? few_row_output::f32 : few_row_output::add_to_f32;
 }
 
 // As in the midst of a step: no weight is in the L2 cache, because copies of it take turns.
@@ -47,6 +54,19 @@ class cold_product {
   }
   void multiply(gemm& products, std::int32_t number) const {
     products.multiply(timer_.stream(), input_.data(), weight(number), rows_, matrix_.kind, out_.data());
+  }
+  // By the kernel for few rows, without a norm before it.
+  void multiply_few(std::int32_t number) const {
+    kernels::cuda::multiply_few_rows({.weights = weight(number).data,
+                                      .input = input_.data(),
+                                      .output = out_.data(),
+                                      .rows = rows_,
+                                      .outputs = matrix_.outputs,
+                                      .inputs = matrix_.inputs,
+                                      .multiprocessors = timer_.options().multiprocessors,
+                                      .kind = few_row_kind(matrix_.kind),
+                                      .type = kernels::cuda::element_type::bf16},
+                                     timer_.stream().get());
   }
   std::int32_t launches() const {
     return std::max(timer_.options().launches, static_cast<std::int32_t>(copies_));
@@ -98,7 +118,15 @@ void time_products(kernel_timer& timer) {
       timing.microseconds = took[0];
       timing.best_microseconds = took[1];
       timing.invariant_microseconds = took[2];
+      kernel_timing of_few = timing;
       timer.add(std::move(timing));
+      if (rows > kernels::cuda::max_few_rows) continue;
+      of_few.name = fmt::format("few_row_product, {}", matrix.name);
+      of_few.microseconds =
+          timer.time_in_turns({[&product](std::int32_t i) { product.multiply_few(i); }}, product.launches())
+              .front();
+      of_few.best_microseconds = of_few.invariant_microseconds = 0;
+      timer.add(std::move(of_few));
     }
   }
 }

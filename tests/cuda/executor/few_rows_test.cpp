@@ -1,0 +1,117 @@
+// Decodes of few sequences whose products an own kernel computes, with the norms and gates beside them.
+#include <memory>
+#include <vector>
+
+#include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/executor/executors_fixture.hpp"
+#include "tests/cuda/executor/reference_gemm_fixture.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr float sure_of_the_decode = 0.1F;
+
+// Counts what is asked of it for fewer rows than prompts have.
+class counting_products final : public gemm {
+ public:
+  explicit counting_products(std::shared_ptr<int> few) : few_(std::move(few)) {}
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
+    *few_ += rows <= 2 ? 1 : 0;
+    right_.multiply(stream, input, weight, rows, kind, out);
+  }
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {}
+  std::string name() const override { return "counting"; }
+
+ private:
+  std::shared_ptr<int> few_;
+  test::reference_gemm right_;
+};
+
+class few_row_decodes : public test::cuda_kernels {
+ protected:
+  static std::vector<token_id> prompt_of(std::int32_t length) {
+    std::vector<token_id> prompt;
+    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
+    return prompt;
+  }
+  static model_ptr load(test::tiny_kind kind, gguf::tensor_type type = gguf::tensor_type::bf16) {
+    return test::load_from_memory(
+        test::tiny_model({.kind = kind, .weights = type, .embedding = type, .num_layers = 2}));
+  }
+  static std::unique_ptr<executor> start(const model_ptr& model, few_row_products few_rows,
+                                         const std::shared_ptr<int>& few, const std::string& dtype = "auto") {
+    cuda_executor_options options = test::small_cuda_options();
+    options.few_rows = few_rows;
+    options.dtype = dtype;
+    options.open_gemm = [few](const gemm_request&) -> result<std::unique_ptr<gemm>> {
+      return std::make_unique<counting_products>(few);
+    };
+    auto device = test::start_cuda(model, options);
+    *few = 0;
+    return device;
+  }
+};
+
+TEST_F(few_row_decodes, have_the_greedy_tokens_of_the_cpu_without_a_product_of_the_library) {
+  for (const test::tiny_kind kind : {test::tiny_kind::llama, test::tiny_kind::qwen2}) {
+    const model_ptr model = load(kind);
+    const auto few = std::make_shared<int>(0);
+    const auto device = start(model, few_row_products::always, few);
+    const auto cpu = test::start_cpu(model);
+    sampling_params with_margins = test::greedy();
+    with_margins.logprobs = 2;
+    std::size_t compared = 0;
+    for (const std::int32_t length : {1, 5, 17}) {
+      test::executor_driver there(*device), here(*cpu);
+      const auto a = there.add(prompt_of(length), test::greedy());
+      const auto b = here.add(prompt_of(length), with_margins);
+      there.generate(a, 4);
+      here.generate(b, 4);
+      for (std::size_t i = 0; i < 4; ++i) {
+        const auto& top = here[b].logprobs[i].top;
+        if (top[0].second - top[1].second < sure_of_the_decode) break;
+        ASSERT_EQ(there.output(a)[i], here.output(b)[i])
+            << test::to_string(kind) << " " << length << " " << i;
+        compared += 1;
+      }
+    }
+    EXPECT_GE(compared, 4U) << test::to_string(kind) << ": too little was compared to mean anything";
+    EXPECT_EQ(*few, 0) << test::to_string(kind);
+  }
+}
+
+TEST_F(few_row_decodes, are_what_was_measured_to_be_faster) {
+  const auto few = std::make_shared<int>(0);
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start(model, few_row_products::measured, few);
+  test::executor_driver driver(*device);
+  const auto one = driver.add(prompt_of(5), test::greedy());
+  driver.generate(one, 4);
+  EXPECT_EQ(driver.output(one).size(), 4U) << "whichever that was";
+  const auto never = start(model, few_row_products::never, few);
+  test::executor_driver other(*never);
+  other.generate(other.add(prompt_of(5), test::greedy()), 4);
+  EXPECT_GT(*few, 0);
+}
+
+TEST_F(few_row_decodes, go_with_fp16_too) {
+  const auto few = std::make_shared<int>(0);
+  const model_ptr model = load(test::tiny_kind::qwen3, gguf::tensor_type::f16);
+  const auto device = start(model, few_row_products::always, few, "float16");
+  const auto plain = start(model, few_row_products::never, few, "float16");
+  *few = 0;
+  test::executor_driver there(*device), here(*plain);
+  const auto a = there.add(prompt_of(9), test::greedy());
+  const auto b = here.add(prompt_of(9), test::greedy());
+  there.generate(a, 4);
+  EXPECT_EQ(*few, 0);
+  here.generate(b, 4);
+  EXPECT_EQ(there.output(a), here.output(b));
+}
+
+}  // namespace
+}  // namespace troupe
