@@ -179,10 +179,12 @@ TEST_F(batch_invariant_products, are_computed_in_one_way_whatever_their_rows) {
 }
 
 TEST_F(batch_invariant_products, are_looked_at_where_tiles_are_not_full_too) {
-  test::habits().proposed = {1, 2};
   test::habits().parts = [](std::uint64_t number, std::uint64_t rows) {
     return number == 1 && rows == 15 ? 2 : 1;
   };
+  test::habits().proposed = {1};
+  EXPECT_THROW(prepare(by_, {1, 8, 16}), no_invariant_product) << "not found at 1, 8 and 16 rows";
+  test::habits().proposed = {1, 2};
   prepare(by_, {1, 8, 16});
   EXPECT_EQ(only_used({1, 15, 16}), 2U);
 }
