@@ -86,7 +86,9 @@ TEST(OverlappedSteps, AreAskedForBeforeTheTokensAreThereThatTheyBeginWith) {
 // Each sequence takes more rows and each step more sequences than there are; histories are of such steps too.
 TEST(OverlappedSteps, OverlapWhereTheyArePaddedToBucketsToo) {
   const auto pad = [](company_setup& setup) {
-    setup.buckets = {.prompt = {{2, 8, 32}, {4, 32, 32}}, .decode = {{4, 1, 32}, {8, 1, 32}}};
+    setup.buckets = {.strategy = bucketing_strategy::exponential,
+                     .prompt = {{2, 8, 32}, {4, 32, 32}},
+                     .decode = {{4, 1, 32}, {8, 1, 32}}};
     setup.pad_to_buckets = true;
   };
   const auto penalty = [](sampling_params& params) { params.repetition_penalty = 1.0001F; };
