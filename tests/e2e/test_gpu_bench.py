@@ -12,6 +12,7 @@ from conftest import BINARY, ROOT
 
 BENCH = pathlib.Path(ROOT) / "tests" / "bench"
 sys.path.insert(0, str(BENCH))
+import gpu  # noqa: E402
 import gpu_models  # noqa: E402
 
 STEPS = [{"sequences": batch, "context": 1024, "graph": {"us": 100.0 + batch, "device_us": 90.0, "gap_us": 2.0, "idle_share": 0.02},
@@ -105,6 +106,11 @@ def test_answers_become_a_page_with_medians_of_turns(tmp_path):
     assert "| smollm-135m | 64 | 1024 | 164 | 400 | 184 | 2.0 | 50 | 7000 | 300 | - |" in done.stdout
     assert "| silu_multiply | 8192 x 14336, bf16 | 250.0 | 90 | - | 900.0 | 260.0 |" in done.stdout
     assert "| smollm-135m, logits | 1 x 49152 x 576 | 20.0 | 16.0 | 24.0 | 1.25 | 80 | 1 |" in done.stdout
+
+
+def test_a_median_is_the_middle_of_what_was_measured():
+    assert gpu.median([9.0, None, 1.0, 2.0]) == 2.0
+    assert gpu.median([None]) is None
 
 
 def test_quantised_models_are_run_with_their_codes_on_the_device_and_without_torch(tmp_path):
