@@ -18,13 +18,17 @@ class lasting_memory final : public std::pmr::memory_resource {
   lasting_memory& operator=(const lasting_memory&) = delete;
 
  private:
+  struct chunk {
+    std::byte* data = nullptr;
+    std::size_t alignment = 0;
+  };
   void* do_allocate(std::size_t bytes, std::size_t alignment) override;
   void do_deallocate(void*, std::size_t, std::size_t) override {}
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
   void add_chunk(std::size_t at_least);
 
-  std::vector<std::byte*> chunks_;  // the first one is small: who needs little takes little
-  void* next_ = nullptr;            // in the last one
+  std::vector<chunk> chunks_;  // the first one is small: who needs little takes little
+  void* next_ = nullptr;       // in the last one
   std::size_t left_ = 0;
 };
 
