@@ -143,7 +143,18 @@ void model_runner_state::go_on() try {
   fail(fault);
 }
 
+// Where the step before has come to its end, its requests get its tokens and are not to blame.
+void model_runner_state::collect_before_the_end() try {
+  if (!held_ || !uncollected_) return;
+  device_->synchronize();
+  for (int i = 0; i < most_looks_at_the_end && !collect(); ++i) {
+  }
+} catch (const std::exception& fault) {
+  spdlog::debug("nor can the step before be collected: {}", fault.what());
+}
+
 void model_runner_state::fail(const std::exception& fault) {
+  collect_before_the_end();
   spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
   self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
 }

@@ -96,6 +96,8 @@ class model_runner_state {
   bool collect();
   // Waits for it.
   void collect_all();
+  static constexpr int most_looks_at_the_end = 100;  // at a device that has synchronised
+  void collect_before_the_end();
   void fail(const std::exception& fault);
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.

@@ -75,7 +75,7 @@ msg::runner_missed scheduler_state::runner_lost() {
   if (was_running) ++lost_in_a_row_;
   running_.clear();
   board_->step_ended();
-  lose_storage(was_running ? blame::any_step : blame::nobody);
+  lose_storage(was_running ? blame::oldest_step : blame::nobody);
   return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
 }
 

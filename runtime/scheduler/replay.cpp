@@ -1,6 +1,5 @@
 // What becomes of the requests when the device has lost what it stored: they are computed again, from their
 // prompts and the tokens that are known.
-#include <algorithm>
 #include <utility>
 
 #include "runtime/scheduler/scheduler_state.hpp"
@@ -9,8 +8,7 @@ namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
   std::optional<request_id> convicted;
-  if (whose == blame::oldest_step) convicted = accuse_steps(1);
-  if (whose == blame::any_step) convicted = accuse_steps(flights.size());
+  if (whose == blame::oldest_step) convicted = accuse_oldest_step();
   forget_steps();
   for (sequence* who : running) send_back(*who);
   running.clear();
@@ -23,19 +21,13 @@ scheduler_output scheduler::state::device_lost(blame whose) {
 }
 
 // Those of its requests that have ended may have done it as well: who was beside them was not alone.
-std::optional<request_id> scheduler::state::accuse_steps(std::size_t count) {
+std::optional<request_id> scheduler::state::accuse_oldest_step() {
+  if (flights.empty()) return std::nullopt;
   std::vector<request_id> ids;
-  std::vector<request_id> ended;
-  for (std::size_t i = 0; i < std::min(count, flights.size()); ++i) {
-    for (const planned_rows& rows : flights[i].rows) {
-      if (std::ranges::find(ids, rows.who->id) != ids.end()) continue;
-      ids.push_back(rows.who->id);
-      if (rows.who->ended) ended.push_back(rows.who->id);
-    }
-  }
-  if (ids.empty()) return std::nullopt;
+  for (const planned_rows& rows : flights.front().rows) ids.push_back(rows.who->id);
   const std::optional<request_id> convicted = tried.accuse(ids);
-  for (const request_id id : ended) tried.forget(id);
+  for (const planned_rows& rows : flights.front().rows)
+    if (rows.who->ended) tried.forget(rows.who->id);
   return convicted;
 }
 

@@ -70,9 +70,8 @@ struct resolved_step {
   step_demand_ptr demand = {};
 };
 
-// Who took the device along. A device that begins a step while the one before is still to be collected may
-// end by either of them.
-enum class blame { nobody, oldest_step, any_step };
+// Who took the device along.
+enum class blame { nobody, oldest_step };
 
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
 // the KV cache.

@@ -126,7 +126,7 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  std::optional<request_id> accuse_steps(std::size_t count);
+  std::optional<request_id> accuse_oldest_step();
   void forget_steps();
   // To the waiting queue, with nothing computed.
   void send_back(sequence& who);

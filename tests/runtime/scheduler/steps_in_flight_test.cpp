@@ -168,24 +168,6 @@ TEST_F(steps_in_flight, are_forgotten_with_a_lost_device_and_their_requests_comp
   EXPECT_EQ(shape(dispatch()), "1x1 2x2");
 }
 
-// A device that has begun the second step while the first one's tokens are not collected: either may have
-// ended it.
-TEST_F(steps_in_flight, the_first_of_two_is_not_convicted_of_what_the_second_does) {
-  submit(make_request(1, 2));
-  dispatch();
-  submit(make_request(2, 2));
-  ASSERT_EQ(shape(dispatch()), "1x1 2x2");
-  EXPECT_TRUE(lose_device(blame::any_step).empty());
-  const auto alone = dispatch();
-  ASSERT_EQ(shape(alone), "1x2");
-  complete(*alone, 9);
-  EXPECT_EQ(shape(dispatch()), "2x2") << "the other suspect, with nobody beside it";
-  const token_batch ends = lose_device(blame::any_step);
-  ASSERT_EQ(ends.size(), 1U);
-  EXPECT_EQ(ends[0].id, 2U);
-  EXPECT_EQ(ends[0].end->reason, finish_reason::error);
-}
-
 TEST_F(steps_in_flight, a_preempted_request_keeps_the_token_in_flight_and_comes_back_after_it) {
   set_up({.block_size = 1, .num_blocks = 6, .max_steps_in_flight = 2});
   submit(make_request(1, 2, {.max_tokens = 4}));
