@@ -122,9 +122,9 @@ class engine_metrics {
   void add_grammar_withheld_rows(std::uint64_t count);
   void add_grammar_refused_draft_tokens(std::uint64_t count);
   void add_drafts(std::uint64_t drafts, std::uint64_t tokens, std::uint64_t accepted);
-  // Those of drafts that are accepted or rejected by chance: they are among the former.
   // What the drafter remembers, and requests that it has given up since the last call.
   void set_drafter_memory(std::size_t bytes, std::uint64_t forgotten_requests);
+  // Those of drafts that are accepted or rejected by chance: they are among the former.
   void add_rejection_sampled(std::uint64_t tokens, std::uint64_t accepted);
   // Of the same tokens, those at this place of their drafts.
   void add_draft_tokens(std::size_t position, std::uint64_t verified, std::uint64_t accepted);

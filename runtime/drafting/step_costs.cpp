@@ -13,8 +13,24 @@ void step_costs::measured(std::int32_t rows, double time, double weight) {
     place->measured += std::clamp(weight, 0.0, 1.0) * (time - place->measured);
   } else {
     if (points_.size() == most_points) return;
-    points_.insert(place, {rows, time, time, 0.0});
+    points_.insert(place, {.rows = rows, .measured = time, .cost = time});
   }
+  update();
+}
+
+void step_costs::served(std::int32_t rows, double time, double weight) {
+  const std::optional<double> known = cost(rows);
+  if (!known || !std::isfinite(time)) return;
+  const double seen = std::clamp(time, *known / 2, *known * 2);
+  auto place = std::ranges::lower_bound(points_, rows, {}, &point::rows);
+  if (place->rows != rows) {
+    if (points_.size() == most_points) return;
+    place = points_.insert(place, {.rows = rows, .measured = *known, .cost = *known});
+  }
+  place->is_served = true;
+  place->measured += weight * (seen - place->measured);
+  for (point& each : points_)
+    if (!each.is_served) each.measured *= 1.0 + weight * (seen / *known - 1.0);
   update();
 }
 

@@ -16,6 +16,11 @@ class step_costs {
   // counts once there are `most_points`.
   void measured(std::int32_t rows, double time, double weight = 0.2);
 
+  // A step of a load, of no more rows than were measured: what is known of as many moves towards `time` by
+  // `weight`, as seen from no further than twice or half the cost. Times of other row counts that no step has
+  // served yet move in the same proportion: they are of the same moment.
+  void served(std::int32_t rows, double time, double weight);
+
   std::optional<double> cost(std::int32_t rows) const;
   // The least time that any further row costs, from `rows` up to the most that was measured; 0 where there
   // are none.
@@ -31,6 +36,7 @@ class step_costs {
     double measured = 0.0;
     double cost = 0.0;
     double least_slope = 0.0;  // of the stretches from here on
+    bool is_served = false;
   };
   void update();
 

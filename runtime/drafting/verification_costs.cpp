@@ -19,9 +19,7 @@ void verification_costs::measured(const timed_step& step, double time) {
 
 void verification_costs::served(std::int32_t rows, double beside, double time) {
   constexpr double weight = 0.05;
-  const std::optional<double> known = usual_.cost(rows);
-  if (!known) return;
-  usual_.measured(rows, *known + weight * (std::clamp(time - beside, *known / 2, *known * 2) - *known), 1.0);
+  usual_.served(rows, time - beside, weight);
 }
 
 // Rows of one sequence may share what they read of its context; then the first is the dearest.

@@ -26,10 +26,9 @@ struct timed_step {
 class verification_costs {
  public:
   void measured(const timed_step& step, double time);
-  // A step of a load has taken so long, of which `beside` is what its rows take more than usual ones. What is
-  // known of steps of as many rows comes nearer to it, by little and by no more than twice or half: one step
-  // may have waited for a core. A time that was measured in a bad moment does not stay. Ignored where nothing
-  // is known of so many rows.
+  // A step of a load has taken so long, of which `beside` is what its rows take more than usual ones:
+  // step_costs::served(), by little, since one step may have waited for a core. Ignored where nothing is
+  // known of so many rows.
   void served(std::int32_t rows, double beside, double time);
 
   const step_costs& usual() const { return usual_; }

@@ -1,5 +1,8 @@
 // The decoder's products, each with the norm before it and what comes of gates and ups: by one kernel where
 // rows are few and that was found to be faster.
+#include <algorithm>
+#include <functional>
+
 #include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/residual_norm.hpp"
 #include "kernels/cuda/silu_multiply.hpp"
@@ -91,13 +94,14 @@ void cuda_decoder::choose_few_rows(const cuda_stream& stream) {
   const bool is_measured = sizes_.few_rows == few_row_products::measured;
   const cold_timer timer(stream);
   const device_layer& layer = weights_.layers.front();
-  const auto is_possible = [&](const device_matrix& weight, bool is_normed, std::int32_t rows) {
-    return rows <= sizes_.rows && weight.data != nullptr && weight.type != matrix_type::e4m3 &&
-           weight.inputs % 8 == 0 && (!is_normed || kernels::cuda::can_norm_few_rows(rows, weight.inputs));
+  const auto is_possible = [](const device_matrix& weight, bool is_normed, std::int32_t rows) {
+    return weight.data != nullptr && weight.type != matrix_type::e4m3 && weight.inputs % 8 == 0 &&
+           (!is_normed || kernels::cuda::can_norm_few_rows(rows, weight.inputs));
   };
-  const auto choose = [&](std::int32_t& limit, const device_matrix& weight, bool is_normed,
+  // Up to `most` rows, for which there is room where the product goes.
+  const auto choose = [&](std::int32_t& limit, const device_matrix& weight, bool is_normed, std::int32_t most,
                           const std::function<void(std::int32_t rows)>& work) {
-    for (std::int32_t rows = 1; rows <= kernels::cuda::max_few_rows; rows *= 2) {
+    for (std::int32_t rows = 1; rows <= std::min(most, kernels::cuda::max_few_rows); rows *= 2) {
       if (!is_possible(weight, is_normed, rows)) return;
       const std::int32_t before = limit;
       const auto apart = is_measured ? timer.time([&] { work(rows); }) : 0.0F;
@@ -107,12 +111,15 @@ void cuda_decoder::choose_few_rows(const cuda_stream& stream) {
       return;
     }
   };
-  choose(few_rows_.qkv, layer.qkv, true, [&](std::int32_t rows) { project_qkv(stream, layer, rows); });
-  choose(few_rows_.output, layer.output, false,
+  choose(few_rows_.qkv, layer.qkv, true, sizes_.rows,
+         [&](std::int32_t rows) { project_qkv(stream, layer, rows); });
+  choose(few_rows_.output, layer.output, false, sizes_.rows,
          [&](std::int32_t rows) { project_output(stream, layer, rows); });
-  choose(few_rows_.gate_up, layer.gate_up, true, [&](std::int32_t rows) { gate(stream, layer, rows); });
-  choose(few_rows_.down, layer.down, false, [&](std::int32_t rows) { project_down(stream, layer, rows); });
-  choose(few_rows_.head, weights_.head, true,
+  choose(few_rows_.gate_up, layer.gate_up, true, sizes_.rows,
+         [&](std::int32_t rows) { gate(stream, layer, rows); });
+  choose(few_rows_.down, layer.down, false, sizes_.rows,
+         [&](std::int32_t rows) { project_down(stream, layer, rows); });
+  choose(few_rows_.head, weights_.head, true, sizes_.logit_rows,
          [&](std::int32_t rows) { project_logits(stream, hidden_.data(), rows); });
 }
 

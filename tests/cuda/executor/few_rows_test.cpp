@@ -56,6 +56,18 @@ class few_row_decodes : public test::cuda_kernels {
   }
 };
 
+// The emulation reports what is written beyond the logits.
+TEST_F(few_row_decodes, are_timed_with_as_many_rows_as_there_is_room_for) {
+  cuda_executor_options options = test::small_cuda_options();
+  options.few_rows = few_row_products::measured;
+  options.limits.max_sequences = 1;
+  const auto device = test::start_cuda(load(test::tiny_kind::llama), options);
+  test::executor_driver driver(*device);
+  const auto text = driver.add(prompt_of(5), test::greedy());
+  driver.generate(text, 2);
+  EXPECT_EQ(driver[text].tokens.size(), 7U);
+}
+
 TEST_F(few_row_decodes, have_the_greedy_tokens_of_the_cpu_without_a_product_of_the_library) {
   for (const test::tiny_kind kind : {test::tiny_kind::llama, test::tiny_kind::qwen2}) {
     const model_ptr model = load(kind);
