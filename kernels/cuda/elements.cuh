@@ -55,9 +55,18 @@ void with_element_type(element_type type, Function&& function) {
   }
 }
 
+// The sum and the greatest over each run of so many lanes, the same in all of these.
+template <int lanes = 32>
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(~0U, value, distance);
+  for (int distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(~0U, value, distance);
+  return value;
+}
+template <int lanes = 32>
+__device__ __forceinline__ float warp_maximum(float value) {
+#pragma unroll
+  for (int distance = lanes / 2; distance > 0; distance /= 2)
+    value = fmaxf(value, __shfl_xor_sync(~0U, value, distance));
   return value;
 }
 
@@ -70,6 +79,15 @@ __device__ __forceinline__ float block_sum(float value, float* partial) {
   float sum = 0;
   for (unsigned warp = 0; warp < blockDim.x / 32; warp++) sum += partial[warp];
   return sum;
+}
+// The same of the greatest, of values that are not negative.
+__device__ __forceinline__ float block_maximum(float value, float* partial) {
+  value = warp_maximum(value);
+  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
+  __syncthreads();
+  float greatest = 0;
+  for (unsigned warp = 0; warp < blockDim.x / 32; warp++) greatest = fmaxf(greatest, partial[warp]);
+  return greatest;
 }
 
 }  // namespace troupe::kernels::cuda

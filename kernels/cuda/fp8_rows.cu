@@ -18,23 +18,6 @@ __device__ __forceinline__ float scale_of(int exponent) {
   return __uint_as_float(static_cast<unsigned>(exponent + 127) << 23);
 }
 
-__device__ __forceinline__ float greatest_of_warp(float value) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2)
-    value = fmaxf(value, __shfl_xor_sync(~0U, value, distance));
-  return value;
-}
-
-// Of magnitudes; the same in each thread.
-__device__ __forceinline__ float greatest_of_block(float value, float* partial) {
-  value = greatest_of_warp(value);
-  if (threadIdx.x % 32 == 0) partial[threadIdx.x / 32] = value;
-  __syncthreads();
-  float greatest = 0;
-  for (unsigned warp = 0; warp < fp8_threads / 32; warp++) greatest = fmaxf(greatest, partial[warp]);
-  return greatest;
-}
-
 template <class T>
 __global__ void __launch_bounds__(fp8_threads) quantize_to_fp8_kernel(fp8_rows_arguments a) {
   TROUPE_SHARED(float, partial, [fp8_threads / 32]);
@@ -47,7 +30,7 @@ __global__ void __launch_bounds__(fp8_threads) quantize_to_fp8_kernel(fp8_rows_a
 #pragma unroll
     for (int i = 0; i < fp8_run; i++) greatest = fmaxf(greatest, fabsf(values[i]));
   }
-  const int exponent = fp8_exponent(greatest_of_block(greatest, partial));
+  const int exponent = fp8_exponent(block_maximum(greatest, partial));
   if (threadIdx.x == 0) a.scales[blockIdx.x] = scale_of(exponent);
   const float inverse = scale_of(-exponent);
   for (int first = static_cast<int>(threadIdx.x) * fp8_run; first < a.width; first += fp8_threads * fp8_run) {

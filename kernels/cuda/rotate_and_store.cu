@@ -8,29 +8,13 @@ namespace {
 constexpr int rotate_threads = 128;
 constexpr int run = 8;  // neighbouring elements of a lane
 
-// The sum or the maximum over the `lanes` lanes of a head, the same in each.
-template <int lanes>
-__device__ float head_sum(float value) {
-#pragma unroll
-  for (int distance = lanes / 2; distance > 0; distance /= 2) value += __shfl_xor_sync(~0U, value, distance);
-  return value;
-}
-template <int lanes>
-__device__ float head_maximum(float value) {
-#pragma unroll
-  for (int distance = lanes / 2; distance > 0; distance /= 2) {
-    value = fmaxf(value, __shfl_xor_sync(~0U, value, distance));
-  }
-  return value;
-}
-
 template <int lanes>
 __device__ void norm_head(float (&x)[run], const float* weight, int first,
                           const rotate_and_store_arguments& a) {
   float squares = 0;
 #pragma unroll
   for (int i = 0; i < run; i++) squares += x[i] * x[i];
-  const float factor = rsqrtf(head_sum<lanes>(squares) / static_cast<float>(a.kv.head_dim) + a.epsilon);
+  const float factor = rsqrtf(warp_sum<lanes>(squares) / static_cast<float>(a.kv.head_dim) + a.epsilon);
   if (weight == nullptr) return;
   float w[run];
   load_floats<run>(weight + first, w);
@@ -130,7 +114,7 @@ __global__ void __launch_bounds__(rotate_threads) rotate_and_store_kernel(rotate
   if (a.kv.element == kv_element::int8) {
 #pragma unroll
     for (int i = 0; i < run; i++) maximum = fmaxf(maximum, fabsf(x[i]));
-    maximum = head_maximum<lanes>(maximum);
+    maximum = warp_maximum<lanes>(maximum);
   }
   if (!active) return;
   if (is_query) return store_floats<run>(place, x);
