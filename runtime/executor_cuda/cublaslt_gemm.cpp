@@ -1,19 +1,16 @@
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <stdexcept>
 
 #include "runtime/executor/executor.hpp"
-#include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
-#include "runtime/executor_cuda/cuda_event.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA recommends for Hopper
-constexpr int timed_rounds = 5;
+constexpr std::size_t timed_rounds = 5;
 
 }  // namespace
 
@@ -25,8 +22,7 @@ cublaslt_gemm::cublaslt_gemm(std::shared_ptr<const cublaslt_library> library, co
       handle_(nullptr, library_->cublasLtDestroy),
       operation_(nullptr, library_->cublasLtMatmulDescDestroy),
       preference_(nullptr, library_->cublasLtMatmulPreferenceDestroy),
-      workspace_(request.batch_invariant ? 0 : workspace_bytes),
-      l2_bytes_(l2_cache_bytes()) {
+      workspace_(request.batch_invariant ? 0 : workspace_bytes) {
   cublasLtHandle_t handle = nullptr;
   library_->check(library_->cublasLtCreate(&handle), "cublasLtCreate");
   handle_.reset(handle);
@@ -111,29 +107,10 @@ void cublaslt_gemm::run(const cuda_stream& stream, const cublaslt_product& of,
                   "cublasLtMatmul");
 }
 
-// Milliseconds: the median of some rounds, each behind a write of more than the L2 cache holds.
-float cublaslt_gemm::time(const cuda_stream& stream, const cublaslt_product& of,
-                          const cublasLtMatmulAlgo_t& algorithm) {
-  cuda_event begin(cuda_event::use::timing);
-  cuda_event end(cuda_event::use::timing);
-  std::array<float, timed_rounds> took{};
-  run(stream, of, algorithm);  // the first launch loads the kernel
-  for (float& each : took) {
-    stream.fill(flushed_->data(), 0, flushed_->size());
-    begin.record(stream);
-    run(stream, of, algorithm);
-    end.record(stream);
-    end.synchronize();
-    each = end.milliseconds_since(begin);
-  }
-  std::nth_element(took.begin(), took.begin() + timed_rounds / 2, took.end());
-  return took[timed_rounds / 2];
-}
-
 // Nothing where the library refuses what it has proposed, as it may.
 std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const cublaslt_product& of,
                                                 const cublasLtMatmulAlgo_t& algorithm) try {
-  return time(stream, of, algorithm);
+  return timer_->time([&] { run(stream, of, algorithm); });
 } catch (const device_lost&) {
   throw;
 } catch (const std::runtime_error&) {
@@ -151,7 +128,7 @@ void cublaslt_gemm::prepare(const cuda_stream& stream, const void* input, const 
       all.emplace_back(*library_, input, weight, count - 1, kind, out);
     all.emplace_back(*library_, input, weight, count, kind, out);
   }
-  flushed_.emplace(2 * l2_bytes_);
+  timer_.emplace(stream, timed_rounds);
   if (request_.batch_invariant) {
     if (!among.only) among.only = choose_only(stream, all);
   } else {
@@ -160,7 +137,7 @@ void cublaslt_gemm::prepare(const cuda_stream& stream, const void* input, const 
     // What was used for fewer rows so far was chosen without these.
     std::fill(among.by_rows.begin(), among.by_rows.begin() + rows.back() + 1, std::nullopt);
   }
-  flushed_.reset();
+  timer_.reset();
 }
 
 void cublaslt_gemm::choose_fastest(const cuda_stream& stream, const cublaslt_product& of, choices& among) {

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/executor_cuda/cold_timer.hpp"
 #include "runtime/executor_cuda/cublaslt_library.hpp"
 #include "runtime/executor_cuda/cublaslt_product.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
@@ -72,7 +73,6 @@ class cublaslt_gemm final : public gemm {
   std::vector<cublasLtMatmulHeuristicResult_t> proposals(const cublaslt_product& of, int most) const;
   void run(const cuda_stream& stream, const cublaslt_product& of,
            const cublasLtMatmulAlgo_t& algorithm) const;
-  float time(const cuda_stream& stream, const cublaslt_product& of, const cublasLtMatmulAlgo_t& algorithm);
   std::optional<float> try_to_time(const cuda_stream& stream, const cublaslt_product& of,
                                    const cublasLtMatmulAlgo_t& algorithm);
 
@@ -83,8 +83,7 @@ class cublaslt_gemm final : public gemm {
   std::unique_ptr<cublasLtMatmulDescOpaque_t, decltype(&::cublasLtMatmulDescDestroy)> operation_;
   std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, decltype(&::cublasLtMatmulPreferenceDestroy)> preference_;
   device_memory workspace_;
-  std::size_t l2_bytes_ = 0;
-  std::optional<device_memory> flushed_;  // while something is measured
+  std::optional<cold_timer> timer_;  // while something is measured
   std::map<std::tuple<std::int32_t, std::int32_t, matrix_type, gemm_output>, choices> choices_;
 };
 

@@ -10,7 +10,7 @@
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/device_sampler.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
-#include "runtime/executor_cuda/few_row_choice.hpp"
+#include "runtime/executor_cuda/few_row_products.hpp"
 #include "runtime/executor_cuda/flat_step.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
 

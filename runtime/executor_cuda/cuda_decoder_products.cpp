@@ -6,6 +6,7 @@
 #include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/residual_norm.hpp"
 #include "kernels/cuda/silu_multiply.hpp"
+#include "runtime/executor_cuda/cold_timer.hpp"
 #include "runtime/executor_cuda/cuda_decoder.hpp"
 
 namespace troupe {
@@ -92,7 +93,8 @@ void cuda_decoder::choose_few_rows(const cuda_stream& stream) {
   few_rows_ = {};
   if (sizes_.few_rows == few_row_products::never) return;
   const bool is_measured = sizes_.few_rows == few_row_products::measured;
-  const cold_timer timer(stream);
+  constexpr std::size_t rounds = 7;
+  const cold_timer timer(stream, rounds);
   const device_layer& layer = weights_.layers.front();
   const auto is_possible = [](const device_matrix& weight, bool is_normed, std::int32_t rows) {
     return weight.data != nullptr && weight.type != matrix_type::e4m3 && weight.inputs % 8 == 0 &&

@@ -10,7 +10,7 @@
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/decode_graphs.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
-#include "runtime/executor_cuda/few_row_choice.hpp"
+#include "runtime/executor_cuda/few_row_products.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
 #include "runtime/model/model.hpp"
 #include "runtime/result.hpp"

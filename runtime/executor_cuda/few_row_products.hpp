@@ -1,10 +1,6 @@
 // Up to how many rows a decoder's products are computed by kernels/cuda/few_row_product.hpp.
 #pragma once
 #include <cstdint>
-#include <functional>
-
-#include "runtime/executor_cuda/cuda_stream.hpp"
-#include "runtime/executor_cuda/device_memory.hpp"
 
 namespace troupe {
 
@@ -21,19 +17,6 @@ struct few_row_limits {
   std::int32_t gate_up = 0;
   std::int32_t down = 0;
   std::int32_t head = 0;
-};
-
-// Times work with a cold L2 cache, as weights are found in the midst of a step.
-class cold_timer {
- public:
-  // Takes twice the cache of the device's memory. Throws what check_cuda() throws.
-  explicit cold_timer(const cuda_stream& stream);
-  // Milliseconds of what `work` asks the stream for: the median of some rounds.
-  float time(const std::function<void()>& work) const;
-
- private:
-  const cuda_stream& stream_;
-  device_memory flushed_;
 };
 
 }  // namespace troupe

@@ -1,20 +1,20 @@
-#include "runtime/executor_cuda/few_row_choice.hpp"
+#include "runtime/executor_cuda/cold_timer.hpp"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 
 namespace troupe {
 
-cold_timer::cold_timer(const cuda_stream& stream) : stream_(stream), flushed_(2 * l2_cache_bytes()) {}
+cold_timer::cold_timer(const cuda_stream& stream, std::size_t rounds)
+    : stream_(stream), rounds_(rounds), flushed_(2 * l2_cache_bytes()) {}
 
 float cold_timer::time(const std::function<void()>& work) const {
-  constexpr std::size_t rounds = 7;
   cuda_event begin(cuda_event::use::timing);
   cuda_event end(cuda_event::use::timing);
-  std::array<float, rounds> took{};
+  std::vector<float> took(rounds_);
   work();  // the first launch loads the kernel
   for (float& each : took) {
     stream_.fill(flushed_.data(), 0, flushed_.size());
@@ -24,8 +24,9 @@ float cold_timer::time(const std::function<void()>& work) const {
     end.synchronize();
     each = end.milliseconds_since(begin);
   }
-  std::ranges::nth_element(took, took.begin() + rounds / 2);
-  return took[rounds / 2];
+  const auto middle = took.begin() + static_cast<std::ptrdiff_t>(rounds_ / 2);
+  std::ranges::nth_element(took, middle);
+  return *middle;
 }
 
 }  // namespace troupe
