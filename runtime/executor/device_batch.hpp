@@ -16,7 +16,7 @@ struct drawn_row {
 };
 
 struct device_batch : batch_rows {
-  std::vector<drawn_row> fed;              // only behind a step that has not been collected
+  std::vector<drawn_row> fed;              // ascending; only behind a step that has not been collected
   std::vector<std::int32_t> block_tables;  // of all sequences, one behind another
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none

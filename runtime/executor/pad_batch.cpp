@@ -79,13 +79,13 @@ void clear(device_batch& batch) {
   batch.block_tables.clear();
 }
 
-// Sequences keep their order, and so do their rows.
+// Sequences keep their order, and so do their rows; fed rows are told in that order.
 void move_fed_rows(const device_batch& in, device_batch& out) {
-  for (std::size_t i = 0; i < in.sequences.size() && !in.fed.empty(); ++i) {
+  auto fed = in.fed.begin();
+  for (std::size_t i = 0; i < in.sequences.size(); ++i) {
     const sequence_rows& from = in.sequences[i];
-    for (const drawn_row& fed : in.fed)
-      if (fed.row >= from.first_row && fed.row < from.first_row + from.num_rows)
-        out.fed.push_back({out.sequences[i].first_row + fed.row - from.first_row, fed.sample});
+    for (; fed != in.fed.end() && fed->row < from.first_row + from.num_rows; ++fed)
+      out.fed.push_back({out.sequences[i].first_row + fed->row - from.first_row, fed->sample});
   }
 }
 

@@ -109,8 +109,8 @@ step_load scheduler::state::planned_load() const {
 }
 
 // A draft behind pending tokens is right only where what it says of these is, too. Of a draft with a number
-// nothing is chosen here: its length must not depend on its tokens, and who made it has weighed what it
-// costs.
+// nothing is chosen here: its length must not depend on how likely its tokens are, and who made it has
+// weighed what it costs.
 void scheduler::state::add_candidates(std::int32_t& budget) {
   candidates.rows.clear();
   candidates.probabilities.clear();
