@@ -39,39 +39,22 @@ class cuda_executor : public test::cuda_kernels {
       each = static_cast<token_id>(random() % static_cast<std::uint32_t>(model.config.vocab_size));
     return prompt;
   }
-
-  static sampling_params greedy_with_margins() {
-    sampling_params params = test::greedy();
-    params.logprobs = 2;
-    return params;
-  }
 };
 
 // Until the first token that the CPU itself is not sure of; then both would go on from different texts.
 TEST_F(cuda_executor, greedy_tokens_are_those_of_the_cpu_for_every_kind_of_model) {
   constexpr std::int32_t wanted = 12;
   for (const test::tiny_kind kind : test::all_tiny_kinds) {
+    SCOPED_TRACE(test::to_string(kind));
     const model_ptr model = load(kind);
     const auto device = start_cuda(model, small_cuda_options());
     const auto cpu = start_cpu(model);
     std::size_t compared = 0;
     for (const std::size_t length : {1U, 5U, 17U, 33U, 40U}) {
       const std::vector<token_id> prompt = prompt_of(length, *model, static_cast<std::uint32_t>(length));
-      executor_driver there(*device);
-      executor_driver here(*cpu);
-      const auto a = there.add(prompt, test::greedy());
-      const auto b = here.add(prompt, greedy_with_margins());
-      there.generate(a, wanted);
-      here.generate(b, wanted);
-      const auto& logprobs = here[b].logprobs;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
-        if (logprobs[i].top[0].second - logprobs[i].top[1].second < clear_margin) break;
-        ASSERT_EQ(there.output(a)[i], here.output(b)[i])
-            << test::to_string(kind) << ", prompt of " << length << ", token " << i;
-        compared += 1;
-      }
+      compared += test::compare_greedy(*device, *cpu, prompt, wanted, clear_margin);
     }
-    EXPECT_GE(compared, 12U) << test::to_string(kind) << ": too little was compared to mean anything";
+    EXPECT_GE(compared, 12U) << "too little was compared to mean anything";
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
+#include "tests/runtime/executor/executor_fixture.hpp"
 
 namespace troupe::test {
 
@@ -33,6 +34,31 @@ std::unique_ptr<executor> start_cpu(const model_ptr& model) {
   options.limits = {.max_rows = 64, .max_sequences = 4, .kv_cache_bytes = 1U << 20U};
   options.threads = 1;
   return std::move(*make_cpu_executor(model, options));
+}
+
+std::vector<token_id> prompt_of(std::int32_t length) {
+  std::vector<token_id> prompt;
+  for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
+  return prompt;
+}
+
+std::size_t compare_greedy(executor& there, executor& here, std::span<const token_id> prompt,
+                           std::int32_t wanted, float sure_by) {
+  sampling_params with_margins = greedy();
+  with_margins.logprobs = 2;
+  executor_driver one(there);
+  executor_driver other(here);
+  const std::size_t a = one.add({prompt.begin(), prompt.end()}, greedy());
+  const std::size_t b = other.add({prompt.begin(), prompt.end()}, with_margins);
+  one.generate(a, wanted);
+  other.generate(b, wanted);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
+    const auto& top = other[b].logprobs[i].top;
+    if (top[0].second - top[1].second < sure_by) return i;
+    EXPECT_EQ(one.output(a)[i], other.output(b)[i]) << "prompt of " << prompt.size() << ", token " << i;
+    if (one.output(a)[i] != other.output(b)[i]) return i;
+  }
+  return static_cast<std::size_t>(wanted);
 }
 
 }  // namespace troupe::test

@@ -33,11 +33,6 @@ class counting_products final : public gemm {
 
 class few_row_decodes : public test::cuda_kernels {
  protected:
-  static std::vector<token_id> prompt_of(std::int32_t length) {
-    std::vector<token_id> prompt;
-    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
-    return prompt;
-  }
   static model_ptr load(test::tiny_kind kind, gguf::tensor_type type = gguf::tensor_type::bf16) {
     return test::load_from_memory(
         test::tiny_model({.kind = kind, .weights = type, .embedding = type, .num_layers = 2}));
@@ -63,35 +58,22 @@ TEST_F(few_row_decodes, are_timed_with_as_many_rows_as_there_is_room_for) {
   options.limits.max_sequences = 1;
   const auto device = test::start_cuda(load(test::tiny_kind::llama), options);
   test::executor_driver driver(*device);
-  const auto text = driver.add(prompt_of(5), test::greedy());
+  const auto text = driver.add(test::prompt_of(5), test::greedy());
   driver.generate(text, 2);
   EXPECT_EQ(driver[text].tokens.size(), 7U);
 }
 
 TEST_F(few_row_decodes, have_the_greedy_tokens_of_the_cpu_without_a_product_of_the_library) {
   for (const test::tiny_kind kind : {test::tiny_kind::llama, test::tiny_kind::qwen2}) {
+    SCOPED_TRACE(test::to_string(kind));
     const model_ptr model = load(kind);
     const auto few = std::make_shared<int>(0);
     const auto device = start(model, few_row_products::always, few);
     const auto cpu = test::start_cpu(model);
-    sampling_params with_margins = test::greedy();
-    with_margins.logprobs = 2;
     std::size_t compared = 0;
-    for (const std::int32_t length : {1, 5, 17}) {
-      test::executor_driver there(*device), here(*cpu);
-      const auto a = there.add(prompt_of(length), test::greedy());
-      const auto b = here.add(prompt_of(length), with_margins);
-      there.generate(a, 4);
-      here.generate(b, 4);
-      for (std::size_t i = 0; i < 4; ++i) {
-        const auto& top = here[b].logprobs[i].top;
-        if (top[0].second - top[1].second < sure_of_the_decode) break;
-        ASSERT_EQ(there.output(a)[i], here.output(b)[i])
-            << test::to_string(kind) << " " << length << " " << i;
-        compared += 1;
-      }
-    }
-    EXPECT_GE(compared, 4U) << test::to_string(kind) << ": too little was compared to mean anything";
+    for (const std::int32_t length : {1, 5, 17})
+      compared += test::compare_greedy(*device, *cpu, test::prompt_of(length), 4, sure_of_the_decode);
+    EXPECT_GE(compared, 4U) << "too little was compared to mean anything";
     EXPECT_EQ(*few, 0) << test::to_string(kind);
   }
 }
@@ -101,12 +83,12 @@ TEST_F(few_row_decodes, are_what_was_measured_to_be_faster) {
   const model_ptr model = load(test::tiny_kind::llama);
   const auto device = start(model, few_row_products::measured, few);
   test::executor_driver driver(*device);
-  const auto one = driver.add(prompt_of(5), test::greedy());
+  const auto one = driver.add(test::prompt_of(5), test::greedy());
   driver.generate(one, 4);
   EXPECT_EQ(driver.output(one).size(), 4U) << "whichever that was";
   const auto never = start(model, few_row_products::never, few);
   test::executor_driver other(*never);
-  other.generate(other.add(prompt_of(5), test::greedy()), 4);
+  other.generate(other.add(test::prompt_of(5), test::greedy()), 4);
   EXPECT_GT(*few, 0);
 }
 
@@ -117,8 +99,8 @@ TEST_F(few_row_decodes, go_with_fp16_too) {
   const auto plain = start(model, few_row_products::never, few, "float16");
   *few = 0;
   test::executor_driver there(*device), here(*plain);
-  const auto a = there.add(prompt_of(9), test::greedy());
-  const auto b = here.add(prompt_of(9), test::greedy());
+  const auto a = there.add(test::prompt_of(9), test::greedy());
+  const auto b = here.add(test::prompt_of(9), test::greedy());
   there.generate(a, 4);
   EXPECT_EQ(*few, 0);
   here.generate(b, 4);

@@ -21,39 +21,21 @@ class float16 : public test::cuda_kernels {
                                                     .embedding = gguf::tensor_type::f16,
                                                     .num_layers = 2}));
   }
-  static std::vector<token_id> prompt_of(std::int32_t length) {
-    std::vector<token_id> prompt;
-    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
-    return prompt;
-  }
 };
 
 TEST_F(float16, has_the_greedy_tokens_of_the_cpu_for_every_kind_of_model) {
   for (const test::tiny_kind kind : test::all_tiny_kinds) {
+    SCOPED_TRACE(test::to_string(kind));
     const model_ptr model = load(kind);
     cuda_executor_options options = test::small_cuda_options();
     options.dtype = "float16";
     const auto device = test::start_cuda(model, options);
     EXPECT_EQ(device->layout().dtype, "f16");
     const auto cpu = test::start_cpu(model);
-    sampling_params with_margins = test::greedy();
-    with_margins.logprobs = 2;
     std::size_t compared = 0;
-    for (const std::int32_t length : {1, 5, 17, 33}) {
-      test::executor_driver there(*device), here(*cpu);
-      const auto a = there.add(prompt_of(length), test::greedy());
-      const auto b = here.add(prompt_of(length), with_margins);
-      there.generate(a, 6);
-      here.generate(b, 6);
-      for (std::size_t i = 0; i < 6; ++i) {
-        const auto& top = here[b].logprobs[i].top;
-        if (top[0].second - top[1].second < sure_with_fp16) break;
-        ASSERT_EQ(there.output(a)[i], here.output(b)[i])
-            << test::to_string(kind) << " " << length << " " << i;
-        compared += 1;
-      }
-    }
-    EXPECT_GE(compared, 6U) << test::to_string(kind) << ": too little was compared to mean anything";
+    for (const std::int32_t length : {1, 5, 17, 33})
+      compared += test::compare_greedy(*device, *cpu, test::prompt_of(length), 6, sure_with_fp16);
+    EXPECT_GE(compared, 6U) << "too little was compared to mean anything";
   }
 }
 
@@ -66,7 +48,7 @@ TEST_F(float16, goes_with_its_own_and_8_bit_kv_memory_and_not_with_codes) {
     const auto device = test::start_cuda(model, options);
     EXPECT_EQ(device->layout().dtype, dtype);
     test::executor_driver driver(*device);
-    const auto one = driver.add(prompt_of(20), test::greedy());
+    const auto one = driver.add(test::prompt_of(20), test::greedy());
     driver.generate(one, 3);
     EXPECT_EQ(driver.output(one).size(), 3U);
   }

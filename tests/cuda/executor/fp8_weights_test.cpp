@@ -30,11 +30,6 @@ class fp8_weights : public test::cuda_kernels {
     options.weights = weight_form::fp8;
     return options;
   }
-  static std::vector<token_id> prompt_of(std::int32_t length) {
-    std::vector<token_id> prompt;
-    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
-    return prompt;
-  }
 };
 
 // Log-probabilities of a prompt's tokens.
@@ -66,35 +61,23 @@ TEST_F(fp8_weights, have_nearly_the_probabilities_of_the_cpu) {
     const auto device = test::start_cuda(model, in_fp8());
     const auto plain = test::start_cuda(model, test::small_cuda_options());
     const auto cpu = test::start_cpu(model);
-    const std::vector<float> expected = told(*cpu, prompt_of(24));
-    const double difference = apart(told(*device, prompt_of(24)), expected);
+    const std::vector<float> expected = told(*cpu, test::prompt_of(24));
+    const double difference = apart(told(*device, test::prompt_of(24)), expected);
     EXPECT_LT(difference, 1.0) << test::to_string(kind);
-    EXPECT_GT(difference, 2 * apart(told(*plain, prompt_of(24)), expected)) << "these are other weights";
+    EXPECT_GT(difference, 2 * apart(told(*plain, test::prompt_of(24)), expected))
+        << "these are other weights";
   }
 }
 
 TEST_F(fp8_weights, have_the_greedy_tokens_of_the_cpu_where_it_is_sure_of_them) {
   std::size_t compared = 0;
   for (const test::tiny_kind kind : test::all_tiny_kinds) {
+    SCOPED_TRACE(test::to_string(kind));
     const model_ptr model = load(kind);
     const auto device = test::start_cuda(model, in_fp8());
     const auto cpu = test::start_cpu(model);
-    sampling_params with_margins = test::greedy();
-    with_margins.logprobs = 2;
-    for (const std::int32_t length : {1, 3, 5, 9, 17, 23, 33, 40}) {
-      test::executor_driver there(*device), here(*cpu);
-      const auto a = there.add(prompt_of(length), test::greedy());
-      const auto b = here.add(prompt_of(length), with_margins);
-      there.generate(a, 4);
-      here.generate(b, 4);
-      for (std::size_t i = 0; i < 4; ++i) {
-        const auto& top = here[b].logprobs[i].top;
-        if (top[0].second - top[1].second < sure_with_fp8) break;
-        EXPECT_EQ(there.output(a)[i], here.output(b)[i])
-            << test::to_string(kind) << " " << length << " " << i;
-        compared += 1;
-      }
-    }
+    for (const std::int32_t length : {1, 3, 5, 9, 17, 23, 33, 40})
+      compared += test::compare_greedy(*device, *cpu, test::prompt_of(length), 4, sure_with_fp8);
   }
   EXPECT_GE(compared, 10U) << "too little was compared to mean anything";
 }
@@ -106,10 +89,10 @@ TEST_F(fp8_weights, give_a_row_the_same_bits_in_any_company) {
   sampling_params with_logprobs = test::greedy();
   with_logprobs.logprobs = 20;
   test::executor_driver alone(*device), beside(*device);
-  const auto one = alone.add(prompt_of(30), with_logprobs);
+  const auto one = alone.add(test::prompt_of(30), with_logprobs);
   alone.generate(one, 3);
-  const auto other = beside.add(prompt_of(9), test::greedy());
-  const auto same = beside.add(prompt_of(30), with_logprobs);
+  const auto other = beside.add(test::prompt_of(9), test::greedy());
+  const auto same = beside.add(test::prompt_of(30), with_logprobs);
   beside.step({{other, 9}, {same, 13}});
   beside.step({{other, 1}, {same, 17}});
   beside.step({{other, 1}, {same, 1}});

@@ -20,6 +20,7 @@ using gguf::tensor_type;
 // the device has bf16; bf16 weights lack some bits of the codes.
 constexpr float sure_of_the_cpu = 0.4F;
 constexpr float sure_of_bf16 = 0.1F;
+constexpr std::int32_t compared_tokens = 7;
 
 class quantized_weights_of_a_model : public test::cuda_kernels {
  protected:
@@ -37,30 +38,6 @@ class quantized_weights_of_a_model : public test::cuda_kernels {
     options.batch_invariant = batch_invariant;
     return test::start_cuda(model, options);
   }
-  static std::vector<token_id> prompt_of(std::int32_t length) {
-    std::vector<token_id> prompt;
-    for (std::int32_t i = 0; i < length; ++i) prompt.push_back((i * 37 + length) % 250);
-    return prompt;
-  }
-  // Equal tokens until the first that the second is not sure of.
-  static std::size_t compare(executor& there, executor& here, std::int32_t length, float sure_by) {
-    constexpr std::int32_t wanted = 7;
-    sampling_params with_margins = test::greedy();
-    with_margins.logprobs = 2;
-    test::executor_driver one(there);
-    test::executor_driver other(here);
-    const std::size_t a = one.add(prompt_of(length), test::greedy());
-    const std::size_t b = other.add(prompt_of(length), with_margins);
-    one.generate(a, wanted);
-    other.generate(b, wanted);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(wanted); ++i) {
-      const auto& top = other[b].logprobs[i].top;
-      if (top[0].second - top[1].second < sure_by) return i;
-      EXPECT_EQ(one.output(a)[i], other.output(b)[i]) << "prompt of " << length << ", token " << i;
-      if (one.output(a)[i] != other.output(b)[i]) return i;
-    }
-    return static_cast<std::size_t>(wanted);
-  }
 };
 
 constexpr tensor_type file_types[] = {tensor_type::q4_0, tensor_type::q4_1, tensor_type::q5_1,
@@ -73,7 +50,9 @@ TEST_F(quantized_weights_of_a_model, have_the_greedy_tokens_of_the_cpu) {
     const model_ptr model = load(type, type);
     const auto device = start(model, weight_form::in_file);
     const auto cpu = test::start_cpu(model);
-    for (const std::int32_t length : {3, 17}) compared += compare(*device, *cpu, length, sure_of_the_cpu);
+    for (const std::int32_t length : {3, 17})
+      compared +=
+          test::compare_greedy(*device, *cpu, test::prompt_of(length), compared_tokens, sure_of_the_cpu);
   }
   EXPECT_GE(compared, 25U) << "too little was compared to mean anything";
 }
@@ -84,7 +63,9 @@ TEST_F(quantized_weights_of_a_model, have_the_greedy_tokens_of_the_same_weights_
     const model_ptr model = load(type, type);
     const auto device = start(model, weight_form::in_file);
     const auto in_bf16 = start(model, weight_form::plain);
-    for (const std::int32_t length : {3, 40}) compared += compare(*device, *in_bf16, length, sure_of_bf16);
+    for (const std::int32_t length : {3, 40})
+      compared +=
+          test::compare_greedy(*device, *in_bf16, test::prompt_of(length), compared_tokens, sure_of_bf16);
   }
   EXPECT_GE(compared, 12U) << "too little was compared to mean anything";
 }
@@ -178,7 +159,7 @@ TEST_F(quantized_weights_of_a_model, give_the_same_bits_however_a_prompt_is_cut_
     const auto device = start(model, weight_form::in_file, {1}, batch_invariant);
     const auto best_of = [&](const std::vector<std::int32_t>& chunks) {
       test::executor_driver driver(*device);
-      const std::size_t one = driver.add(prompt_of(40), with_logprobs);
+      const std::size_t one = driver.add(test::prompt_of(40), with_logprobs);
       for (const std::int32_t rows : chunks) driver.step({{one, rows}});
       return driver[one].logprobs.back().top;
     };
@@ -193,14 +174,14 @@ TEST_F(quantized_weights_of_a_model, give_the_same_tokens_alone_and_beside_other
   std::vector<std::vector<token_id>> alone;
   for (const std::int32_t length : {5, 9, 2}) {
     test::executor_driver driver(*device);
-    const std::size_t one = driver.add(prompt_of(length), test::greedy());
+    const std::size_t one = driver.add(test::prompt_of(length), test::greedy());
     driver.generate(one, 8);
     alone.push_back(driver.output(one));
   }
   test::executor_driver driver(*device);
   std::vector<test::chunk> all;
   for (const std::int32_t length : {5, 9, 2})
-    all.push_back({driver.add(prompt_of(length), test::greedy()), length});
+    all.push_back({driver.add(test::prompt_of(length), test::greedy()), length});
   driver.step(all);
   for (test::chunk& each : all) each.rows = 1;
   for (int i = 0; i < 7; ++i) driver.step(all);
