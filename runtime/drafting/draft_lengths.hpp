@@ -39,11 +39,13 @@ struct draft_lengths {
 // `probabilities`: for each sequence with a draft, how likely each of its tokens is right given that those
 // before it are. Overwrites `out` and reuses its memory.
 //
-// Exact, whatever the costs look like. The next token of a draft is worth the product of the probabilities up
-// to it, which falls along the draft; so the best n tokens of all drafts are the n of the highest worth,
-// taken one by one, and every n is compared. (To stop at the first n that does not pay would be enough for
-// convex costs; real ones have steps where another kernel takes over.) Where rows take something beside,
-// tokens that are not worth that are left out first. Nothing is drafted where a cost is unknown.
+// Exact where rows take nothing beside, or all the same, whatever the costs look like. The next token of a
+// draft is worth the product of the probabilities up to it, which falls along the draft; so the best n tokens
+// of all drafts are the n of the highest worth, taken one by one, and every n is compared. (To stop at the
+// first n that does not pay would be enough for convex costs; real ones have steps where another kernel takes
+// over.) Where rows differ in what they take beside, the order is still that of the worth, and tokens that
+// are not worth what they take are left out: a cheaper token of nearly the same worth may come behind a
+// dearer one. Nothing is drafted where a cost is unknown.
 void choose_draft_lengths(std::span<const std::span<const float>> probabilities, const step_load& load,
                           const step_costs& costs, draft_lengths& out);
 
