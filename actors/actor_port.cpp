@@ -41,17 +41,16 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
   const auto shared = std::make_shared<const net::choice_sink>(std::move(sink));
   for (std::int32_t index = 0; index < request->n; ++index) {
     const request_id id = ids[static_cast<std::size_t>(index)];
-    auto stream = std::make_shared<client_stream>(
+    client_stream_ptr stream = client_stream::open(
         id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); }, parts_.metrics,
-        clients_);
-    caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, client_stream_ptr(std::move(stream)),
-                   request);
+        parts_.clients);
+    caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, std::move(stream), request);
   }
   return ids;
 }
 
 void actor_port::abort(request_id id) {
-  clients_->left(id);
+  parts_.clients->left(id);
   caf::anon_send(gateway(), msg::abort{id});
 }
 

@@ -11,6 +11,7 @@
 #include "actors/company_directory.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/engine_port.hpp"
+#include "actors/open_clients.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -41,6 +42,7 @@ struct port_parts {
   tokenizer_ptr vocabulary;
   net::model_card card;
   std::shared_ptr<request_numbers> numbers;
+  std::shared_ptr<open_clients> clients = std::make_shared<open_clients>();
 };
 
 class actor_port final : public net::engine_port {
@@ -65,7 +67,6 @@ class actor_port final : public net::engine_port {
 
   gateway_actor gateway_;
   port_parts parts_;
-  std::shared_ptr<open_clients> clients_ = std::make_shared<open_clients>();
 };
 
 }  // namespace troupe

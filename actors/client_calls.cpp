@@ -12,35 +12,38 @@ const char* const lost = "the service ended before the request did";
 
 }  // namespace
 
+std::shared_ptr<client_stream> client_stream::open(request_id id, net::stream_sink sink,
+                                                   std::shared_ptr<metrics::engine_metrics> metrics,
+                                                   const std::shared_ptr<open_clients>& clients) {
+  const std::shared_ptr<client_stream> opened(
+      new client_stream(id, std::move(sink), std::move(metrics), clients));
+  clients->opened(id, opened);
+  return opened;
+}
+
 client_stream::client_stream(request_id id, net::stream_sink sink,
                              std::shared_ptr<metrics::engine_metrics> metrics,
                              std::shared_ptr<open_clients> clients)
-    : id_(id), sink_(std::move(sink)), metrics_(std::move(metrics)), clients_(std::move(clients)) {
-  clients_->opened(id_);
-}
+    : id_(id), sink_(std::move(sink)), metrics_(std::move(metrics)), clients_(std::move(clients)) {}
 
 client_stream::~client_stream() {
   fail(error{error_code::unavailable, lost});
   clients_->closed(id_);
 }
 
+// The sink goes with the last event: it may hold a connection, which would otherwise live as long as this.
 void client_stream::push(stream_event event) {
-  if (ended_) return;
-  ended_ = event.end.has_value();
-  if (!ended_) {
-    sink_(std::move(event));
-    return;
-  }
+  const std::lock_guard lock(mutex_);
+  if (!sink_) return;
+  if (!event.end) return sink_(std::move(event));
   if (event.end->reason == finish_reason::error)
     metrics_->add_request_error(
         openai::http_status(event.end->failure ? event.end->failure->code : error_code::internal));
-  // The sink goes with the last event: it may hold a connection, which would otherwise live as long as this.
   const net::stream_sink sink = std::exchange(sink_, nullptr);
   sink(std::move(event));
 }
 
 void client_stream::fail(error failure) {
-  if (ended_) return;
   stream_event event;
   event.id = id_;
   event.end.emplace();

@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,12 +23,14 @@ namespace metrics {
 class engine_metrics;
 }
 
-// One client's stream at its gateway. One thread at a time, in any thread. An end with an error is counted
-// here, where the client hears of it, whoever has brought it about.
+// One client's stream at its gateway. Any thread. An end with an error is counted here, where the client
+// hears of it, whoever has brought it about.
 class client_stream {
  public:
-  client_stream(request_id id, net::stream_sink sink, std::shared_ptr<metrics::engine_metrics> metrics,
-                std::shared_ptr<open_clients> clients);
+  // Is among `clients` until it goes.
+  static std::shared_ptr<client_stream> open(request_id id, net::stream_sink sink,
+                                             std::shared_ptr<metrics::engine_metrics> metrics,
+                                             const std::shared_ptr<open_clients>& clients);
   // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
   ~client_stream();
   client_stream(const client_stream&) = delete;
@@ -36,16 +39,18 @@ class client_stream {
   // Drops what comes after the end.
   void push(stream_event event);
   void fail(error failure);
-  bool ended() const { return ended_; }
   // Whether its client waits no longer.
   bool client_has_left() const { return clients_->has_left(id_); }
 
  private:
+  client_stream(request_id id, net::stream_sink sink, std::shared_ptr<metrics::engine_metrics> metrics,
+                std::shared_ptr<open_clients> clients);
+
   request_id id_;
+  std::mutex mutex_;  // of the sink, which hears one event after another
   net::stream_sink sink_;
   std::shared_ptr<metrics::engine_metrics> metrics_;
   std::shared_ptr<open_clients> clients_;
-  bool ended_ = false;
 };
 using client_stream_ptr = std::shared_ptr<client_stream>;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/net/closed_port.hpp"
+#include "actors/refusal_counter.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/tcp_gateway.hpp"
 
@@ -40,7 +42,14 @@ struct company::state {
   // Sends a request and waits for its answer; nothing where the receiver is gone. Sends it again where there
   // is none for long, since a message may be lost: only what may be asked twice.
   template <class Answer, class Handle, class... Message>
-  std::optional<Answer> ask(const Handle& actor, Message... message) const;
+  std::optional<Answer> ask(const Handle& actor, Message... message) const {
+    return ask_until<Answer>(steady_time::max(), actor, message...);
+  }
+  // The same, and nothing where there is no answer by then.
+  template <class Answer, class Handle, class... Message>
+  std::optional<Answer> ask_until(steady_time end, const Handle& actor, Message... message) const;
+  // Ends the supervisor, and everybody else with it; where it does not react, each of them.
+  void end_everybody(caf::scoped_actor& self) const;
   // Once the supervisor is gone nobody else ends a device that hangs.
   void end_runner() const;
 };
@@ -119,32 +128,37 @@ std::shared_ptr<net::trace_exporter> open_traces(const company_options& options,
       });
 }
 
-void wait_for_everybody(caf::scoped_actor& self, const company_roster& roster) {
-  const auto wait = [&self](const auto& actor) {
-    if (actor) self->wait_for(actor);
+// Calls `what` with each of them, but for the supervisor.
+template <class Function>
+void for_everybody(const company_roster& roster, Function what) {
+  const auto call = [&what](const auto& actor) {
+    if (actor) what(actor);
   };
-  wait(roster.kv_cache);
-  wait(roster.model_runner);
-  wait(roster.compilers.quick);
-  wait(roster.compilers.patient);
-  wait(roster.structured_output);
-  wait(roster.drafter);
-  wait(roster.scheduler);
-  for (const tokenizer_actor& tokenizer : roster.tokenizers) wait(tokenizer);
-  wait(roster.text_worker);
-  wait(roster.gateway);
-  for (const gateway_actor& gateway : roster.socket_gateways) wait(gateway);
+  call(roster.kv_cache);
+  call(roster.model_runner);
+  call(roster.compilers.quick);
+  call(roster.compilers.patient);
+  call(roster.structured_output);
+  call(roster.drafter);
+  call(roster.scheduler);
+  for (const tokenizer_actor& tokenizer : roster.tokenizers) call(tokenizer);
+  call(roster.text_worker);
+  call(roster.gateway);
+  for (const gateway_actor& gateway : roster.socket_gateways) call(gateway);
 }
 
 }  // namespace
 
 template <class Answer, class Handle, class... Message>
-std::optional<Answer> company::state::ask(const Handle& actor, Message... message) const {
+std::optional<Answer> company::state::ask_until(steady_time end, const Handle& actor,
+                                                Message... message) const {
   caf::scoped_actor self{*system};
   std::optional<Answer> answer;
   for (bool is_late = true; is_late;) {
+    const auto left = end - std::chrono::steady_clock::now();
+    if (left.count() <= 0) return std::nullopt;
     is_late = false;
-    self->request(actor, answer_time, message...)
+    self->request(actor, std::min<steady_time::duration>(answer_time, left), message...)
         .receive([&](const Answer& given) { answer = given; },
                  [&](const caf::error& why) { is_late = why == caf::sec::request_timeout; });
   }
@@ -155,6 +169,7 @@ template <class Behavior, class Options>
 result<std::uint16_t> company::state::serve(Behavior behavior, Options options, const char* name) {
   if (stopped) return fail(error_code::unavailable, "the company has stopped");
   if (traces) options.observers.push_back(traces);
+  options.observers.push_back(std::make_shared<refusal_counter>(ports.metrics));
   auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
   auto listening = started->get_future();
   const gateway_actor gateway =
@@ -172,6 +187,20 @@ result<std::uint16_t> company::state::serve(Behavior behavior, Options options, 
   ask<company_roster_ptr>(supervisor, msg::add_gateway{fmt::format("{} {}", name, *port_number), name},
                           gateway, start);
   return port_number;
+}
+
+void company::state::end_everybody(caf::scoped_actor& self) const {
+  constexpr std::chrono::seconds to_react{1};
+  self->monitor(supervisor);
+  caf::anon_send_exit(supervisor, caf::exit_reason::user_shutdown);
+  self->receive([](const caf::down_msg&) {},
+                caf::after(to_react) >>
+                    [this] {
+                      spdlog::error("the supervisor does not end");
+                      for_everybody(*directory->current(), [](const auto& actor) {
+                        caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+                      });
+                    });
 }
 
 void company::state::end_runner() const {
@@ -238,6 +267,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.padded = engine.padded;
   parts.warm_up = options.warm_up;
   parts.tune = engine.tune;
+  parts.tuned = std::move(engine.tuned);
   parts.tuning_file = std::move(engine.tuning_file);
   parts.tuned_for = std::move(engine.tuned_for);
   parts.directory = directory;
@@ -349,19 +379,30 @@ result<company::counts> company::count() const {
 }
 
 bool company::drain(std::chrono::nanoseconds grace) {
+  constexpr std::chrono::seconds for_the_answer{1};
   if (state_->stopped) return true;
-  const auto drained = state_->ask<msg::company_drained>(state_->supervisor, msg::drain_company{grace});
-  return drained && drained->complete;
+  const steady_time end = std::chrono::steady_clock::now() + grace + for_the_answer;
+  const auto drained =
+      state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
+  if (!drained) spdlog::error("the supervisor does not answer: requests are cut off");
+  if (drained && drained->complete) return true;
+  end_streams();
+  return false;
+}
+
+void company::end_streams() {
+  if (state_->ports.clients)
+    state_->ports.clients->end_all({error_code::unavailable, "the service is shutting down"});
 }
 
 void company::stop() {
   if (std::exchange(state_->stopped, true) || !state_->supervisor) return;
-  caf::anon_send_exit(state_->supervisor, caf::exit_reason::user_shutdown);
   {
     caf::scoped_actor self{*state_->system};
-    self->wait_for(state_->supervisor);
+    state_->end_everybody(self);
     state_->end_runner();
-    wait_for_everybody(self, *state_->directory->current());
+    self->wait_for(state_->supervisor);
+    for_everybody(*state_->directory->current(), [&self](const auto& actor) { self->wait_for(actor); });
   }
   state_->port = std::make_unique<net::closed_port>(
       [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });

@@ -123,9 +123,12 @@ class company {
   result<counts> count() const;
 
   // Refuses new requests with `unavailable`, lets running ones finish within the
-  // grace, ends the rest with `abort`. False where some were cut off: by the abort, or with an answer that
-  // their clients had not read to its end.
+  // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react. False where some
+  // were cut off: by the abort, or with an answer that their clients had not read to its end.
   bool drain(std::chrono::nanoseconds grace);
+  // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread,
+  // until stop() has returned.
+  void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
   void stop();
 

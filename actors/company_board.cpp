@@ -27,6 +27,7 @@ void company_board::draining() {
 void company_board::runner_ended(steady_time now) {
   const std::lock_guard lock(mutex_);
   runner_.ended(now);
+  warm_up_step_ended();
 }
 
 void company_board::runner_is_back(steady_time now) {
@@ -72,6 +73,7 @@ net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
   if (failure_) return {false, false, *failure_ + " has ended"};
   if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
+  if (is_late(warm_up_due_, now)) return {false, ready_ && !draining_, "a step of the warm-up does not end"};
   if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};

@@ -38,6 +38,12 @@ class company_board {
   }
   void warming_up(warm_up_progress progress);
   void ready();
+  // An item of the warm-up is with the runner, a step of so many rows; it is over. Its deadline is that of
+  // any step.
+  void warm_up_step_started(steady_time now, std::int32_t rows) {
+    warm_up_due_.store(due(now, rows), relaxed);
+  }
+  void warm_up_step_ended() { warm_up_due_.store(none, relaxed); }
   void draining();
   // The runner has ended; there is another one, and from now on nobody waits for it.
   void runner_ended(steady_time now);
@@ -48,9 +54,7 @@ class company_board {
   void failed(const std::string& actor);
 
   // Scheduler: a step is with the runner; it has answered.
-  void step_started(steady_time now, std::int32_t rows) {
-    step_due_.store((now + deadline_of(rows)).time_since_epoch().count(), relaxed);
-  }
+  void step_started(steady_time now, std::int32_t rows) { step_due_.store(due(now, rows), relaxed); }
   void step_ended() { step_due_.store(none, relaxed); }
   // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {
@@ -66,13 +70,14 @@ class company_board {
   void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
   std::uint64_t last_step() const { return last_step_.load(relaxed); }
 
-  // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, and
-  // requests that could run do not wait for longer than that, nor anybody who asks an actor. While there is
-  // no runner, requests wait for it to open.
+  // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, so is one
+  // of the warm-up, and requests that could run do not wait for longer than that, nor anybody who asks an
+  // actor. While there is no runner, requests wait for it to open.
   net::engine_status status(steady_time now) const;
-  // Whether the step in flight is late by a step's deadline, whatever its own, or the queue by as much.
+  // Whether a step with the runner is late by a step's deadline, whatever its own, or the queue by as much.
   bool hangs(steady_time now) const {
-    return is_late(step_due_, now - step_deadline()) || is_late(queue_due_, now - step_deadline());
+    const steady_time then = now - step_deadline();
+    return is_late(step_due_, then) || is_late(warm_up_due_, then) || is_late(queue_due_, then);
   }
   // How long a device may take to open: as long as a step of the usual size before it hangs, and no less than
   // what a slow disk needs.
@@ -107,6 +112,10 @@ class company_board {
     return step_deadline() * (1 + std::max(rows - 1, 0) / usual);
   }
 
+  std::int64_t due(steady_time now, std::int32_t rows) const {
+    return (now + deadline_of(rows)).time_since_epoch().count();
+  }
+
   // Whoever spreads requests over services hears of what takes long or comes back, and of nothing else.
   net::engine_status status_when_ready(steady_time now) const;
   bool is_queue_late(steady_time now) const;
@@ -118,6 +127,7 @@ class company_board {
 
   std::atomic<std::int64_t> step_deadline_;  // ns
   std::atomic<std::int64_t> step_due_{none};
+  std::atomic<std::int64_t> warm_up_due_{none};
   std::atomic<std::int64_t> queue_due_{none};
   std::atomic<std::uint64_t> last_step_{0};
   std::atomic<std::int64_t> supervisor_due_{none};

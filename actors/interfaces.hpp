@@ -212,6 +212,8 @@ using supervisor_actor = caf::typed_actor<
     caf::reacts_to<msg::continue_warm_up>,
     // Ends a device that hangs, and the runner whose device has ended.
     caf::reacts_to<msg::look_after_device>,
+    // Its own: the pause before another runner is over.
+    caf::reacts_to<msg::start_next_runner>,
     // Its own, once in a while: has everybody told how many messages were sent to them. From others: asks for
     // those that were lost.
     caf::reacts_to<msg::take_stock>,

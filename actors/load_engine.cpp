@@ -294,14 +294,18 @@ result<loaded_engine> load_engine(const engine_options& options) {
   engine.buckets = std::move(*buckets);
   engine.tuned_for = tuning_key_of(*engine.device, options.threads);
   engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
-  engine.tune = options.tune && engine.device->plans() != nullptr &&
-                !use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file);
+  engine.tune = options.tune && engine.device->plans() != nullptr;
+  if (engine.tune && use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file))
+    for (const auto& [rows, plan] : engine.device->plans()->chosen()) engine.tuned.insert(rows);
   const drafted_for target{*max_model_len, engine.vocabulary->vocab_size(), layout};
   if (*draft) {
     auto drafting = load_draft_model(*place, **draft, options, target);
     if (!drafting) return tl::unexpected<error>(drafting.error());
     engine.draft = std::move(*drafting);
-    engine.tune = engine.tune || engine.draft->wants_tuning();
+    if (engine.draft->wants_tuning()) {  // the same steps, whatever is known of the model's own
+      engine.tune = true;
+      engine.tuned.clear();
+    }
   }
   engine_options quiet = options;
   quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,8 +70,9 @@ using device_opener = std::function<result<runner_device>()>;
 
 // The process that a device runs in, and after it that of the next one. None of it waits; any thread.
 struct device_process {
-  std::function<std::int32_t()> id = [] { return 0; };     // 0: there is none at the moment
-  std::function<bool()> has_ended = [] { return false; };  // that one, by itself or killed
+  std::function<std::int32_t()> id = [] { return 0; };      // 0: there is none at the moment
+  std::function<bool()> has_ended = [] { return false; };   // that one, by itself or killed
+  std::function<bool()> was_killed = [] { return false; };  // that one, by somebody outside
   std::function<std::string()> describe_threads = [] { return std::string(); };  // for the log, before ...
   std::function<void()> kill = [] {};                              // ... this ends a device that hangs
   std::function<double()> ended_cpu_seconds = [] { return 0.0; };  // of those before it
@@ -92,8 +94,10 @@ struct loaded_engine {
   bool pad_to_buckets = false;
   // The largest step that the device takes, where that is more than the scheduler plans; else 0.
   padded_limits padded;
-  // Whether the device's plans are still to be chosen, what for, and where they are kept.
+  // Whether the device's plans are to be chosen, but for steps of so many rows; what for, and where they are
+  // kept.
   bool tune = false;
+  std::set<std::int32_t> tuned = {};
   tuning_key tuned_for;
   std::filesystem::path tuning_file;
 };

@@ -252,6 +252,7 @@ struct meet {
 };
 // The model runner is gone, and all that it had stored.
 struct runner_lost {
+  bool was_killed = false;  // from outside
   message_number number = 0;
 };
 // Whether a step may be to blame.
@@ -297,6 +298,8 @@ struct still_open {
 };
 // Supervisor to itself, once in a while: does the device hang?
 struct look_after_device {};
+// Supervisor to itself: the pause before another runner is over.
+struct start_next_runner {};
 // The model runner to itself: are the tokens of the last step there?
 struct collect_tokens {};
 // To the supervisor: start everybody, answer with their handles, then warm up.
@@ -513,7 +516,7 @@ auto inspect(Inspector& f, meet& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_lost& x) {
-  return f(caf::meta::type_name("runner_lost"), x.number);
+  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
@@ -566,6 +569,10 @@ auto inspect(Inspector& f, collect_tokens&) {
 template <class Inspector>
 auto inspect(Inspector& f, look_after_device&) {
   return f(caf::meta::type_name("look_after_device"));
+}
+template <class Inspector>
+auto inspect(Inspector& f, start_next_runner&) {
+  return f(caf::meta::type_name("start_next_runner"));
 }
 template <class Inspector>
 auto inspect(Inspector& f, start_company&) {
@@ -686,6 +693,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::continue_warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::look_after_device))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_next_runner))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::collect_tokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))

@@ -44,7 +44,6 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
-  tunes_device_ = device_->plans() != nullptr && device_->plans()->chosen().empty();
   tell_figures();
   return msg::device_opened{device_->layout().num_blocks};
 }
@@ -156,7 +155,7 @@ void model_runner_state::collect_before_the_end() try {
 void model_runner_state::fail(const std::exception& fault) {
   collect_before_the_end();
   spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
-  self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed"));
+  self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
 }
 
 // Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.

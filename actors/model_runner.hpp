@@ -108,8 +108,7 @@ class model_runner_state {
   device_batch& in_buckets(device_batch& rows);
   void count(const step_placement& placement);
   void leave_out(const warm_up_item& item);
-  // One step by the plan whose turn it is; with the last one the choice is made and, after the last number of
-  // rows, kept.
+  // One step by the plan whose turn it is; with the last one the choice is made, and kept.
   msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);
   // True with the choice.
   bool tune_device(const warm_up_task& task);
@@ -119,7 +118,7 @@ class model_runner_state {
   void give_up_draft(const std::exception& fault);
   // One step of several rounds; with the last one the median is told.
   msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
-  void keep_tuning() const;
+  void keep_tuning(bool is_last);
 
   model_runner_actor::base* self_;
   model_runner_parts parts_;
@@ -139,7 +138,6 @@ class model_runner_state {
   std::size_t last_padded_ = 0;
   token_feed feed_;
   verified_drafts verified_;                      // of the held step
-  bool tunes_device_ = false;                     // its plans have not been chosen by an earlier start
   bool is_tuned_ = false;                         // the device, for the item that is being tuned
   std::optional<plan_tuner> tuner_;               // of that item
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed

@@ -37,7 +37,6 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   is_tuned_ = false;
   verification_times_.clear();
   leave_out(task.item);
-  if (task.item.phase == warm_up_phase::tuning && task.item.number == task.item.count) keep_tuning();
   return {request.item, 0, false};
 }
 
@@ -48,7 +47,7 @@ msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_
   if (is_tuned_) {
     is_over = !draft_ || tune_draft(task.item);
   } else {
-    is_tuned_ = !tunes_device_ || tune_device(task);
+    is_tuned_ = tune_device(task);
     is_over = is_tuned_ && !draft_;
   }
   if (is_over) is_tuned_ = false;
@@ -57,7 +56,9 @@ msg::warmed_up model_runner_state::tune(const msg::warm_up& request, const warm_
 }
 
 bool model_runner_state::tune_device(const warm_up_task& task) {
+  if (device_->plans() == nullptr) return true;
   step_plans& plans = *device_->plans();
+  if (!tuner_ && plans.chosen().contains(task.batch.num_rows())) return true;  // by an earlier start
   if (!tuner_) tuner_.emplace(step_plans::candidates());
   const step_plan_trial trial(plans, *tuner_->next());
   const auto begin = parts_.now();
@@ -69,7 +70,7 @@ bool model_runner_state::tune_device(const warm_up_task& task) {
   spdlog::info("steps of up to {} rows: {}, {:.2f} times as fast as untuned", task.batch.num_rows(),
                to_string(tuner_->best()), tuner_->gain());
   tuner_.reset();
-  if (task.item.number == task.item.count) keep_tuning();
+  keep_tuning(task.item.number == task.item.count);
   return true;
 }
 
@@ -114,14 +115,16 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   return {request.item, least, true, true};
 }
 
-void model_runner_state::keep_tuning() const {
+// A stop loses no more than what is being timed.
+void model_runner_state::keep_tuning(bool is_last) {
   if (parts_.tuning_file.empty()) return;
   const result<void> written =
       write_tuning_file(parts_.tuning_file, parts_.tuned_for, device_->plans()->chosen());
-  if (written) {
-    spdlog::info("tuning kept in {}", parts_.tuning_file.string());
-  } else {
+  if (!written) {
     spdlog::warn("the tuning is not kept: {}", written.error().message);
+    parts_.tuning_file.clear();
+  } else if (is_last) {
+    spdlog::info("tuning kept in {}", parts_.tuning_file.string());
   }
 }
 

@@ -1,37 +1,36 @@
-// The clients whose streams are open, and who of them has left: a message that tells so may be lost.
+// The clients whose streams are open, who of them has left (a message that tells so may be lost), and how all
+// of them are told of the end where no actor does that.
 #pragma once
+#include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/request.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe {
 
-// Of one port. Any thread.
+class client_stream;
+
+// Of one company. Any thread.
 class open_clients {
  public:
-  void opened(request_id id) {
-    const std::lock_guard lock(mutex_);
-    has_left_.emplace(id, false);
-  }
+  void opened(request_id id, std::weak_ptr<client_stream> stream);
   // Does nothing where the stream is not open.
-  void left(request_id id) {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = has_left_.find(id); found != has_left_.end()) found->second = true;
-  }
-  bool has_left(request_id id) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = has_left_.find(id);
-    return found != has_left_.end() && found->second;
-  }
-  void closed(request_id id) {
-    const std::lock_guard lock(mutex_);
-    has_left_.erase(id);
-  }
+  void left(request_id id);
+  bool has_left(request_id id) const;
+  void closed(request_id id);
+  // Every stream that is open ends with `failure`, whatever becomes of its gateway.
+  void end_all(const error& failure);
 
  private:
+  struct client {
+    std::weak_ptr<client_stream> stream;
+    bool has_left = false;
+  };
   mutable std::mutex mutex_;
-  std::unordered_map<request_id, bool> has_left_;
+  std::unordered_map<request_id, client> clients_;
 };
 
 }  // namespace troupe

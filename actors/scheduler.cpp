@@ -128,6 +128,7 @@ void scheduler_state::on_reservation(const step_reservation& reservation) {
     metrics_->observe_step(metrics::step_phase::reserve, metrics::in_seconds(now() - planned_at_));
     run(std::move(resolved.batch));
     plan();
+    if (!running_.back().scheduled.empty()) report();  // somebody runs who did not before
   } else if (changed_) {
     plan();
   } else if (running_.empty()) {
@@ -263,7 +264,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
   return measured(
       self, metrics,
       [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
-      [self](const msg::runner_lost&) { return self->state.runner_lost(); },
+      [self](const msg::runner_lost& lost) { return self->state.runner_lost(lost.was_killed); },
       [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(request); },
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },

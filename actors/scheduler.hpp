@@ -38,7 +38,7 @@ class scheduler_state {
 
   void start(scheduler_parts parts);
   void meet(const company_roster& roster);
-  msg::runner_missed runner_lost();
+  msg::runner_missed runner_lost(bool was_killed);
   void submit(const engine_request_ptr& request);
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);
@@ -92,6 +92,7 @@ class scheduler_state {
   // Where it owes an answer, it cannot be trusted with its blocks: it ends, and the supervisor introduces
   // another one.
   void replace_kv_cache();
+  void tell_first_steps(const running_step& of);
   void meet_tokenizers(const tokenizer_pool& tokenizers);
   void meet_structured_output(const structured_output_actor& structured_output);
   void meet_kv_cache(const kv_cache_actor& kv_cache);

@@ -68,15 +68,23 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
   if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
 }
 
-msg::runner_missed scheduler_state::runner_lost() {
+msg::runner_missed scheduler_state::runner_lost(bool was_killed) {
   model_runner_ = nullptr;
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
   const bool was_running = !running_.empty();
   if (was_running) ++lost_in_a_row_;
+  for (const running_step& lost : running_) tell_first_steps(lost);
   running_.clear();
   board_->step_ended();
-  lose_storage(was_running ? blame::oldest_step : blame::nobody);
+  const blame whose_step = was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
+  lose_storage(was_running ? whose_step : blame::nobody);
   return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
+}
+
+// Whose first step was lost has waited until it began, all the same.
+void scheduler_state::tell_first_steps(const running_step& of) {
+  token_batch none;
+  deliver(of, none);
 }
 
 void scheduler_state::lose_storage(blame whose) {

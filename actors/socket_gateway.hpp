@@ -1,6 +1,7 @@
 // A gateway with a server from actors/net: the server has its own thread, the actor its streams.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <future>
@@ -11,6 +12,7 @@
 
 #include "actors/actor_port.hpp"
 #include "actors/gateway.hpp"
+#include "actors/lost_part.hpp"
 #include "actors/net/options.hpp"
 #include "runtime/result.hpp"
 
@@ -23,6 +25,11 @@ template <class Server, class Options>
 class socket_gateway_state : public gateway_state {
  public:
   using gateway_state::gateway_state;
+  // Its clients are told, and read it.
+  ~socket_gateway_state() override {
+    end_streams(lost_part(error_code::unavailable));
+    if (server_) server_->close(for_last_words);
+  }
 
   // Tells `started` once, whatever happens; without a server the actor quits.
   void listen(port_parts ports, Options options, std::promise<result<std::uint16_t>>& started) {
@@ -37,6 +44,8 @@ class socket_gateway_state : public gateway_state {
   }
 
  private:
+  static constexpr std::chrono::milliseconds for_last_words{500};
+
   // No thread and no memory for one are thrown; a client of this gateway wants to be told like of a port in
   // use.
   result<std::uint16_t> start_server(port_parts ports, Options options) try {
@@ -59,7 +68,7 @@ class socket_gateway_state : public gateway_state {
 
   std::shared_ptr<std::atomic<bool>> are_closed_ = std::make_shared<std::atomic<bool>>(false);
   std::unique_ptr<actor_port> port_;
-  std::optional<Server> server_;  // ends before the port that it calls
+  std::optional<Server> server_;  // is closed before the port goes that it calls
 };
 
 }  // namespace troupe

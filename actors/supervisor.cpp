@@ -15,6 +15,12 @@ namespace {
 // How long a message may be missed that none comes after.
 constexpr std::chrono::seconds stock_taking{1};
 
+// What whoever has ended says of that, where it does.
+std::string words_of(const caf::error& reason) {
+  const caf::message& context = reason.context();
+  return context.match_elements<std::string>() ? context.get_as<std::string>(0) : to_string(reason);
+}
+
 }  // namespace
 
 void supervisor_state::prepare(supervisor_parts parts) {
@@ -30,6 +36,7 @@ void supervisor_state::prepare(supervisor_parts parts) {
     spdlog::info("drafts: {}", to_json(parts_.drafts->config));
   }
   limits_at_start_ = parts_.limits;
+  backoff_ = restart_backoff(parts_.pauses);
   vocabulary_ = std::make_shared<grammar::lazy_token_trie>(parts_.tokenizer.vocabulary);
   const std::int32_t tokenizers = parts_.tokenizer_workers + 1;
   roster_.tokenizers.resize(static_cast<std::size_t>(tokenizers));
@@ -43,7 +50,10 @@ void supervisor_state::prepare(supervisor_parts parts) {
 
 company_roster_ptr supervisor_state::start() {
   if (introduced_) return introduced_;
-  for (const std::string& role : tree_.roles()) roles_.at(role).start();
+  for (const std::string& role : tree_.roles()) {
+    parts_.tokenizer.metrics->actor(roles_.at(role).kind);  // is told of before its thread has begun
+    roles_.at(role).start();
+  }
   introduce();
   if (parts_.process) look_after_device();
   take_stock();
@@ -82,7 +92,7 @@ void supervisor_state::send_again() {
   introduce();
   tell_limits(roster_.scheduler);
   for (const auto& [step, took] : step_costs_) tell_step_cost(roster_.scheduler, step, took);
-  if (awaits_blame_) ask_for_blame(false);
+  if (awaits_blame_) ask_for_blame();
 }
 
 void supervisor_state::introduce() {
@@ -136,7 +146,7 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   if (found == members_.end()) return;
   const std::string role = found->second;
   members_.erase(found);
-  spdlog::error("actor {} has ended: {}", role, self_->system().render(reason));
+  spdlog::error("actor {} has ended: {}", role, words_of(reason));
   roles_.at(role).vacate();
   if (failed_) return introduce();
   if (role == "model_runner") return on_runner_down();
@@ -167,7 +177,7 @@ void supervisor_state::start_stopped() {
   }
   introduce();
   // The one before may not have heard the question.
-  if (is_scheduler_new && awaits_blame_) replace_runner(false, false);
+  if (is_scheduler_new && awaits_blame_) replace_runner(false);
 }
 
 void supervisor_state::stop(const std::string& role) {
@@ -196,6 +206,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
       self, metrics, [self](const msg::start_company&) { return self->state.start(); },
       [self](const msg::continue_warm_up&) { self->state.continue_warm_up(); },
       [self](const msg::look_after_device&) { self->state.look_after_device(); },
+      [self](const msg::start_next_runner&) { self->state.start_next_runner(); },
       [self](const msg::take_stock& stock) {
         if (stock.number == 0) self->state.take_stock();  // the others are not its own
       },

@@ -16,6 +16,7 @@
 #include "actors/company_directory.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
+#include "actors/net/last_words.hpp"
 #include "actors/outbox.hpp"
 #include "actors/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
@@ -25,6 +26,7 @@
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
+#include "runtime/supervision/restart_backoff.hpp"
 #include "runtime/supervision/supervision_tree.hpp"
 
 namespace troupe {
@@ -47,13 +49,15 @@ struct supervisor_parts {
   // The runner, the tokenizers of long texts and the compilers of grammars get threads of their own; false:
   // everybody runs where the system says.
   bool detach = true;
+  restart_pauses pauses;  // of the runner
   std::shared_ptr<company_board> board;
   std::shared_ptr<company_directory> directory;
   bucket_plan buckets;
   bool pad_to_buckets = false;
   padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
   std::optional<warm_up_mode> warm_up;  // unset: full where the device runs fixed shapes, else lazy
-  bool tune = false;                    // the warm-up chooses the device's plans, and keeps them here:
+  bool tune = false;                    // the warm-up chooses the device's plans, but for ...
+  std::set<std::int32_t> tuned;         // ... steps of so many rows, and keeps them here:
   std::filesystem::path tuning_file;
   tuning_key tuned_for;
   std::function<steady_time()> device_clock = std::chrono::steady_clock::now;  // of what its steps take
@@ -79,6 +83,7 @@ class supervisor_state {
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
   void look_after_device();
+  void start_next_runner();
   // Of all; the next time is soon.
   void take_stock();
   void send_again();
@@ -91,6 +96,17 @@ class supervisor_state {
     std::optional<steady_time> opening_due = {};  // nothing: it is open, or nobody opens it
     bool is_killed = false;
     bool is_mourned = false;  // its runner is told that the process has ended
+  };
+  // The last step that was sent to the runner, and when it was seen first.
+  struct seen_step {
+    std::uint64_t step = 0;
+    steady_time since{};
+  };
+  // How the last runner has come to its end.
+  struct end_of_runner {
+    bool was_warming_up = false;
+    bool was_killed = false;  // from outside
+    bool is_excused = false;  // counts for no intensity
   };
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
@@ -113,9 +129,9 @@ class supervisor_state {
   std::optional<std::string> fault_of_device() const;
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down();
-  void ask_for_blame(bool was_warming_up);
+  void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
-  void replace_runner(bool was_warming_up, bool is_excused);
+  void replace_runner(bool is_excused);
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
   // Of a KV cache with another number of blocks.
@@ -149,6 +165,8 @@ class supervisor_state {
   void leave_out(const warm_up_item& item);
   void leave_out_what_kills();
   void warm_up_when_idle();
+  // Whether nothing has run for as long as the next item wants.
+  bool is_quiet();
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
@@ -201,16 +219,21 @@ class supervisor_state {
   executor_limits step_limits_;          // of the device's steps
   std::optional<steady_time> asked_at_;  // everybody, whether they answer
   std::optional<std::string> silent_;    // who does not, when it was looked for last
+  end_of_runner runner_end_;             // the last
+  restart_backoff backoff_;              // where no step is to blame for it
+  bool is_pausing_ = false;              // before there is another runner
   bool awaits_blame_ = false;            // the scheduler is asked whether a step ended the runner
   std::int32_t lost_items_ = 0;  // how often the runner has ended while it warmed up the item that comes next
   bool is_warming_up_ = false;   // an item is with the runner
   bool awaits_idle_ = false;     // the scheduler is asked whether anything runs
-  bool has_begun_ = false;       // the warm-up
+  std::optional<seen_step> last_seen_;
+  bool tells_tuning_ = true;  // has yet to be told of in the log
+  bool has_begun_ = false;    // the warm-up
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
   // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
-  std::chrono::nanoseconds flush_time_ = std::chrono::milliseconds(1500);
+  std::chrono::nanoseconds flush_time_ = net::kept_for_last_words(std::chrono::nanoseconds::max());
   std::size_t undrained_ = 0;  // answers to drain that are still to come
   bool cut_off_ = false;       // something was ended before it had finished
   std::vector<caf::typed_response_promise<msg::company_drained>> drains_;

@@ -52,7 +52,8 @@ net::actor_report supervisor_state::report_of(const std::string& role) const {
   if (const auto found = restarts_.find(role); found != restarts_.end()) report.restarts = found->second;
   const auto member = std::ranges::find(members_, role, [](const auto& each) { return each.second; });
   if (member == members_.end()) {
-    if (to_start_.contains(role) && !failed_) report.state = net::actor_state::starting;
+    const bool is_to_start = to_start_.contains(role) || (role == "model_runner" && is_pausing_);
+    if (is_to_start && !failed_) report.state = net::actor_state::starting;
     return report;
   }
   const bool is_opening = role == "model_runner" && !roster_.model_runner;

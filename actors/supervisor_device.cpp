@@ -56,6 +56,7 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   roster_.model_runner = runner;
   device_.opening_due.reset();
   failed_openings_ = 0;
+  backoff_.is_back(self_->clock().now());
   parts_.board->runner_is_back(self_->clock().now());
   if (parts_.process)
     parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
@@ -90,7 +91,8 @@ void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
 // A step that hangs ends with its process alone, and a runner without work does not notice that its process
 // has ended. What becomes of the runner then is as for any other end.
 void supervisor_state::look_after_device() {
-  if (const auto fault = fault_of_device(); fault && !std::exchange(device_.is_killed, true)) {
+  const auto fault = parts_.process->has_ended() ? std::nullopt : fault_of_device();
+  if (fault && !std::exchange(device_.is_killed, true)) {
     spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
     parts_.process->kill();
   }
@@ -113,22 +115,35 @@ std::optional<std::string> supervisor_state::fault_of_device() const {
 void supervisor_state::on_runner_down() {
   parts_.board->runner_ended(self_->clock().now());
   if (!parts_.open_device) return fail("model_runner");
-  ask_for_blame(std::exchange(is_warming_up_, false));
+  runner_end_ = {.was_warming_up = std::exchange(is_warming_up_, false),
+                 .was_killed = parts_.process && parts_.process->was_killed()};
+  ask_for_blame();
 }
 
-void supervisor_state::ask_for_blame(bool was_warming_up) {
+void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
-  out_.ask(roster_.scheduler, msg::runner_lost{})
-      .then([this, was_warming_up](
-                const msg::runner_missed& missed) { replace_runner(was_warming_up, missed.is_excused); },
-            [this](const caf::error&) { replace_runner(false, false); });
+  out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed})
+      .then([this](const msg::runner_missed& missed) { replace_runner(missed.is_excused); },
+            [this](const caf::error&) { replace_runner(false); });
 }
 
-void supervisor_state::replace_runner(bool was_warming_up, bool is_excused) {
+// Who is killed from outside is not to blame either; but whoever kills him may do so again at once.
+void supervisor_state::replace_runner(bool is_excused) {
   if (!std::exchange(awaits_blame_, false)) return;
-  if (was_warming_up && !is_excused) ++lost_items_;
+  runner_end_.is_excused = is_excused || runner_end_.was_killed;
+  if (runner_end_.was_warming_up && !runner_end_.is_excused) ++lost_items_;
+  const auto pause = is_excused ? std::chrono::nanoseconds(0) : backoff_.ended(self_->clock().now());
+  if (pause.count() == 0) return start_next_runner();
+  spdlog::warn("actor model_runner is started again in {:.2f} s",
+               std::chrono::duration<double>(pause).count());
+  is_pausing_ = true;
+  self_->delayed_send(supervisor_actor(self_), pause, msg::start_next_runner{});
+}
+
+void supervisor_state::start_next_runner() {
+  is_pausing_ = false;
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
-  restart("model_runner", is_excused || is_gone_for_good);
+  restart("model_runner", runner_end_.is_excused || is_gone_for_good);
 }
 
 bool supervisor_state::turn_to_last_resort() {

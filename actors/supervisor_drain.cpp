@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/net/last_words.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -13,7 +14,7 @@ caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanosecon
     return promise;
   }
   drains_.push_back(promise);
-  flush_time_ = std::min(grace / 4, flush_time_);
+  flush_time_ = std::min(net::kept_for_last_words(grace), flush_time_);
   self_->delayed_send(supervisor_actor(self_), grace - flush_time_, msg::abort_all{});
   if (draining_ == drain_phase::none) drain_tokenizers();
   return promise;

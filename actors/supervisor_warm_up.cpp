@@ -16,6 +16,9 @@ namespace {
 
 // How long a lazy warm-up waits before it looks again whether nothing runs.
 constexpr std::chrono::milliseconds idle_check{100};
+// For how long nothing must have run before a step is tuned: each is timed many times, and a request that
+// comes waits for one of them to end.
+constexpr std::chrono::seconds quiet_time{2};
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 
@@ -29,15 +32,18 @@ void supervisor_state::start_warm_up() {
   const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes_ ? warm_up_mode::full : warm_up_mode::lazy);
   const bool every_bucket = fixed_shapes_ || mode == warm_up_mode::full;
   const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
-  course_ = warm_up_course(warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
-                                         {.tune = parts_.tune, .verification = parts_.drafts.has_value()}),
-                           mode);
+  course_ = warm_up_course(
+      warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
+                    {.tune = parts_.tune, .tuned = parts_.tuned, .verification = parts_.drafts.has_value()}),
+      mode);
   if (mode == warm_up_mode::skip && parts_.drafts && parts_.drafts->config.adaptive)
     spdlog::warn(
         "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
         "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
+  // Where steps are neither padded to them nor all warmed up, they are long lists of what is counted.
+  const auto level = every_bucket || parts_.pad_to_buckets ? spdlog::level::info : spdlog::level::debug;
   if (mode != warm_up_mode::skip)
-    for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
+    for (const std::string& line : describe(parts_.buckets)) spdlog::log(level, "{}", line);
   go_on_warming_up();
 }
 
@@ -73,13 +79,27 @@ void supervisor_state::warm_up_when_idle() {
       .then(
           [this](const msg::request_counts& counts) {
             awaits_idle_ = false;
-            if (counts.running == 0 && counts.waiting == 0) return warm_up_item_now();
+            if (counts.running == 0 && counts.waiting == 0 && is_quiet()) return warm_up_item_now();
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           },
           [this](const caf::error&) {
             awaits_idle_ = false;
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           });
+}
+
+bool supervisor_state::is_quiet() {
+  const steady_time now = self_->clock().now();
+  const std::uint64_t step = parts_.board->last_step();
+  if (!last_seen_ || last_seen_->step != step) last_seen_ = seen_step{step, now};
+  if (course_.next()->phase != warm_up_phase::tuning) return true;
+  if (now - last_seen_->since < quiet_time) return false;
+  if (!std::exchange(tells_tuning_, false)) return true;
+  spdlog::info(
+      "tuning: {} sizes of steps are timed while nothing runs, the smallest first; a request that "
+      "comes waits for the step that is being timed",
+      course_.next()->count);
+  return true;
 }
 
 void supervisor_state::warm_up_item_now() {
@@ -89,12 +109,14 @@ void supervisor_state::warm_up_item_now() {
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
   auto task = std::make_shared<const warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
+  parts_.board->warm_up_step_started(self_->clock().now(), task->batch.num_rows());
   out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
 }
 
 void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
   is_warming_up_ = false;
+  parts_.board->warm_up_step_ended();
   lost_items_ = 0;
   if (!done.is_over) return go_on_warming_up();
   course_.advance();

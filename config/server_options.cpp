@@ -11,8 +11,10 @@ std::vector<option> server_options() {
       number_option("port", group::server, &settings::port, 0, 65'535, "HTTP port; 0: any free one"),
       number_option("tcp_port", group::server, &settings::tcp_port, -1, 65'535,
                     "Port of the framed TCP protocol; 0: any free one, -1: not served"),
-      reloadable(duration_option("shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
-                                 "How long running requests may go on after SIGTERM or Ctrl-C")),
+      reloadable(duration_option(
+          "shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
+          "The longest that the end takes after SIGTERM or Ctrl-C: running requests may finish, but "
+          "for the last quarter of it, 1.5 s at most")),
       reloadable(duration_option(
           "step_deadline", group::server, &settings::step_deadline, 100, day,
           "A step that takes longer: the service is not live; as long again: the runner is started anew")),

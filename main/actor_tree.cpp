@@ -66,16 +66,20 @@ result<std::vector<tree_row>> read_actor_tree(const std::string& body) {
 }
 
 std::vector<std::string> actor_tree_lines(const std::vector<tree_row>& before,
-                                          const std::vector<tree_row>& now, double elapsed) {
-  std::vector<std::string> lines{fmt::format("{:<30} {:<12} {:>8} {:>12} {:>10} {:>9}", "actor", "state",
-                                             "mailbox", "messages/s", "last", "restarts")};
+                                          const std::vector<tree_row>& now, double elapsed,
+                                          std::size_t most) {
+  constexpr auto columns = "{:<28} {:<11} {:>7} {:>10} {:>8} {:>8}";  // of a terminal of 80
+  const bool has_groups = now.size() < most;
+  std::vector<std::string> lines{
+      fmt::format(columns, "actor", "state", "mailbox", "messages/s", "last", "restarts")};
   for (const tree_row& row : now) {
-    const std::string name = std::string(static_cast<std::size_t>(2 * row.depth), ' ') + row.name;
-    if (row.is_group) {
-      lines.push_back(fmt::format("{:<30} {:<12} {:>42}", name, row.state, row.restarts));
-    } else {
-      lines.push_back(fmt::format("{:<30} {:<12} {:>8} {:>12} {:>10} {:>9}", name, row.state, row.mailbox,
-                                  rate_text(before, row, elapsed), age_text(row.last_message), row.restarts));
+    const std::string name =
+        std::string(has_groups ? static_cast<std::size_t>(2 * row.depth) : 0, ' ') + row.name;
+    if (!row.is_group) {
+      lines.push_back(fmt::format(columns, name, row.state, row.mailbox, rate_text(before, row, elapsed),
+                                  age_text(row.last_message), row.restarts));
+    } else if (has_groups) {
+      lines.push_back(fmt::format(columns, name, row.state, "", "", "", row.restarts));
     }
   }
   return lines;

@@ -1,5 +1,6 @@
 // The supervision tree of a running service, as its operators' port tells it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,8 +25,9 @@ struct tree_row {
 // The body of GET /admin/actors. Errors: unavailable, where it is not such a body.
 result<std::vector<tree_row>> read_actor_tree(const std::string& body);
 
-// Lines of text under a heading, with the rates since `before`.
+// Lines of text under a heading, with the rates since `before`. Where they are more than `most` the groups
+// are left out.
 std::vector<std::string> actor_tree_lines(const std::vector<tree_row>& before,
-                                          const std::vector<tree_row>& now, double elapsed);
+                                          const std::vector<tree_row>& now, double elapsed, std::size_t most);
 
 }  // namespace troupe::cli

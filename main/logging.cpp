@@ -30,13 +30,19 @@ std::string utc_text(spdlog::log_clock::time_point when) {
                      fields.tm_mday, fields.tm_hour, fields.tm_min, fields.tm_sec, milliseconds);
 }
 
+// As --log-level has it.
+std::string level_word(spdlog::level::level_enum level) {
+  if (level == spdlog::level::warn) return "warn";
+  const auto word = spdlog::level::to_string_view(level);
+  return std::string(word.data(), word.size());
+}
+
 class json_formatter : public spdlog::formatter {
  public:
   void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
     nlohmann::ordered_json line;
     line["time"] = utc_text(message.time);
-    const auto level = spdlog::level::to_string_view(message.level);
-    line["level"] = std::string(level.data(), level.size());
+    line["level"] = level_word(message.level);
     const std::string_view payload(message.payload.data(), message.payload.size());
     const bool has_fields = is_of_request(message) && payload.starts_with("{\"");
     line["message"] = has_fields ? "request" : std::string(payload);
@@ -110,11 +116,7 @@ void log_change::take_up(net::request_log& requests) noexcept {
 quiet_log::quiet_log() { set_sink_level(spdlog::level::warn); }
 quiet_log::~quiet_log() { set_sink_level(spdlog::level::trace); }
 
-std::string log_level() {
-  for (const std::string_view word : config::find_option("log_level")->choices)
-    if (spdlog::level::from_str(std::string(word)) == spdlog::get_level()) return std::string(word);
-  return {};
-}
+std::string log_level() { return level_word(spdlog::get_level()); }
 
 void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
 

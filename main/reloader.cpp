@@ -26,7 +26,7 @@ tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid
 // What a reload takes up besides the company's limits.
 struct reloader::new_settings {
   log_change log;
-  config::settings values = {};
+  config::loaded_settings loaded = {};
   std::optional<net::key_digest> key = {};  // another one
   std::vector<std::string> warnings = {};
   changes made = {};
@@ -73,7 +73,10 @@ void reloader::work() {
 }
 
 result<reloader::changes> reloader::reload_and_tell() {
-  if (parts_.stop.told()) return fail(error_code::unavailable, "the service is about to end");
+  if (parts_.stop.told()) {
+    spdlog::warn("reload refused: the service is about to end");
+    return fail(error_code::unavailable, "the service is about to end");
+  }
   if (is_ready_) tell_reloading();
   result<changes> outcome = reload();
   if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
@@ -86,7 +89,11 @@ result<reloader::changes> reloader::reload_and_tell() {
 result<reloader::changes> reloader::reload() try {
   result<new_settings> wanted = prepare();
   if (!wanted) return tl::unexpected<error>(wanted.error());
-  if (const auto told = tell_company(wanted->values); !told) return tl::unexpected<error>(told.error());
+  if (const auto told = tell_company(wanted->loaded.values); !told) {
+    error why = told.error();
+    if (!why.param.empty()) why.message = config::origin_of(wanted->loaded, why.param) + ": " + why.message;
+    return tl::unexpected(std::move(why));
+  }
   return take_up(std::move(*wanted));
 } catch (const std::exception& fault) {  // no memory, no random bytes: before anything has changed
   return fail(error_code::internal, fault.what());
@@ -102,7 +109,7 @@ result<reloader::new_settings> reloader::prepare() const {
   for (const config::setting_change& each : *planned)
     wanted.made.push_back({std::string(each.which->name), each.before, each.after});
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
-  wanted.warnings = std::move(loaded->warnings);
+  wanted.warnings = loaded->warnings;
   if (parts_.key != nullptr) {
     const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
     if (!key) return refused(key.error());
@@ -113,7 +120,7 @@ result<reloader::new_settings> reloader::prepare() const {
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
-  wanted.values = std::move(loaded->values);
+  wanted.loaded = std::move(*loaded);
   return wanted;
 }
 
@@ -121,11 +128,14 @@ reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
   static_assert(std::is_nothrow_move_assignable_v<config::settings>);
   for (const std::string& warning : wanted.warnings) spdlog::warn("{}", warning);
   if (wanted.key) parts_.key->replace(*wanted.key);
-  parts_.watch.set_patience(patience_of(wanted.values));
-  spdlog::info("reloaded: {}", wanted.line);
+  parts_.watch.set_patience(patience_of(wanted.loaded.values));
+  // By the more talkative of the two levels, the one before and the new one.
+  const bool is_told = spdlog::should_log(spdlog::level::info);
+  if (is_told) spdlog::info("reloaded: {}", wanted.line);
   wanted.log.take_up(parts_.requests);
+  if (!is_told) spdlog::info("reloaded: {}", wanted.line);
   const std::lock_guard lock(mutex_);
-  in_force_ = std::move(wanted.values);
+  in_force_ = std::move(wanted.loaded.values);
   return std::move(wanted.made);
 }
 

@@ -4,9 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdlib>
-#include <thread>
 #include <utility>
 
+#include "actors/net/last_words.hpp"
 #include "config/values.hpp"
 #include "main/company_options.hpp"
 #include "main/exit_code.hpp"
@@ -14,6 +14,12 @@
 #include "main/progress.hpp"
 
 namespace troupe::cli {
+namespace {
+
+// From the end of the grace to the end of the process, in which every actor has to end.
+constexpr std::chrono::seconds to_end{3};
+
+}  // namespace
 
 running_service::running_service(std::unique_ptr<company> served, signal_watch& signals,
                                  const config::setting_sources& sources, const config::settings& settings,
@@ -22,6 +28,7 @@ running_service::running_service(std::unique_ptr<company> served, signal_watch& 
     : settings_(settings),
       requests_(std::move(requests)),
       served_(std::move(served)),
+      guard_([this] { served_->end_streams(); }),
       on_signal_(signals, [this](int signal, int count) { on_signal(signal, count); }),
       watch_([this] { return served_->status(); }, patience_of(settings)),
       key_(key),
@@ -37,16 +44,13 @@ bool running_service::begin_end(std::optional<std::chrono::milliseconds> grace) 
 }
 
 // The first signal asks for an orderly end, the second ends the grace (whoever has asked for it), the third
-// or five seconds end the process.
+// ends the process.
 void running_service::on_signal(int signal, int count) {
   if (count > 2) std::_Exit(128 + signal);
   if (count == 2) {
     spdlog::warn("second signal: ending at once");
     served_->interrupt();
-    std::thread([signal] {
-      std::this_thread::sleep_for(std::chrono::seconds(5));
-      std::_Exit(128 + signal);
-    }).detach();
+    guard_.end_by(end_guard::clock::now() + to_end, 128 + signal);
     return;
   }
   if (!begin_end())
@@ -121,13 +125,16 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
 int running_service::finish(const std::optional<std::string>& failure) {
   if (failure) {
     spdlog::critical("the {} failed; ending", *failure);
+    guard_.end_by(end_guard::clock::now() + to_end, exit_internal);
     served_->stop();
     return exit_internal;
   }
   tell_stopping();
   const std::chrono::milliseconds time = grace();
-  spdlog::info("ending: running requests have {} to finish; a second signal cuts them off",
-               config::duration_text(time));
+  const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
+  spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
+               config::duration_text(time), to_finish.count());
+  guard_.end_by(end_guard::clock::now() + time + to_end, exit_internal);
   const bool all = served_->drain(time);
   served_->stop();
   spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");

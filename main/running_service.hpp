@@ -12,6 +12,7 @@
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
 #include "main/admin_service.hpp"
+#include "main/end_guard.hpp"
 #include "main/operators_key.hpp"
 #include "main/reloader.hpp"
 #include "main/service_manager.hpp"
@@ -48,6 +49,7 @@ class running_service {
   const std::shared_ptr<net::request_log> requests_;
   stop_request stop_;  // outlives the company, which may tell it until its end
   std::unique_ptr<company> served_;
+  end_guard guard_;
   scoped_handler on_signal_;
   liveness_watch watch_;
   std::optional<operators_key> key_;

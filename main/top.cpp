@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -106,24 +107,33 @@ class screen {
     std::fflush(stdout);
   }
 
-  static int width() {
-    winsize size{};
-    return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
+  // A line is kept free for the cursor. What is not drawn over may be as long as it is.
+  view_size size() const {
+    view_size out{.height = std::numeric_limits<std::size_t>::max()};
+    winsize found{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0) return out;
+    if (found.ws_col > 0) out.width = found.ws_col;
+    if (drawn_over_ && found.ws_row > 1) out.height = found.ws_row - 1U;
+    return out;
   }
 
  private:
   bool drawn_over_;
 };
 
-std::string view_of(const reading& before, const reading& now, const std::string& url) {
+std::string view_of(const reading& before, const reading& now, const std::string& url, view_size size) {
   if (now.metrics.empty()) return url + "  " + now.health + "\n";
   const double elapsed = std::chrono::duration<double>(now.at - before.at).count();
-  std::vector<std::string> actors;
-  if (!now.actors.empty()) actors = actor_tree_lines(before.actors, now.actors, elapsed);
-  std::string text = top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, actors,
-                              screen::width());
-  if (!now.admin_failure.empty()) text += "operators' port: " + now.admin_failure + "\n";
-  return text;
+  actor_lines actors;
+  if (!now.actors.empty())
+    actors = [&](std::size_t most) { return actor_tree_lines(before.actors, now.actors, elapsed, most); };
+  std::string failure;
+  if (!now.admin_failure.empty()) {
+    failure = "operators' port: " + now.admin_failure + "\n";
+    --size.height;
+  }
+  return top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, actors, size) +
+         failure;
 }
 
 // Nothing where the operators' port is not to be asked; else the exit code.
@@ -168,7 +178,7 @@ int top(const top_options& options) {
   while (!stop.wait_for(interval)) {
     auto now = read(*url, *admin);
     if (now) {
-      shown.show(view_of(*last, *now, options.url));
+      shown.show(view_of(*last, *now, options.url, shown.size()));
       last = std::move(now);
     } else {
       shown.show(options.url + "  no answer: " + now.error().message + "\n");

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
+#include <utility>
 
 namespace troupe::cli {
 namespace {
@@ -25,54 +25,64 @@ std::string bar(double share, int width) {
   return std::string(full, '#') + std::string(static_cast<std::size_t>(width) - full, '.');
 }
 
-class view_writer {
- public:
-  explicit view_writer(int width) : width_(static_cast<std::size_t>(std::max(width, 20))) {}
+std::vector<std::string> figure_lines(const metrics::service_figures& now, const std::string& health) {
+  std::vector<std::string> lines{
+      fmt::format("troupe {}  {}  {}", now.version, now.model, health),
+      fmt::format("{}, {}, {} threads; {:.2f} cores busy, {:.0f} MiB", now.cpu, now.kernel_path, now.threads,
+                  now.cpu_cores, now.resident_bytes / (1 << 20)),
+      "",
+      fmt::format("requests   running {:<6.0f} waiting {:<6.0f} ended {:.1f}/s   errors {:.1f}/s",
+                  now.running, now.waiting, now.ended_per_second, now.errors_per_second),
+      fmt::format("tokens     generated {:.1f}/s   prompts {:.1f}/s   found in the cache {}",
+                  now.generated_per_second, now.prompt_per_second, percent(now.prefix_cache_hits)),
+      fmt::format("first      median {:<10} 99 % {}", duration(now.first_token.median),
+                  duration(now.first_token.p99)),
+      fmt::format("between    median {:<10} 99 % {}", duration(now.inter_token.median),
+                  duration(now.inter_token.p99)),
+      fmt::format("KV cache   [{}] {}   preemptions {:.0f}", bar(now.kv_cache_usage, 30),
+                  percent(now.kv_cache_usage), now.preemptions)};
+  if (now.accepted_drafts)
+    lines.push_back(fmt::format("drafts     accepted {}", percent(now.accepted_drafts)));
+  if (now.last_step_age > 1)
+    lines.push_back(
+        fmt::format("no step has ended for {}", duration(std::optional<double>(now.last_step_age))));
+  lines.emplace_back();
+  return lines;
+}
 
-  void line(std::string_view text) {
-    text_ += text.substr(0, width_);
-    text_ += '\n';
-  }
-  std::string take() { return std::move(text_); }
+std::vector<std::string> actors_of(const metrics::service_figures& now) {
+  std::vector<std::string> lines{fmt::format("{:<20} {:>8} {:>12} {:>10} {:>9}", "actor", "mailbox",
+                                             "messages/s", "mean time", "restarts")};
+  for (const metrics::actor_figures& each : now.actors)
+    lines.push_back(fmt::format("{:<20} {:>8.0f} {:>12.1f} {:>10} {:>9.0f}", each.actor, each.mailbox_size,
+                                each.messages_per_second, duration(each.message_time), each.restarts));
+  return lines;
+}
 
- private:
-  std::size_t width_;
-  std::string text_;
-};
+// Empty lines go first.
+void fit(std::vector<std::string>& lines, std::size_t height) {
+  if (lines.size() > height) std::erase(lines, "");
+  if (lines.size() <= height) return;
+  const std::size_t left_out = lines.size() - height + 1;
+  lines.resize(height);
+  lines.back() = fmt::format("... {} more lines: they need a larger terminal", left_out);
+}
 
 }  // namespace
 
 std::string top_view(const metrics::service_figures& now, const std::string& health,
-                     const std::vector<std::string>& actors, int width) {
-  view_writer out(width);
-  out.line(fmt::format("troupe {}  {}  {}", now.version, now.model, health));
-  out.line(fmt::format("{}, {}, {} threads; {:.2f} cores busy, {:.0f} MiB", now.cpu, now.kernel_path,
-                       now.threads, now.cpu_cores, now.resident_bytes / (1 << 20)));
-  out.line("");
-  out.line(fmt::format("requests   running {:<6.0f} waiting {:<6.0f} ended {:.1f}/s   errors {:.1f}/s",
-                       now.running, now.waiting, now.ended_per_second, now.errors_per_second));
-  out.line(fmt::format("tokens     generated {:.1f}/s   prompts {:.1f}/s   found in the cache {}",
-                       now.generated_per_second, now.prompt_per_second, percent(now.prefix_cache_hits)));
-  out.line(fmt::format("first      median {:<10} 99 % {}", duration(now.first_token.median),
-                       duration(now.first_token.p99)));
-  out.line(fmt::format("between    median {:<10} 99 % {}", duration(now.inter_token.median),
-                       duration(now.inter_token.p99)));
-  out.line(fmt::format("KV cache   [{}] {}   preemptions {:.0f}", bar(now.kv_cache_usage, 30),
-                       percent(now.kv_cache_usage), now.preemptions));
-  if (now.accepted_drafts) out.line(fmt::format("drafts     accepted {}", percent(now.accepted_drafts)));
-  if (now.last_step_age > 1)
-    out.line(fmt::format("no step has ended for {}", duration(std::optional<double>(now.last_step_age))));
-  out.line("");
-  if (!actors.empty()) {
-    for (const std::string& line : actors) out.line(line);
-    return out.take();
+                     const actor_lines& actors, const view_size& size) {
+  const std::size_t height = std::max<std::size_t>(size.height, 3);
+  std::vector<std::string> lines = figure_lines(now, health);
+  const std::size_t rest = height > lines.size() ? height - lines.size() : 0;
+  for (std::string& line : actors ? actors(rest) : actors_of(now)) lines.push_back(std::move(line));
+  fit(lines, height);
+  std::string text;
+  for (const std::string& line : lines) {
+    text += line.substr(0, static_cast<std::size_t>(std::max(size.width, 20)));
+    text += '\n';
   }
-  out.line(fmt::format("{:<20} {:>8} {:>12} {:>10} {:>9}", "actor", "mailbox", "messages/s", "mean time",
-                       "restarts"));
-  for (const metrics::actor_figures& each : now.actors)
-    out.line(fmt::format("{:<20} {:>8.0f} {:>12.1f} {:>10} {:>9.0f}", each.actor, each.mailbox_size,
-                         each.messages_per_second, duration(each.message_time), each.restarts));
-  return out.take();
+  return text;
 }
 
 }  // namespace troupe::cli

@@ -1,5 +1,7 @@
 // What `troupe top` shows, as lines of text.
 #pragma once
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -7,9 +9,17 @@
 
 namespace troupe::cli {
 
-// At most `width` columns wide. `health`: what the service says of itself, "ready" or why not. `actors`:
-// lines about them, in place of what the metrics say; none: the metrics'.
+struct view_size {
+  int width = 100;         // columns
+  std::size_t height = 0;  // lines
+};
+
+// Lines about the actors, as many as there are and fewer where they are more than `most`.
+using actor_lines = std::function<std::vector<std::string>(std::size_t most)>;
+
+// No larger than `size`; where it would be, what is left out last is told of. `health`: what the service says
+// of itself, "ready" or why not. `actors`: in place of what the metrics say of them; unset: the metrics'.
 std::string top_view(const metrics::service_figures& now, const std::string& health,
-                     const std::vector<std::string>& actors, int width);
+                     const actor_lines& actors, const view_size& size);
 
 }  // namespace troupe::cli

@@ -216,7 +216,8 @@ void engine_metrics::add_request_error(int status) {
     return static_cast<std::size_t>(std::find(statuses.begin(), statuses.end(), wanted) - statuses.begin());
   };
   const std::size_t known = place_of(std::to_string(status));
-  state_->errors[known < statuses.size() ? known : place_of("500")]->Increment();
+  const std::size_t otherwise = place_of(status >= 400 && status < 500 ? "400" : "500");
+  state_->errors[known < statuses.size() ? known : otherwise]->Increment();
 }
 
 std::string engine_metrics::text() const {

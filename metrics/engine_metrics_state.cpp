@@ -66,7 +66,7 @@ void engine_metrics::state::add_counters(const metric_description& what) {
   };
   const auto add_positions = [&] {
     std::vector<prometheus::Counter*> all;
-    for (std::int32_t position = 0; position < options.num_speculative_tokens; ++position)
+    for (std::int32_t position = 0; position < std::max(options.num_speculative_tokens, 1); ++position)
       all.push_back(&family.Add({{"position", std::to_string(position)}}));
     return all;
   };

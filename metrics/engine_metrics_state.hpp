@@ -68,8 +68,8 @@ struct engine_metrics::state {
   std::vector<prometheus::Counter*> success;      // [finished_reasons()]
   std::vector<prometheus::Counter*> errors;       // [error_statuses()]
   std::vector<prometheus::Counter*> lost_spans;   // [span_losses()]
-  std::vector<prometheus::Counter*> verified_at;  // [num_speculative_tokens]
-  std::vector<prometheus::Counter*> accepted_at;  // [num_speculative_tokens]
+  std::vector<prometheus::Counter*> verified_at;  // [num_speculative_tokens], 1 at least
+  std::vector<prometheus::Counter*> accepted_at;  // [num_speculative_tokens], 1 at least
   std::vector<histogram*> step_durations;         // [step_phases()]
   std::vector<prometheus::Gauge*> waiting;        // [waiting_reasons()]
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/net/actor_list.hpp"
+#include "actors/net/last_words.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/json_writer.hpp"
 
@@ -65,15 +66,17 @@ http_response answer_drain(const std::string& body, operator_commands& commands)
           {error_code::invalid_argument, "grace must be a number of seconds from 0 to 86400", "grace"});
     grace = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   }
-  const double in_force = std::chrono::duration<double>(commands.drain(grace)).count();
+  const std::chrono::milliseconds until_end = commands.drain(grace);
+  const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
+  const double in_force = in_seconds(until_end);
   http_response response{.status = 202};
   openai::json_writer out(response.body);
   out.begin_object().key("status").string("draining");
   out.key("grace_seconds").number(static_cast<float>(in_force));
   out.key("message").string(
-      fmt::format("new requests are refused; running ones have {} s to finish, the rest is aborted; then the "
-                  "service ends",
-                  in_force));
+      fmt::format("new requests are refused; running ones have {:.4g} s to finish, the rest is aborted; the "
+                  "service ends within {:.4g} s",
+                  in_seconds(until_end - kept_for_last_words(until_end)), in_force));
   out.end_object();
   return response;
 }

@@ -1,5 +1,6 @@
 // The HTTP gateway: OpenAI's API, health, models and metrics over HTTP/1.1.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,8 +31,9 @@ class http_server {
   // Idle connections end now, the others after the answer under way; `done` is called once, on the server's
   // thread, when none is left.
   void drain(std::function<void()> done);
-  // Aborts what is under way, ends every connection, joins the thread. Twice is once.
-  void close();
+  // Takes no connection any more, lets answers that end within this time reach their clients, aborts what is
+  // under way then, ends every connection and joins the thread. Twice is once.
+  void close(std::chrono::milliseconds within = {});
 
  private:
   http_server(std::shared_ptr<http_shared> shared, std::unique_ptr<socket_server> server);

@@ -16,6 +16,7 @@ request_tracker::request_tracker(const request_observers& observers, request_rep
 
 // One that failed before its first token was refused, not answered.
 request_tracker::~request_tracker() {
+  if (!std::ranges::all_of(answers_, &answer::ended)) add_seen_times();
   for (const answer& each : answers_) openai::add_choice(report_.tokens, each.tokens);
   if (!report_.failure || report_.tokens.completion_tokens > 0)
     for (const answer& each : answers_) report_.reasons.push_back(each.reason);
@@ -27,10 +28,22 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   if (!event.prompt_tokens.empty())
     of.tokens.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
   of.tokens.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
+  if (!event.tokens.empty()) {
+    last_token_ = std::chrono::steady_clock::now();
+    if (!first_token_) first_token_ = last_token_;
+  }
   if (!event.end) return;
+  of.ended = true;
   of.tokens = event.end->tokens;
   of.reason = event.end->reason;
   add_end(*event.end);
+}
+
+void request_tracker::add_seen_times() {
+  request_times& all = report_.times;
+  if (all.arrival == steady_time{}) all.arrival = report_.received;
+  if (!all.first_token) all.first_token = first_token_;
+  if (last_token_ && (!all.last_token || *all.last_token < *last_token_)) all.last_token = last_token_;
 }
 
 void request_tracker::add_end(const finished& end) {

@@ -2,6 +2,8 @@
 #pragma once
 #include <chrono>
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "actors/net/request_observer.hpp"
 #include "runtime/generation_request.hpp"
@@ -26,15 +28,20 @@ class request_tracker {
 
  private:
   void add_end(const finished& end);
+  // The times of an answer that was given up, as far as they were seen here.
+  void add_seen_times();
 
   struct answer {
     usage tokens = {};
     finish_reason reason = finish_reason::abort;
+    bool ended = false;
   };
 
   const request_observers& observers_;
   request_report report_;
   std::vector<answer> answers_;
+  std::optional<steady_time> first_token_;  // when it was seen here
+  std::optional<steady_time> last_token_;
 };
 
 request_wishes wishes_of(const generation_request& request, const openai::answer_options& options);

@@ -90,7 +90,9 @@ void socket_server::on_end(const std::shared_ptr<connection>& client, bool refus
   clients_.erase(client);
   if (refused) --refused_;
   open_ = clients_.size();
-  if (clients_.empty() && drained_) std::exchange(drained_, nullptr)();
+  if (!clients_.empty()) return;
+  if (drained_) std::exchange(drained_, nullptr)();
+  if (closing_) end_.cancel();
 }
 
 void socket_server::drain(std::function<void()> done) {
@@ -102,16 +104,23 @@ void socket_server::drain(std::function<void()> done) {
   });
 }
 
-void socket_server::close() {
+void socket_server::close(std::chrono::milliseconds within) {
   if (!thread_.joinable()) return;
-  asio::post(context_, [this] {
+  asio::post(context_, [this, within] {
     closing_ = true;
     open_for_calls_.reset();
     asio_error ignored;
     acceptor_.close(ignored);
-    for (const auto& client : clients_) client->close();
+    if (within.count() == 0 || clients_.empty()) return end_clients();
+    for (const auto& client : clients_) client->finish();
+    end_.expires_after(within);
+    end_.async_wait([this](asio_error) { end_clients(); });
   });
   thread_.join();
+}
+
+void socket_server::end_clients() {
+  for (const auto& client : clients_) client->close();
 }
 
 }  // namespace troupe::net

@@ -1,6 +1,7 @@
 // An io_context on its own thread, one listening socket, and the connections that came from it.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -40,8 +41,9 @@ class socket_server {
   // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
   // when none is left.
   void drain(std::function<void()> done);
-  // Ends everything and joins the thread. Twice is once.
-  void close();
+  // Takes no connection any more, lets answers that end within this time reach their clients, ends everything
+  // else and joins the thread. Twice is once.
+  void close(std::chrono::milliseconds within = {});
 
  private:
   socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,
@@ -50,6 +52,7 @@ class socket_server {
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   void on_end(const std::shared_ptr<connection>& client, bool refused);
+  void end_clients();
 
   listen_options options_;
   std::size_t max_connections_;
@@ -63,6 +66,7 @@ class socket_server {
   std::size_t refused_ = 0;  // of clients_, those that are only told to go
   limited_log faults_;
   std::function<void()> drained_;
+  asio::steady_timer end_{context_};  // of those that are not over when it is to close
   bool draining_ = false;
   bool closing_ = false;
   std::atomic<std::size_t> open_ = 0;

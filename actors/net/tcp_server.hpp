@@ -1,5 +1,6 @@
 // The TCP gateway: the framed protocol of docs/protocol.md.
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,8 +31,9 @@ class tcp_server {
   // Connections without a stream end now, the others after their last stream; `done` is called once, on the
   // server's thread, when none is left.
   void drain(std::function<void()> done);
-  // Aborts what is under way, ends every connection, joins the thread. Twice is once.
-  void close();
+  // Takes no connection any more, lets answers that end within this time reach their clients, aborts what is
+  // under way then, ends every connection and joins the thread. Twice is once.
+  void close(std::chrono::milliseconds within = {});
 
  private:
   tcp_server(std::shared_ptr<tcp_shared> shared, std::unique_ptr<socket_server> server);

@@ -12,9 +12,8 @@ bool is_valid(const step_plan& plan) { return plan.items_per_member >= 1 && plan
 
 const step_plan& step_plans::of(std::int32_t rows) const {
   if (tried_ != nullptr) return *tried_;
-  if (by_rows_.empty()) return default_;
   const auto found = by_rows_.lower_bound(rows);
-  return found != by_rows_.end() ? found->second : by_rows_.rbegin()->second;
+  return found != by_rows_.end() ? found->second : default_;
 }
 
 std::vector<step_plan> step_plans::candidates() { return {{4}, {1}, {2}, {8}}; }

@@ -29,8 +29,8 @@ class step_plans {
   explicit step_plans(std::string shape) : shape_(std::move(shape)) {}
   const std::string& shape() const { return shape_; }
 
-  // The plan for steps of `rows` rows: that of the next larger number of rows, beyond all the largest's; the
-  // default where nothing has been chosen.
+  // The plan for steps of `rows` rows: that of the next larger number of rows; the default beyond all that
+  // has been chosen.
   const step_plan& of(std::int32_t rows) const;
   // From now on; `rows` at least 1.
   void use(std::int32_t rows, const step_plan& plan) { by_rows_[rows] = plan; }

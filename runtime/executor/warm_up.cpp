@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "runtime/executor/sampler_warm_up.hpp"
@@ -127,8 +128,10 @@ void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unifi
   number(items, begin);
 }
 
-// One step for each number of rows; of a decode where decodes have so many.
-void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& limits) {
+// One step for each number of rows; of a decode where decodes have so many. The smallest first: they take
+// little time, and decodes gain by them.
+void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& limits,
+                      const std::set<std::int32_t>& known) {
   std::map<std::int64_t, bucket, std::greater<>> shapes;
   for (const warm_up_item& item : items) {
     const std::int64_t rows = std::min<std::int64_t>(
@@ -143,7 +146,9 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
   while (shapes.size() > most_tuned_sizes)
     std::erase_if(shapes, [is_odd = true](const auto&) mutable { return !std::exchange(is_odd, !is_odd); });
   const std::size_t begin = items.size();
-  for (const auto& [rows, shape] : shapes) {
+  for (auto each = shapes.rbegin(); each != shapes.rend(); ++each) {
+    const auto& [rows, shape] = *each;
+    if (known.contains(static_cast<std::int32_t>(rows))) continue;
     warm_up_item& item = items.emplace_back();
     item.phase = warm_up_phase::tuning;
     item.shape = shape;
@@ -241,7 +246,7 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
     add_phase(items, warm_up_phase::decode, plan.decode, extent);
   }
-  if (measured.tune) add_tuning_phase(items, limits);
+  if (measured.tune) add_tuning_phase(items, limits, measured.tuned);
   if (measured.verification) add_verification_phase(items, limits);
   add_sampler_phase(items, plan, limits);
   return items;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,8 @@ enum class warm_up_extent { every_bucket, every_row_count };
 
 // What is measured on the way.
 struct warm_up_measurements {
-  bool tune = false;  // plans, for every number of rows that the buckets have
+  bool tune = false;                  // plans, for every number of rows that the buckets have, but for ...
+  std::set<std::int32_t> tuned = {};  // ... those whose plans are known
   // What drafts cost: steps of 1, 2, 4, ... rows, up to most_verified_rows; then what a long context and
   // sampling at random take more.
   bool verification = false;
@@ -49,9 +51,9 @@ inline constexpr std::int32_t most_verified_rows = 128;
 // What an item of the phase verification times.
 timed_step timed_step_of(const warm_up_item& item);
 
-// The largest first, phase by phase: prompts, decodes (or unified), what is measured, sampler; the sampler's
-// batch sizes are 0, 1 and those of the decode (or non-causal unified) buckets, ascending. Without buckets
-// one prefill of max_rows and one decode of max_sequences.
+// The largest first (what is tuned: the smallest), phase by phase: prompts, decodes (or unified), what is
+// measured, sampler; the sampler's batch sizes are 0, 1 and those of the decode (or non-causal unified)
+// buckets, ascending. Without buckets one prefill of max_rows and one decode of max_sequences.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured = {});

@@ -59,7 +59,11 @@ std::string describe_thread(const std::filesystem::path& folder) {
 
 process_handle::~process_handle() { ::close(descriptor_); }
 
-void process_handle::kill() const { ::pidfd_send_signal(descriptor_, SIGKILL, nullptr, 0); }
+void process_handle::kill() {
+  if (has_ended()) return;
+  is_killed_ = true;
+  ::pidfd_send_signal(descriptor_, SIGKILL, nullptr, 0);
+}
 
 bool process_handle::has_ended() const {
   pollfd watched{descriptor_, POLLIN, 0};
@@ -84,6 +88,13 @@ std::string process_handle::how_it_ended() {
   return end_;
 }
 
+bool process_handle::was_killed_by_others() {
+  if (is_killed_ || !has_ended()) return false;
+  const std::lock_guard lock(waiting_);
+  wait();
+  return ended_by_kill_;
+}
+
 double process_handle::cpu_seconds() {
   const std::lock_guard lock(waiting_);
   wait();
@@ -99,6 +110,7 @@ void process_handle::wait() {
     waited = ::wait4(id_, &status, 0, &used);
   } while (waited < 0 && errno == EINTR);
   end_ = waited == id_ ? describe_end(status) : "an unknown end";  // where SIGCHLD is ignored nobody is told
+  ended_by_kill_ = waited == id_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <sys/types.h>
 
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -21,8 +22,10 @@ class process_handle {
   // Readable once it has ended.
   int descriptor() const { return descriptor_; }
   // At once (SIGKILL).
-  void kill() const;
+  void kill();
   bool has_ended() const;
+  // Whether it has ended, by a SIGKILL that was not of kill().
+  bool was_killed_by_others();
   // What each of its threads does, for who has to find out why it hangs: name, state as of proc(5), core, and
   // what in the kernel it waits for, "troupe-runner S on 0 in futex_do_wait, ..."; empty where it has ended.
   std::string describe_threads() const;
@@ -36,8 +39,10 @@ class process_handle {
 
   const pid_t id_;
   const int descriptor_;
+  std::atomic<bool> is_killed_ = false;  // by kill()
   std::mutex waiting_;
   std::string end_;  // empty: nobody has waited for it yet
+  bool ended_by_kill_ = false;
   double cpu_seconds_ = 0;
 };
 

@@ -50,6 +50,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
   std::size_t prompt_row = 0;
   step_samples samples(*done.batch, result);
+  const bool has_suspects = !tried.empty();
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     look_ahead(done.rows, i);
     const planned_rows& rows = done.rows[i];
@@ -61,6 +62,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
     // Behind a row that was withheld there was nothing to compute from.
     const bool is_vain = rows.sampled && rows.position > who.num_tokens();
     if (keeps_blocks && !is_vain) who.num_stored += rows.num_certain();
+    if (has_suspects && who.num_stored > who.details->furthest) tried.acquit(who.id);
     // What a step was to sample may have been forced since.
     if (rows.sampled && !who.ended && rows.position == who.num_tokens())
       commit_samples(who, rows, keeps_blocks, samples, output);
@@ -140,7 +142,6 @@ void scheduler::state::finish_by(token_end by, sequence& who, token_event& event
 // The step that was to sample it, if any, is no longer waited for.
 token_end scheduler::state::take_token(sequence& who, token_id token, token_event& event) {
   ++totals.generation_tokens;
-  if (!tried.empty()) tried.acquit(who.id);
   if (!who.pending.empty()) who.pending.erase(who.pending.begin());
   who.add_token(token);
   event.tokens.push_back(token);

@@ -73,15 +73,22 @@ std::optional<std::size_t> scheduler::state::worst_running() const {
   return worst;
 }
 
-// Tokens that steps in flight sample for it still count; it comes back when they are known.
 std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_release>& releases) {
+  sequence& victim = *running[index];
+  ++victim.details->num_preemptions;
+  victim.tells_preemptions = true;
+  ++totals.preemptions;
+  return set_aside(index, releases);
+}
+
+// Tokens that steps in flight sample for it still count; it comes back when they are known.
+std::int32_t scheduler::state::set_aside(std::size_t index, std::vector<block_release>& releases) {
   sequence& victim = *running[index];
   running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
   releases.push_back({victim.id, victim.last_step, true, victim.place});
   const std::int32_t at_once = victim.last_step > committed ? 0 : victim.table_length;
   return_blocks(victim);
   send_back(victim);
-  ++totals.preemptions;
   return at_once;
 }
 

@@ -1,5 +1,6 @@
 // What becomes of the requests when the device has lost what it stored: they are computed again, from their
 // prompts and the tokens that are known.
+#include <algorithm>
 #include <utility>
 
 #include "runtime/scheduler/scheduler_state.hpp"
@@ -8,7 +9,8 @@ namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
   std::optional<request_id> convicted;
-  if (whose == blame::oldest_step) convicted = accuse_oldest_step();
+  if (whose != blame::nobody)
+    convicted = accuse_oldest_step(whose == blame::oldest_step ? evidence::strong : evidence::weak);
   forget_steps();
   for (sequence* who : running) send_back(*who);
   running.clear();
@@ -21,11 +23,11 @@ scheduler_output scheduler::state::device_lost(blame whose) {
 }
 
 // Those of its requests that have ended may have done it as well: who was beside them was not alone.
-std::optional<request_id> scheduler::state::accuse_oldest_step() {
+std::optional<request_id> scheduler::state::accuse_oldest_step(evidence how) {
   if (flights.empty()) return std::nullopt;
   std::vector<request_id> ids;
   for (const planned_rows& rows : flights.front().rows) ids.push_back(rows.who->id);
-  const std::optional<request_id> convicted = tried.accuse(ids);
+  const std::optional<request_id> convicted = tried.accuse(ids, how);
   for (const planned_rows& rows : flights.front().rows)
     if (rows.who->ended) tried.forget(rows.who->id);
   return convicted;
@@ -46,12 +48,11 @@ void scheduler::state::forget_steps() {
 void scheduler::state::send_back(sequence& who) {
   who.running = false;
   forget_mask(who);
+  who.details->furthest = std::max(who.details->furthest, who.num_stored);
   who.num_computed = 0;
   who.num_stored = 0;
   who.table = nullptr;
   who.table_length = 0;
-  ++who.details->num_preemptions;
-  who.tells_preemptions = true;
   waiting->add(who);
 }
 
@@ -59,7 +60,7 @@ void scheduler::state::send_back(sequence& who) {
 void scheduler::state::clear_stage_for_suspects(std::vector<block_release>& releases) {
   if (tried.empty()) return;
   for (std::size_t i = running.size(); i > 0; --i)
-    if (!tried.may_run(running[i - 1]->id)) preempt(i - 1, releases);
+    if (!tried.may_run(running[i - 1]->id)) set_aside(i - 1, releases);
   some_left = true;
 }
 

@@ -70,8 +70,8 @@ struct resolved_step {
   step_demand_ptr demand = {};
 };
 
-// Who took the device along.
-enum class blame { nobody, oldest_step };
+// Who took the device along. `perhaps_oldest_step`: it was killed from outside, and the step may be why.
+enum class blame { nobody, perhaps_oldest_step, oldest_step };
 
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
 // the KV cache.

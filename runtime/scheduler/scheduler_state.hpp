@@ -100,8 +100,10 @@ struct scheduler::state {
   void make_room_for_refused(std::vector<block_release>& releases);
   void make_place_for_first();
   std::optional<std::size_t> worst_running() const;
-  // Gives the blocks that are free at once.
+  // For want of blocks or places. Gives the blocks that are free at once.
   std::int32_t preempt(std::size_t index, std::vector<block_release>& releases);
+  // The same for whatever reason; counts nothing.
+  std::int32_t set_aside(std::size_t index, std::vector<block_release>& releases);
   std::int32_t returning_blocks() const;
 
   // commit.cpp
@@ -126,7 +128,7 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  std::optional<request_id> accuse_oldest_step();
+  std::optional<request_id> accuse_oldest_step(evidence how);
   void forget_steps();
   // To the waiting queue, with nothing computed.
   void send_back(sequence& who);

@@ -4,28 +4,45 @@
 
 namespace troupe {
 
-std::optional<request_id> suspects::accuse(std::span<const request_id> in_step) {
-  for (const request_id id : in_step) ++losses_[id];
-  if (in_step.empty()) return std::nullopt;
-  if (in_step.size() == 1) {
-    const request_id id = in_step.front();
-    const bool was_suspect = remove(id);
-    if (was_suspect || losses_[id] >= most_losses) return id;
-    groups_.push_front({id});
-    return std::nullopt;
-  }
-  for (const request_id id : in_step) remove(id);
-  const std::size_t half = in_step.size() / 2;
-  groups_.emplace_front(in_step.begin() + static_cast<std::ptrdiff_t>(half), in_step.end());
-  groups_.emplace_front(in_step.begin(), in_step.begin() + static_cast<std::ptrdiff_t>(half));
-  return std::nullopt;
+namespace {
+
+constexpr std::int32_t weight_that_convicts = suspects::kills_that_convict;
+
+std::int32_t weight_of(evidence how) {
+  return how == evidence::weak ? 1 : weight_that_convicts / suspects::crashes_that_convict;
 }
 
-void suspects::acquit(request_id id) { remove(id); }
+}  // namespace
+
+std::optional<request_id> suspects::accuse(std::span<const request_id> in_step, evidence how) {
+  if (in_step.empty()) return std::nullopt;
+  for (const request_id id : in_step) {
+    records_[id].weight += weight_of(how);
+    remove(id);
+  }
+  const std::size_t half = in_step.size() / 2;
+  groups_.emplace_front(in_step.begin() + static_cast<std::ptrdiff_t>(half), in_step.end());
+  if (half > 0) groups_.emplace_front(in_step.begin(), in_step.begin() + static_cast<std::ptrdiff_t>(half));
+  if (half > 0) return std::nullopt;
+  const request_id alone = in_step.front();
+  if (how == evidence::strong) ++records_[alone].crashes_alone;
+  if (!is_guilty(alone)) return std::nullopt;
+  remove(alone);
+  return alone;
+}
+
+bool suspects::is_guilty(request_id id) const {
+  const record& known = records_.at(id);
+  return known.weight >= weight_that_convicts || known.crashes_alone >= most_crashes;
+}
+
+void suspects::acquit(request_id id) {
+  if (remove(id)) records_[id].weight = 0;
+}
 
 void suspects::forget(request_id id) {
   remove(id);
-  losses_.erase(id);
+  records_.erase(id);
 }
 
 bool suspects::may_run(request_id id) const {

@@ -9,7 +9,7 @@ namespace {
 
 std::optional<std::chrono::nanoseconds> between(const std::optional<steady_time>& from,
                                                 const std::optional<steady_time>& to) {
-  if (!from || !to) return std::nullopt;
+  if (!from || !to || *to < *from) return std::nullopt;  // of different answers, where not all are known
   return *to - *from;
 }
 

@@ -21,7 +21,8 @@ std::vector<phase> phases_of(const request_report& report) {
   if (report.grammar_wait.count() > 0)
     all.push_back({"grammar", times.arrival, times.arrival + report.grammar_wait, true});
   if (!times.scheduled) return all;
-  all.push_back({"prefill", *times.scheduled, times.first_token.value_or(report.ended)});
+  const steady_time prefilled = times.first_token.value_or(report.ended);
+  all.push_back({"prefill", std::min(*times.scheduled, prefilled), prefilled});
   if (times.first_token)
     all.push_back({"decode", *times.first_token, times.last_token.value_or(report.ended)});
   return all;

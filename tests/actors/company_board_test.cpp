@@ -34,6 +34,22 @@ TEST(CompanyBoard, AStepHangsADeadlineAfterItsOwn) {
   EXPECT_TRUE(board.hangs(begin + seconds(21)));
 }
 
+TEST(CompanyBoard, AStepOfTheWarmUpHasTheDeadlineOfAnyStep) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.warm_up_step_started(begin, 1024);
+  EXPECT_TRUE(board.status(begin + seconds(20)).live);
+  EXPECT_FALSE(board.status(begin + seconds(21)).live);
+  EXPECT_EQ(board.status(begin + seconds(21)).reason, "a step of the warm-up does not end");
+  EXPECT_FALSE(board.hangs(begin + seconds(30)));
+  EXPECT_TRUE(board.hangs(begin + seconds(31)));
+  board.warm_up_step_ended();
+  EXPECT_TRUE(board.status(begin + seconds(31)).live);
+  board.warm_up_step_started(begin, 1);
+  board.runner_ended(begin + seconds(1));
+  EXPECT_TRUE(board.status(begin + seconds(31)).live) << "nobody works at it any more";
+}
+
 TEST(CompanyBoard, ASupervisorThatLooksAfterNobodyIsNotLive) {
   const steady_time begin{seconds(1000)};
   company_board board(seconds(10));

@@ -111,6 +111,7 @@ stage::stage(company_setup setup)
   parts.buckets = setup.buckets;
   parts.pad_to_buckets = setup.pad_to_buckets;
   parts.warm_up = setup.warm_up;
+  parts.pauses = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(0)};
   parts.board = board_;
   setup.adjust(parts);
   if (!parts.device.target) parts.device = *parts.open_device();

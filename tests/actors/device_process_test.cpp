@@ -82,6 +82,66 @@ TEST(DeviceProcess, ThatEndsWithoutWorkIsFollowedByAnotherAtOnce) {
   stage.expect_idle();
 }
 
+TEST(DeviceProcess, ThatHangsInTheWarmUpIsKilledLikeAnyOther) {
+  watched_device device;
+  company_setup setup = device.setup();
+  setup.warm_up = warm_up_mode::lazy;
+  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.tune = true;  // which is begun once nothing has run for two seconds
+  };
+  stage stage(setup);
+  stage.run();
+  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
+  const auto pass = [&](std::chrono::nanoseconds time) {
+    stage.advance(time);
+    while (stage.run_any(0, runner)) {
+    }
+  };
+  for (int i = 0; i < 25; ++i) pass(std::chrono::milliseconds(100));
+  pass(std::chrono::seconds(11));
+  EXPECT_FALSE(stage.status().live);
+  EXPECT_EQ(stage.status().reason, "a step of the warm-up does not end");
+  EXPECT_EQ(device.kills, 0);
+  pass(std::chrono::seconds(10));
+  EXPECT_EQ(device.kills, 1);
+  stage.run();
+  EXPECT_EQ(device.opened, 1);
+  EXPECT_TRUE(stage.status().live && stage.status().ready);
+  stage.expect_served();
+}
+
+// Whoever ends it from outside, and as soon as it is there.
+TEST(DeviceProcess, ThatIsKilledAgainAndAgainIsStartedAfterPausesAndCostsNobodyHisRequest) {
+  watched_device device;
+  company_setup setup = device.setup();
+  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.pauses = {};
+    parts.process->was_killed = parts.process->has_ended;
+  };
+  stage stage(setup);
+  stage.run();
+  device.has_ended = true;
+  stage.advance(std::chrono::milliseconds(100));
+  const auto who = stage.ask("hello", 50);
+  const auto begin = stage.now();
+  for (int opened = device.opened; opened < 30;) {
+    while (device.opened == opened) {
+      if (stage.run(1) == 0) stage.advance(std::chrono::milliseconds(100));
+    }
+    opened = device.opened;
+    device.has_ended = true;  // before a step has ended
+    stage.advance(std::chrono::milliseconds(100));
+  }
+  EXPECT_GT(stage.now() - begin, std::chrono::seconds(30)) << "it waits longer each time";
+  device.has_ended = false;
+  stage.advance(std::chrono::seconds(6));
+  stage.run();
+  EXPECT_TRUE(has_finished(*who));
+  EXPECT_TRUE(stage.status().live);
+}
+
 // The queue waits for it, and is late thereby.
 TEST(DeviceProcess, ThatBeginsSlowlyIsNotKilledForTheQueueThatWaitsForIt) {
   watched_device device;

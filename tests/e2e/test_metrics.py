@@ -228,11 +228,15 @@ def test_refusals_are_counted_by_their_status(idle, run):
     too_long = {"prompt": "a b c " * 9000, "max_tokens": 4}
     assert idle.post("/v1/completions", too_long)[0] == 400
     assert idle.post("/v1/completions", {**too_long, "n": 2})[0] == 400  # for one of them; the other may not have ended yet
-    idle.wait_until(lambda: idle.metric("troupe_request_errors_total") == before.of("troupe_request_errors_total") + 3, 30, "done refusing")
+    # The gateway refuses these itself.
+    assert idle.post("/v1/completions", {"prompt": "a", "temperature": -1})[0] == 400
+    assert idle.post("/v1/completions", "{")[0] == 400
+    assert idle.post("/v1/completions", {"prompt": "a", "model": "nobody"})[0] == 404
+    idle.wait_until(lambda: idle.metric("troupe_request_errors_total") == before.of("troupe_request_errors_total") + 6, 30, "done refusing")
     after = Reading(idle.get("/metrics"))
     by_status = {code: after.of("troupe_request_errors_total", code=code) - before.of("troupe_request_errors_total", code=code)
                  for code in LABELS["troupe_request_errors_total"]["code"]}
-    assert by_status == {"400": 3, "404": 0, "413": 0, "429": 0, "500": 0, "503": 0}
+    assert by_status == {"400": 5, "404": 1, "413": 0, "429": 0, "500": 0, "503": 0}
     assert after.of("vllm:request_params_n_count") == before.of("vllm:request_params_n_count")
 
 

@@ -1,5 +1,6 @@
 """troupe top: the figures of a running service in a terminal and in a pipe."""
 import concurrent.futures
+import fcntl
 import http.server
 import json
 import os
@@ -7,7 +8,9 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
+import termios
 import threading
 import time
 
@@ -104,6 +107,29 @@ def test_with_the_operators_key_the_tree_of_actors_is_shown(start_service, opera
         stranger = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY="not-the-right-key")
         assert stranger.returncode == 0 and "operators' port: answers 401" in stranger.stdout
         assert re.search(r"^scheduler +\d+", stranger.stdout, re.M), "the metrics tell of them all the same"
+
+
+def test_a_small_terminal_has_all_columns_and_does_not_scroll(start_service, operators):
+    with start_service(*operators.flags) as service:
+        terminal, inside = pty.openpty()
+        fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        watching = subprocess.Popen([BINARY, "top", service.url, "--interval", "0.3", "--admin", f"http://127.0.0.1:{operators.port}",
+                                     "--admin-key-file", str(operators.key_file)], stdin=inside, stdout=inside, stderr=inside,
+                                    env=clean_environment(TERM="xterm"))
+        os.close(inside)
+        shown, end = b"", time.monotonic() + 30
+        while shown.count(b"\x1b[H\x1b[J") < 3:
+            assert time.monotonic() < end and watching.poll() is None, shown
+            if select.select([terminal], [], [], 0.2)[0]:
+                shown += os.read(terminal, 65536)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 0
+        os.close(terminal)
+    screen = shown.split(b"\x1b[H\x1b[J")[1].decode().split("\r\n")
+    assert screen.pop() == "" and len(screen) < 24 and max(map(len, screen)) <= 80, screen
+    assert any(re.search(r"^actor +state +mailbox +messages/s +last +restarts$", line) for line in screen), screen
+    assert any(re.search(r"^ *patient grammar_compiler +running +\d+ +[\d.]+ +(-|[\d.]+ s) +0$", line) for line in screen), screen
+    assert any(re.search(r"^ *http_gateway \d+ +running", line) for line in screen), screen
 
 
 class ServiceOfOneActor(http.server.BaseHTTPRequestHandler):

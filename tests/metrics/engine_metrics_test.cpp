@@ -257,12 +257,20 @@ TEST(EngineMetrics, HealthIsWhatTheRoutesSay) {
   EXPECT_EQ(read(metrics).at(sample("troupe_degraded")), 1);
 }
 
+TEST(EngineMetrics, FamiliesByPlaceAreThereWithoutDrafts) {
+  const engine_metrics metrics({.model_name = "m"});
+  const parsed_text text = read(metrics);
+  for (const char* family :
+       {"vllm:spec_decode_num_accepted_tokens_per_pos_total", "troupe_draft_tokens_per_pos_total"})
+    EXPECT_EQ(text.at(sample(family, "position=\"0\"")), 0) << family;
+}
+
 TEST(EngineMetrics, ErrorsAreCountedByTheirStatus) {
   engine_metrics metrics(options);
   for (const int status : {400, 400, 503, 500, 418}) metrics.add_request_error(status);
   const parsed_text text = read(metrics);
-  const std::map<std::string, double> expected{{"400", 2}, {"404", 0}, {"413", 0},
-                                               {"429", 0}, {"500", 2}, {"503", 1}};
+  const std::map<std::string, double> expected{{"400", 3}, {"404", 0}, {"413", 0},
+                                               {"429", 0}, {"500", 1}, {"503", 1}};
   for (const auto& [status, count] : expected)
     EXPECT_EQ(text.at(sample("troupe_request_errors_total", "code=\"" + status + "\"")), count) << status;
 }

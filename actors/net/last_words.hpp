@@ -1,0 +1,13 @@
+// What a drain keeps of its grace.
+#pragma once
+#include <algorithm>
+#include <chrono>
+
+namespace troupe::net {
+
+// For what is then still open to be aborted, its last bytes to reach the clients, and the process to end.
+inline std::chrono::nanoseconds kept_for_last_words(std::chrono::nanoseconds grace) {
+  return std::min<std::chrono::nanoseconds>(grace / 4, std::chrono::milliseconds(1500));
+}
+
+}  // namespace troupe::net

@@ -1,0 +1,41 @@
+#include "actors/open_clients.hpp"
+
+#include <utility>
+
+#include "actors/client_calls.hpp"
+
+namespace troupe {
+
+void open_clients::opened(request_id id, std::weak_ptr<client_stream> stream) {
+  const std::lock_guard lock(mutex_);
+  clients_.try_emplace(id, client{std::move(stream)});
+}
+
+void open_clients::left(request_id id) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = clients_.find(id); found != clients_.end()) found->second.has_left = true;
+}
+
+bool open_clients::has_left(request_id id) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = clients_.find(id);
+  return found != clients_.end() && found->second.has_left;
+}
+
+void open_clients::closed(request_id id) {
+  const std::lock_guard lock(mutex_);
+  clients_.erase(id);
+}
+
+// The last owner of a stream asks for the lock: none is let go of under it.
+void open_clients::end_all(const error& failure) {
+  std::vector<std::shared_ptr<client_stream>> streams;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, client] : clients_)
+      if (auto stream = client.stream.lock()) streams.push_back(std::move(stream));
+  }
+  for (const auto& stream : streams) stream->fail(failure);
+}
+
+}  // namespace troupe

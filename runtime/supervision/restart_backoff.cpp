@@ -1,0 +1,15 @@
+#include "runtime/supervision/restart_backoff.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+std::chrono::nanoseconds restart_backoff::ended(steady_time now) {
+  if (now - back_ >= time_to_settle) next_ = std::chrono::nanoseconds(0);
+  back_ = now;
+  const std::chrono::nanoseconds pause = next_;
+  next_ = std::clamp(2 * next_, pauses_.first, pauses_.longest);
+  return pause;
+}
+
+}  // namespace troupe

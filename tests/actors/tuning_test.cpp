@@ -1,0 +1,112 @@
+// Tuning while nothing runs: who it waits for, and what a stop leaves of it.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "actors/load_engine.hpp"
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/tuning_file.hpp"
+#include "runtime/model/model.hpp"
+#include "tests/actors/company_fixture.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe::test {
+namespace {
+
+using std::chrono::milliseconds;
+
+class Tuning : public testing::Test {
+ protected:
+  Tuning() { std::filesystem::remove(file_); }
+  ~Tuning() override { std::filesystem::remove(file_); }
+
+  static std::unique_ptr<executor> device() {
+    const temporary_file model(tiny_model());
+    cpu_executor_options cpu;
+    cpu.limits = {
+        .max_rows = 64, .max_sequences = 8, .block_size = 16, .kv_cache_bytes = std::size_t{4} << 20U};
+    cpu.threads = 1;
+    cpu.end_tokens = {end_token};
+    return std::move(*make_cpu_executor(*load_model(model.path()), cpu));
+  }
+
+  company_setup setup() const {
+    company_setup out;
+    out.max_num_batched_tokens = 64;
+    out.max_model_len = 256;
+    out.warm_up = warm_up_mode::lazy;
+    out.buckets.decode = {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}, {8, 1, 4}};
+    out.buckets.prompt = {{1, 64, 0}};
+    out.adjust = [file = file_](supervisor_parts& parts) {
+      parts.device.target = device();
+      parts.tuned_for = tuning_key_of(*parts.device.target, 1);
+      parts.tuning_file = file;
+      parts.tune = true;
+      if (use_kept_tuning(*parts.device.target, parts.tuned_for, file))
+        for (const auto& [rows, plan] : parts.device.target->plans()->chosen()) parts.tuned.insert(rows);
+    };
+    return out;
+  }
+
+  // Whose plans the file has.
+  std::set<std::int32_t> kept() const {
+    std::set<std::int32_t> rows;
+    const auto target = device();
+    if (const auto plans = read_tuning_file(file_, tuning_key_of(*target, 1)))
+      for (const auto& [count, plan] : *plans) rows.insert(count);
+    return rows;
+  }
+
+  static void pass(stage& on, milliseconds time) {
+    for (; time.count() > 0; time -= milliseconds(100)) {
+      on.advance(milliseconds(100));
+      on.run();
+    }
+  }
+
+  const std::filesystem::path file_ = std::filesystem::path(testing::TempDir()) / "tuning-of-one-size";
+};
+
+TEST_F(Tuning, BeginsWithTheSmallestStepsOnceNothingHasRunForAWhile) {
+  stage stage(setup());
+  for (int i = 0; i < 8; ++i) {
+    pass(stage, milliseconds(1000));
+    const auto who = stage.ask("hello", 3);
+    stage.run();
+    EXPECT_EQ(who->ends.size(), 1U);
+  }
+  EXPECT_TRUE(kept().empty()) << "somebody asks every second";
+  pass(stage, milliseconds(2500));
+  for (int i = 0; i < 1000 && kept().empty(); ++i) pass(stage, milliseconds(100));
+  EXPECT_EQ(*kept().begin(), 1);
+}
+
+TEST_F(Tuning, GoesOnWhereAStopHasLeftIt) {
+  {
+    company_setup first = setup();
+    std::erase_if(first.buckets.decode, [](const bucket& each) { return each.batch > 2; });
+    stage stage(first);
+    pass(stage, milliseconds(3000));
+    for (int i = 0; i < 1000 && !kept().contains(64); ++i) pass(stage, milliseconds(100));
+  }
+  ASSERT_EQ(kept(), (std::set<std::int32_t>{1, 2, 64}));
+  const auto before = std::filesystem::last_write_time(file_);
+  {
+    stage stage(setup());
+    pass(stage, milliseconds(3000));
+    for (int i = 0; i < 1000 && !kept().contains(8); ++i) pass(stage, milliseconds(100));
+  }
+  EXPECT_EQ(kept(), (std::set<std::int32_t>{1, 2, 4, 8, 64}));
+  const auto after = std::filesystem::last_write_time(file_);
+  EXPECT_LT(before, after);
+  {
+    stage stage(setup());
+    pass(stage, milliseconds(10000));
+  }
+  EXPECT_EQ(std::filesystem::last_write_time(file_), after) << "nothing is left to be timed";
+}
+
+}  // namespace
+}  // namespace troupe::test

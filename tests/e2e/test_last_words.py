@@ -1,0 +1,85 @@
+"""Streams whose gateway ends, and the end of a service one of whose actors never comes back: no client is left without a word, and the
+process ends."""
+import http.client
+import json
+import signal
+import threading
+import time
+
+import pytest
+
+GRACE = 2
+# From the end of the grace: for actors to end, and for a machine that is busy.
+TO_END = 3 + 10
+
+
+class Stream(threading.Thread):
+    """A streamed completion, read to its end by a thread of its own."""
+
+    def __init__(self, service, body):
+        super().__init__(daemon=True)
+        self.connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=120)
+        self.body = {"prompt": "Once upon a time", "temperature": 0, "ignore_eos": True, "stream": True, **body}
+        self.text, self.failure, self.last_byte = "", None, time.monotonic()
+        self.start()
+
+    def run(self):
+        try:
+            self.connection.request("POST", "/v1/completions", json.dumps(self.body), {"Content-Type": "application/json"})
+            answer = self.connection.getresponse()
+            while piece := answer.read1():
+                self.text += piece.decode()
+                self.last_byte = time.monotonic()
+        except (OSError, http.client.HTTPException) as failure:
+            self.failure = failure
+
+    def has_ended_with_words(self):
+        return self.text.rstrip().endswith("data: [DONE]") and ('"error"' in self.text or '"abort"' in self.text)
+
+    def is_stuck(self):
+        return self.text != "" and time.monotonic() - self.last_byte > 1
+
+
+def wait_for(condition, seconds, what):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not {what} within {seconds} s"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.parametrize("role, every", [("scheduler", 60), ("kv_cache", 60), ("tokenizer", 60), ("http_gateway", 40), ("supervisor", 40)])
+def test_a_service_with_an_actor_that_hangs_ends_and_tells_its_clients(start_service, monkeypatch, role, every, signals):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:hang:{every}")
+    with start_service("--shutdown-grace", f"{GRACE}s") as service:
+        streams = [Stream(service, {"max_tokens": 6000}) for _ in range(2)]
+        if role == "supervisor":
+            wait_for(lambda: all(each.text for each in streams), 30, "streaming")
+            time.sleep(4)  # it has its every-th message meanwhile, and nobody sees it
+        else:
+            wait_for(lambda: any(each.is_stuck() for each in streams), 60, "stuck")
+        begin = time.monotonic()
+        for _ in range(signals):
+            service.process.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+        code = service.process.wait(GRACE + TO_END)
+        assert code in ((70,) if signals == 1 else (70, 128 + signal.SIGTERM)), service.log()
+        for each in streams:
+            each.join(10)
+        took = time.monotonic() - begin
+        assert all(each.has_ended_with_words() for each in streams), [(each.text[-300:], each.failure) for each in streams]
+        assert took < GRACE + TO_END
+
+
+def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:60")
+    with start_service() as service:
+        before = service.resources()
+        streams = [Stream(service, {"max_tokens": 6000}) for _ in range(3)]
+        for each in streams:
+            each.join(60)
+            assert '"code":503' in each.text.replace(" ", "") or '"error"' in each.text, (each.text[-300:], each.failure)
+            assert each.has_ended_with_words(), (each.text[-300:], each.failure)
+        service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
+        service.wait_as_before(before)
