@@ -38,8 +38,8 @@ def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed
         answer = pool.submit(completion, service, LONG)
         killed = None
         for _ in range(4):
-            steps = service.metric("troupe_step_seconds_count")
-            service.wait_until(lambda: service.metric("troupe_step_seconds_count") > steps, 60, "in the prompt")
+            chunks = service.metric("troupe_step_seconds_count", phase="execute")
+            service.wait_until(lambda: service.metric("troupe_step_seconds_count", phase="execute") > chunks, 60, "in the prompt")
             assert not answer.done(), "the prompt is too short for this machine"
             killed = kill_runner(service, killed)
         assert answer.result() == undisturbed

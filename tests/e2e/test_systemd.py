@@ -79,7 +79,7 @@ def test_the_watchdog_is_fed_while_steps_come_to_an_end(start_service, notified,
 
 def test_a_service_whose_step_does_not_end_is_not_live_and_then_ends_itself(start_service, notified):
     """A step of 6,000 tokens takes longer than twelve times this deadline."""
-    with start_service("--step-deadline", "0.1s", "--max-num-batched-tokens", "8192",
+    with start_service("--step-deadline", "0.1s", "--max-num-batched-tokens", "8192", "--skip-warmup",
                        "--runner-isolation", "none") as service:
         notified.wait_for("READY=1")
         client = socket.create_connection(("127.0.0.1", service.port))
