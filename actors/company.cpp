@@ -27,6 +27,7 @@ struct company::state {
   std::shared_ptr<company_board> board;
   supervisor_actor supervisor;
   std::shared_ptr<company_directory> directory = std::make_shared<company_directory>();
+  const std::shared_ptr<open_clients> clients = std::make_shared<open_clients>();
   port_parts ports;
   std::unique_ptr<net::engine_port> port;
   std::shared_ptr<net::trace_exporter> traces;  // none where they go nowhere
@@ -233,6 +234,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   if (!limits) return tl::unexpected<error>(limits.error());
   board = std::make_shared<company_board>(options.step_deadline);
   ports.card = card_of(options, engine);
+  ports.clients = clients;
   ports.board = board;
   ports.metrics = metrics_of(ports.card, engine, options);
   ports.vocabulary = engine.vocabulary;
@@ -381,7 +383,9 @@ result<company::counts> company::count() const {
 bool company::drain(std::chrono::nanoseconds grace) {
   constexpr std::chrono::seconds for_the_answer{1};
   if (state_->stopped) return true;
-  const steady_time end = std::chrono::steady_clock::now() + grace + for_the_answer;
+  constexpr std::chrono::hours longest_grace{24 * 365};
+  const steady_time end = std::chrono::steady_clock::now() +
+                          std::min<std::chrono::nanoseconds>(grace, longest_grace) + for_the_answer;
   const auto drained =
       state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
   if (!drained) spdlog::error("the supervisor does not answer: requests are cut off");
@@ -391,8 +395,7 @@ bool company::drain(std::chrono::nanoseconds grace) {
 }
 
 void company::end_streams() {
-  if (state_->ports.clients)
-    state_->ports.clients->end_all({error_code::unavailable, "the service is shutting down"});
+  state_->clients->end_all({error_code::unavailable, "the service is shutting down"});
 }
 
 void company::stop() {

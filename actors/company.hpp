@@ -126,8 +126,7 @@ class company {
   // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react. False where some
   // were cut off: by the abort, or with an answer that their clients had not read to its end.
   bool drain(std::chrono::nanoseconds grace);
-  // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread,
-  // until stop() has returned.
+  // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread.
   void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
   void stop();

@@ -39,9 +39,11 @@ class company_board {
   void warming_up(warm_up_progress progress);
   void ready();
   // An item of the warm-up is with the runner, a step of so many rows; it is over. Its deadline is that of
-  // any step.
+  // any step, after that of one which may be before it there.
   void warm_up_step_started(steady_time now, std::int32_t rows) {
-    warm_up_due_.store(due(now, rows), relaxed);
+    const std::int64_t step = step_due_.load(relaxed);
+    const steady_time begin = step == none ? now : std::max(now, steady_time(std::chrono::nanoseconds(step)));
+    warm_up_due_.store(due(begin, rows), relaxed);
   }
   void warm_up_step_ended() { warm_up_due_.store(none, relaxed); }
   void draining();
@@ -54,7 +56,13 @@ class company_board {
   void failed(const std::string& actor);
 
   // Scheduler: a step is with the runner; it has answered.
-  void step_started(steady_time now, std::int32_t rows) { step_due_.store(due(now, rows), relaxed); }
+  void step_started(steady_time now, std::int32_t rows) {
+    const std::int64_t step = due(now, rows);
+    step_due_.store(step, relaxed);
+    // It may have come to the runner before an item of the warm-up, unless that is over meanwhile.
+    if (std::int64_t item = warm_up_due_.load(relaxed); item != none)
+      warm_up_due_.compare_exchange_strong(item, std::max(item, step + step_deadline().count()), relaxed);
+  }
   void step_ended() { step_due_.store(none, relaxed); }
   // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {

@@ -255,9 +255,9 @@ struct runner_lost {
   bool was_killed = false;  // from outside
   message_number number = 0;
 };
-// Whether a step may be to blame.
 struct runner_missed {
-  bool is_excused = false;
+  bool is_excused = false;  // a step may be to blame
+  bool has_served = false;  // a step has come to its end since the runner before this one was lost
 };
 // Make the device ready to run.
 struct open_device {
@@ -520,7 +520,7 @@ auto inspect(Inspector& f, runner_lost& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.is_excused);
+  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {

@@ -138,6 +138,7 @@ class model_runner_state {
   std::size_t last_padded_ = 0;
   token_feed feed_;
   verified_drafts verified_;                      // of the held step
+  bool may_keep_tuning_ = true;                   // it could be written so far
   bool is_tuned_ = false;                         // the device, for the item that is being tuned
   std::optional<plan_tuner> tuner_;               // of that item
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed

@@ -117,12 +117,12 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
 
 // A stop loses no more than what is being timed.
 void model_runner_state::keep_tuning(bool is_last) {
-  if (parts_.tuning_file.empty()) return;
+  if (parts_.tuning_file.empty() || !may_keep_tuning_) return;
   const result<void> written =
       write_tuning_file(parts_.tuning_file, parts_.tuned_for, device_->plans()->chosen());
   if (!written) {
-    spdlog::warn("the tuning is not kept: {}", written.error().message);
-    parts_.tuning_file.clear();
+    spdlog::warn("the tuning is not kept, nor is any that follows: {}", written.error().message);
+    may_keep_tuning_ = false;
   } else if (is_last) {
     spdlog::info("tuning kept in {}", parts_.tuning_file.string());
   }

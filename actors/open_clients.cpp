@@ -32,6 +32,7 @@ void open_clients::end_all(const error& failure) {
   std::vector<std::shared_ptr<client_stream>> streams;
   {
     const std::lock_guard lock(mutex_);
+    streams.reserve(clients_.size());
     for (const auto& [id, client] : clients_)
       if (auto stream = client.stream.lock()) streams.push_back(std::move(stream));
   }

@@ -72,13 +72,14 @@ msg::runner_missed scheduler_state::runner_lost(bool was_killed) {
   model_runner_ = nullptr;
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
   const bool was_running = !running_.empty();
-  if (was_running) ++lost_in_a_row_;
+  const bool has_served = std::exchange(has_served_, false);
+  if (was_running && !was_killed) ++lost_in_a_row_;
   for (const running_step& lost : running_) tell_first_steps(lost);
   running_.clear();
   board_->step_ended();
   const blame whose_step = was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
   lose_storage(was_running ? whose_step : blame::nobody);
-  return {was_running && lost_in_a_row_ <= most_lost_in_a_row};
+  return {was_running && lost_in_a_row_ <= most_lost_in_a_row, has_served};
 }
 
 // Whose first step was lost has waited until it began, all the same.

@@ -28,7 +28,7 @@ class socket_gateway_state : public gateway_state {
   // Its clients are told, and read it.
   ~socket_gateway_state() override {
     end_streams(lost_part(error_code::unavailable));
-    if (server_) server_->close(for_last_words);
+    if (server_) server_->close(time_to_read);
   }
 
   // Tells `started` once, whatever happens; without a server the actor quits.
@@ -44,7 +44,8 @@ class socket_gateway_state : public gateway_state {
   }
 
  private:
-  static constexpr std::chrono::milliseconds for_last_words{500};
+  // Meanwhile the thread of this actor waits.
+  static constexpr std::chrono::milliseconds time_to_read{250};
 
   // No thread and no memory for one are thrown; a client of this gateway wants to be told like of a port in
   // use.

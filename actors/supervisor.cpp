@@ -177,7 +177,7 @@ void supervisor_state::start_stopped() {
   }
   introduce();
   // The one before may not have heard the question.
-  if (is_scheduler_new && awaits_blame_) replace_runner(false);
+  if (is_scheduler_new && awaits_blame_) replace_runner({});
 }
 
 void supervisor_state::stop(const std::string& role) {

@@ -131,7 +131,7 @@ class supervisor_state {
   void on_runner_down();
   void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
-  void replace_runner(bool is_excused);
+  void replace_runner(const msg::runner_missed& missed);
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
   // Of a KV cache with another number of blocks.
@@ -165,8 +165,9 @@ class supervisor_state {
   void leave_out(const warm_up_item& item);
   void leave_out_what_kills();
   void warm_up_when_idle();
+  void note_last_step();
   // Whether nothing has run for as long as the next item wants.
-  bool is_quiet();
+  bool has_been_quiet() const;
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
@@ -220,20 +221,23 @@ class supervisor_state {
   std::optional<steady_time> asked_at_;  // everybody, whether they answer
   std::optional<std::string> silent_;    // who does not, when it was looked for last
   end_of_runner runner_end_;             // the last
+  int kills_ = 0;                        // of runners, from outside, in a row
   restart_backoff backoff_;              // where no step is to blame for it
   bool is_pausing_ = false;              // before there is another runner
   bool awaits_blame_ = false;            // the scheduler is asked whether a step ended the runner
-  std::int32_t lost_items_ = 0;  // how often the runner has ended while it warmed up the item that comes next
-  bool is_warming_up_ = false;   // an item is with the runner
-  bool awaits_idle_ = false;     // the scheduler is asked whether anything runs
-  std::optional<seen_step> last_seen_;
-  bool tells_tuning_ = true;  // has yet to be told of in the log
+  // How often the runner has ended while it warmed up the item that comes next: by itself, from outside.
+  int item_crashes_ = 0;
+  int item_kills_ = 0;
+  bool is_warming_up_ = false;  // an item is with the runner
+  bool awaits_idle_ = false;    // the scheduler is asked whether anything runs
+  std::optional<seen_step> last_step_;
+  bool is_tuning_told_ = false;  // in the log
   bool has_begun_ = false;    // the warm-up
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
   // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
-  std::chrono::nanoseconds flush_time_ = net::kept_for_last_words(std::chrono::nanoseconds::max());
+  std::chrono::nanoseconds flush_time_ = net::most_kept_for_last_words;
   std::size_t undrained_ = 0;  // answers to drain that are still to come
   bool cut_off_ = false;       // something was ended before it had finished
   std::vector<caf::typed_response_promise<msg::company_drained>> drains_;

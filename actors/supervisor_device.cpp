@@ -13,6 +13,9 @@ namespace {
 constexpr std::chrono::milliseconds device_check{100};
 // In a row. A device that is there again within a moment, as after a process that held it, opens before.
 constexpr int most_failed_openings = 5;
+// From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
+// count like any other end.
+constexpr int most_kills = 64;
 
 }  // namespace
 
@@ -38,7 +41,10 @@ void supervisor_state::add_model_runner() {
 
 // One that had to be killed before it was open would take as long again.
 void supervisor_state::vacate_model_runner() {
-  if (device_.opening_due) failed_openings_ += device_.is_killed ? most_failed_openings : 1;
+  runner_end_ = {.was_warming_up = std::exchange(is_warming_up_, false),
+                 .was_killed = parts_.process && parts_.process->was_killed()};
+  if (device_.opening_due && !runner_end_.was_killed)
+    failed_openings_ += device_.is_killed ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
   parts_.tokenizer.metrics->set_runner_process({});
@@ -115,25 +121,27 @@ std::optional<std::string> supervisor_state::fault_of_device() const {
 void supervisor_state::on_runner_down() {
   parts_.board->runner_ended(self_->clock().now());
   if (!parts_.open_device) return fail("model_runner");
-  runner_end_ = {.was_warming_up = std::exchange(is_warming_up_, false),
-                 .was_killed = parts_.process && parts_.process->was_killed()};
   ask_for_blame();
 }
 
 void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
   out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed})
-      .then([this](const msg::runner_missed& missed) { replace_runner(missed.is_excused); },
-            [this](const caf::error&) { replace_runner(false); });
+      .then([this](const msg::runner_missed& missed) { replace_runner(missed); },
+            [this](const caf::error&) { replace_runner({}); });
 }
 
-// Who is killed from outside is not to blame either; but whoever kills him may do so again at once.
-void supervisor_state::replace_runner(bool is_excused) {
+// Where a step is to blame the next runner finds out which at once. Where none is, or he was killed before he
+// had done anything, the next one may end the same way.
+void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
-  runner_end_.is_excused = is_excused || runner_end_.was_killed;
-  if (runner_end_.was_warming_up && !runner_end_.is_excused) ++lost_items_;
-  const auto pause = is_excused ? std::chrono::nanoseconds(0) : backoff_.ended(self_->clock().now());
-  if (pause.count() == 0) return start_next_runner();
+  const std::chrono::nanoseconds pause = backoff_.ended(self_->clock().now());
+  kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
+  runner_end_.is_excused = missed.is_excused || (runner_end_.was_killed && kills_ <= most_kills);
+  if (runner_end_.was_warming_up && !missed.is_excused)
+    ++(runner_end_.was_killed ? item_kills_ : item_crashes_);
+  const bool is_at_once = runner_end_.was_killed ? missed.has_served : missed.is_excused;
+  if (is_at_once || pause.count() == 0) return start_next_runner();
   spdlog::warn("actor model_runner is started again in {:.2f} s",
                std::chrono::duration<double>(pause).count());
   is_pausing_ = true;
@@ -142,6 +150,7 @@ void supervisor_state::replace_runner(bool is_excused) {
 
 void supervisor_state::start_next_runner() {
   is_pausing_ = false;
+  if (failed_) return;
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
   restart("model_runner", runner_end_.is_excused || is_gone_for_good);
 }

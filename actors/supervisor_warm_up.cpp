@@ -19,6 +19,9 @@ constexpr std::chrono::milliseconds idle_check{100};
 // For how long nothing must have run before a step is tuned: each is timed many times, and a request that
 // comes waits for one of them to end.
 constexpr std::chrono::seconds quiet_time{2};
+// So often may the runner end by itself, or be killed from outside, in one item.
+constexpr int most_crashes_of_item = 2;
+constexpr int most_kills_of_item = 5;
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 
@@ -64,12 +67,13 @@ void supervisor_state::leave_out(const warm_up_item& item) {
   if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
 }
 
-// What has taken the runner along twice is not asked for again.
+// What has taken the runner along again and again is not asked for any more.
 void supervisor_state::leave_out_what_kills() {
-  if (lost_items_ < 2 || course_.finished()) return;
+  const bool is_deadly = item_crashes_ >= most_crashes_of_item || item_kills_ >= most_kills_of_item;
+  if (!is_deadly || course_.finished()) return;
   spdlog::warn("{} ends the model runner and is left out", describe(*course_.next()));
   leave_out(*course_.next());
-  lost_items_ = 0;
+  item_crashes_ = item_kills_ = 0;
   course_.advance();
 }
 
@@ -79,7 +83,8 @@ void supervisor_state::warm_up_when_idle() {
       .then(
           [this](const msg::request_counts& counts) {
             awaits_idle_ = false;
-            if (counts.running == 0 && counts.waiting == 0 && is_quiet()) return warm_up_item_now();
+            note_last_step();
+            if (counts.running == 0 && counts.waiting == 0 && has_been_quiet()) return warm_up_item_now();
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           },
           [this](const caf::error&) {
@@ -88,18 +93,14 @@ void supervisor_state::warm_up_when_idle() {
           });
 }
 
-bool supervisor_state::is_quiet() {
-  const steady_time now = self_->clock().now();
+void supervisor_state::note_last_step() {
   const std::uint64_t step = parts_.board->last_step();
-  if (!last_seen_ || last_seen_->step != step) last_seen_ = seen_step{step, now};
-  if (course_.next()->phase != warm_up_phase::tuning) return true;
-  if (now - last_seen_->since < quiet_time) return false;
-  if (!std::exchange(tells_tuning_, false)) return true;
-  spdlog::info(
-      "tuning: {} sizes of steps are timed while nothing runs, the smallest first; a request that "
-      "comes waits for the step that is being timed",
-      course_.next()->count);
-  return true;
+  if (!last_step_ || last_step_->step != step) last_step_ = seen_step{step, self_->clock().now()};
+}
+
+bool supervisor_state::has_been_quiet() const {
+  return course_.next()->phase != warm_up_phase::tuning ||
+         self_->clock().now() - last_step_->since >= quiet_time;
 }
 
 void supervisor_state::warm_up_item_now() {
@@ -107,6 +108,10 @@ void supervisor_state::warm_up_item_now() {
   is_warming_up_ = true;
   const warm_up_item item = *course_.next();
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
+  if (item.phase == warm_up_phase::tuning && !std::exchange(is_tuning_told_, true))
+    spdlog::info(
+        "tuning: {} sizes of steps are timed, the smallest first{}", item.count,
+        ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
   auto task = std::make_shared<const warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
   parts_.board->warm_up_step_started(self_->clock().now(), task->batch.num_rows());
@@ -117,7 +122,7 @@ void supervisor_state::warm_up_item_now() {
 void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
   is_warming_up_ = false;
   parts_.board->warm_up_step_ended();
-  lost_items_ = 0;
+  item_crashes_ = item_kills_ = 0;
   if (!done.is_over) return go_on_warming_up();
   course_.advance();
   const std::string line = describe(item, available_memory().value_or(0));

@@ -15,10 +15,10 @@ struct tree_row {
   std::string name;
   int depth = 0;
   bool is_group = false;
-  std::string state;  // of an actor: "running", ...; of a group its strategy
+  std::string state = {};  // of an actor: "running", ...; of a group its strategy
   std::int64_t mailbox = 0;
   std::int64_t handled = 0;            // messages of all kinds
-  std::optional<double> last_message;  // its age in seconds
+  std::optional<double> last_message = {};  // its age in seconds
   std::int64_t restarts = 0;           // of an actor ever, of a group lately
 };
 

@@ -8,8 +8,8 @@
 namespace troupe::cli {
 namespace {
 
-// For last words to reach whom they are for.
-constexpr std::chrono::milliseconds for_last_words{300};
+// So long before the end of the process the last words are said.
+constexpr std::chrono::milliseconds words_before_end{300};
 
 }  // namespace
 
@@ -33,22 +33,24 @@ void end_guard::end_by(clock::time_point time, int exit_code) {
   changed_.notify_all();
 }
 
+// Words and log on a thread that nobody waits for: an actor may hang because of what they need, too.
 void end_guard::watch() {
   std::unique_lock lock(mutex_);
-  while (!is_over_ && clock::now() < end_ - for_last_words) {
+  while (!is_over_ && clock::now() < end_ - words_before_end) {
     if (end_ == clock::time_point::max()) {
       changed_.wait(lock);
     } else {
-      changed_.wait_until(lock, end_ - for_last_words);
+      changed_.wait_until(lock, end_ - words_before_end);
     }
   }
   if (is_over_) return;
-  spdlog::critical("the service does not end, since an actor does not: its process is ended");
-  last_words_();
-  changed_.wait_for(lock, for_last_words, [this] { return is_over_; });
-  if (is_over_) return;
-  spdlog::default_logger()->flush();
-  std::_Exit(exit_code_);
+  std::thread words([this] {
+    last_words_();
+    spdlog::critical("the service does not end, since an actor does not: its process is ended");
+  });
+  if (!changed_.wait_for(lock, words_before_end, [this] { return is_over_; })) std::_Exit(exit_code_);
+  lock.unlock();
+  words.join();
 }
 
 }  // namespace troupe::cli

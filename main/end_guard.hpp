@@ -13,7 +13,8 @@ class end_guard {
  public:
   using clock = std::chrono::steady_clock;
 
-  // `last_words` is called, on a thread of the guard's, shortly before the process is ended.
+  // `last_words` is called on another thread, shortly before the process is ended, which does not wait for
+  // it.
   explicit end_guard(std::function<void()> last_words);
   // There is nothing to guard any more.
   ~end_guard();

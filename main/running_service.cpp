@@ -17,7 +17,7 @@ namespace troupe::cli {
 namespace {
 
 // From the end of the grace to the end of the process, in which every actor has to end.
-constexpr std::chrono::seconds to_end{3};
+constexpr std::chrono::seconds to_end{4};
 
 }  // namespace
 

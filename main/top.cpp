@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -109,7 +108,7 @@ class screen {
 
   // A line is kept free for the cursor. What is not drawn over may be as long as it is.
   view_size size() const {
-    view_size out{.height = std::numeric_limits<std::size_t>::max()};
+    view_size out;
     winsize found{};
     if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &found) != 0) return out;
     if (found.ws_col > 0) out.width = found.ws_col;
@@ -129,7 +128,8 @@ std::string view_of(const reading& before, const reading& now, const std::string
     actors = [&](std::size_t most) { return actor_tree_lines(before.actors, now.actors, elapsed, most); };
   std::string failure;
   if (!now.admin_failure.empty()) {
-    failure = "operators' port: " + now.admin_failure + "\n";
+    failure =
+        ("operators' port: " + now.admin_failure).substr(0, static_cast<std::size_t>(size.width)) + "\n";
     --size.height;
   }
   return top_view(metrics::figures_of(before.metrics, now.metrics, elapsed), now.health, actors, size) +

@@ -74,7 +74,9 @@ std::string top_view(const metrics::service_figures& now, const std::string& hea
                      const actor_lines& actors, const view_size& size) {
   const std::size_t height = std::max<std::size_t>(size.height, 3);
   std::vector<std::string> lines = figure_lines(now, health);
-  const std::size_t rest = height > lines.size() ? height - lines.size() : 0;
+  const auto filled =
+      static_cast<std::size_t>(std::ranges::count_if(lines, [](const auto& each) { return !each.empty(); }));
+  const std::size_t rest = height > filled ? height - filled : 0;
   for (std::string& line : actors ? actors(rest) : actors_of(now)) lines.push_back(std::move(line));
   fit(lines, height);
   std::string text;

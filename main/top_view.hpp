@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,8 @@
 namespace troupe::cli {
 
 struct view_size {
-  int width = 100;         // columns
-  std::size_t height = 0;  // lines
+  int width = 100;                                               // columns
+  std::size_t height = std::numeric_limits<std::size_t>::max();  // lines
 };
 
 // Lines about the actors, as many as there are and fewer where they are more than `most`.

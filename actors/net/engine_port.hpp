@@ -19,7 +19,8 @@
 
 namespace troupe::net {
 
-// One client's stream. Called from any thread, in order, never after an event with `end`; must not block.
+// One client's stream. Called from any thread, in order, never after an event with `end`; must not block, nor
+// ask for the end of all.
 using stream_sink = std::function<void(stream_event)>;
 // The same for the streams of all answers to one request: `index` tells which.
 using choice_sink = std::function<void(std::int32_t index, stream_event)>;

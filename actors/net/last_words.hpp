@@ -6,8 +6,9 @@
 namespace troupe::net {
 
 // For what is then still open to be aborted, its last bytes to reach the clients, and the process to end.
+inline constexpr std::chrono::nanoseconds most_kept_for_last_words = std::chrono::milliseconds(1500);
 inline std::chrono::nanoseconds kept_for_last_words(std::chrono::nanoseconds grace) {
-  return std::min<std::chrono::nanoseconds>(grace / 4, std::chrono::milliseconds(1500));
+  return std::min(grace / 4, most_kept_for_last_words);
 }
 
 }  // namespace troupe::net

@@ -40,6 +40,7 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
 }
 
 void request_tracker::add_seen_times() {
+  if (!first_token_) return;
   request_times& all = report_.times;
   if (all.arrival == steady_time{}) all.arrival = report_.received;
   if (!all.first_token) all.first_token = first_token_;

@@ -132,7 +132,7 @@ void add_unified_phase(std::vector<warm_up_item>& items, const std::vector<unifi
 // little time, and decodes gain by them.
 void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& limits,
                       const std::set<std::int32_t>& known) {
-  std::map<std::int64_t, bucket, std::greater<>> shapes;
+  std::map<std::int64_t, bucket> shapes;
   for (const warm_up_item& item : items) {
     const std::int64_t rows = std::min<std::int64_t>(
         item.phase == warm_up_phase::unified ? rows_of(item.unified) : rows_of(item.shape), limits.max_rows);
@@ -144,10 +144,11 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
   }
   // A step takes the plan of the next larger number of rows; the largest stays.
   while (shapes.size() > most_tuned_sizes)
-    std::erase_if(shapes, [is_odd = true](const auto&) mutable { return !std::exchange(is_odd, !is_odd); });
+    std::erase_if(shapes, [keeps = shapes.size() % 2 == 1](const auto&) mutable {
+      return !std::exchange(keeps, !keeps);
+    });
   const std::size_t begin = items.size();
-  for (auto each = shapes.rbegin(); each != shapes.rend(); ++each) {
-    const auto& [rows, shape] = *each;
+  for (const auto& [rows, shape] : shapes) {
     if (known.contains(static_cast<std::int32_t>(rows))) continue;
     warm_up_item& item = items.emplace_back();
     item.phase = warm_up_phase::tuning;

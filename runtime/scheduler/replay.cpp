@@ -9,8 +9,7 @@ namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
   std::optional<request_id> convicted;
-  if (whose != blame::nobody)
-    convicted = accuse_oldest_step(whose == blame::oldest_step ? evidence::strong : evidence::weak);
+  if (whose != blame::nobody) convicted = accuse_oldest_step(whose);
   forget_steps();
   for (sequence* who : running) send_back(*who);
   running.clear();
@@ -23,11 +22,11 @@ scheduler_output scheduler::state::device_lost(blame whose) {
 }
 
 // Those of its requests that have ended may have done it as well: who was beside them was not alone.
-std::optional<request_id> scheduler::state::accuse_oldest_step(evidence how) {
+std::optional<request_id> scheduler::state::accuse_oldest_step(blame whose) {
   if (flights.empty()) return std::nullopt;
   std::vector<request_id> ids;
   for (const planned_rows& rows : flights.front().rows) ids.push_back(rows.who->id);
-  const std::optional<request_id> convicted = tried.accuse(ids, how);
+  const std::optional<request_id> convicted = tried.accuse(ids, whose);
   for (const planned_rows& rows : flights.front().rows)
     if (rows.who->ended) tried.forget(rows.who->id);
   return convicted;

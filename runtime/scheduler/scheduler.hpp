@@ -21,6 +21,7 @@
 #include "runtime/request.hpp"
 #include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
+#include "runtime/scheduler/blame.hpp"
 #include "runtime/scheduler/waiting_queue.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
@@ -69,9 +70,6 @@ struct resolved_step {
   step_batch_ptr batch = {};
   step_demand_ptr demand = {};
 };
-
-// Who took the device along. `perhaps_oldest_step`: it was killed from outside, and the step may be why.
-enum class blame { nobody, perhaps_oldest_step, oldest_step };
 
 // What came of a step, an abort or an expiry: tokens and ends for the tokenizer; tokens and then releases for
 // the KV cache.

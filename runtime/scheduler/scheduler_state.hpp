@@ -128,7 +128,7 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  std::optional<request_id> accuse_oldest_step(evidence how);
+  std::optional<request_id> accuse_oldest_step(blame whose);
   void forget_steps();
   // To the waiting queue, with nothing computed.
   void send_back(sequence& who);

@@ -4,40 +4,35 @@
 
 namespace troupe {
 
-namespace {
-
-constexpr std::int32_t weight_that_convicts = suspects::kills_that_convict;
-
-std::int32_t weight_of(evidence how) {
-  return how == evidence::weak ? 1 : weight_that_convicts / suspects::crashes_that_convict;
-}
-
-}  // namespace
-
-std::optional<request_id> suspects::accuse(std::span<const request_id> in_step, evidence how) {
-  if (in_step.empty()) return std::nullopt;
+std::optional<request_id> suspects::accuse(std::span<const request_id> in_step, blame whose) {
+  if (in_step.empty() || whose == blame::nobody) return std::nullopt;
   for (const request_id id : in_step) {
-    records_[id].weight += weight_of(how);
+    ++(whose == blame::oldest_step ? records_[id].crashes : records_[id].kills);
     remove(id);
   }
   const std::size_t half = in_step.size() / 2;
   groups_.emplace_front(in_step.begin() + static_cast<std::ptrdiff_t>(half), in_step.end());
-  if (half > 0) groups_.emplace_front(in_step.begin(), in_step.begin() + static_cast<std::ptrdiff_t>(half));
-  if (half > 0) return std::nullopt;
+  if (half > 0) {
+    groups_.emplace_front(in_step.begin(), in_step.begin() + static_cast<std::ptrdiff_t>(half));
+    return std::nullopt;
+  }
   const request_id alone = in_step.front();
-  if (how == evidence::strong) ++records_[alone].crashes_alone;
-  if (!is_guilty(alone)) return std::nullopt;
+  if (whose == blame::oldest_step) ++records_[alone].crashes_alone;
+  if (!is_guilty(alone, whose)) return std::nullopt;
   remove(alone);
   return alone;
 }
 
-bool suspects::is_guilty(request_id id) const {
+bool suspects::is_guilty(request_id id, blame whose) const {
   const record& known = records_.at(id);
-  return known.weight >= weight_that_convicts || known.crashes_alone >= most_crashes;
+  if (whose == blame::perhaps_oldest_step) return known.kills >= kills_that_convict;
+  return known.crashes >= crashes_that_convict || known.crashes_alone >= most_crashes;
 }
 
 void suspects::acquit(request_id id) {
-  if (remove(id)) records_[id].weight = 0;
+  if (!remove(id)) return;
+  record& known = records_[id];
+  known.crashes = known.kills = 0;
 }
 
 void suspects::forget(request_id id) {

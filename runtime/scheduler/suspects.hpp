@@ -10,21 +10,17 @@
 #include <vector>
 
 #include "runtime/request.hpp"
+#include "runtime/scheduler/blame.hpp"
 
 namespace troupe {
 
-// What speaks for it that the step itself has taken the device along.
-enum class evidence {
-  weak,    // the device was killed from outside, as an operator or the kernel does it
-  strong,  // it crashed, threw or hung
-};
-
 class suspects {
  public:
-  // A step with these requests took the device along. Gives the one that is convicted, if one is: it was
-  // alone in the step, and either has got no further since the steps before that took the device along, which
-  // say enough together, or has been alone in most_crashes of them.
-  std::optional<request_id> accuse(std::span<const request_id> in_step, evidence how);
+  // A step with these requests took the device along, or perhaps did. Gives the one that is convicted, if one
+  // is: it was alone in the step, and so many such steps have ended the same way without its getting any
+  // further (a crash is not believed of a kill, nor the other way round), or it has been alone in
+  // most_crashes.
+  std::optional<request_id> accuse(std::span<const request_id> in_step, blame whose);
   // It has got further than ever before: whatever it was, the request gets over it.
   void acquit(request_id id);
   // It is over.
@@ -43,11 +39,12 @@ class suspects {
 
  private:
   struct record {
-    std::int32_t weight = 0;         // of the losses since it has last got further
+    std::int32_t crashes = 0;        // since it has last got further, and ...
+    std::int32_t kills = 0;          // ... these
     std::int32_t crashes_alone = 0;  // in all
   };
   bool remove(request_id id);
-  bool is_guilty(request_id id) const;
+  bool is_guilty(request_id id, blame whose) const;
 
   std::deque<std::vector<request_id>> groups_;  // of those to be tried, the first one now
   std::unordered_map<request_id, record> records_;

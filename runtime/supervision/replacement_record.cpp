@@ -5,9 +5,8 @@ namespace {
 
 // A replacement is usually there within a second, which can be waited for.
 constexpr std::chrono::seconds longest_replacement{5};
-// In a row. Who has lived for so long ends the row.
+// In a row, which who has settled ends.
 constexpr int most_replacements = 2;
-constexpr std::chrono::seconds time_to_settle{10};
 
 }  // namespace
 

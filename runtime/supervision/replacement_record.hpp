@@ -9,6 +9,8 @@ namespace troupe {
 
 class replacement_record {
  public:
+  // Who has lived for so long does not end again and again.
+  static constexpr std::chrono::seconds time_to_settle{10};
   enum class trouble { none, takes_long, recurs };
 
   // There is nobody any more; there is somebody again.

@@ -2,6 +2,7 @@
 // time, so that what ends him has time to pass.
 #pragma once
 #include <chrono>
+#include <optional>
 
 #include "runtime/request.hpp"
 
@@ -14,17 +15,15 @@ struct restart_pauses {
 
 class restart_backoff {
  public:
-  // Whoever has lived for so long is started again at once.
-  static constexpr std::chrono::seconds time_to_settle{10};
-
   explicit restart_backoff(const restart_pauses& pauses = {}) : pauses_(pauses) {}
-  // He has begun to work; he has ended, and is started again when this has passed.
+  // He has begun to work; he has ended (and may never have begun), and is started again when this has passed.
+  // Whoever has worked for replacement_record::time_to_settle is started again at once.
   void is_back(steady_time now) { back_ = now; }
   std::chrono::nanoseconds ended(steady_time now);
 
  private:
   restart_pauses pauses_;
-  steady_time back_{};
+  std::optional<steady_time> back_;  // nothing: nobody works
   std::chrono::nanoseconds next_{0};
 };
 

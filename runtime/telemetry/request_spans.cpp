@@ -12,17 +12,20 @@ struct phase {
   bool within_last = false;  // below the phase before it, not beside it
 };
 
-// A request that ends in the midst of a phase has its first part.
+// A request that ends in the midst of a phase has its first part. Of one that was given up the first step may
+// not be known, though it had tokens.
 std::vector<phase> phases_of(const request_report& report) {
   const request_times& times = report.times;
   std::vector<phase> all;
   if (times.arrival == steady_time{}) return all;
-  all.push_back({"queue", times.arrival, times.scheduled.value_or(report.ended)});
+  if (times.scheduled || !times.first_token)
+    all.push_back({"queue", times.arrival, times.scheduled.value_or(report.ended)});
   if (report.grammar_wait.count() > 0)
-    all.push_back({"grammar", times.arrival, times.arrival + report.grammar_wait, true});
-  if (!times.scheduled) return all;
-  const steady_time prefilled = times.first_token.value_or(report.ended);
-  all.push_back({"prefill", std::min(*times.scheduled, prefilled), prefilled});
+    all.push_back({"grammar", times.arrival, times.arrival + report.grammar_wait, !all.empty()});
+  if (times.scheduled) {
+    const steady_time prefilled = times.first_token.value_or(report.ended);
+    all.push_back({"prefill", std::min(*times.scheduled, prefilled), prefilled});
+  }
   if (times.first_token)
     all.push_back({"decode", *times.first_token, times.last_token.value_or(report.ended)});
   return all;

@@ -50,6 +50,24 @@ TEST(CompanyBoard, AStepOfTheWarmUpHasTheDeadlineOfAnyStep) {
   EXPECT_TRUE(board.status(begin + seconds(31)).live) << "nobody works at it any more";
 }
 
+TEST(CompanyBoard, AStepOfTheWarmUpThatWaitsBehindALongPromptIsNotLate) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.step_started(begin, 2048);
+  board.warm_up_step_started(begin, 1);
+  board.step_ended();
+  EXPECT_TRUE(board.status(begin + seconds(49)).live);
+  EXPECT_FALSE(board.status(begin + seconds(51)).live);
+  board.warm_up_step_started(begin, 1);
+  board.step_started(begin, 2048);
+  board.step_ended();
+  EXPECT_TRUE(board.status(begin + seconds(49)).live) << "whichever was sent first";
+  board.warm_up_step_ended();
+  board.step_started(begin, 1);
+  board.step_ended();
+  EXPECT_TRUE(board.status(begin + seconds(500)).live) << "the item is over";
+}
+
 TEST(CompanyBoard, ASupervisorThatLooksAfterNobodyIsNotLive) {
   const steady_time begin{seconds(1000)};
   company_board board(seconds(10));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <vector>
 
 #include "tests/actors/company_fixture.hpp"
 
@@ -125,16 +126,21 @@ TEST(DeviceProcess, ThatIsKilledAgainAndAgainIsStartedAfterPausesAndCostsNobodyH
   device.has_ended = true;
   stage.advance(std::chrono::milliseconds(100));
   const auto who = stage.ask("hello", 50);
-  const auto begin = stage.now();
-  for (int opened = device.opened; opened < 30;) {
-    while (device.opened == opened) {
+  std::vector<std::chrono::nanoseconds> waits;
+  for (int opened = device.opened; opened < 12;) {
+    const auto ended = stage.now();
+    for (int i = 0; i < 10000 && device.opened == opened; ++i)
       if (stage.run(1) == 0) stage.advance(std::chrono::milliseconds(100));
-    }
+    ASSERT_GT(device.opened, opened);
+    waits.push_back(stage.now() - ended);
     opened = device.opened;
     device.has_ended = true;  // before a step has ended
     stage.advance(std::chrono::milliseconds(100));
   }
-  EXPECT_GT(stage.now() - begin, std::chrono::seconds(30)) << "it waits longer each time";
+  EXPECT_LT(waits[0], std::chrono::milliseconds(250));
+  EXPECT_GE(waits[2], std::chrono::milliseconds(250));
+  EXPECT_GE(waits[4], std::chrono::seconds(1)) << "it waits longer each time";
+  EXPECT_GE(waits.back(), std::chrono::seconds(5));
   device.has_ended = false;
   stage.advance(std::chrono::seconds(6));
   stage.run();

@@ -1,9 +1,11 @@
 // Tuning while nothing runs: who it waits for, and what a stop leaves of it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <string>
 
 #include "actors/load_engine.hpp"
 #include "runtime/executor/cpu_executor.hpp"
@@ -66,7 +68,8 @@ class Tuning : public testing::Test {
     }
   }
 
-  const std::filesystem::path file_ = std::filesystem::path(testing::TempDir()) / "tuning-of-one-size";
+  const std::filesystem::path file_ =
+      std::filesystem::path(testing::TempDir()) / ("tuning-size-by-size-" + std::to_string(::getpid()));
 };
 
 TEST_F(Tuning, BeginsWithTheSmallestStepsOnceNothingHasRunForAWhile) {
@@ -80,6 +83,7 @@ TEST_F(Tuning, BeginsWithTheSmallestStepsOnceNothingHasRunForAWhile) {
   EXPECT_TRUE(kept().empty()) << "somebody asks every second";
   pass(stage, milliseconds(2500));
   for (int i = 0; i < 1000 && kept().empty(); ++i) pass(stage, milliseconds(100));
+  ASSERT_FALSE(kept().empty());
   EXPECT_EQ(*kept().begin(), 1);
 }
 

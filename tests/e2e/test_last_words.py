@@ -9,8 +9,8 @@ import time
 import pytest
 
 GRACE = 2
-# From the end of the grace: for actors to end, and for a machine that is busy.
-TO_END = 3 + 10
+# From the end of the grace, or the second signal: for actors to end, and for a machine that is busy.
+TO_END = 4 + 10
 
 
 class Stream(threading.Thread):
@@ -33,8 +33,11 @@ class Stream(threading.Thread):
         except (OSError, http.client.HTTPException) as failure:
             self.failure = failure
 
-    def has_ended_with_words(self):
-        return self.text.rstrip().endswith("data: [DONE]") and ('"error"' in self.text or '"abort"' in self.text)
+    def has_ended_with_words(self, *words):
+        """With an end that says one of these, the error that the service is gone, or that it was aborted."""
+        last = self.text[self.text.rstrip().removesuffix("data: [DONE]").rstrip().rfind("data: "):]
+        words = words or ("service is shutting down", "service ended before the request did", '"abort"', "a part of the service has ended")
+        return self.text.rstrip().endswith("data: [DONE]") and any(each in last for each in words)
 
     def is_stuck(self):
         return self.text != "" and time.monotonic() - self.last_byte > 1
@@ -51,24 +54,21 @@ def wait_for(condition, seconds, what):
 @pytest.mark.parametrize("role, every", [("scheduler", 60), ("kv_cache", 60), ("tokenizer", 60), ("http_gateway", 40), ("supervisor", 40)])
 def test_a_service_with_an_actor_that_hangs_ends_and_tells_its_clients(start_service, monkeypatch, role, every, signals):
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:hang:{every}")
-    with start_service("--shutdown-grace", f"{GRACE}s") as service:
+    with start_service("--shutdown-grace", f"{GRACE if signals == 1 else 60}s") as service:
         streams = [Stream(service, {"max_tokens": 6000}) for _ in range(2)]
         if role == "supervisor":
             wait_for(lambda: all(each.text for each in streams), 30, "streaming")
             time.sleep(4)  # it has its every-th message meanwhile, and nobody sees it
         else:
             wait_for(lambda: any(each.is_stuck() for each in streams), 60, "stuck")
-        begin = time.monotonic()
         for _ in range(signals):
             service.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)
         code = service.process.wait(GRACE + TO_END)
-        assert code in ((70,) if signals == 1 else (70, 128 + signal.SIGTERM)), service.log()
+        assert code == (70 if signals == 1 else 128 + signal.SIGTERM), service.log()
         for each in streams:
             each.join(10)
-        took = time.monotonic() - begin
         assert all(each.has_ended_with_words() for each in streams), [(each.text[-300:], each.failure) for each in streams]
-        assert took < GRACE + TO_END
 
 
 def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch):
@@ -78,8 +78,7 @@ def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch)
         streams = [Stream(service, {"max_tokens": 6000}) for _ in range(3)]
         for each in streams:
             each.join(60)
-            assert '"code":503' in each.text.replace(" ", "") or '"error"' in each.text, (each.text[-300:], each.failure)
-            assert each.has_ended_with_words(), (each.text[-300:], each.failure)
+            assert each.has_ended_with_words("a part of the service has ended"), (each.text[-300:], each.failure)
         service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
         service.wait_as_before(before)

@@ -82,6 +82,22 @@ TEST(child_process, may_be_ended_by_who_does_not_own_it) {
   other.join();
 }
 
+TEST(child_process, knows_whether_others_have_killed_it) {
+  const auto ended = [](const std::string& script, bool is_ours) {
+    const auto started = child_process::start({"/bin/sh", {"sh", "-c", script}, {}}, {});
+    const std::shared_ptr<process_handle> handle = (*started)->handle();
+    EXPECT_FALSE(handle->was_killed_by_others() && is_ours);
+    if (is_ours) handle->kill();
+    while (!handle->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    handle->kill();  // too late to be the reason
+    return handle->was_killed_by_others();
+  };
+  EXPECT_TRUE(ended("kill -KILL $$", false));
+  EXPECT_FALSE(ended("kill -STOP $$", true));
+  EXPECT_FALSE(ended("kill -SEGV $$", false));
+  EXPECT_FALSE(ended("exit 9", false));
+}
+
 TEST(child_process, tells_the_time_that_it_has_used) {
   const auto started = child_process::start(
       {"/bin/sh", {"sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"}, {}}, {});

@@ -15,17 +15,17 @@ TEST(suspects, everybody_may_run_where_nobody_is_to_blame) {
   suspects tried;
   EXPECT_TRUE(tried.empty());
   EXPECT_TRUE(tried.may_run(7));
-  EXPECT_FALSE(tried.accuse({}, evidence::strong));
+  EXPECT_FALSE(tried.accuse({}, blame::oldest_step));
   EXPECT_TRUE(tried.empty());
 }
 
 TEST(suspects, one_that_crashes_alone_is_tried_once_more_and_then_convicted) {
   suspects tried;
   const std::vector<request_id> alone{7};
-  EXPECT_FALSE(tried.accuse(alone, evidence::strong));
+  EXPECT_FALSE(tried.accuse(alone, blame::oldest_step));
   EXPECT_TRUE(tried.may_run(7));
   EXPECT_FALSE(tried.may_run(8));
-  EXPECT_EQ(tried.accuse(alone, evidence::strong), 7U);
+  EXPECT_EQ(tried.accuse(alone, blame::oldest_step), 7U);
   EXPECT_TRUE(tried.empty());
 }
 
@@ -33,39 +33,49 @@ TEST(suspects, an_acquitted_one_begins_anew_but_not_for_ever) {
   suspects tried;
   const std::vector<request_id> alone{7};
   for (int i = 1; i < suspects::most_crashes; ++i) {
-    EXPECT_FALSE(tried.accuse(alone, evidence::strong));
+    EXPECT_FALSE(tried.accuse(alone, blame::oldest_step));
     tried.acquit(7);
     EXPECT_TRUE(tried.empty());
   }
-  EXPECT_EQ(tried.accuse(alone, evidence::strong), 7U);
+  EXPECT_EQ(tried.accuse(alone, blame::oldest_step), 7U);
   tried.forget(7);
-  EXPECT_FALSE(tried.accuse(alone, evidence::strong));
+  EXPECT_FALSE(tried.accuse(alone, blame::oldest_step));
 }
 
 TEST(suspects, of_whom_the_device_was_killed_often_is_convicted_only_where_it_gets_no_further) {
   suspects tried;
   const std::vector<request_id> alone{7};
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_FALSE(tried.accuse(alone, evidence::weak)) << i;
+    ASSERT_FALSE(tried.accuse(alone, blame::perhaps_oldest_step)) << i;
     tried.acquit(7);
   }
-  for (int i = 1; i < suspects::kills_that_convict; ++i) ASSERT_FALSE(tried.accuse(alone, evidence::weak));
-  EXPECT_EQ(tried.accuse(alone, evidence::weak), 7U);
+  for (int i = 1; i < suspects::kills_that_convict; ++i)
+    ASSERT_FALSE(tried.accuse(alone, blame::perhaps_oldest_step));
+  EXPECT_EQ(tried.accuse(alone, blame::perhaps_oldest_step), 7U);
+}
+
+TEST(suspects, a_kill_convicts_nobody_who_was_in_crashes) {
+  suspects tried;
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2, 3, 4}, blame::oldest_step));
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2}, blame::oldest_step));
+  tried.acquit(1);
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{2}, blame::perhaps_oldest_step));
+  EXPECT_EQ(tried.accuse(std::vector<request_id>{2}, blame::oldest_step), 2U);
 }
 
 TEST(suspects, one_that_was_in_a_crowd_that_crashed_is_convicted_by_a_crash_alone) {
   suspects tried;
-  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2}, evidence::strong));
-  EXPECT_EQ(tried.accuse(std::vector<request_id>{1}, evidence::strong), 1U);
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2}, blame::oldest_step));
+  EXPECT_EQ(tried.accuse(std::vector<request_id>{1}, blame::oldest_step), 1U);
   tried.forget(1);
-  EXPECT_FALSE(tried.accuse(std::vector<request_id>{2}, evidence::weak));
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{2}, blame::perhaps_oldest_step));
   tried.acquit(2);
-  EXPECT_FALSE(tried.accuse(std::vector<request_id>{2}, evidence::strong)) << "it has got over the first";
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{2}, blame::oldest_step)) << "it has got over the first";
 }
 
 TEST(suspects, halves_are_tried_one_after_the_other) {
   suspects tried;
-  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2, 3, 4}, evidence::strong));
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2, 3, 4}, blame::oldest_step));
   const auto may_run = [&] {
     std::vector<request_id> ids;
     for (request_id id = 1; id <= 5; ++id)
@@ -77,9 +87,9 @@ TEST(suspects, halves_are_tried_one_after_the_other) {
   EXPECT_EQ(may_run(), (std::vector<request_id>{2}));
   tried.acquit(2);
   EXPECT_EQ(may_run(), (std::vector<request_id>{3, 4}));
-  EXPECT_FALSE(tried.accuse(std::vector<request_id>{3, 4}, evidence::strong));
+  EXPECT_FALSE(tried.accuse(std::vector<request_id>{3, 4}, blame::oldest_step));
   EXPECT_EQ(may_run(), (std::vector<request_id>{3}));
-  EXPECT_EQ(tried.accuse(std::vector<request_id>{3}, evidence::strong), 3U);
+  EXPECT_EQ(tried.accuse(std::vector<request_id>{3}, blame::oldest_step), 3U);
   EXPECT_EQ(may_run(), (std::vector<request_id>{4}));
   tried.forget(4);
   EXPECT_EQ(may_run().size(), 5U);
@@ -104,7 +114,7 @@ TEST(suspects, of_any_crowd_the_guilty_are_convicted_and_nobody_else) {
       if (std::ranges::none_of(step, [&](request_id id) { return guilty.contains(id); })) {
         if (tried.empty()) break;
         for (const request_id id : step) tried.acquit(id);
-      } else if (const auto found = tried.accuse(step, evidence::strong)) {
+      } else if (const auto found = tried.accuse(step, blame::oldest_step)) {
         ASSERT_TRUE(guilty.contains(*found));
         convicted.insert(*found);
         open.erase(*found);

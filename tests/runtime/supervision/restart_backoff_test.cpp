@@ -37,5 +37,15 @@ TEST(restart_backoff, begins_anew_with_somebody_who_has_lived_for_long) {
   EXPECT_EQ(backoff.ended(begin + seconds(50)).count(), 0);
 }
 
+TEST(restart_backoff, does_not_take_the_time_of_a_start_for_life) {
+  restart_backoff backoff;
+  steady_time now = begin;
+  for (int i = 0; i < 8; ++i) {
+    const auto pause = backoff.ended(now);
+    EXPECT_EQ(pause.count() > 0, i > 0) << i;
+    now += pause + seconds(60);
+  }
+}
+
 }  // namespace
 }  // namespace troupe
