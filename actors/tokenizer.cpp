@@ -177,7 +177,9 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
   for (stream_event& event : events) {
     const auto found = streams_.find(event.id);
     if (found == streams_.end()) continue;
+    const bool had_tokens = found->second.first_token.has_value();
     observe(event, found->second);
+    if (!had_tokens && !event.tokens.empty()) event.times = times_of(found->second);
     if (event.end) tell_history(*event.end, found->second);
     if (!found->second.warning.empty()) event.warning = std::exchange(found->second.warning, {});
     auto batch = batches.begin();
@@ -206,9 +208,13 @@ void tokenizer_state::observe(const stream_event& event, stream& from) {
   if (event.end) observe_end(*event.end, from);
 }
 
+request_times tokenizer_state::times_of(const stream& of) {
+  return {of.arrival, of.scheduled, of.first_token, of.last_token};
+}
+
 void tokenizer_state::tell_history(finished& end, const stream& of) {
   end.grammar_wait = std::max(end.grammar_wait, of.grammar_wait);
-  end.times = request_times{of.arrival, of.scheduled, of.first_token, of.last_token};
+  end.times = times_of(of);
 }
 
 void tokenizer_state::observe_end(const finished& end, const stream& from) {

@@ -105,6 +105,7 @@ class tokenizer_state {
   void deliver(std::uint64_t step, stream_batch events);
   void observe(const stream_event& event, stream& from);
   // What the request has been through, beside its end.
+  static request_times times_of(const stream& of);
   static void tell_history(finished& end, const stream& of);
   void observe_end(const finished& end, const stream& from);
   // One of a request's `n` answers has ended; with nothing for its tokens: it was never opened.

@@ -25,11 +25,12 @@ end_guard::~end_guard() {
   thread_.join();
 }
 
-void end_guard::end_by(clock::time_point time, int exit_code) {
+void end_guard::end_by(clock::time_point time, int exit_code, std::string why) {
   const std::lock_guard lock(mutex_);
   if (time >= end_) return;
   end_ = time;
   exit_code_ = exit_code;
+  why_ = std::move(why);
   changed_.notify_all();
 }
 
@@ -44,9 +45,9 @@ void end_guard::watch() {
     }
   }
   if (is_over_) return;
-  std::thread words([this] {
+  std::thread words([this, why = why_] {
     last_words_();
-    spdlog::critical("the service does not end, since an actor does not: its process is ended");
+    spdlog::critical("{}: the process ends", why);
   });
   if (!changed_.wait_for(lock, words_before_end, [this] { return is_over_; })) std::_Exit(exit_code_);
   lock.unlock();

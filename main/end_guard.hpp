@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 
 namespace troupe::cli {
@@ -21,8 +22,9 @@ class end_guard {
   end_guard(const end_guard&) = delete;
   end_guard& operator=(const end_guard&) = delete;
 
-  // At this time the process ends with this code, unless that was to be even sooner. Any thread.
-  void end_by(clock::time_point time, int exit_code);
+  // At this time the process ends with this code, unless that was to be even sooner, and the log says why.
+  // Any thread.
+  void end_by(clock::time_point time, int exit_code, std::string why);
 
  private:
   void watch();
@@ -32,6 +34,7 @@ class end_guard {
   std::condition_variable changed_;
   clock::time_point end_ = clock::time_point::max();
   int exit_code_ = 0;
+  std::string why_;
   bool is_over_ = false;
   std::thread thread_;
 };

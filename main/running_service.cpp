@@ -18,6 +18,7 @@ namespace {
 
 // From the end of the grace to the end of the process, in which every actor has to end.
 constexpr std::chrono::seconds to_end{4};
+constexpr const char* does_not_end = "the service does not end, since an actor does not";
 
 }  // namespace
 
@@ -30,7 +31,9 @@ running_service::running_service(std::unique_ptr<company> served, signal_watch& 
       served_(std::move(served)),
       guard_([this] { served_->end_streams(); }),
       on_signal_(signals, [this](int signal, int count) { on_signal(signal, count); }),
-      watch_([this] { return served_->status(); }, patience_of(settings)),
+      watch_(
+          [this] { return served_->status(); }, patience_of(settings),
+          [this](std::string why) { guard_.end_by(end_guard::clock::now(), exit_internal, std::move(why)); }),
       key_(key),
       reloader_(sources, settings, {*served_, watch_, stop_, *requests_, key_ ? &*key_ : nullptr}),
       on_hangup_(signals, [this] { reloader_.ask([](const auto&) {}); }) {
@@ -50,7 +53,7 @@ void running_service::on_signal(int signal, int count) {
   if (count == 2) {
     spdlog::warn("second signal: ending at once");
     served_->interrupt();
-    guard_.end_by(end_guard::clock::now() + to_end, 128 + signal);
+    guard_.end_by(end_guard::clock::now() + to_end, 128 + signal, does_not_end);
     return;
   }
   if (!begin_end())
@@ -125,7 +128,7 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
 int running_service::finish(const std::optional<std::string>& failure) {
   if (failure) {
     spdlog::critical("the {} failed; ending", *failure);
-    guard_.end_by(end_guard::clock::now() + to_end, exit_internal);
+    guard_.end_by(end_guard::clock::now() + to_end, exit_internal, does_not_end);
     served_->stop();
     return exit_internal;
   }
@@ -134,7 +137,7 @@ int running_service::finish(const std::optional<std::string>& failure) {
   const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
   spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
                config::duration_text(time), to_finish.count());
-  guard_.end_by(end_guard::clock::now() + time + to_end, exit_internal);
+  guard_.end_by(end_guard::clock::now() + time + to_end, exit_internal, does_not_end);
   const bool all = served_->drain(time);
   served_->stop();
   spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");

@@ -6,12 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <ctime>
 #include <optional>
 #include <utility>
-
-#include "main/exit_code.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -41,8 +38,8 @@ void tell_reloading() {
 }
 void tell_stopping() { notify("STOPPING=1\nSTATUS=ending: running requests finish"); }
 
-liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience)
-    : status_(std::move(status)), patience_(patience) {
+liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
+    : status_(std::move(status)), patience_(patience), end_(std::move(end)) {
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -70,10 +67,8 @@ void liveness_watch::watch() {
       spdlog::error("not live: {}", now.reason);
       tell_status("not live: " + now.reason);
     } else if (const std::chrono::nanoseconds patience = patience_; clock::now() - *stuck_since >= patience) {
-      spdlog::critical("not live for {} s: the process ends",
-                       std::chrono::duration_cast<std::chrono::seconds>(patience).count());
-      spdlog::default_logger()->flush();
-      std::_Exit(exit_internal);
+      return end_(fmt::format("not live for {} s",
+                              std::chrono::duration_cast<std::chrono::seconds>(patience).count()));
     }
   } while (!changed_.wait_for(lock, interval_of(patience_), [this] { return is_over_; }));
 }

@@ -28,8 +28,11 @@ class liveness_watch {
  public:
   using status_of = std::function<net::engine_status()>;
 
-  // `patience`: how long the service may be not live.
-  liveness_watch(status_of status, std::chrono::nanoseconds patience);
+  // Ends the process for this reason, soon.
+  using process_end = std::function<void(std::string why)>;
+
+  // `patience`: how long the service may be not live before `end` is called, once.
+  liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end);
   ~liveness_watch();
   // Any thread.
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
@@ -41,6 +44,7 @@ class liveness_watch {
 
   status_of status_;
   std::atomic<std::chrono::nanoseconds> patience_;
+  process_end end_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ = false;

@@ -27,7 +27,7 @@ std::string bar(double share, int width) {
 
 std::vector<std::string> figure_lines(const metrics::service_figures& now, const std::string& health) {
   std::vector<std::string> lines{
-      fmt::format("troupe {}  {}  {}", now.version, now.model, health),
+      fmt::format("troupe {}  {}  {}", now.version, health, now.model),
       fmt::format("{}, {}, {} threads; {:.2f} cores busy, {:.0f} MiB", now.cpu, now.kernel_path, now.threads,
                   now.cpu_cores, now.resident_bytes / (1 << 20)),
       "",

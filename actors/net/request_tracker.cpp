@@ -28,6 +28,7 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   if (!event.prompt_tokens.empty())
     of.tokens.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
   of.tokens.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
+  if (event.times) add_times(*event.times);
   if (!event.tokens.empty()) {
     last_token_ = std::chrono::steady_clock::now();
     if (!first_token_) first_token_ = last_token_;
@@ -52,15 +53,18 @@ void request_tracker::add_end(const finished& end) {
   report_.preemptions += end.preemptions;
   report_.accepted_drafts += end.accepted_drafts;
   report_.grammar_wait = std::max(report_.grammar_wait, end.grammar_wait);
-  if (!end.times) return;
+  if (end.times) add_times(*end.times);
+}
+
+void request_tracker::add_times(const request_times& of) {
   request_times& all = report_.times;
-  if (all.arrival == steady_time{}) all.arrival = end.times->arrival;
+  if (all.arrival == steady_time{}) all.arrival = of.arrival;
   const auto keep = [](auto& kept, const auto& other, bool earlier) {
     if (other && (!kept || (*other < *kept) == earlier)) kept = other;
   };
-  keep(all.scheduled, end.times->scheduled, true);
-  keep(all.first_token, end.times->first_token, true);
-  keep(all.last_token, end.times->last_token, false);
+  keep(all.scheduled, of.scheduled, true);
+  keep(all.first_token, of.first_token, true);
+  keep(all.last_token, of.last_token, false);
 }
 
 request_wishes wishes_of(const generation_request& request, const openai::answer_options& options) {

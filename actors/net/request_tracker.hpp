@@ -28,6 +28,7 @@ class request_tracker {
 
  private:
   void add_end(const finished& end);
+  void add_times(const request_times& of);
   // The times of an answer that was given up, as far as they were seen here.
   void add_seen_times();
 

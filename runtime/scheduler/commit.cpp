@@ -50,7 +50,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   const std::vector<prompt_logprob_row>& prompt_rows = done.batch->prompt_logprobs;
   std::size_t prompt_row = 0;
   step_samples samples(*done.batch, result);
-  const bool has_suspects = !tried.empty();
+  const bool has_suspects = tried.knows_anybody();
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     look_ahead(done.rows, i);
     const planned_rows& rows = done.rows[i];

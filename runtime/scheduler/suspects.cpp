@@ -6,10 +6,14 @@ namespace troupe {
 
 std::optional<request_id> suspects::accuse(std::span<const request_id> in_step, blame whose) {
   if (in_step.empty() || whose == blame::nobody) return std::nullopt;
+  std::int32_t most_kills = 0;
   for (const request_id id : in_step) {
-    ++(whose == blame::oldest_step ? records_[id].crashes : records_[id].kills);
-    remove(id);
+    record& known = records_[id];
+    ++(whose == blame::oldest_step ? known.crashes : known.kills);
+    most_kills = std::max(most_kills, known.kills);
   }
+  if (whose == blame::perhaps_oldest_step && most_kills < kills_that_try) return std::nullopt;
+  for (const request_id id : in_step) remove(id);
   const std::size_t half = in_step.size() / 2;
   groups_.emplace_front(in_step.begin() + static_cast<std::ptrdiff_t>(half), in_step.end());
   if (half > 0) {
@@ -30,9 +34,11 @@ bool suspects::is_guilty(request_id id, blame whose) const {
 }
 
 void suspects::acquit(request_id id) {
-  if (!remove(id)) return;
-  record& known = records_[id];
-  known.crashes = known.kills = 0;
+  remove(id);
+  const auto found = records_.find(id);
+  if (found == records_.end()) return;
+  found->second.crashes = found->second.kills = 0;
+  if (found->second.crashes_alone == 0) records_.erase(found);
 }
 
 void suspects::forget(request_id id) {

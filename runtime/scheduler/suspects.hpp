@@ -28,9 +28,13 @@ class suspects {
 
   // Nobody is to be tried.
   bool empty() const { return groups_.empty(); }
+  // Somebody may be acquitted.
+  bool knows_anybody() const { return !records_.empty(); }
   // Whether it is among those whose turn it is; everybody is where nobody is to be tried.
   bool may_run(request_id id) const;
 
+  // Nobody is tried for fewer kills.
+  static constexpr std::int32_t kills_that_try = 3;
   // Without getting further, the last time alone: so many crashes convict, or so many kills.
   static constexpr std::int32_t crashes_that_convict = 2;
   static constexpr std::int32_t kills_that_convict = 64;

@@ -71,6 +71,17 @@ def test_a_service_with_an_actor_that_hangs_ends_and_tells_its_clients(start_ser
         assert all(each.has_ended_with_words() for each in streams), [(each.text[-300:], each.failure) for each in streams]
 
 
+@pytest.mark.parametrize("role", ["scheduler", "tokenizer"])
+def test_a_service_that_is_not_live_any_more_ends_and_tells_its_clients(start_service, monkeypatch, role):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:hang:60")
+    with start_service("--step-deadline", "2s") as service:
+        stream = Stream(service, {"max_tokens": 6000})
+        assert service.process.wait(60) == 70, service.log()
+        stream.join(10)
+        assert stream.has_ended_with_words("the service is shutting down"), (stream.text[-300:], stream.failure)
+        assert "not live for" in service.log()
+
+
 def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:60")
     with start_service() as service:

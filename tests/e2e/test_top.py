@@ -37,7 +37,7 @@ def test_once_shows_one_interval_and_ends(service):
         assert request.result()[0] == 200
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout, "no terminal, no escapes"
-    assert re.match(r"troupe \d+\.\d+\.\d+  " + MODEL.stem.removesuffix(".Q4_1") + "  ready\n", done.stdout), done.stdout
+    assert re.match(r"troupe \d+\.\d+\.\d+  ready  " + MODEL.stem.removesuffix(".Q4_1") + "\n", done.stdout), done.stdout
     assert figure(done.stdout, r"running (\d+)") == 1 and figure(done.stdout, r"waiting (\d+)") == 0
     assert figure(done.stdout, r"generated ([\d.]+)/s") > 1
     assert 0 < figure(done.stdout, r"KV cache .*\] ([\d.]+) %") < 100

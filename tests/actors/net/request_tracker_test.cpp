@@ -108,6 +108,16 @@ TEST_F(request_tracker_test, an_answer_that_nobody_waited_for_was_aborted) {
   EXPECT_FALSE(report.times.scheduled);
 }
 
+TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_times_that_came_with_its_first_tokens) {
+  stream_event first = first_piece();
+  first.times = request_times{at(1), at(20), at(40), at(40)};
+  { request_tracker(observers_, begun(1)).add(0, first); }
+  const request_times times = seen_->reports().at(0).times;
+  EXPECT_EQ(times.arrival, at(1));
+  EXPECT_EQ(times.scheduled, at(20));
+  EXPECT_EQ(times.first_token, at(40));
+}
+
 TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_times_that_were_seen) {
   const steady_time before = std::chrono::steady_clock::now();
   {

@@ -54,6 +54,18 @@ TEST(suspects, of_whom_the_device_was_killed_often_is_convicted_only_where_it_ge
   EXPECT_EQ(tried.accuse(alone, blame::perhaps_oldest_step), 7U);
 }
 
+TEST(suspects, a_crowd_is_not_parted_for_a_kill_or_two) {
+  suspects tried;
+  const std::vector<request_id> crowd{1, 2, 3};
+  for (int i = 1; i < suspects::kills_that_try; ++i) {
+    EXPECT_FALSE(tried.accuse(crowd, blame::perhaps_oldest_step));
+    EXPECT_TRUE(tried.empty());
+  }
+  tried.acquit(1);
+  EXPECT_FALSE(tried.accuse(crowd, blame::perhaps_oldest_step));
+  EXPECT_FALSE(tried.may_run(1) && tried.may_run(2) && tried.may_run(3)) << "two have got no further since";
+}
+
 TEST(suspects, a_kill_convicts_nobody_who_was_in_crashes) {
   suspects tried;
   EXPECT_FALSE(tried.accuse(std::vector<request_id>{1, 2, 3, 4}, blame::oldest_step));
