@@ -382,6 +382,7 @@ result<company::counts> company::count() const {
 
 bool company::drain(std::chrono::nanoseconds grace) {
   constexpr std::chrono::seconds for_the_answer{1};
+  constexpr std::chrono::milliseconds for_last_ends{500};  // of those that were aborted, on their way
   if (state_->stopped) return true;
   constexpr std::chrono::hours longest_grace{24 * 365};
   const steady_time end = std::chrono::steady_clock::now() +
@@ -390,6 +391,7 @@ bool company::drain(std::chrono::nanoseconds grace) {
       state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
   if (!drained) spdlog::error("the supervisor does not answer: requests are cut off");
   if (drained && drained->complete) return true;
+  if (drained) state_->clients->wait_for_none(for_last_ends);
   end_streams();
   return false;
 }

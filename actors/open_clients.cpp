@@ -25,6 +25,12 @@ bool open_clients::has_left(request_id id) const {
 void open_clients::closed(request_id id) {
   const std::lock_guard lock(mutex_);
   clients_.erase(id);
+  if (clients_.empty()) closed_.notify_all();
+}
+
+void open_clients::wait_for_none(std::chrono::nanoseconds limit) {
+  std::unique_lock lock(mutex_);
+  closed_.wait_for(lock, limit, [this] { return clients_.empty(); });
 }
 
 // The last owner of a stream asks for the lock: none is let go of under it.

@@ -1,6 +1,8 @@
 // The clients whose streams are open, who of them has left (a message that tells so may be lost), and how all
 // of them are told of the end where no actor does that.
 #pragma once
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -21,6 +23,8 @@ class open_clients {
   void left(request_id id);
   bool has_left(request_id id) const;
   void closed(request_id id);
+  // Until no stream is open, and no longer than this.
+  void wait_for_none(std::chrono::nanoseconds limit);
   // Every stream that is open ends with `failure`, whatever becomes of its gateway.
   void end_all(const error& failure);
 
@@ -30,6 +34,7 @@ class open_clients {
     bool has_left = false;
   };
   mutable std::mutex mutex_;
+  std::condition_variable closed_;
   std::unordered_map<request_id, client> clients_;
 };
 

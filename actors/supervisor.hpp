@@ -232,7 +232,7 @@ class supervisor_state {
   bool awaits_idle_ = false;    // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   bool is_tuning_told_ = false;  // in the log
-  bool has_begun_ = false;    // the warm-up
+  bool has_begun_ = false;       // the warm-up
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;

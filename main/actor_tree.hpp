@@ -17,9 +17,9 @@ struct tree_row {
   bool is_group = false;
   std::string state = {};  // of an actor: "running", ...; of a group its strategy
   std::int64_t mailbox = 0;
-  std::int64_t handled = 0;            // messages of all kinds
+  std::int64_t handled = 0;                 // messages of all kinds
   std::optional<double> last_message = {};  // its age in seconds
-  std::int64_t restarts = 0;           // of an actor ever, of a group lately
+  std::int64_t restarts = 0;                // of an actor ever, of a group lately
 };
 
 // The body of GET /admin/actors. Errors: unavailable, where it is not such a body.
