@@ -99,7 +99,8 @@ void supervisor_state::note_last_step() {
 }
 
 bool supervisor_state::has_been_quiet() const {
-  return course_.next()->phase != warm_up_phase::tuning ||
+  const warm_up_item* next = course_.next();  // none, where the last one has been left out meanwhile
+  return next == nullptr || next->phase != warm_up_phase::tuning ||
          self_->clock().now() - last_step_->since >= quiet_time;
 }
 
