@@ -255,6 +255,7 @@ struct runner_lost {
   bool was_killed = false;  // from outside
   message_number number = 0;
 };
+// What the scheduler knows of that.
 struct runner_missed {
   bool is_excused = false;  // a step may be to blame
   bool has_served = false;  // a step has come to its end since the runner before this one was lost

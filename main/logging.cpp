@@ -12,7 +12,6 @@
 #include <string_view>
 #include <utility>
 
-#include "config/options.hpp"
 #include "main/progress.hpp"
 
 namespace troupe::cli {

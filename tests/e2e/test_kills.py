@@ -1,13 +1,13 @@
 """A runner that is killed from outside, at the worst of times: nobody is to blame for that, and nobody pays."""
 import concurrent.futures
-import json
 import os
-import pathlib
 import random
 import signal
 import time
 
 import pytest
+
+from test_request_log import records
 
 LONG = {"prompt": random.Random(1).choices(range(100, 40000), k=5000), "max_tokens": 3, "temperature": 0}
 
@@ -26,11 +26,6 @@ def kill_runner(service, but=None):
     return runner
 
 
-def request_lines(service):
-    lines = map(json.loads, pathlib.Path(service.log_path).read_text().splitlines())
-    return [line for line in lines if line["message"] == "request"]
-
-
 def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed(start_service):
     # No cache, so that the prompt is computed each time.
     with start_service("--enable-prefix-caching=false") as service, concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -44,7 +39,7 @@ def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed
             killed = kill_runner(service, killed)
         assert answer.result() == undisturbed
         assert service.metric("vllm:num_preemptions_total") == 0, "nobody was preempted for want of blocks"
-        line = request_lines(service)[-1]
+        line = records(service)[-1]
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0 and line["preemptions"] == 0
 
 
@@ -59,7 +54,7 @@ def test_a_request_whose_first_step_is_lost_has_all_of_its_times(start_service):
         finally:
             os.kill(runner, signal.SIGKILL)
         answer.result()
-        line = request_lines(service)[-1]
+        line = records(service)[-1]
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0
         assert service.metric("vllm:request_queue_time_seconds_count") == count + 2
         assert service.metric("vllm:request_prefill_time_seconds_count") == service.metric("vllm:request_decode_time_seconds_count") == count + 2

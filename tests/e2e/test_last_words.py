@@ -43,13 +43,6 @@ class Stream(threading.Thread):
         return self.text != "" and time.monotonic() - self.last_byte > 1
 
 
-def wait_for(condition, seconds, what):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not {what} within {seconds} s"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("role, every", [("scheduler", 60), ("kv_cache", 60), ("tokenizer", 60), ("http_gateway", 40), ("supervisor", 40)])
 def test_a_service_with_an_actor_that_hangs_ends_and_tells_its_clients(start_service, monkeypatch, role, every, signals):
@@ -57,10 +50,10 @@ def test_a_service_with_an_actor_that_hangs_ends_and_tells_its_clients(start_ser
     with start_service("--shutdown-grace", f"{GRACE if signals == 1 else 60}s") as service:
         streams = [Stream(service, {"max_tokens": 6000}) for _ in range(2)]
         if role == "supervisor":
-            wait_for(lambda: all(each.text for each in streams), 30, "streaming")
+            service.wait_until(lambda: all(each.text for each in streams), 30, "streaming")
             time.sleep(4)  # it has its every-th message meanwhile, and nobody sees it
         else:
-            wait_for(lambda: any(each.is_stuck() for each in streams), 60, "stuck")
+            service.wait_until(lambda: any(each.is_stuck() for each in streams), 60, "stuck")
         for _ in range(signals):
             service.process.send_signal(signal.SIGTERM)
             time.sleep(0.2)
