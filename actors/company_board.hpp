@@ -28,7 +28,7 @@ struct warm_up_progress {
 
 class company_board {
  public:
-  // `step_deadline`: for up to 512 rows, and once more for every 512 more.
+  // `step_deadline`: for the work (work_of()) of up to 512 rows, and once more for every 512 more.
   explicit company_board(std::chrono::nanoseconds step_deadline) : step_deadline_(step_deadline.count()) {}
 
   // Supervisor.
@@ -38,12 +38,12 @@ class company_board {
   }
   void warming_up(warm_up_progress progress);
   void ready();
-  // An item of the warm-up is with the runner, a step of so many rows; it is over. Its deadline is that of
+  // An item of the warm-up is with the runner, a step of so much work; it is over. Its deadline is that of
   // any step, after that of one which may be before it there.
-  void warm_up_step_started(steady_time now, std::int32_t rows) {
+  void warm_up_step_started(steady_time now, std::int64_t work) {
     const std::int64_t step = step_due_.load(relaxed);
     const steady_time begin = step == none ? now : std::max(now, steady_time(std::chrono::nanoseconds(step)));
-    warm_up_due_.store(due(begin, rows), relaxed);
+    warm_up_due_.store(due(begin, work), relaxed);
   }
   void warm_up_step_ended() { warm_up_due_.store(none, relaxed); }
   void draining();
@@ -55,9 +55,9 @@ class company_board {
   // The first actor to fail is the one that is remembered.
   void failed(const std::string& actor);
 
-  // Scheduler: a step is with the runner; it has answered.
-  void step_started(steady_time now, std::int32_t rows) {
-    const std::int64_t step = due(now, rows);
+  // Scheduler: a step of so much work is with the runner; it has answered.
+  void step_started(steady_time now, std::int64_t work) {
+    const std::int64_t step = due(now, work);
     step_due_.store(step, relaxed);
     // It may have come to the runner before an item of the warm-up, unless that is over meanwhile.
     if (std::int64_t item = warm_up_due_.load(relaxed); item != none)
@@ -115,13 +115,13 @@ class company_board {
     return std::chrono::nanoseconds(step_deadline_.load(relaxed));
   }
   // A long prompt in one step is honest work.
-  std::chrono::nanoseconds deadline_of(std::int32_t rows) const {
-    constexpr std::int32_t usual = 512;
-    return step_deadline() * (1 + std::max(rows - 1, 0) / usual);
+  std::chrono::nanoseconds deadline_of(std::int64_t work) const {
+    constexpr std::int64_t usual = 512;  // rows
+    return step_deadline() * (1 + std::max<std::int64_t>(work - 1, 0) / usual);
   }
 
-  std::int64_t due(steady_time now, std::int32_t rows) const {
-    return (now + deadline_of(rows)).time_since_epoch().count();
+  std::int64_t due(steady_time now, std::int64_t work) const {
+    return (now + deadline_of(work)).time_since_epoch().count();
   }
 
   // Whoever spreads requests over services hears of what takes long or comes back, and of nothing else.

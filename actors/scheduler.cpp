@@ -8,6 +8,7 @@
 
 #include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
+#include "actors/step_work.hpp"
 
 namespace troupe {
 namespace {
@@ -141,8 +142,8 @@ void scheduler_state::run(step_batch_ptr batch) {
   board_->step_sent(step);
   board_->queue_moves();
   draft_patience_.planned(!batch->drafts.empty());
-  running_.push_back({step, batch->num_rows(), now(), first_scheduled(*batch)});
-  if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().rows);
+  running_.push_back({step, work_of(*batch), now(), first_scheduled(*batch)});
+  if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().work);
   metrics_->observe_step_tokens(batch->num_rows());
   if (!batch->masked_samples.empty()) out_.send(structured_output_, msg::fill_masks{step}, batch);
   out_.ask(model_runner_, msg::run_step{step}, std::move(batch))
@@ -159,7 +160,7 @@ scheduler_state::running_step scheduler_state::take_oldest() {
     board_->step_ended();
   } else {
     running_.front().began = now();
-    board_->step_started(running_.front().began, running_.front().rows);
+    board_->step_started(running_.front().began, running_.front().work);
   }
   return ended;
 }

@@ -59,7 +59,7 @@ class scheduler_state {
   // A step with the runner.
   struct running_step {
     std::uint64_t step = 0;
-    std::int32_t rows = 0;
+    std::int64_t work = 0;  // for its deadline
     steady_time began{};
     std::vector<msg::first_step> scheduled;  // whose first step it is
   };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "actors/step_work.hpp"
 #include "actors/supervisor.hpp"
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/executor/available_memory.hpp"
@@ -115,7 +116,7 @@ void supervisor_state::warm_up_item_now() {
         ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
   auto task = std::make_shared<const warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
-  parts_.board->warm_up_step_started(self_->clock().now(), task->batch.num_rows());
+  parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
   out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
 }

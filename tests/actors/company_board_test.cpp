@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "actors/step_work.hpp"
+
 namespace troupe::test {
 namespace {
 
@@ -22,6 +26,20 @@ TEST(CompanyBoard, AStepOfTwiceTheSizeHasTwiceTheTime) {
   EXPECT_EQ(board.status(begin + seconds(21)).reason, "a step does not end");
   board.step_ended();
   EXPECT_TRUE(board.status(begin + seconds(21)).live);
+}
+
+// 8,000 tokens: 8,000 * 7,999 / 2 positions, which are as much as 15,623 rows, and their own.
+TEST(CompanyBoard, APromptInOneStepHasTimeForItsAttention) {
+  batch_rows step;
+  step.tokens.resize(8000);
+  step.positions.resize(8000);
+  std::iota(step.positions.begin(), step.positions.end(), 0);
+  EXPECT_EQ(work_of(step), 8000 + 15'623);
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(1));
+  board.step_started(begin, work_of(step));
+  EXPECT_TRUE(board.status(begin + seconds(47)).live) << "(8,000 + 15,623) / 512 rows, rounded up";
+  EXPECT_FALSE(board.status(begin + seconds(48)).live);
 }
 
 TEST(CompanyBoard, AStepHangsADeadlineAfterItsOwn) {

@@ -112,16 +112,34 @@ TEST(DeviceProcess, ThatHangsInTheWarmUpIsKilledLikeAnyOther) {
   stage.expect_served();
 }
 
+// A device that is killed before it has done anything, as often as it is there.
+struct killed_device : watched_device {
+  company_setup setup() {
+    company_setup out = watched_device::setup();
+    out.adjust = [adjust = out.adjust](supervisor_parts& parts) {
+      adjust(parts);
+      parts.pauses = {};
+      parts.process->was_killed = parts.process->has_ended;
+    };
+    return out;
+  }
+
+  // Whether there was a next one within half a minute.
+  bool is_killed_and_followed(stage& stage) {
+    const int before = opened;
+    has_ended = true;
+    for (int i = 0; i < 300 && opened == before; ++i) {
+      stage.advance(std::chrono::milliseconds(100));
+      stage.run();
+    }
+    return opened > before;
+  }
+};
+
 // Whoever ends it from outside, and as soon as it is there.
 TEST(DeviceProcess, ThatIsKilledAgainAndAgainIsStartedAfterPausesAndCostsNobodyHisRequest) {
-  watched_device device;
-  company_setup setup = device.setup();
-  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
-    adjust(parts);
-    parts.pauses = {};
-    parts.process->was_killed = parts.process->has_ended;
-  };
-  stage stage(setup);
+  killed_device device;
+  stage stage(device.setup());
   stage.run();
   device.has_ended = true;
   stage.advance(std::chrono::milliseconds(100));
@@ -146,6 +164,37 @@ TEST(DeviceProcess, ThatIsKilledAgainAndAgainIsStartedAfterPausesAndCostsNobodyH
   stage.run();
   EXPECT_TRUE(has_finished(*who));
   EXPECT_TRUE(stage.status().live);
+}
+
+TEST(DeviceProcess, ThatIsKilledInVainForMinutesEndsTheCompany) {
+  killed_device device;
+  stage stage(device.setup());
+  stage.run();
+  int kills = 0;
+  while (kills < 200 && device.is_killed_and_followed(stage)) ++kills;
+  EXPECT_GE(kills, 64) << "somebody may be at work on the machine";
+  EXPECT_LT(kills, 80);
+  EXPECT_FALSE(stage.status().live);
+  EXPECT_EQ(stage.status().reason, "model_runner has ended");
+}
+
+TEST(DeviceProcess, IsNotStartedAgainByACompanyThatHasFailedMeanwhile) {
+  killed_device device;
+  stage stage(device.setup());
+  stage.run();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(device.is_killed_and_followed(stage));
+  const int opened = device.opened;
+  device.has_ended = true;
+  stage.advance(std::chrono::milliseconds(100));
+  stage.run();  // and now a pause
+  for (int i = 0; i < 20 && !stage.board().failure(); ++i) {
+    stage.kill(stage.roster().scheduler);
+    stage.run();
+  }
+  ASSERT_TRUE(stage.board().failure());
+  stage.advance(std::chrono::seconds(10));
+  stage.run();
+  EXPECT_EQ(device.opened, opened);
 }
 
 // The queue waits for it, and is late thereby.

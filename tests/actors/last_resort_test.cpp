@@ -96,6 +96,29 @@ TEST(LastResort, IsTakenAtOnceWhereADeviceHadToBeKilledWhileItOpened) {
   stage.expect_served();
 }
 
+TEST(LastResort, IsNotTakenForADeviceThatSomebodyElseKillsWhileItOpens) {
+  lost_device device;
+  company_setup setup = device.setup();
+  bool is_killed_by_others = true;
+  setup.adjust = [adjust = setup.adjust, &is_killed_by_others](supervisor_parts& parts) {
+    adjust(parts);
+    parts.process->was_killed = [&is_killed_by_others] { return is_killed_by_others; };
+  };
+  stage stage(setup);
+  stage.run();
+  device.reopen = [&]() -> result<runner_device> {
+    if (device.tries < 20) return fail(error_code::unavailable, "killed");
+    is_killed_by_others = false;
+    return runner_device{device_of(setup, setup.num_blocks), nullptr};
+  };
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(device.tries, 20);
+  EXPECT_EQ(device.turns, 0);
+  EXPECT_TRUE(stage.status().degraded.empty());
+  stage.expect_served(std::chrono::seconds(11));  // after which twenty ends are forgotten
+}
+
 // Which may be the fault of the requests, so that it takes longer to be sure.
 TEST(LastResort, TakesOverFromADeviceThatOpensAndEndsEveryStep) {
   lost_device device;

@@ -1,6 +1,9 @@
 // Who is blamed for a device that is lost, and who is not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/scheduler/suspects.hpp"
 #include "tests/runtime/scheduler/scheduler_fixture.hpp"
 
@@ -10,6 +13,14 @@ namespace {
 class replay : public scheduler_test {
  protected:
   void SetUp() override { set_up({.max_num_batched_tokens = 4}); }
+
+  // In ascending order.
+  static std::vector<request_id> ids_of(const step_batch& batch) {
+    std::vector<request_id> ids;
+    for (const sequence_rows& rows : batch.sequences) ids.push_back(rows.id);
+    std::ranges::sort(ids);
+    return ids;
+  }
 
   // So many chunks of the one long prompt, or tokens behind it, and the next step takes the device along.
   token_batch lose_device_after(int steps, blame whose) {
@@ -54,7 +65,11 @@ TEST_F(replay, whoever_makes_room_for_suspects_is_not_preempted) {
   complete(*dispatch());
   ASSERT_NE(dispatch(), nullptr);
   lose_device(blame::oldest_step);
-  for (int i = 0; i < 8; ++i) dispatch_and_complete();
+  std::vector<std::vector<request_id>> steps;
+  for (int i = 0; i < 3; ++i) steps.push_back(ids_of(*dispatch_and_complete()));
+  EXPECT_EQ(steps, (std::vector<std::vector<request_id>>{{1, 2}, {3, 4}, {1, 2, 3, 4}}))
+      << "whoever has got over it is not beside those who are still to be tried";
+  for (int i = 0; i < 5; ++i) dispatch_and_complete();
   EXPECT_EQ(tested->counts().running, 4);
   EXPECT_EQ(tested->counts().preemptions, 0U);
   EXPECT_EQ(tested->describe(4)->preemptions, 0);

@@ -47,5 +47,12 @@ TEST(restart_backoff, does_not_take_the_time_of_a_start_for_life) {
   }
 }
 
+TEST(restart_backoff, does_not_count_a_life_twice) {
+  restart_backoff backoff;
+  backoff.is_back(begin);
+  EXPECT_EQ(backoff.ended(begin + seconds(60)).count(), 0);
+  EXPECT_GT(backoff.ended(begin + seconds(61)).count(), 0) << "the next one has never begun";
+}
+
 }  // namespace
 }  // namespace troupe

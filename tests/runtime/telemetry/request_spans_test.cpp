@@ -128,6 +128,26 @@ TEST(request_spans, end_with_the_request_wherever_it_was) {
   EXPECT_EQ(spans_of_report(report).spans.size(), 1U) << "refused before it came to the engine";
 }
 
+TEST(request_spans, of_one_that_was_given_up_are_those_whose_times_are_known) {
+  request_report report = answered_report();
+  report.times.scheduled.reset();
+  const auto all = spans_of_report(report).spans;
+  ASSERT_EQ(all.size(), 2U) << "it had tokens: that it waited to its end would be untrue";
+  EXPECT_EQ(all[1].name, "decode");
+  EXPECT_EQ(find(all[0], "gen_ai.latency.time_in_queue"), nullptr);
+}
+
+// The first token is known of one answer, and the first step of another.
+TEST(request_spans, last_no_time_at_all_rather_than_less) {
+  request_report report = answered_report();
+  report.times.scheduled = *report.times.first_token + milliseconds(5);
+  const auto all = spans_of_report(report).spans;
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_EQ(all[2].name, "prefill");
+  EXPECT_EQ(all[2].begin, all[2].end);
+  EXPECT_EQ(find(all[0], "gen_ai.latency.time_in_model_prefill"), nullptr);
+}
+
 TEST(request_spans, are_as_many_as_is_said_before) {
   request_report report = answered_report();
   EXPECT_EQ(count_spans(report), spans_of_report(report).spans.size());
