@@ -3,6 +3,7 @@
 #include <chrono>
 #include <utility>
 
+#include "actors/lost_part.hpp"
 #include "actors/prompt_size.hpp"
 
 namespace troupe {
@@ -43,10 +44,17 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
     const request_id id = ids[static_cast<std::size_t>(index)];
     client_stream_ptr stream = client_stream::open(
         id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); }, parts_.metrics,
-        parts_.clients);
+        parts_.clients, this);
+    if (has_ended_.load()) stream->fail(lost_part(error_code::unavailable));
     caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, std::move(stream), request);
   }
   return ids;
+}
+
+// A stream that is opened meanwhile is known before it asks whether the port has ended.
+void actor_port::end_streams(const error& failure) {
+  has_ended_.store(true);
+  parts_.clients->end_all_of(this, failure);
 }
 
 void actor_port::abort(request_id id) {

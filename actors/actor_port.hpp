@@ -62,11 +62,16 @@ class actor_port final : public net::engine_port {
   std::string metrics_text() const override;
   std::string token_text(token_id id) const override;
 
+  // Its gateway ends: every stream of this port ends with `failure`, and so does any that comes later. Any
+  // thread.
+  void end_streams(const error& failure);
+
  private:
   gateway_actor gateway() const { return gateway_ ? gateway_ : parts_.directory->current()->gateway; }
 
   gateway_actor gateway_;
   port_parts parts_;
+  std::atomic<bool> has_ended_ = false;
 };
 
 }  // namespace troupe

@@ -27,10 +27,11 @@ class engine_metrics;
 // hears of it, whoever has brought it about.
 class client_stream {
  public:
-  // Is among `clients` until it goes.
+  // Is among `clients`, and came by `port`, until it goes.
   static std::shared_ptr<client_stream> open(request_id id, net::stream_sink sink,
                                              std::shared_ptr<metrics::engine_metrics> metrics,
-                                             const std::shared_ptr<open_clients>& clients);
+                                             const std::shared_ptr<open_clients>& clients,
+                                             const void* port = nullptr);
   // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
   ~client_stream();
   client_stream(const client_stream&) = delete;

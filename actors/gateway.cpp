@@ -51,11 +51,6 @@ void gateway_state::end_streams_of(std::uint64_t shard) {
   }
 }
 
-void gateway_state::end_streams(const error& failure) {
-  for (const auto& [id, stream] : streams_) stream->fail(failure);
-  streams_.clear();
-}
-
 caf::result<msg::drained> gateway_state::drain() {
   auto promise = self_->make_response_promise<msg::drained>();
   drains_.push_back(promise);

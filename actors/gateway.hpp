@@ -33,9 +33,6 @@ class gateway_state {
   void take_stock(const msg::take_stock& stock);
 
  protected:
-  // Of all tokenizers, with `failure`.
-  void end_streams(const error& failure);
-
   gateway_actor::base* self_;
 
  private:

@@ -257,8 +257,9 @@ struct runner_lost {
 };
 // What the scheduler knows of that.
 struct runner_missed {
-  bool is_excused = false;  // a step may be to blame
-  bool has_served = false;  // a step has come to its end since the runner before this one was lost
+  bool is_excused = false;   // a step may be to blame
+  bool has_served = false;   // a step has come to its end since the runner before this one was lost
+  bool is_in_doubt = false;  // a step has ended a runner, and none has come to its end since
 };
 // Make the device ready to run.
 struct open_device {
@@ -521,7 +522,7 @@ auto inspect(Inspector& f, runner_lost& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served);
+  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served, x.is_in_doubt);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {

@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-void open_clients::opened(request_id id, std::weak_ptr<client_stream> stream) {
+void open_clients::opened(request_id id, std::weak_ptr<client_stream> stream, const void* port) {
   const std::lock_guard lock(mutex_);
-  clients_.try_emplace(id, client{std::move(stream)});
+  clients_.try_emplace(id, client{std::move(stream), port});
 }
 
 void open_clients::left(request_id id) {
@@ -33,14 +33,24 @@ void open_clients::wait_for_none(std::chrono::nanoseconds limit) {
   closed_.wait_for(lock, limit, [this] { return clients_.empty(); });
 }
 
-// The last owner of a stream asks for the lock: none is let go of under it.
 void open_clients::end_all(const error& failure) {
+  end_where([](const client&) { return true; }, failure);
+}
+
+void open_clients::end_all_of(const void* port, const error& failure) {
+  end_where([port](const client& each) { return each.port == port; }, failure);
+}
+
+// The last owner of a stream asks for the lock: none is let go of under it.
+void open_clients::end_where(const condition& is_meant, const error& failure) {
   std::vector<std::shared_ptr<client_stream>> streams;
   {
     const std::lock_guard lock(mutex_);
     streams.reserve(clients_.size());
-    for (const auto& [id, client] : clients_)
+    for (const auto& [id, client] : clients_) {
+      if (!is_meant(client)) continue;
       if (auto stream = client.stream.lock()) streams.push_back(std::move(stream));
+    }
   }
   for (const auto& stream : streams) stream->fail(failure);
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
@@ -18,7 +19,8 @@ class client_stream;
 // Of one company. Any thread.
 class open_clients {
  public:
-  void opened(request_id id, std::weak_ptr<client_stream> stream);
+  // `port`: that by which it came.
+  void opened(request_id id, std::weak_ptr<client_stream> stream, const void* port = nullptr);
   // Does nothing where the stream is not open.
   void left(request_id id);
   bool has_left(request_id id) const;
@@ -27,12 +29,18 @@ class open_clients {
   void wait_for_none(std::chrono::nanoseconds limit);
   // Every stream that is open ends with `failure`, whatever becomes of its gateway.
   void end_all(const error& failure);
+  // The same for those that came by this port.
+  void end_all_of(const void* port, const error& failure);
 
  private:
   struct client {
     std::weak_ptr<client_stream> stream;
+    const void* port = nullptr;
     bool has_left = false;
   };
+  using condition = std::function<bool(const client&)>;
+  void end_where(const condition& is_meant, const error& failure);
+
   mutable std::mutex mutex_;
   std::condition_variable closed_;
   std::unordered_map<request_id, client> clients_;

@@ -170,7 +170,8 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   const steady_time began = now();
   if (!pulse_) pulse_ = metrics_->pulse(self_->id());
   if (pulse_) pulse_->touch(began);
-  lost_in_a_row_ = 0;
+  is_device_in_doubt_ = false;
+  trials_in_a_row_ = 0;
   has_served_ = true;
   const running_step ended = take_oldest();
   last_step_took_ = began - ended.began;

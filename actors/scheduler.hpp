@@ -165,7 +165,8 @@ class scheduler_state {
   phase phase_ = phase::idle;
   int stocks_without_reservation_ = 0;  // taken since kv_cache was asked
   bool is_storage_lost_ = false;        // since the kv_cache that knew of it is gone
-  int lost_in_a_row_ = 0;               // runners, with a step each and none that came to its end in between
+  bool is_device_in_doubt_ = false;     // a step has ended a runner, and none has come to its end since
+  int trials_in_a_row_ = 0;             // of requests, to find who has ended these runners
   bool has_served_ = true;              // a step has come to its end since a runner was lost
   std::uint64_t num_kv_caches_ = 0;     // that there have been: an answer may be of one that is gone
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date

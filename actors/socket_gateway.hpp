@@ -25,9 +25,9 @@ template <class Server, class Options>
 class socket_gateway_state : public gateway_state {
  public:
   using gateway_state::gateway_state;
-  // Its clients are told, and read it.
+  // Its clients are told, those too whose requests it has not read, and read it.
   ~socket_gateway_state() override {
-    end_streams(lost_part(error_code::unavailable));
+    if (port_) port_->end_streams(lost_part(error_code::unavailable));
     if (server_) server_->close(time_to_read);
   }
 

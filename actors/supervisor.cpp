@@ -51,7 +51,7 @@ void supervisor_state::prepare(supervisor_parts parts) {
 company_roster_ptr supervisor_state::start() {
   if (introduced_) return introduced_;
   for (const std::string& role : tree_.roles()) {
-    parts_.tokenizer.metrics->actor(roles_.at(role).kind);  // is told of before its thread has begun
+    roles_.at(role).expect();
     roles_.at(role).start();
   }
   introduce();

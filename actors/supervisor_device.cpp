@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "actors/expected_messages.hpp"
+#include "actors/step_work.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -35,8 +37,14 @@ void supervisor_state::add_model_runner() {
     watch(runner, "model_runner");
     open_device(runner);
   };
-  roles_["model_runner"] = {
-      .kind = model_runner_state::name, .start = start, .vacate = [this] { vacate_model_runner(); }};
+  roles_["model_runner"] = {.kind = model_runner_state::name,
+                            .expect =
+                                [this] {
+                                  expected_messages<model_runner_actor>::add_to(*parts_.tokenizer.metrics,
+                                                                                model_runner_state::name);
+                                },
+                            .start = start,
+                            .vacate = [this] { vacate_model_runner(); }};
 }
 
 // One that had to be killed before it was open would take as long again.
@@ -47,6 +55,7 @@ void supervisor_state::vacate_model_runner() {
     failed_openings_ += device_.is_killed ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
+  is_proving_ = false;
   parts_.tokenizer.metrics->set_runner_process({});
   parts_.tokenizer.metrics->set_gpu({});
 }
@@ -61,9 +70,25 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
 void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
   roster_.model_runner = runner;
   device_.opening_due.reset();
+  parts_.board->runner_is_back(self_->clock().now());
+  if (!runner_end_.is_in_doubt) return on_device_proven(num_blocks);
+  is_proving_ = true;
+  auto task = scratch_task({.phase = warm_up_phase::prompt, .shape = {1, 1, 0}});
+  parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
+  out_.ask(runner, msg::warm_up{}, std::move(task))
+      .then(
+          [this, runner, num_blocks](const msg::warmed_up& done) {
+            is_proving_ = false;
+            parts_.board->warm_up_step_ended();
+            if (done.succeeded) return on_device_proven(num_blocks);
+            self_->send_exit(runner, caf::make_error(caf::sec::runtime_error, "its device computes nothing"));
+          },
+          [](const caf::error&) {});  // it has ended
+}
+
+void supervisor_state::on_device_proven(std::int32_t num_blocks) {
   failed_openings_ = 0;
   backoff_.is_back(self_->clock().now());
-  parts_.board->runner_is_back(self_->clock().now());
   if (parts_.process)
     parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
   if (is_on_last_resort_) {
@@ -137,6 +162,7 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   const std::chrono::nanoseconds pause = backoff_.ended(self_->clock().now());
   kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
+  runner_end_.is_in_doubt = missed.is_in_doubt;
   runner_end_.is_excused = missed.is_excused || (runner_end_.was_killed && kills_ <= most_kills);
   if (runner_end_.was_warming_up && !missed.is_excused)
     ++(runner_end_.was_killed ? item_kills_ : item_crashes_);

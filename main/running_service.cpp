@@ -132,8 +132,8 @@ int running_service::finish(const std::optional<std::string>& failure) {
     served_->stop();
     return exit_internal;
   }
-  tell_stopping();
   const std::chrono::milliseconds time = grace();
+  tell_stopping(time + 2 * to_end);
   const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
   spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
                config::duration_text(time), to_finish.count());

@@ -58,8 +58,13 @@ tl::expected<net::loading_server, int> open_early(const config::settings& settin
 
 // The operators' key, where they have a port; the exit code where there is none, or one that is not good.
 tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::loaded_settings& loaded) {
-  if (loaded.values.admin_port < 0) return std::nullopt;
-  const auto key = config::read_admin_key(config::admin_key_place_of(loaded));
+  const config::admin_key_place place = config::admin_key_place_of(loaded);
+  if (loaded.values.admin_port < 0) {
+    if (!place.file.empty())
+      spdlog::warn("{}: there is no operators' port; --admin-port opens it", place.file_origin);
+    return std::nullopt;
+  }
+  const auto key = config::read_admin_key(place);
   if (!key) {
     complain(key.error());
     return tl::unexpected<int>(exit_configuration);

@@ -17,6 +17,11 @@ using clock = std::chrono::steady_clock;
 
 void notify(const std::string& state) { sd_notify(0, state.c_str()); }
 
+void tell_live_again(const net::engine_status& now) {
+  spdlog::info("live again");
+  tell_status(now.ready ? "serving" : now.reason);
+}
+
 // A third of what systemd waits for, and often enough to notice anything.
 std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
   std::uint64_t microseconds = 0;
@@ -36,7 +41,12 @@ void tell_reloading() {
   notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
                      std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
 }
-void tell_stopping() { notify("STOPPING=1\nSTATUS=ending: running requests finish"); }
+// systemd has a limit of its own, which counts from here on.
+void tell_stopping(std::chrono::nanoseconds within) {
+  notify("STOPPING=1\nSTATUS=ending: running requests finish");
+  notify(fmt::format("EXTEND_TIMEOUT_USEC={}",
+                     std::chrono::duration_cast<std::chrono::microseconds>(within).count()));
+}
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
     : status_(std::move(status)), patience_(patience), end_(std::move(end)) {
@@ -59,7 +69,7 @@ void liveness_watch::watch() {
     const net::engine_status now = status_();
     if (now.live) {
       notify("WATCHDOG=1");
-      stuck_since.reset();
+      if (std::exchange(stuck_since, std::nullopt)) tell_live_again(now);
       continue;
     }
     if (!stuck_since) {

@@ -19,7 +19,8 @@ void tell_status(const std::string& line);
 void tell_ready(const std::string& status = "serving");
 // It takes up new settings until the next tell_ready().
 void tell_reloading();
-void tell_stopping();
+// It ends, within this time.
+void tell_stopping(std::chrono::nanoseconds within);
 
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
 // watchdog as long as the service is live, and ends the process where it has not been for too long, since

@@ -18,6 +18,7 @@
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
 #include "main/http_get.hpp"
+#include "main/quit_key.hpp"
 #include "main/signals.hpp"
 #include "main/stop_request.hpp"
 #include "main/top_view.hpp"
@@ -174,6 +175,8 @@ int top(const top_options& options) {
     return exit_failure;
   }
   const std::chrono::duration<double> interval(options.interval);
+  std::optional<quit_key> quit;
+  if (!options.once) quit.emplace([&stop] { stop.tell(); });
   const screen shown(!options.once);
   while (!stop.wait_for(interval)) {
     auto now = read(*url, *admin);
@@ -204,7 +207,8 @@ void add_top(CLI::App& app, command_body& chosen) {
       fmt::format("File with the operators' key; else {} has it", config::admin_key_variable));
   command->add_flag("--once", options->once, "One view of one interval, then end");
   command->footer(
-      "\nReads /metrics and /readyz. Ctrl-C ends it. Rates and quantiles are of the time between two looks.\n"
+      "\nReads /metrics and /readyz. q or Ctrl-C ends it. Rates and quantiles are of the time between two "
+      "looks.\n"
       "\nExamples:\n"
       "  troupe top\n"
       "  troupe top http://127.0.0.1:9000 --interval 5\n"

@@ -155,8 +155,8 @@ result<void> check_model(const json& body, std::string_view model) {
   if (name->get_ref<const std::string&>() == model) return {};
   constexpr std::size_t longest_shown = 128;
   return fail(error_code::not_found,
-              fmt::format("the model \"{}\" does not exist",
-                          name->get_ref<const std::string&>().substr(0, longest_shown)),
+              fmt::format("the model \"{}\" does not exist: \"{}\" does",
+                          name->get_ref<const std::string&>().substr(0, longest_shown), model),
               "model");
 }
 

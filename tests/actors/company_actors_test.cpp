@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "actors/expected_messages.hpp"
+#include "metrics/exposition.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
 #include "runtime/generation_request.hpp"
@@ -39,6 +41,35 @@ TEST(Company, IsReadyAfterWarmUpWithEveryBlockFree) {
   // One prefill, one decode; the sampler comes when nothing runs.
   EXPECT_EQ(stage.board().wait_news(0).progress.size(), 2U);
   stage.expect_idle();
+}
+
+std::set<std::string> messages_in(const metrics::engine_metrics& metrics, const std::string& actor) {
+  std::set<std::string> found;
+  const metrics::exposition text(metrics.text());
+  for (const metrics::metric_sample* each : text.all("troupe_actor_message_seconds_count"))
+    if (each->labels.at("actor") == actor) found.insert(each->labels.at("message"));
+  return found;
+}
+
+template <class Actor>
+void expect_all_messages(const metrics::engine_metrics& of_company, const std::string& actor) {
+  metrics::engine_metrics before{metrics::metrics_options{}};
+  expected_messages<Actor>::add_to(before, actor);
+  EXPECT_EQ(messages_in(before, actor), messages_in(of_company, actor));
+  EXPECT_FALSE(messages_in(before, actor).empty());
+}
+
+TEST(Company, HasARowForEachMessageBeforeItsActorsHaveBegun) {
+  stage stage;
+  stage.run();
+  const metrics::engine_metrics& metrics = *stage.ports().metrics;
+  expect_all_messages<scheduler_actor>(metrics, "scheduler");
+  expect_all_messages<kv_cache_actor>(metrics, "kv_cache");
+  expect_all_messages<tokenizer_actor>(metrics, "tokenizer");
+  expect_all_messages<gateway_actor>(metrics, "gateway");
+  expect_all_messages<model_runner_actor>(metrics, "model_runner");
+  expect_all_messages<grammar_compiler_actor>(metrics, "grammar_compiler");
+  expect_all_messages<structured_output_actor>(metrics, "structured_output");
 }
 
 TEST(Company, AnswersARequestTokenByToken) {

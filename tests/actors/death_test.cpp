@@ -165,6 +165,33 @@ TEST(Death, OfTheRunnerByOneRequestIsThatRequestsEndAlone) {
   stage.expect_served(stage::runner_settles);
 }
 
+// However many they are: each trial ends with one of them fewer.
+TEST(Death, OfTheRunnerByACrowdOfRequestsIsThatOfEachOfThemAndOfNobodyElse) {
+  company_setup setup{.max_num_seqs = 64};
+  setup.before_step = [](const device_batch& batch) {
+    for (const token_id token : batch.tokens)
+      if (token == '!') throw std::runtime_error("secret detail");
+  };
+  stage stage(setup);
+  std::vector<std::shared_ptr<client>> others;
+  for (int i = 0; i < 3; ++i) others.push_back(stage.ask("hello", 40));
+  stage.run(25);
+  std::vector<std::shared_ptr<client>> guilty;
+  for (int i = 0; i < 40; ++i) guilty.push_back(stage.ask("hello!", 10));
+  stage.run();
+  for (const auto& who : others) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].reason, finish_reason::length);
+    EXPECT_EQ(who->text.size(), 40U);
+  }
+  for (const auto& who : guilty) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].failure->message, "the model runner ends whenever it computes this request");
+  }
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_served(stage::runner_settles);
+}
+
 TEST(Death, OfTheRunnerInEveryStepIsThatOfTheCompany) {
   stage stage({.max_num_queued_requests = 1000, .before_step = [](const device_batch& batch) {
                  if (batch.step > 0) throw std::runtime_error("broken");

@@ -47,6 +47,20 @@ TEST_F(OpenClients, AreAllToldOfTheEndOnceAndHearNothingAfterIt) {
   EXPECT_EQ(errors(), 3) << "two of the end and the one that was let go of";
 }
 
+TEST_F(OpenClients, OfOnePortAreToldOfItsEndAndNobodyElse) {
+  const int ports[2] = {};
+  const auto of_port = [&](request_id id, const int& port) {
+    return client_stream::open(
+        id, [this](const stream_event& event) { heard.push_back(event); }, metrics, clients, &port);
+  };
+  const auto one = of_port(1, ports[0]);
+  const auto two = of_port(2, ports[1]);
+  const auto three = open(3);
+  clients->end_all_of(&ports[1], {error_code::unavailable, "the end"});
+  ASSERT_EQ(heard.size(), 1U);
+  EXPECT_EQ(heard[0].id, 2U);
+}
+
 TEST_F(OpenClients, AreCountedAsRefusedByTheirGatewayOnlyWhereTheEngineDidNotHaveThem) {
   refusal_counter counter(metrics);
   request_report report;

@@ -4,11 +4,14 @@ import http.client
 import json
 import pathlib
 import re
+import socket
 import threading
 import time
 import urllib.error
 
 import pytest
+
+from test_request_log import records
 
 PROMPTS = ["Tell me about rivers.", "Count from one to thirty.", "Write a poem about tea.", "Say hello in ten ways.",
            "List the planets.", "Explain snow to a child.", "Name ten animals.", "What is a clock?"]
@@ -164,3 +167,35 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
         assert restarts(service, role) > 0, service.log()
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_as_before(before, 64)
+
+
+def read_to_the_end(client):
+    client.settimeout(PATIENCE)
+    answer = b""
+    try:
+        while part := client.recv(65536):
+            answer += part
+    except ConnectionError:
+        pass
+    return answer
+
+
+def test_whose_requests_a_gateway_has_not_read_when_it_ends_are_told_too(start_service, monkeypatch):
+    """Its twelfth message ends it; some of the others are in its mailbox."""
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:12")
+    body = json.dumps({"prompt": "the sea, the sea", "max_tokens": 50, "ignore_eos": True}).encode()
+    with start_service("--max-num-seqs", "6") as service:
+        clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in range(24)]
+        for client in clients:
+            client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                           b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        answers = [read_to_the_end(client) for client in clients]
+        for client in clients:
+            client.close()
+        service.wait_until(lambda: service.status("/livez") == 200, 20, "back")
+    assert {answer[:12] for answer in answers} <= {b"HTTP/1.1 200", b"HTTP/1.1 503", b""}
+    told = [answer for answer in answers if answer]
+    assert sum(answer.startswith(b"HTTP/1.1 503") for answer in told) > 1
+    requests = records(service)
+    assert len(requests) == len(told), "whom the service has heard it has answered"
+    assert not [line for line in requests if line.get("finish_reason") == "abort"], "as if its client had left"

@@ -20,7 +20,7 @@ MODEL_NAME = "SmolLM2-135M-Instruct"
 def records(service):
     """The lines of requests, from the whole log."""
     with open(service.log_path, errors="replace") as log:
-        lines = [json.loads(line) for line in log]
+        lines = [json.loads(line) for line in log if line.startswith("{")]  # a fault that is asked for is told otherwise
     return [line for line in lines if line["message"] == "request"]
 
 

@@ -1,11 +1,14 @@
 """What systemd hears of a service, on a socket of the test's own."""
 import json
-import pathlib
+import os
 import signal
 import socket
 import time
 
 import pytest
+
+from conftest import MODEL, ROOT
+from test_cli import settings
 
 
 class Notifications:
@@ -49,6 +52,7 @@ def test_the_service_tells_how_far_it_is_that_it_is_ready_and_that_it_ends(start
         assert "STOPPING=1" not in notified.seen
         service.process.send_signal(signal.SIGTERM)
         notified.wait_for("STOPPING=1")
+        notified.wait_for("EXTEND_TIMEOUT_USEC=23000000")  # its grace, and what it may take to end after that
         assert service.process.wait(20) == 0
 
 
@@ -92,6 +96,26 @@ def test_a_service_whose_step_does_not_end_is_not_live_and_then_ends_itself(star
         client.close()
 
 
+def test_the_status_is_that_of_a_service_that_is_live_again(start_service, notified):
+    with start_service("--step-deadline", "1s") as service:
+        notified.wait_for("READY=1")
+        client = socket.create_connection(("127.0.0.1", service.port))
+        body = json.dumps({"prompt": "Once upon a time", "max_tokens": 400, "ignore_eos": True}).encode()
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 20, "running")
+        notified.seen.clear()
+        (runner,) = service.children()
+        os.kill(runner, signal.SIGSTOP)
+        notified.wait_for("STATUS=not live: a step does not end")
+        notified.wait_for("STATUS=serving", 30)
+        assert service.status("/livez") == 200
+        client.close()
+
+
 def test_the_unit_file_starts_what_there_is():
-    unit = (pathlib.Path(__file__).resolve().parents[2] / "packaging" / "troupe.service").read_text()
+    unit = (ROOT / "packaging" / "troupe.service").read_text()
+    assert "ExecStart=/usr/bin/troupe serve --config /etc/troupe/troupe.toml\n" in unit
+    served = settings("--config", ROOT / "packaging" / "troupe.toml")
+    assert served["model"][0].strip('"') == f"/var/lib/troupe/{MODEL.name}"
     assert "Type=notify" in unit and "WatchdogSec=" in unit and "ExecReload=/bin/kill -HUP $MAINPID" in unit

@@ -76,6 +76,27 @@ def test_a_terminal_is_drawn_over_and_given_back(start_service):
         os.close(terminal)
 
 
+def test_q_ends_it_and_the_terminal_is_as_before(service):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(BINARY, ["troupe", "top", service.url, "--interval", "0.2"], clean_environment(TERM="xterm"))
+    shown, end = b"", time.monotonic() + 30
+    while b"supervisor" not in shown and time.monotonic() < end:
+        shown += os.read(terminal, 65536)
+    assert not termios.tcgetattr(terminal)[3] & termios.ECHO
+    os.write(terminal, b"xq")
+    while time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:  # nobody has it any more
+            break
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert shown.endswith(b"\x1b[?25h\x1b[?1049l"), shown
+    assert b"x" not in shown.split(b"supervisor")[-1], "keys are not echoed"
+    assert termios.tcgetattr(terminal)[3] & termios.ECHO
+    os.close(terminal)
+
+
 def test_a_service_that_is_not_there_is_one_line():
     port = free_port()
     refused(troupe("top", f"127.0.0.1:{port}"), 1, str(port), "refused")

@@ -94,6 +94,25 @@ def test_a_poisoned_request_in_a_crowd_fails_alone(service, start_service, monke
         crowded.wait_as_before(before, 64)
 
 
+def test_a_crowd_of_poisoned_requests_fails_and_nobody_else(service, start_service, monkeypatch):
+    def ask(of, prompt):
+        return of.post(TEXT, {"prompt": prompt, "max_tokens": 150, "temperature": 0, "ignore_eos": True}, timeout=120)
+
+    prompts = ["One, two,", "Once upon a time", "A clock is"]
+    undisturbed = [ask(service, prompt)[1]["choices"][0]["text"] for prompt in prompts]
+    monkeypatch.setenv("TROUPE_CHAOS", f"runner_process:poison:{POISON}")
+    with start_service() as crowded, concurrent.futures.ThreadPoolExecutor(32) as pool:
+        before = crowded.resources()
+        good = [pool.submit(ask, crowded, prompt) for prompt in prompts]
+        crowded.wait_until(lambda: crowded.metric("vllm:num_requests_running") == len(prompts), 60, "crowded")
+        bad = [pool.submit(ask, crowded, [504 + i, POISON, 504]) for i in range(14)]
+        assert {each.result()[0] for each in bad} == {500}
+        assert [each.result()[1]["choices"][0]["text"] for each in good] == undisturbed
+        assert crowded.status("/livez") == 200 and still_serves(crowded)
+        crowded.wait_until(lambda: crowded.status("/readyz") == 200, 30, "ready again")
+        crowded.wait_as_before(before, 64)
+
+
 def listening(pid):
     """The addresses that the process listens on, as /proc has them."""
     sockets = set()
