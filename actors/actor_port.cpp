@@ -45,7 +45,10 @@ std::vector<request_id> actor_port::generate_choices(generation_request_ptr requ
     client_stream_ptr stream = client_stream::open(
         id, [shared, index](stream_event event) { (*shared)(index, std::move(event)); }, parts_.metrics,
         parts_.clients, this);
-    if (has_ended_.load()) stream->fail(lost_part(error_code::unavailable));
+    if (has_ended_.load()) {
+      stream->fail(lost_part(error_code::unavailable));
+      continue;
+    }
     caf::anon_send(gateway(), msg::open_stream{id, index, ids.front()}, std::move(stream), request);
   }
   return ids;

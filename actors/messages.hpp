@@ -257,12 +257,13 @@ struct runner_lost {
 };
 // What the scheduler knows of that.
 struct runner_missed {
-  bool is_excused = false;   // a step may be to blame
-  bool has_served = false;   // a step has come to its end since the runner before this one was lost
-  bool is_in_doubt = false;  // a step has ended a runner, and none has come to its end since
+  bool is_excused = false;  // a step may be to blame
+  bool has_served = false;  // a step has come to its end since the runner before this one was lost
+  std::int32_t rows = 0;  // of the step that ended it, or one before it where none has come to its end since
 };
 // Make the device ready to run.
 struct open_device {
+  std::int32_t proof_rows = 0;  // of a step of nobody's that it has to compute first; 0: none
   message_number number = 0;
 };
 struct device_opened {
@@ -522,11 +523,11 @@ auto inspect(Inspector& f, runner_lost& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served, x.is_in_doubt);
+  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served, x.rows);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {
-  return f(caf::meta::type_name("open_device"), x.number);
+  return f(caf::meta::type_name("open_device"), x.proof_rows, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened& x) {

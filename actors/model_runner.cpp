@@ -28,15 +28,15 @@ std::vector<std::string> names_of(const bucket_plan& plan) {
 
 }  // namespace
 
-caf::result<msg::device_opened> model_runner_state::open_device() {
+caf::result<msg::device_opened> model_runner_state::open_device(std::int32_t proof_rows) {
   result<runner_device> opened = std::exchange(parts_.open, {})();
-  if (!opened) {
-    spdlog::error("the device cannot be opened: {}", opened.error().message);
+  if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
+  if (opened) device_ = std::move(opened->target);
+  if (!opened || (proof_rows > 0 && !computes(proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
   }
-  device_ = std::move(opened->target);
   draft_ = std::move(opened->draft);
   for (const auto& [step, took] : parts_.step_costs)
     if (draft_ && step.is_usual()) draft_->target_step(step.rows, took);
@@ -46,6 +46,19 @@ caf::result<msg::device_opened> model_runner_state::open_device() {
   parts_.metrics->add_buckets(names_of(parts_.buckets));
   tell_figures();
   return msg::device_opened{device_->layout().num_blocks};
+}
+
+bool model_runner_state::computes(std::int32_t rows) try {
+  const executor_limits limits{.max_rows = rows,
+                               .max_sequences = 1,
+                               .max_model_len = rows,
+                               .block_size = device_->layout().block_size};
+  const warm_up_item step{.phase = warm_up_phase::prompt, .shape = {1, rows, 0}};
+  run_warm_up(*device_, {step, scratch_batch(step, device_->layout(), limits, 1)});
+  return true;
+} catch (const std::exception& fault) {
+  spdlog::error("the device does not compute a step of no request's: {}", fault.what());
+  return false;
 }
 
 device_batch& model_runner_state::in_buckets(device_batch& rows) {
@@ -254,7 +267,7 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
         return self->state.warm_up(request, task);
       },
-      [self](const msg::open_device&) { return self->state.open_device(); },
+      [self](const msg::open_device& wanted) { return self->state.open_device(wanted.proof_rows); },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
       [self](const msg::abandon_masks&) { self->state.abandon_masks(); },
       [self](const msg::collect_tokens&) { self->state.collect_tokens(); },

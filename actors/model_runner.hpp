@@ -49,7 +49,7 @@ class model_runner_state {
   explicit model_runner_state(model_runner_actor::base* self) : self_(self) {}
 
   void start(model_runner_parts parts) { parts_ = std::move(parts); }
-  caf::result<msg::device_opened> open_device();
+  caf::result<msg::device_opened> open_device(std::int32_t proof_rows);
   // A bucket whose scratch step fails is left out from now on.
   caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
   // An exception of the executor is the end of the runner; the text goes to the log only.
@@ -64,6 +64,8 @@ class model_runner_state {
   drafts_ptr propose(const draft_work& work);
 
  private:
+  // Whether the device computes a step of so many rows that belong to no request.
+  bool computes(std::int32_t rows);
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
   using masks_promise = caf::typed_response_promise<step_result_ptr>;
   // A step whose forward pass is over.

@@ -142,7 +142,7 @@ void scheduler_state::run(step_batch_ptr batch) {
   board_->step_sent(step);
   board_->queue_moves();
   draft_patience_.planned(!batch->drafts.empty());
-  running_.push_back({step, work_of(*batch), now(), first_scheduled(*batch)});
+  running_.push_back({step, batch->num_rows(), work_of(*batch), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().work);
   metrics_->observe_step_tokens(batch->num_rows());
   if (!batch->masked_samples.empty()) out_.send(structured_output_, msg::fill_masks{step}, batch);
@@ -170,8 +170,7 @@ void scheduler_state::on_step_done(const msg::step_done& done, const step_result
   const steady_time began = now();
   if (!pulse_) pulse_ = metrics_->pulse(self_->id());
   if (pulse_) pulse_->touch(began);
-  is_device_in_doubt_ = false;
-  trials_in_a_row_ = 0;
+  deadly_rows_ = 0;
   has_served_ = true;
   const running_step ended = take_oldest();
   last_step_took_ = began - ended.began;

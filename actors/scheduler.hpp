@@ -59,6 +59,7 @@ class scheduler_state {
   // A step with the runner.
   struct running_step {
     std::uint64_t step = 0;
+    std::int32_t rows = 0;
     std::int64_t work = 0;  // for its deadline
     steady_time began{};
     std::vector<msg::first_step> scheduled;  // whose first step it is
@@ -165,8 +166,7 @@ class scheduler_state {
   phase phase_ = phase::idle;
   int stocks_without_reservation_ = 0;  // taken since kv_cache was asked
   bool is_storage_lost_ = false;        // since the kv_cache that knew of it is gone
-  bool is_device_in_doubt_ = false;     // a step has ended a runner, and none has come to its end since
-  int trials_in_a_row_ = 0;             // of requests, to find who has ended these runners
+  std::int32_t deadly_rows_ = 0;        // of a step that ended its runner; none has come to its end since
   bool has_served_ = true;              // a step has come to its end since a runner was lost
   std::uint64_t num_kv_caches_ = 0;     // that there have been: an answer may be of one that is gone
   bool changed_ = false;  // something came while reserving: an answer of "nothing to run" is out of date

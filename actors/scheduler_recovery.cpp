@@ -10,10 +10,6 @@
 namespace troupe {
 namespace {
 
-// Crowds of which everybody was convicted, and nobody has ended a step in between: more are the device's own
-// fault. How many each takes depends on how many are guilty.
-constexpr int most_trials_in_a_row = 16;
-
 // What a reservation, a draft, or work on masks may take before its answer is taken for lost: stock is taken
 // once a second. All are a matter of milliseconds, but for a draft model that waits for the end of a step.
 constexpr int most_stocks_without_answer = 180;
@@ -74,16 +70,13 @@ msg::runner_missed scheduler_state::runner_lost(bool was_killed) {
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
   const bool was_running = !running_.empty();
   const bool has_served = std::exchange(has_served_, false);
-  if (was_running && !was_killed) {
-    is_device_in_doubt_ = true;
-    if (!scheduler_->has_suspects()) ++trials_in_a_row_;
-  }
+  if (was_running && !was_killed) deadly_rows_ = running_.front().rows;
   for (const running_step& lost : running_) tell_first_steps(lost);
   running_.clear();
   board_->step_ended();
   const blame whose_step = was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
   lose_storage(was_running ? whose_step : blame::nobody);
-  return {was_running && trials_in_a_row_ <= most_trials_in_a_row, has_served, is_device_in_doubt_};
+  return {was_running, has_served, deadly_rows_};
 }
 
 // Whose first step was lost has waited until it began, all the same.

@@ -105,9 +105,9 @@ class supervisor_state {
   // How the last runner has come to its end.
   struct end_of_runner {
     bool was_warming_up = false;
-    bool was_killed = false;   // from outside
-    bool is_excused = false;   // counts for no intensity
-    bool is_in_doubt = false;  // by a step of its, or whatever it computes
+    bool was_killed = false;  // from outside
+    bool is_excused = false;  // counts for no intensity
+    std::int32_t rows = 0;    // of the step that has ended it, if one has
   };
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
@@ -126,10 +126,7 @@ class supervisor_state {
   void add_model_runner();
   void vacate_model_runner();
   void open_device(const model_runner_actor& runner);
-  // Runners that end one after the other may do so by the requests of their steps, or whatever they compute:
-  // a step of nobody's tells.
   void on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks);
-  void on_device_proven(std::int32_t num_blocks);
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device() const;
   // The scheduler alone knows whether a step is to blame, which is excused.
@@ -173,7 +170,6 @@ class supervisor_state {
   void note_last_step();
   // Whether nothing has run for as long as the next item wants.
   bool has_been_quiet() const;
-  warm_up_task_ptr scratch_task(const warm_up_item& item) const;
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void log_sampler(const warm_up_item& item, bool is_over) const;
@@ -235,7 +231,6 @@ class supervisor_state {
   int item_crashes_ = 0;
   int item_kills_ = 0;
   bool is_warming_up_ = false;  // an item is with the runner
-  bool is_proving_ = false;     // a step of nobody's is with it, which it has to end first
   bool awaits_idle_ = false;    // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   bool is_tuning_told_ = false;  // in the log

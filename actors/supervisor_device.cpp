@@ -2,10 +2,10 @@
 // when it is lost, and at last another kind of device.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "actors/expected_messages.hpp"
-#include "actors/step_work.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -15,6 +15,9 @@ namespace {
 constexpr std::chrono::milliseconds device_check{100};
 // In a row. A device that is there again within a moment, as after a process that held it, opens before.
 constexpr int most_failed_openings = 5;
+// A runner after one that crashed in a step computes as many rows of nobody's, which tells whether it was the
+// device; no more than take next to no time.
+constexpr std::int32_t most_rows_of_proof = 32;
 // From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
 // count like any other end.
 constexpr int most_kills = 64;
@@ -55,14 +58,14 @@ void supervisor_state::vacate_model_runner() {
     failed_openings_ += device_.is_killed ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
-  is_proving_ = false;
   parts_.tokenizer.metrics->set_runner_process({});
   parts_.tokenizer.metrics->set_gpu({});
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
   device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
-  out_.ask(runner, msg::open_device{})
+  out_.ask(runner,
+           msg::open_device{std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len})})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }
@@ -70,25 +73,9 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
 void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
   roster_.model_runner = runner;
   device_.opening_due.reset();
-  parts_.board->runner_is_back(self_->clock().now());
-  if (!runner_end_.is_in_doubt) return on_device_proven(num_blocks);
-  is_proving_ = true;
-  auto task = scratch_task({.phase = warm_up_phase::prompt, .shape = {1, 1, 0}});
-  parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
-  out_.ask(runner, msg::warm_up{}, std::move(task))
-      .then(
-          [this, runner, num_blocks](const msg::warmed_up& done) {
-            is_proving_ = false;
-            parts_.board->warm_up_step_ended();
-            if (done.succeeded) return on_device_proven(num_blocks);
-            self_->send_exit(runner, caf::make_error(caf::sec::runtime_error, "its device computes nothing"));
-          },
-          [](const caf::error&) {});  // it has ended
-}
-
-void supervisor_state::on_device_proven(std::int32_t num_blocks) {
   failed_openings_ = 0;
   backoff_.is_back(self_->clock().now());
+  parts_.board->runner_is_back(self_->clock().now());
   if (parts_.process)
     parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
   if (is_on_last_resort_) {
@@ -162,7 +149,7 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   const std::chrono::nanoseconds pause = backoff_.ended(self_->clock().now());
   kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
-  runner_end_.is_in_doubt = missed.is_in_doubt;
+  runner_end_.rows = missed.rows;
   runner_end_.is_excused = missed.is_excused || (runner_end_.was_killed && kills_ <= most_kills);
   if (runner_end_.was_warming_up && !missed.is_excused)
     ++(runner_end_.was_killed ? item_kills_ : item_crashes_);

@@ -52,7 +52,7 @@ void supervisor_state::start_warm_up() {
 }
 
 void supervisor_state::go_on_warming_up() {
-  if (failed_ || is_warming_up_ || is_proving_ || !roster_.model_runner) return;
+  if (failed_ || is_warming_up_ || !roster_.model_runner) return;
   leave_out_what_kills();
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
@@ -105,11 +105,6 @@ bool supervisor_state::has_been_quiet() const {
          self_->clock().now() - last_step_->since >= quiet_time;
 }
 
-warm_up_task_ptr supervisor_state::scratch_task(const warm_up_item& item) const {
-  return std::make_shared<const warm_up_task>(warm_up_task{
-      item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
-}
-
 void supervisor_state::warm_up_item_now() {
   if (is_warming_up_ || course_.finished() || !roster_.model_runner) return;
   is_warming_up_ = true;
@@ -119,9 +114,10 @@ void supervisor_state::warm_up_item_now() {
     spdlog::info(
         "tuning: {} sizes of steps are timed, the smallest first{}", item.count,
         ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
-  auto task = scratch_task(item);
+  auto task = std::make_shared<const warm_up_task>(warm_up_task{
+      item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
   parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
-  out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, std::move(task))
+  out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});
 }
 

@@ -6,10 +6,15 @@
 #include <utility>
 
 namespace troupe::cli {
+namespace {
+
+// Who asks a terminal for more than this while somebody else has it is stopped.
+bool has_terminal() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+
+}  // namespace
 
 quit_key::quit_key(std::function<void()> pressed) : pressed_(std::move(pressed)) {
-  // No terminal, or one that somebody else has: whoever changes that is stopped.
-  if (::tcgetattr(STDIN_FILENO, &before_) != 0 || ::tcgetpgrp(STDIN_FILENO) != ::getpgrp()) return;
+  if (::tcgetattr(STDIN_FILENO, &before_) != 0 || !has_terminal()) return;
   termios silent = before_;
   silent.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);  // Ctrl-C stays a signal
   ::tcsetattr(STDIN_FILENO, TCSANOW, &silent);
@@ -20,7 +25,7 @@ quit_key::~quit_key() {
   if (!thread_.joinable()) return;
   is_over_ = true;
   thread_.join();
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  if (has_terminal()) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
 }
 
 void quit_key::watch() {
@@ -28,6 +33,10 @@ void quit_key::watch() {
   while (!is_over_) {
     pollfd keys{STDIN_FILENO, POLLIN, 0};
     if (::poll(&keys, 1, look) <= 0) continue;
+    if (!has_terminal()) {  // the key is somebody else's
+      ::poll(nullptr, 0, look);
+      continue;
+    }
     char key = 0;
     if (::read(STDIN_FILENO, &key, 1) != 1) return;  // the terminal is gone
     if (key == 'q' || key == 'Q') return pressed_();

@@ -71,8 +71,6 @@ std::vector<request_id> scheduler::open_requests() const {
   return ids;
 }
 
-bool scheduler::has_suspects() const { return !state_->tried.empty(); }
-
 std::int32_t scheduler::steps_in_flight() const { return static_cast<std::int32_t>(state_->flights.size()); }
 
 scheduler_counts scheduler::counts() const {

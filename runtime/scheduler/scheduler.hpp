@@ -186,8 +186,6 @@ class scheduler {
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to
   // last_step() is lost.
   scheduler_output device_lost(blame whose);
-  // Requests are tried one after the other, to find who is guilty of the last loss.
-  bool has_suspects() const;
   // adopt_limits(), from the next plan on; requests that run or wait go on. A step is within what the device
   // was made for, and without chunked prefill it still holds the longest context.
   void change_limits(const scheduler_limits& next);

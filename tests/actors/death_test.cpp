@@ -192,10 +192,30 @@ TEST(Death, OfTheRunnerByACrowdOfRequestsIsThatOfEachOfThemAndOfNobodyElse) {
   stage.expect_served(stage::runner_settles);
 }
 
+// However often they come: that nobody else is served meanwhile is not the device's fault.
+TEST(Death, OfTheRunnerByOneRequestAfterTheOtherIsThatOfEachOfThem) {
+  company_setup setup;
+  setup.before_step = [](const device_batch& batch) {
+    for (const token_id token : batch.tokens)
+      if (token == '!') throw std::runtime_error("secret detail");
+  };
+  stage stage(setup);
+  for (int i = 0; i < 40; ++i) {
+    const auto guilty = stage.ask("hello!", 10);
+    stage.run();
+    ASSERT_EQ(guilty->ends.size(), 1U);
+    EXPECT_EQ(guilty->ends[0].failure->message, "the model runner ends whenever it computes this request");
+  }
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_served(stage::runner_settles);
+}
+
 TEST(Death, OfTheRunnerInEveryStepIsThatOfTheCompany) {
-  stage stage({.max_num_queued_requests = 1000, .before_step = [](const device_batch& batch) {
-                 if (batch.step > 0) throw std::runtime_error("broken");
+  bool is_broken = false;
+  stage stage({.max_num_queued_requests = 1000, .before_step = [&is_broken](const device_batch&) {
+                 if (is_broken) throw std::runtime_error("broken");
                }});
+  is_broken = true;
   std::string reported;
   stage.board().on_failure([&](const std::string& actor) { reported = actor; });
   std::vector<std::shared_ptr<client>> clients;
