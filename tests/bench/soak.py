@@ -73,13 +73,17 @@ def children(pid):
 
 
 def memory(pid):
-    """Bytes of all processes of the service, what they share counted once; None while one of them comes or goes."""
+    """
+    Bytes of all processes of the service, what they share counted once; None while one of them comes or goes. Without the
+    pages of files: how many of these count as its own depends on who else has the same program and model open.
+    """
     total = 0
     try:
         for each in [pid, *children(pid)]:
             rollup = pathlib.Path(f"/proc/{each}/smaps_rollup").read_text()
-            total += 1024 * int(next(line for line in rollup.splitlines() if line.startswith("Pss:")).split()[1])
-    except (OSError, StopIteration):
+            kinds = {line.split(":")[0]: line.split()[1] for line in rollup.splitlines()[1:]}
+            total += 1024 * (int(kinds["Pss_Anon"]) + int(kinds["Pss_Shmem"]))
+    except (OSError, KeyError):
         return None
     return total
 
