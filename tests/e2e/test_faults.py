@@ -151,7 +151,7 @@ def test_an_actor_that_ends_again_and_again_ends_the_service(start_service, monk
 
 
 @pytest.mark.parametrize("role, fault, every", [
-    ("scheduler", "throw", 24), ("tokenizer", "throw", 150), ("structured_output", "throw", 20), ("http_gateway", "throw", 150),
+    ("scheduler", "throw", 40), ("tokenizer", "throw", 150), ("structured_output", "throw", 20), ("http_gateway", "throw", 150),
     ("tokenizer", "lose", 150), ("structured_output", "lose", 20), ("http_gateway", "lose", 150)])
 def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_service, monkeypatch, alone, role, fault, every):
     monkeypatch.setenv("TROUPE_CHAOS", f"{role}:{fault}:{every}")
