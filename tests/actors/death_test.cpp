@@ -139,13 +139,18 @@ TEST(Death, OfTheRunnerInAStepCostsNobodyAnything) {
   }
 }
 
-TEST(Death, OfTheRunnerByOneRequestIsThatRequestsEndAlone) {
-  company_setup setup;
-  setup.before_step = [](const device_batch& batch) {
+// A company whose device ends with every step that reads this token.
+company_setup poisoned_by(token_id poison, std::int32_t max_num_seqs = company_setup{}.max_num_seqs) {
+  company_setup setup{.max_num_seqs = max_num_seqs};
+  setup.before_step = [poison](const device_batch& batch) {
     for (const token_id token : batch.tokens)
-      if (token == '!') throw std::runtime_error("secret detail");
+      if (token == poison) throw std::runtime_error("secret detail");
   };
-  stage stage(setup);
+  return setup;
+}
+
+TEST(Death, OfTheRunnerByOneRequestIsThatRequestsEndAlone) {
+  stage stage(poisoned_by('!'));
   std::vector<std::shared_ptr<client>> others;
   for (int i = 0; i < 5; ++i) others.push_back(stage.ask("hello", 10));
   stage.run(25);
@@ -167,12 +172,7 @@ TEST(Death, OfTheRunnerByOneRequestIsThatRequestsEndAlone) {
 
 // However many they are: each trial ends with one of them fewer.
 TEST(Death, OfTheRunnerByACrowdOfRequestsIsThatOfEachOfThemAndOfNobodyElse) {
-  company_setup setup{.max_num_seqs = 64};
-  setup.before_step = [](const device_batch& batch) {
-    for (const token_id token : batch.tokens)
-      if (token == '!') throw std::runtime_error("secret detail");
-  };
-  stage stage(setup);
+  stage stage(poisoned_by('!', 64));
   std::vector<std::shared_ptr<client>> others;
   for (int i = 0; i < 3; ++i) others.push_back(stage.ask("hello", 40));
   stage.run(25);
@@ -194,12 +194,7 @@ TEST(Death, OfTheRunnerByACrowdOfRequestsIsThatOfEachOfThemAndOfNobodyElse) {
 
 // However often they come: that nobody else is served meanwhile is not the device's fault.
 TEST(Death, OfTheRunnerByOneRequestAfterTheOtherIsThatOfEachOfThem) {
-  company_setup setup;
-  setup.before_step = [](const device_batch& batch) {
-    for (const token_id token : batch.tokens)
-      if (token == '!') throw std::runtime_error("secret detail");
-  };
-  stage stage(setup);
+  stage stage(poisoned_by('!'));
   for (int i = 0; i < 40; ++i) {
     const auto guilty = stage.ask("hello!", 10);
     stage.run();

@@ -196,6 +196,6 @@ def test_whose_requests_a_gateway_has_not_read_when_it_ends_are_told_too(start_s
     assert {answer[:12] for answer in answers} <= {b"HTTP/1.1 200", b"HTTP/1.1 503", b""}
     told = [answer for answer in answers if answer]
     assert sum(answer.startswith(b"HTTP/1.1 503") for answer in told) > 1
-    requests = records(service)
+    requests = records(service, beside_faults=True)
     assert len(requests) == len(told), "whom the service has heard it has answered"
     assert not [line for line in requests if line.get("finish_reason") == "abort"], "as if its client had left"

@@ -17,10 +17,10 @@ CANARY = "xylophagous"
 MODEL_NAME = "SmolLM2-135M-Instruct"
 
 
-def records(service):
-    """The lines of requests, from the whole log."""
+def records(service, beside_faults=False):
+    """The lines of requests, from the whole log. Faults that a test has asked for are told in lines of another form."""
     with open(service.log_path, errors="replace") as log:
-        lines = [json.loads(line) for line in log if line.startswith("{")]  # a fault that is asked for is told otherwise
+        lines = [json.loads(line) for line in log if line.startswith("{") or not beside_faults]
     return [line for line in lines if line["message"] == "request"]
 
 
