@@ -15,7 +15,7 @@ const char* const lost = "the service ended before the request did";
 std::shared_ptr<client_stream> client_stream::open(request_id id, net::stream_sink sink,
                                                    std::shared_ptr<metrics::engine_metrics> metrics,
                                                    const std::shared_ptr<open_clients>& clients,
-                                                   const void* port) {
+                                                   const actor_port* port) {
   const std::shared_ptr<client_stream> opened(
       new client_stream(id, std::move(sink), std::move(metrics), clients));
   clients->opened(id, opened, port);

@@ -31,7 +31,7 @@ class client_stream {
   static std::shared_ptr<client_stream> open(request_id id, net::stream_sink sink,
                                              std::shared_ptr<metrics::engine_metrics> metrics,
                                              const std::shared_ptr<open_clients>& clients,
-                                             const void* port = nullptr);
+                                             const actor_port* port);
   // A stream without an end ends here, with error `unavailable`: its message or its gateway was lost.
   ~client_stream();
   client_stream(const client_stream&) = delete;

@@ -263,7 +263,7 @@ struct runner_missed {
 };
 // Make the device ready to run.
 struct open_device {
-  std::int32_t proof_rows = 0;  // of a step of nobody's that it has to compute first; 0: none
+  std::int32_t proof_rows = 0;  // of a prompt of nobody's that it has to answer first; 0: none
   message_number number = 0;
 };
 struct device_opened {

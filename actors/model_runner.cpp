@@ -48,16 +48,20 @@ caf::result<msg::device_opened> model_runner_state::open_device(std::int32_t pro
   return msg::device_opened{device_->layout().num_blocks};
 }
 
+// No larger than any request's, at any context: what fails in some shapes alone is taken for those requests'
+// fault, and everybody else is served.
 bool model_runner_state::computes(std::int32_t rows) try {
   const executor_limits limits{.max_rows = rows,
                                .max_sequences = 1,
-                               .max_model_len = rows,
+                               .max_model_len = rows + 1,
                                .block_size = device_->layout().block_size};
-  const warm_up_item step{.phase = warm_up_phase::prompt, .shape = {1, rows, 0}};
-  run_warm_up(*device_, {step, scratch_batch(step, device_->layout(), limits, 1)});
+  for (const warm_up_item& step :
+       {warm_up_item{.phase = warm_up_phase::prompt, .shape = {1, rows, 0}},
+        warm_up_item{.phase = warm_up_phase::verification, .shape = {1, 1, 0}, .context = rows}})
+    run_warm_up(*device_, {step, scratch_batch(step, device_->layout(), limits, 1)});
   return true;
 } catch (const std::exception& fault) {
-  spdlog::error("the device does not compute a step of no request's: {}", fault.what());
+  spdlog::error("the device does not compute steps of no request's: {}", fault.what());
   return false;
 }
 

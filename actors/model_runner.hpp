@@ -64,7 +64,7 @@ class model_runner_state {
   drafts_ptr propose(const draft_work& work);
 
  private:
-  // Whether the device computes a step of so many rows that belong to no request.
+  // Whether the device computes a prompt of so many tokens that is no request's, and the token after it.
   bool computes(std::int32_t rows);
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
   using masks_promise = caf::typed_response_promise<step_result_ptr>;

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-void open_clients::opened(request_id id, std::weak_ptr<client_stream> stream, const void* port) {
+void open_clients::opened(request_id id, std::weak_ptr<client_stream> stream, const actor_port* port) {
   const std::lock_guard lock(mutex_);
   clients_.try_emplace(id, client{std::move(stream), port});
 }
@@ -37,7 +37,7 @@ void open_clients::end_all(const error& failure) {
   end_where([](const client&) { return true; }, failure);
 }
 
-void open_clients::end_all_of(const void* port, const error& failure) {
+void open_clients::end_all_of(const actor_port* port, const error& failure) {
   end_where([port](const client& each) { return each.port == port; }, failure);
 }
 

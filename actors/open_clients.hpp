@@ -14,13 +14,14 @@
 
 namespace troupe {
 
+class actor_port;
 class client_stream;
 
 // Of one company. Any thread.
 class open_clients {
  public:
   // `port`: that by which it came.
-  void opened(request_id id, std::weak_ptr<client_stream> stream, const void* port = nullptr);
+  void opened(request_id id, std::weak_ptr<client_stream> stream, const actor_port* port);
   // Does nothing where the stream is not open.
   void left(request_id id);
   bool has_left(request_id id) const;
@@ -30,12 +31,12 @@ class open_clients {
   // Every stream that is open ends with `failure`, whatever becomes of its gateway.
   void end_all(const error& failure);
   // The same for those that came by this port.
-  void end_all_of(const void* port, const error& failure);
+  void end_all_of(const actor_port* port, const error& failure);
 
  private:
   struct client {
     std::weak_ptr<client_stream> stream;
-    const void* port = nullptr;
+    const actor_port* port = nullptr;
     bool has_left = false;
   };
   using condition = std::function<bool(const client&)>;

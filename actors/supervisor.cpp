@@ -65,8 +65,7 @@ void supervisor_state::take_stock() {
   if (silent && silent != silent_) spdlog::error("{} does not answer", *silent);
   silent_ = silent;
   asked_at_ = self_->clock().now();
-  // The clock of whoever looks at the board, which may be another one than actors have.
-  parts_.board->looked_after(std::chrono::steady_clock::now(), std::move(silent));
+  parts_.board->looked_after(parts_.board_clock(), std::move(silent));
   out_.know(roster_.kv_cache);  // which hears nothing else from here
   out_.take_stock(true);
   self_->delayed_send(supervisor_actor(self_), stock_taking, msg::take_stock{});

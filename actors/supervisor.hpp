@@ -14,6 +14,7 @@
 
 #include "actors/company_board.hpp"
 #include "actors/company_directory.hpp"
+#include "actors/expected_messages.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/net/last_words.hpp"
@@ -61,6 +62,8 @@ struct supervisor_parts {
   std::filesystem::path tuning_file;
   tuning_key tuned_for;
   std::function<steady_time()> device_clock = std::chrono::steady_clock::now;  // of what its steps take
+  // Of whoever looks at the board, which may be another one than actors have.
+  std::function<steady_time()> board_clock = std::chrono::steady_clock::now;
 };
 
 // The company's roles in the order in which they start. A scheduler that ends takes the request table along,
@@ -116,6 +119,10 @@ class supervisor_state {
     std::function<void()> start;           // fills it in the roster, now or when it is ready
     std::function<void()> vacate;          // nobody fills it
   };
+  template <class Handle>
+  std::function<void()> expectation(const char* kind) {
+    return [this, kind] { expected_messages<Handle>::add_to(*parts_.tokenizer.metrics, kind); };
+  }
   template <class Handle>
   void add_role(const std::string& name, const char* kind, Handle& place, std::function<Handle()> spawn);
   void add_roles();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "actors/expected_messages.hpp"
 #include "actors/supervisor.hpp"
 
 namespace troupe {
@@ -41,11 +40,7 @@ void supervisor_state::add_model_runner() {
     open_device(runner);
   };
   roles_["model_runner"] = {.kind = model_runner_state::name,
-                            .expect =
-                                [this] {
-                                  expected_messages<model_runner_actor>::add_to(*parts_.tokenizer.metrics,
-                                                                                model_runner_state::name);
-                                },
+                            .expect = expectation<model_runner_actor>(model_runner_state::name),
                             .start = start,
                             .vacate = [this] { vacate_model_runner(); }};
 }
@@ -64,8 +59,9 @@ void supervisor_state::vacate_model_runner() {
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
   device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
-  out_.ask(runner,
-           msg::open_device{std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len})})
+  const std::int32_t proof =
+      std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
+  out_.ask(runner, msg::open_device{proof})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }

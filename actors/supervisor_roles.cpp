@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "actors/drafter.hpp"
-#include "actors/expected_messages.hpp"
 #include "actors/gateway.hpp"
 #include "actors/grammar_compiler.hpp"
 #include "actors/kv_cache.hpp"
@@ -47,15 +46,14 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
 template <class Handle>
 void supervisor_state::add_role(const std::string& name, const char* kind, Handle& place,
                                 std::function<Handle()> spawn) {
-  roles_[name] = {
-      .kind = kind,
-      .expect = [this, kind] { expected_messages<Handle>::add_to(*parts_.tokenizer.metrics, kind); },
-      .start =
-          [this, name, &place, spawn = std::move(spawn)] {
-            place = spawn();
-            if (place) watch(place, name);
-          },
-      .vacate = [&place] { place = nullptr; }};
+  roles_[name] = {.kind = kind,
+                  .expect = expectation<Handle>(kind),
+                  .start =
+                      [this, name, &place, spawn = std::move(spawn)] {
+                        place = spawn();
+                        if (place) watch(place, name);
+                      },
+                  .vacate = [&place] { place = nullptr; }};
 }
 
 // The order is the tree's, not this one's.

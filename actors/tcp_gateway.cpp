@@ -9,8 +9,9 @@ gateway_actor::behavior_type tcp_gateway_behavior(gateway_actor::stateful_pointe
                                                   net::tcp_options options, gateway_started started) {
   const auto metrics = ports.metrics;
   self->state.start(std::move(tokenizers));
+  auto handlers = gateway_handlers<tcp_gateway_state>(self, metrics);  // are in the metrics that it tells
   self->state.listen(std::move(ports), std::move(options), *started);
-  return gateway_handlers<tcp_gateway_state>(self, metrics);
+  return handlers;
 }
 
 }  // namespace troupe

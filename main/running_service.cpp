@@ -133,11 +133,12 @@ int running_service::finish(const std::optional<std::string>& failure) {
     return exit_internal;
   }
   const std::chrono::milliseconds time = grace();
-  tell_stopping(time + 2 * to_end);
+  const std::chrono::milliseconds until_forced = time + to_end;
+  tell_stopping(until_forced + to_end);
   const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
   spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
                config::duration_text(time), to_finish.count());
-  guard_.end_by(end_guard::clock::now() + time + to_end, exit_internal, does_not_end);
+  guard_.end_by(end_guard::clock::now() + until_forced, exit_internal, does_not_end);
   const bool all = served_->drain(time);
   served_->stop();
   spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");

@@ -10,17 +10,14 @@
 #include <optional>
 #include <utility>
 
+#include "main/liveness_words.hpp"
+
 namespace troupe::cli {
 namespace {
 
 using clock = std::chrono::steady_clock;
 
 void notify(const std::string& state) { sd_notify(0, state.c_str()); }
-
-void tell_live_again(const net::engine_status& now) {
-  spdlog::info("live again");
-  tell_status(now.ready ? "serving" : now.reason);
-}
 
 // A third of what systemd waits for, and often enough to notice anything.
 std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
@@ -64,18 +61,19 @@ liveness_watch::~liveness_watch() {
 
 void liveness_watch::watch() {
   std::optional<clock::time_point> stuck_since;
+  liveness_words words;
   std::unique_lock lock(mutex_);
   do {
     const net::engine_status now = status_();
+    if (const auto line = words.look(now)) tell_status(*line);
     if (now.live) {
       notify("WATCHDOG=1");
-      if (std::exchange(stuck_since, std::nullopt)) tell_live_again(now);
+      if (std::exchange(stuck_since, std::nullopt)) spdlog::info("live again");
       continue;
     }
     if (!stuck_since) {
       stuck_since = clock::now();
       spdlog::error("not live: {}", now.reason);
-      tell_status("not live: " + now.reason);
     } else if (const std::chrono::nanoseconds patience = patience_; clock::now() - *stuck_since >= patience) {
       return end_(fmt::format("not live for {} s",
                               std::chrono::duration_cast<std::chrono::seconds>(patience).count()));

@@ -59,17 +59,40 @@ void expect_all_messages(const metrics::engine_metrics& of_company, const std::s
   EXPECT_FALSE(messages_in(before, actor).empty());
 }
 
+// Asked once whether it overlaps, by the runner, whose turn comes before all others have had theirs.
+class first_asked_executor final : public forwarding_executor {
+ public:
+  first_asked_executor(std::unique_ptr<executor> device, std::function<void()> asked)
+      : forwarding_executor(std::move(device)), asked_(std::move(asked)) {}
+  bool overlaps() const override {
+    asked_();
+    return forwarding_executor::overlaps();
+  }
+
+ private:
+  std::function<void()> asked_;
+};
+
 TEST(Company, HasARowForEachMessageBeforeItsActorsHaveBegun) {
-  stage stage;
-  stage.run();
-  const metrics::engine_metrics& metrics = *stage.ports().metrics;
-  expect_all_messages<scheduler_actor>(metrics, "scheduler");
-  expect_all_messages<kv_cache_actor>(metrics, "kv_cache");
-  expect_all_messages<tokenizer_actor>(metrics, "tokenizer");
-  expect_all_messages<gateway_actor>(metrics, "gateway");
-  expect_all_messages<model_runner_actor>(metrics, "model_runner");
-  expect_all_messages<grammar_compiler_actor>(metrics, "grammar_compiler");
-  expect_all_messages<structured_output_actor>(metrics, "structured_output");
+  int times = 0;
+  company_setup setup;
+  setup.adjust = [&times, usual = setup](supervisor_parts& parts) {
+    const auto metrics = parts.tokenizer.metrics;
+    const auto look = [&times, metrics] {
+      ++times;
+      expect_all_messages<scheduler_actor>(*metrics, "scheduler");
+      expect_all_messages<kv_cache_actor>(*metrics, "kv_cache");
+      expect_all_messages<tokenizer_actor>(*metrics, "tokenizer");
+      expect_all_messages<gateway_actor>(*metrics, "gateway");
+      expect_all_messages<model_runner_actor>(*metrics, "model_runner");
+      expect_all_messages<grammar_compiler_actor>(*metrics, "grammar_compiler");
+      expect_all_messages<structured_output_actor>(*metrics, "structured_output");
+    };
+    parts.device.target = std::make_shared<first_asked_executor>(
+        make_null_executor({usual.block_size, usual.num_blocks, 1}, usual.script), look);
+  };
+  const stage stage(setup);
+  EXPECT_EQ(times, 1);
 }
 
 TEST(Company, AnswersARequestTokenByToken) {

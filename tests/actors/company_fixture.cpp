@@ -113,6 +113,7 @@ stage::stage(company_setup setup)
   parts.warm_up = setup.warm_up;
   parts.pauses = {std::chrono::nanoseconds(0), std::chrono::nanoseconds(0)};
   parts.board = board_;
+  parts.board_clock = [this] { return coordinator_.clock().now(); };
   setup.adjust(parts);
   if (!parts.device.target) parts.device = *parts.open_device();
   parts.directory = directory_;

@@ -424,7 +424,9 @@ TEST(SocketGateway, TellsWhyItsServerCouldNotStart) {
 }
 
 TEST(SocketGateway, IsMendedOnTheSamePort) {
-  stage stage;
+  company_setup setup;  // its server has a thread of its own, and the clock of that
+  setup.adjust = [](supervisor_parts& parts) { parts.board_clock = std::chrono::steady_clock::now; };
+  stage stage(setup);
   const auto spawn = [&stage](std::uint16_t port, const gateway_started& started) -> gateway_actor {
     net::http_options options;
     options.listen.port = port;

@@ -18,12 +18,6 @@ bool is_served_whole(const client& who) {
   return who.ends.size() == 1 && who.ends[0].reason == finish_reason::length && who.events_after_end == 0;
 }
 
-class broken_executor final : public forwarding_executor {
- public:
-  using forwarding_executor::forwarding_executor;
-  void forward(const device_batch&) override { throw std::runtime_error("a device that computes nothing"); }
-};
-
 std::unique_ptr<executor> device_of(const company_setup& setup, std::int32_t blocks) {
   return make_null_executor({setup.block_size, blocks, 1}, setup.script);
 }
@@ -53,6 +47,40 @@ struct lost_device {
     return out;
   }
 };
+
+// Of the steps that `ends` names.
+class broken_executor final : public forwarding_executor {
+ public:
+  using step_kind = bool (*)(const device_batch&);
+  broken_executor(std::unique_ptr<executor> device, step_kind ends)
+      : forwarding_executor(std::move(device)), ends_(ends) {}
+  void forward(const device_batch& batch) override {
+    if (ends_(batch)) throw std::runtime_error("a device that does not compute this");
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  step_kind ends_;
+};
+
+// Opens and ends such steps for ever.
+void expect_last_resort(broken_executor::step_kind ends) {
+  lost_device device;
+  const company_setup setup = device.setup();
+  stage stage(setup);
+  stage.run();
+  device.reopen = [setup, ends]() -> result<runner_device> {
+    return runner_device{std::make_shared<broken_executor>(device_of(setup, setup.num_blocks), ends),
+                         nullptr};
+  };
+  stage.kill(stage.roster().model_runner);
+  std::vector<std::shared_ptr<client>> clients;
+  for (int i = 0; i < 8; ++i) clients.push_back(stage.ask("hello", 5));
+  stage.run();
+  EXPECT_EQ(device.turns, 1);
+  for (const auto& who : clients) EXPECT_TRUE(is_served_whole(*who)) << "nobody is convicted for it";
+  stage.expect_served(stage::runner_settles);
+}
 
 TEST(LastResort, TakesOverWhereTheDeviceDoesNotOpenAnyMoreAndNobodyNotices) {
   lost_device device;
@@ -121,20 +149,13 @@ TEST(LastResort, IsNotTakenForADeviceThatSomebodyElseKillsWhileItOpens) {
 
 // Which may be the fault of the requests, so that a step of nobody's has to tell.
 TEST(LastResort, TakesOverFromADeviceThatOpensAndEndsEveryStep) {
-  lost_device device;
-  const company_setup setup = device.setup();
-  stage stage(setup);
-  stage.run();
-  device.reopen = [setup]() -> result<runner_device> {
-    return runner_device{std::make_shared<broken_executor>(device_of(setup, setup.num_blocks)), nullptr};
-  };
-  stage.kill(stage.roster().model_runner);
-  std::vector<std::shared_ptr<client>> clients;
-  for (int i = 0; i < 8; ++i) clients.push_back(stage.ask("hello", 5));
-  stage.run();
-  EXPECT_EQ(device.turns, 1);
-  for (const auto& who : clients) EXPECT_TRUE(is_served_whole(*who)) << "nobody is convicted for it";
-  stage.expect_served(stage::runner_settles);
+  expect_last_resort([](const device_batch&) { return true; });
+}
+
+TEST(LastResort, TakesOverFromADeviceThatOpensAndEndsEveryDecode) {
+  expect_last_resort([](const device_batch& batch) {
+    return batch.sequences.front().num_rows == 1 && batch.positions.front() > 0;
+  });
 }
 
 TEST(LastResort, IsStartedAgainItself) {

@@ -10,6 +10,7 @@
 #include "actors/refusal_counter.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "metrics/exposition.hpp"
+#include "tests/actors/company_fixture.hpp"
 
 namespace troupe::test {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 struct OpenClients : testing::Test {
   std::shared_ptr<client_stream> open(request_id id) {
     return client_stream::open(
-        id, [this](const stream_event& event) { heard.push_back(event); }, metrics, clients);
+        id, [this](const stream_event& event) { heard.push_back(event); }, metrics, clients, nullptr);
   }
   double errors() const {
     return metrics::exposition(metrics->text()).sum("troupe_request_errors_total").value_or(-1);
@@ -48,8 +49,8 @@ TEST_F(OpenClients, AreAllToldOfTheEndOnceAndHearNothingAfterIt) {
 }
 
 TEST_F(OpenClients, OfOnePortAreToldOfItsEndAndNobodyElse) {
-  const int ports[2] = {};
-  const auto of_port = [&](request_id id, const int& port) {
+  const actor_port ports[2] = {{gateway_actor(), {}}, {gateway_actor(), {}}};
+  const auto of_port = [&](request_id id, const actor_port& port) {
     return client_stream::open(
         id, [this](const stream_event& event) { heard.push_back(event); }, metrics, clients, &port);
   };
@@ -59,6 +60,21 @@ TEST_F(OpenClients, OfOnePortAreToldOfItsEndAndNobodyElse) {
   clients->end_all_of(&ports[1], {error_code::unavailable, "the end"});
   ASSERT_EQ(heard.size(), 1U);
   EXPECT_EQ(heard[0].id, 2U);
+}
+
+TEST(ActorPort, WhoseGatewayEndsEndsItsStreamsAndAllThatComeLater) {
+  stage stage;
+  stage.run();
+  const auto unread = stage.ask("hello", 5);
+  stage.port().end_streams({error_code::unavailable, "the end"});
+  const auto late = stage.ask("hello", 5);
+  for (const auto& who : {unread, late}) {
+    ASSERT_EQ(who->ends.size(), 1U);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::unavailable);
+  }
+  stage.run();
+  for (const auto& who : {unread, late}) EXPECT_EQ(who->events_after_end, 0U);
+  EXPECT_TRUE(late->text.empty());
 }
 
 TEST_F(OpenClients, AreCountedAsRefusedByTheirGatewayOnlyWhereTheEngineDidNotHaveThem) {

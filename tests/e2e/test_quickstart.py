@@ -1,6 +1,7 @@
 """./quickstart as a person runs it. What takes minutes (apt, CMake, the compiler) is already done and answers so here."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -71,3 +72,21 @@ def test_a_model_that_is_another_file_is_not_taken_for_the_model(clone):
 def test_wrong_usage_ends_with_2(clone, arguments, word):
     done = quickstart(clone, *arguments)
     assert done.returncode == 2 and word in done.stderr and not done.stdout
+
+
+def package_of(library):
+    """Debian's package of a file that the dynamic linker has found, wherever it was found by."""
+    found = subprocess.run(["dpkg-query", "-S", f"*/{library.name}", f"*/{library.resolve().name}"], capture_output=True, text=True).stdout
+    return {line.split(":")[0] for line in found.splitlines() if pathlib.Path(line.split(": ")[1]).resolve() == library.resolve()}
+
+
+def test_the_readme_names_the_libraries_of_a_machine_that_only_runs_it():
+    section = re.search(r"needs the libraries that it is linked with: `apt-get install ([^`]*)`", (ROOT / "README.md").read_text())
+    told = set(section[1].split())
+    dynamic = subprocess.run(["readelf", "-d", BINARY], capture_output=True, text=True, check=True).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic))
+    places = subprocess.run(["ldd", BINARY], capture_output=True, text=True, check=True).stdout
+    found = {name: pathlib.Path(place) for name, place in re.findall(r"(\S+) => (\S+)", places)}
+    packages = set().union(*(package_of(found[name]) for name in needed if name in found))
+    assert {"libcaf-core0.17", "libc6"} <= packages
+    assert packages - {"libc6", "libgcc-s1", "libstdc++6"} == told
