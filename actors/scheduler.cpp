@@ -247,7 +247,6 @@ void scheduler_state::report() {
   metrics_->add_preemptions(counts.preemptions - reported_.preemptions);
   metrics_->add_prompt_tokens(counts.prompt_tokens - reported_.prompt_tokens);
   metrics_->add_prompt_tokens_cached(counts.cached_tokens - reported_.cached_tokens);
-  metrics_->add_generation_tokens(counts.generation_tokens - reported_.generation_tokens);
   metrics_->add_grammar_forced_tokens(counts.forced_tokens - reported_.forced_tokens);
   metrics_->add_grammar_withheld_rows(counts.withheld_samples - reported_.withheld_samples);
   report_drafts(counts.drafts);

@@ -27,8 +27,9 @@ class socket_gateway_state : public gateway_state {
   using gateway_state::gateway_state;
   // Its clients are told, those too whose requests it has not read, and read it.
   ~socket_gateway_state() override {
-    if (port_) port_->end_streams(lost_part(error_code::unavailable));
-    if (server_) server_->close(time_to_read);
+    const error why = lost_part(error_code::unavailable);
+    if (port_) port_->end_streams(why);
+    if (server_) server_->close(time_to_read, why);
   }
 
   // Tells `started` once, whatever happens; without a server the actor quits.

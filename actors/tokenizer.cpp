@@ -115,7 +115,10 @@ void tokenizer_state::meet(const company_roster& roster) {
     return gateway != roster.gateway && std::ranges::count(roster.socket_gateways, gateway) == 0;
   };
   for (auto& [id, entry] : streams_)
-    if (is_gone(entry.gateway)) tell_aborted(id, entry);
+    if (is_gone(entry.gateway)) {
+      entry.has_lost_gateway = true;
+      tell_aborted(id, entry);
+    }
 }
 
 // The service's own binds whoever asks for longer.
@@ -174,9 +177,11 @@ void tokenizer_state::output(const msg::token_output& message, const token_batch
 void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
   // A company has two or three gateways: a linear search finds one soonest.
   std::vector<std::pair<gateway_actor, stream_batch>> batches;
+  std::uint64_t tokens = 0;
   for (stream_event& event : events) {
     const auto found = streams_.find(event.id);
     if (found == streams_.end()) continue;
+    tokens += event.tokens.size();
     const bool had_tokens = found->second.first_token.has_value();
     observe(event, found->second);
     if (!had_tokens && !event.tokens.empty()) event.times = times_of(found->second);
@@ -188,6 +193,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     if (event.end) streams_.erase(found);
     batch->second.push_back(std::move(event));
   }
+  if (tokens > 0) parts_.metrics->add_generation_tokens(tokens);
   for (auto& [gateway, batch] : batches) {
     auto payload = std::make_shared<const stream_batch>(std::move(batch));
     out_.send(gateway, msg::stream_output{step}, stream_batch_ptr(std::move(payload)));
@@ -222,7 +228,8 @@ void tokenizer_state::observe_end(const finished& end, const stream& from) {
   const bool is_refused = end.failure && openai::http_status(end.failure->code) < 500 && !from.scheduled;
   if (end.reason == finish_reason::error && is_refused) return choice_ended(from.first, from.n, std::nullopt);
   metrics::request_record record;
-  record.finished_reason = to_string(end.reason);
+  // Whose gateway has gone was told so, however the request ends after that.
+  record.finished_reason = to_string(from.has_lost_gateway ? finish_reason::error : end.reason);
   record.prompt_tokens = end.tokens.prompt_tokens;
   record.generation_tokens = end.tokens.completion_tokens;
   if (from.max_tokens) record.max_tokens = *from.max_tokens;

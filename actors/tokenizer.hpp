@@ -73,6 +73,7 @@ class tokenizer_state {
     engine_request_ptr submitted;  // until its first step
     msg::message_number submitted_as = 0;
     bool is_aborted = false;
+    bool has_lost_gateway = false;
   };
   // A request with several answers, until the last of them has ended.
   struct open_choices {

@@ -8,6 +8,8 @@
 #include <fstream>
 #include <string_view>
 
+#include "config/read_again.hpp"
+
 namespace troupe::config {
 namespace {
 
@@ -65,6 +67,8 @@ tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place
   if (!place.file.empty() && !place.variable.empty())
     return refused(place.file_origin + ", " + variable +
                    ": of two keys for operators one is not meant; set only one of them");
+  if (!place.file.empty() && place.is_read_again && !can_be_read_again(place.file))
+    return refused(place.file + ": a pipe cannot be read again");
   if (!place.file.empty()) return from_file(place.file);
   if (place.variable.empty())
     return refused(place.needed_for + ": the operators' port needs a key: set " + variable +

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "config/options.hpp"
+#include "config/read_again.hpp"
 #include "config/toml_file.hpp"
 #include "config/values.hpp"
 
@@ -20,7 +21,8 @@ constexpr std::string_view test_prefix = "TROUPE_TEST_";
 constexpr std::string_view file_variable = "TROUPE_CONFIG";
 constexpr std::size_t largest_file = 1U << 20U;
 
-tl::expected<std::string, std::string> read_file(const std::string& path) {
+tl::expected<std::string, std::string> read_file(const std::string& path, bool is_read_again) {
+  if (is_read_again && !can_be_read_again(path)) return failure(path + ": a pipe cannot be read again");
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   std::string content(largest_file + 1, '\0');
@@ -40,8 +42,9 @@ tl::expected<void, std::string> store(loaded_settings& loaded, const option& whi
   return {};
 }
 
-tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path) {
-  const auto content = read_file(path);
+tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path,
+                                           bool is_read_again) {
+  const auto content = read_file(path, is_read_again);
   if (!content) return failure(content.error());
   const auto entries = parse_toml(*content, path);
   if (!entries) return failure(entries.error());
@@ -154,7 +157,8 @@ std::string origin_of(const loaded_settings& loaded, std::string_view name) {
 tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
   loaded_settings loaded;
   if (const std::string file = file_of(sources); !file.empty()) {
-    if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
+    if (auto applied = apply_file(loaded, file, sources.are_read_again); !applied)
+      return failure(applied.error());
   }
   if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());

@@ -17,7 +17,8 @@ inline constexpr const char* admin_key_variable = "TROUPE_ADMIN_KEY";
 struct setting_sources {
   std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
   std::vector<std::pair<std::string, std::string>> environment;
-  std::string file;  // --config; empty: TROUPE_CONFIG, else none
+  std::string file;             // --config; empty: TROUPE_CONFIG, else none
+  bool are_read_again = false;  // then the file is no pipe
 };
 
 struct loaded_settings {

@@ -21,6 +21,7 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 
 constexpr std::uint64_t largest_answer = std::uint64_t{16} << 20U;
+constexpr std::chrono::milliseconds look_at_will{50};  // of whoever waits
 
 asio::awaitable<http_answer> ask(const service_url& from, const std::string& path,
                                  std::chrono::milliseconds timeout, const std::string& key) {
@@ -71,9 +72,10 @@ result<service_url> parse_url(std::string_view text) {
 }
 
 result<http_answer> http_get(const service_url& from, const std::string& path,
-                             std::chrono::milliseconds timeout, const std::string& key) {
+                             std::chrono::milliseconds timeout, const std::string& key,
+                             const std::function<bool()>& is_given_up) {
   asio::io_context context;
-  result<http_answer> answer;
+  result<http_answer> answer = fail(error_code::unavailable, "it was given up");
   asio::co_spawn(context, ask(from, path, timeout, key),
                  [&](const std::exception_ptr& fault, http_answer got) {
                    if (!fault) {
@@ -88,7 +90,7 @@ result<http_answer> http_get(const service_url& from, const std::string& path,
                      answer = fail(error_code::unavailable, failure.what());
                    }
                  });
-  context.run();
+  while (!context.stopped() && !is_given_up()) context.run_for(look_at_will);
   return answer;
 }
 

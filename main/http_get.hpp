@@ -1,6 +1,7 @@
 // One GET over plain HTTP, for the commands that ask a running service.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -22,9 +23,10 @@ struct http_answer {
   std::string body;
 };
 
-// `key`: sent as a bearer's, unless it is empty.
-// Errors: unavailable, with the system's words, where there is no answer in time.
-result<http_answer> http_get(const service_url& from, const std::string& path,
-                             std::chrono::milliseconds timeout, const std::string& key = {});
+// `key`: sent as a bearer's, unless it is empty. `is_given_up`: asked all the while, on this thread.
+// Errors: unavailable, with the system's words, where there is no answer in time or it is given up.
+result<http_answer> http_get(
+    const service_url& from, const std::string& path, std::chrono::milliseconds timeout,
+    const std::string& key = {}, const std::function<bool()>& is_given_up = [] { return false; });
 
 }  // namespace troupe::cli

@@ -35,6 +35,7 @@ struct reloader::new_settings {
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
     : sources_(std::move(sources)), parts_(parts), in_force_(std::move(in_force)) {
+  sources_.are_read_again = true;
   thread_ = std::thread([this] { work(); });
 }
 
@@ -82,7 +83,8 @@ result<reloader::changes> reloader::reload_and_tell() {
   if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
   // Of one that ends systemd has heard already.
   if (is_ready_ && !parts_.stop.told())
-    tell_ready(outcome ? "serving" : "serving; the last reload was refused: " + outcome.error().message);
+    parts_.watch.tell_ready(outcome ? "serving"
+                                    : "serving; the last reload was refused: " + outcome.error().message);
   return outcome;
 }
 
@@ -111,7 +113,9 @@ result<reloader::new_settings> reloader::prepare() const {
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
   wanted.warnings = loaded->warnings;
   if (parts_.key != nullptr) {
-    const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
+    config::admin_key_place place = config::admin_key_place_of(*loaded);
+    place.is_read_again = true;
+    const auto key = config::read_admin_key(place);
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
     if (!parts_.key->matches(key->text)) {

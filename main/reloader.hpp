@@ -55,7 +55,7 @@ class reloader {
   result<void> tell_company(const config::settings& wanted);
   changes take_up(new_settings&& wanted) noexcept;
 
-  const config::setting_sources sources_;
+  config::setting_sources sources_;
   const reloaded_parts parts_;
   std::atomic<bool> is_ready_ = false;
   mutable std::mutex mutex_;

@@ -117,7 +117,7 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
   if (ready) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     spdlog::info("ready after {:.2f} s", took.count());
-    tell_ready();
+    watch_.tell_ready();
     reloader_.service_is_ready();
   } else if (!stop_.told()) {
     return report(ready.error());

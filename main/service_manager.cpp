@@ -10,8 +10,6 @@
 #include <optional>
 #include <utility>
 
-#include "main/liveness_words.hpp"
-
 namespace troupe::cli {
 namespace {
 
@@ -31,7 +29,6 @@ std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
 }  // namespace
 
 void tell_status(const std::string& line) { notify("STATUS=" + line); }
-void tell_ready(const std::string& status) { notify("READY=1\nSTATUS=" + status); }
 void tell_reloading() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -46,7 +43,7 @@ void tell_stopping(std::chrono::nanoseconds within) {
 }
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
-    : status_(std::move(status)), patience_(patience), end_(std::move(end)) {
+    : status_(std::move(status)), line_(notify), patience_(patience), end_(std::move(end)) {
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -61,11 +58,10 @@ liveness_watch::~liveness_watch() {
 
 void liveness_watch::watch() {
   std::optional<clock::time_point> stuck_since;
-  liveness_words words;
   std::unique_lock lock(mutex_);
   do {
     const net::engine_status now = status_();
-    if (const auto line = words.look(now)) tell_status(*line);
+    line_.look(now);
     if (now.live) {
       notify("WATCHDOG=1");
       if (std::exchange(stuck_since, std::nullopt)) spdlog::info("live again");

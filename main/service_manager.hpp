@@ -8,16 +8,16 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "actors/net/engine_port.hpp"
+#include "main/status_line.hpp"
 
 namespace troupe::cli {
 
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
-// The service answers requests from here on.
-void tell_ready(const std::string& status = "serving");
-// It takes up new settings until the next tell_ready().
+// It takes up new settings until it says that it is ready.
 void tell_reloading();
 // It ends, within this time.
 void tell_stopping(std::chrono::nanoseconds within);
@@ -35,6 +35,8 @@ class liveness_watch {
   // `patience`: how long the service may be not live before `end` is called, once.
   liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end);
   ~liveness_watch();
+  // That the service answers requests, or has taken up new settings, and what it says of itself; any thread.
+  void tell_ready(std::string status = "serving") { line_.ready(std::move(status)); }
   // Any thread.
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
   liveness_watch(const liveness_watch&) = delete;
@@ -44,6 +46,7 @@ class liveness_watch {
   void watch();
 
   status_of status_;
+  status_line line_;
   std::atomic<std::chrono::nanoseconds> patience_;
   process_end end_;
   std::mutex mutex_;

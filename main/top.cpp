@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/admin_key.hpp"
@@ -60,11 +61,29 @@ std::string health_of(const http_answer& answer) {
   return "not ready: " + body["error"].value("message", std::string("it does not say why"));
 }
 
-constexpr std::chrono::seconds patience{5};
+// Asks a service until it is told to stop.
+class reader {
+ public:
+  reader(const service_url& url, const std::optional<admin_access>& admin, const stop_request& stop)
+      : url_(url), admin_(admin), stop_(stop) {}
+  result<reading> read() const;
+
+ private:
+  static constexpr std::chrono::seconds patience{3};
+
+  result<http_answer> get(const service_url& from, const char* path, const std::string& key = {}) const {
+    return http_get(from, path, patience, key, [this] { return stop_.told(); });
+  }
+  void read_actors(reading& into) const;
+
+  const service_url& url_;
+  const std::optional<admin_access>& admin_;
+  const stop_request& stop_;
+};
 
 // What is wrong there does not keep the rest from being shown.
-void read_actors(const admin_access& from, reading& into) {
-  const result<http_answer> answer = http_get(from.url, "/admin/actors", patience, from.key);
+void reader::read_actors(reading& into) const {
+  const result<http_answer> answer = get(admin_->url, "/admin/actors", admin_->key);
   if (!answer || answer->status != 200) {
     into.admin_failure = answer ? "answers " + std::to_string(answer->status) : answer.error().message;
     return;
@@ -74,15 +93,15 @@ void read_actors(const admin_access& from, reading& into) {
   if (!actors) into.admin_failure = actors.error().message;
 }
 
-result<reading> read(const service_url& url, const std::optional<admin_access>& admin) {
-  result<http_answer> ready = http_get(url, "/readyz", patience);
+result<reading> reader::read() const {
+  result<http_answer> ready = get(url_, "/readyz");
   if (!ready) return tl::unexpected<error>(ready.error());
-  result<http_answer> metrics = http_get(url, "/metrics", patience);
+  result<http_answer> metrics = get(url_, "/metrics");
   if (!metrics) return tl::unexpected<error>(metrics.error());
   if (metrics->status != 200)
     return fail(error_code::unavailable, "/metrics answers " + std::to_string(metrics->status));
   reading now{clock::now(), health_of(*ready), metrics::exposition(metrics->body), {}, {}};
-  if (admin) read_actors(*admin, now);
+  if (admin_) read_actors(now);
   return now;
 }
 
@@ -90,7 +109,7 @@ result<reading> read(const service_url& url, const std::optional<admin_access>& 
 // one view after the other.
 class screen {
  public:
-  explicit screen(bool drawn_over) : drawn_over_(drawn_over && isatty(STDOUT_FILENO) == 1) {
+  explicit screen(bool drawn_over) : drawn_over_(drawn_over && can_be_drawn_over()) {
     if (drawn_over_) std::fputs("\x1b[?1049h\x1b[?25l", stdout);
   }
   ~screen() {
@@ -100,11 +119,12 @@ class screen {
   screen(const screen&) = delete;
   screen& operator=(const screen&) = delete;
 
-  void show(const std::string& text) const {
+  // False: nobody reads it any more.
+  bool show(const std::string& text) const {
     if (drawn_over_) std::fputs("\x1b[H\x1b[J", stdout);
     std::fputs(text.c_str(), stdout);
     if (!drawn_over_) std::fputs("\n", stdout);
-    std::fflush(stdout);
+    return std::fflush(stdout) == 0;
   }
 
   // A line is kept free for the cursor. What is not drawn over may be as long as it is.
@@ -118,6 +138,11 @@ class screen {
   }
 
  private:
+  static bool can_be_drawn_over() {
+    const char* const kind = std::getenv("TERM");
+    return isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view(kind) != "dumb";
+  }
+
   bool drawn_over_;
 };
 
@@ -166,10 +191,13 @@ int top(const top_options& options) {
   }
   const auto admin = find_admin(options);
   if (!admin) return admin.error();
-  signal_watch signals;
+  signal_watch signals(signal_watch::hangup::is_heard);
   stop_request stop;
   const scoped_handler ending(signals, [&stop](int, int) { stop.tell(); });
-  auto last = read(*url, *admin);
+  const scoped_hangup terminal_gone(signals, [&stop] { stop.tell(); });
+  const reader service(*url, *admin, stop);
+  auto last = service.read();
+  if (!last && stop.told()) return exit_ok;
   if (!last) {
     complain(options.url + " does not answer: " + last.error().message);
     return exit_failure;
@@ -179,14 +207,13 @@ int top(const top_options& options) {
   if (!options.once) quit.emplace([&stop] { stop.tell(); });
   const screen shown(!options.once);
   while (!stop.wait_for(interval)) {
-    auto now = read(*url, *admin);
-    if (now) {
-      shown.show(view_of(*last, *now, options.url, shown.size()));
-      last = std::move(now);
-    } else {
-      shown.show(options.url + "  no answer: " + now.error().message + "\n");
-    }
+    auto now = service.read();
+    if (!now && stop.told()) break;
+    const std::string view = now ? view_of(*last, *now, options.url, shown.size())
+                                 : options.url + "  no answer: " + now.error().message + "\n";
+    if (!shown.show(view)) return exit_failure;
     if (options.once) return now ? exit_ok : exit_failure;
+    if (now) last = std::move(now);
   }
   return exit_ok;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/net/asio.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::net {
 
@@ -14,8 +15,9 @@ class connection {
   virtual ~connection() = default;
   // Serves the client to its end. Throws nothing but what allocation throws.
   virtual asio::awaitable<void> run() = 0;
-  // End as soon as nothing is in flight.
-  virtual void finish() = 0;
+  // End as soon as nothing is in flight. Of a request that has not come whole: `rest` is how long may be
+  // waited for it, `why` what its client is told then.
+  virtual void finish(std::chrono::milliseconds rest, const error& why) = 0;
   // End now: run() returns soon.
   virtual void close() = 0;
 };

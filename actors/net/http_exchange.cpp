@@ -19,9 +19,6 @@ namespace {
 
 constexpr std::size_t longest_verb = 16;
 
-// A request that is under way when the server drains would be refused: that it is can be said soon.
-constexpr std::chrono::milliseconds rest_of_request{500};
-
 http_method method_of(http::verb verb) {
   if (verb == http::verb::get) return http_method::get;
   if (verb == http::verb::head) return http_method::head;
@@ -67,10 +64,12 @@ asio::awaitable<void> http_exchange::run() {
   while (going_on && !gone_) going_on = co_await serve_request();
 }
 
-void http_exchange::finish() {
+void http_exchange::finish(std::chrono::milliseconds rest, const error& why) {
   finishing_ = true;
+  rest_of_request_ = rest;
+  why_finishing_ = why;
   if (phase_ == phase::idle) close();
-  if (phase_ == phase::reading) deadline_.arm(rest_of_request);
+  if (phase_ == phase::reading) deadline_.arm(rest);
 }
 
 void http_exchange::close() {
@@ -130,7 +129,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
     if (!written) co_return false;
   }
   phase_ = phase::reading;
-  deadline_.arm(finishing_ ? std::min(limits_.read_timeout, rest_of_request) : limits_.read_timeout);
+  deadline_.arm(finishing_ ? std::min(limits_.read_timeout, rest_of_request_) : limits_.read_timeout);
   asio_error failure;
   while (room && !failure && !parser.is_done()) {
     const auto [why, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
@@ -166,7 +165,7 @@ asio::awaitable<bool> http_exchange::refuse_unreadable(asio_error why) {
 }
 
 std::optional<http_response> http_exchange::explain(const asio_error& why) const {
-  if (deadline_.expired() && finishing_) return error_response({error_code::unavailable, draining_reason});
+  if (deadline_.expired() && finishing_) return error_response(why_finishing_);
   if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
   if (why == http::error::header_limit || why == http::error::buffer_overflow) {
     return error_response(431, fmt::format("the header is larger than {} bytes", bounds_.max_header_bytes));

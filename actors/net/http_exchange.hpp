@@ -28,7 +28,7 @@ struct exchange_bounds {
 class http_exchange : public connection {
  public:
   asio::awaitable<void> run() final;
-  void finish() final;
+  void finish(std::chrono::milliseconds rest, const error& why) final;
   void close() final;
 
  protected:
@@ -80,6 +80,8 @@ class http_exchange : public connection {
   std::size_t sent_ahead_ = 0;      // bytes of the next answer that are with the client already
   std::atomic<bool> gone_ = false;  // read by other threads, too
   bool finishing_ = false;
+  std::chrono::milliseconds rest_of_request_{};  // while it finishes, and ...
+  error why_finishing_;                          // ... what a request is told that does not come meanwhile
 
  private:
   asio::awaitable<bool> refuse_unreadable(asio_error why);

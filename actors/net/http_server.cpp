@@ -41,6 +41,6 @@ void http_server::change(const connection_limits& limits) {
 std::uint16_t http_server::port() const { return server_->port(); }
 std::size_t http_server::connections() const { return server_->connections(); }
 void http_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
-void http_server::close(std::chrono::milliseconds within) { server_->close(within); }
+void http_server::close(std::chrono::milliseconds within, const error& why) { server_->close(within, why); }
 
 }  // namespace troupe::net

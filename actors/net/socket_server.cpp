@@ -4,6 +4,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/net/engine_port.hpp"
 #include "actors/net/refused_connection.hpp"
 
 namespace troupe::net {
@@ -11,6 +12,11 @@ namespace {
 
 constexpr std::size_t max_refused = 64;  // told why; more are closed without a word
 constexpr std::chrono::milliseconds refusal_timeout{1'000};
+
+// A request that is under way when the server drains would be refused: that it is can be said soon.
+constexpr std::chrono::milliseconds rest_of_request{500};
+
+error draining() { return {error_code::unavailable, draining_reason}; }
 
 }  // namespace
 
@@ -75,7 +81,7 @@ void socket_server::serve_client(std::shared_ptr<connection> client, bool refuse
   clients_.insert(client);
   if (refused) ++refused_;
   open_ = clients_.size();
-  if (draining_) client->finish();
+  if (draining_) client->finish(rest_of_request, draining());
   try {
     asio::co_spawn(context_, client->run(),
                    [this, client, refused](std::exception_ptr) { on_end(client, refused); });
@@ -100,19 +106,19 @@ void socket_server::drain(std::function<void()> done) {
     draining_ = true;
     if (clients_.empty()) return done();
     drained_ = std::move(done);
-    for (const auto& client : clients_) client->finish();
+    for (const auto& client : clients_) client->finish(rest_of_request, draining());
   });
 }
 
-void socket_server::close(std::chrono::milliseconds within) {
+void socket_server::close(std::chrono::milliseconds within, const error& why) {
   if (!thread_.joinable()) return;
-  asio::post(context_, [this, within] {
+  asio::post(context_, [this, within, why] {
     closing_ = true;
     open_for_calls_.reset();
     asio_error ignored;
     acceptor_.close(ignored);
     if (within.count() == 0 || clients_.empty()) return end_clients();
-    for (const auto& client : clients_) client->finish();
+    for (const auto& client : clients_) client->finish(within / 2, why);
     end_.expires_after(within);
     end_.async_wait([this](asio_error) { end_clients(); });
   });

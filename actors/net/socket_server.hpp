@@ -41,9 +41,9 @@ class socket_server {
   // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
   // when none is left.
   void drain(std::function<void()> done);
-  // Takes no connection any more, lets answers that end within this time reach their clients, ends everything
-  // else and joins the thread. Twice is once.
-  void close(std::chrono::milliseconds within = {});
+  // Takes no connection any more, lets answers that end within this time reach their clients, tells `why` to
+  // those whose requests have not come whole, ends everything else and joins the thread. Twice is once.
+  void close(std::chrono::milliseconds within = {}, const error& why = {});
 
  private:
   socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,

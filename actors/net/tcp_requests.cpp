@@ -155,7 +155,7 @@ void tcp_session::write_event(const tagged_event& entry) {
   found->second.live.ended();
   streams_.erase(found);
   queue(wire::frame_type::finished, entry.stream, wire::finished_payload(*event.end));
-  if (finishing_ && streams_.empty()) last_words_ = true;
+  if (finishing_) end_if_idle();
 }
 
 }  // namespace troupe::net

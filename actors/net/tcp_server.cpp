@@ -44,6 +44,6 @@ void tcp_server::change(const connection_limits& limits) {
 std::uint16_t tcp_server::port() const { return server_->port(); }
 std::size_t tcp_server::connections() const { return server_->connections(); }
 void tcp_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
-void tcp_server::close(std::chrono::milliseconds within) { server_->close(within); }
+void tcp_server::close(std::chrono::milliseconds within, const error& why) { server_->close(within, why); }
 
 }  // namespace troupe::net

@@ -33,7 +33,7 @@ class tcp_server {
   void drain(std::function<void()> done);
   // Takes no connection any more, lets answers that end within this time reach their clients, aborts what is
   // under way then, ends every connection and joins the thread. Twice is once.
-  void close(std::chrono::milliseconds within = {});
+  void close(std::chrono::milliseconds within = {}, const error& why = {});
 
  private:
   tcp_server(std::shared_ptr<tcp_shared> shared, std::unique_ptr<socket_server> server);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "runtime/wire/payloads.hpp"
 
@@ -51,12 +52,18 @@ void tcp_session::start_writer() {
   });
 }
 
-void tcp_session::finish() {
+void tcp_session::finish(std::chrono::milliseconds rest, const error& why) {
   finishing_ = true;
-  if (streams_.empty()) {
-    last_words_ = true;
-    wake_writer_.notify();
-  }
+  why_finishing_ = why;
+  awaits_rest_ = in_frame_;
+  if (in_frame_ && !handling_) read_deadline_.arm(rest);
+  end_if_idle();
+}
+
+void tcp_session::end_if_idle() {
+  if (!streams_.empty() || awaits_rest_) return;
+  last_words_ = true;
+  wake_writer_.notify();
 }
 
 void tcp_session::close() {
@@ -68,6 +75,10 @@ void tcp_session::close() {
 
 // A silent client may stay while the engine works for it; half a frame may not.
 void tcp_session::on_silence() {
+  if (std::exchange(awaits_rest_, false) && writing_) {
+    queue(wire::frame_type::error, 0, wire::error_payload(why_finishing_));
+    return end_if_idle();
+  }
   if (in_frame_ || streams_.empty()) return close();
   read_deadline_.arm(shared_->options.idle_timeout);
 }
@@ -84,8 +95,12 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     fault = co_await read_payload(payload, header.length, held);
     if (fault || payload.size() < header.length) co_return fault;
     read_deadline_.disarm();
+    handling_ = true;
     fault = co_await handle(header, payload);
+    handling_ = false;
     if (fault) co_return fault;
+    awaits_rest_ = false;
+    if (finishing_) end_if_idle();
   }
 }
 

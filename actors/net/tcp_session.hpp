@@ -45,7 +45,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
  public:
   tcp_session(asio::io_context& context, tcp::socket socket, std::shared_ptr<tcp_shared> shared);
   asio::awaitable<void> run() override;
-  void finish() override;
+  void finish(std::chrono::milliseconds rest, const error& why) override;
   void close() override;
 
  private:
@@ -81,6 +81,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<void> write_frames();
   void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
   void on_silence();
+  // Where nothing is in flight any more, nor has begun to arrive.
+  void end_if_idle();
 
   asio::io_context& context_;
   tcp::socket socket_;
@@ -94,10 +96,13 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   std::string out_;                                    // frames to be written
   std::uint64_t number_ = 0;                           // of this session, once greeted
   bool greeted_ = false;
-  bool in_frame_ = false;  // a frame has begun to arrive
+  bool in_frame_ = false;  // a frame has begun to arrive, and has not been handled
+  bool handling_ = false;
   bool writing_ = false;
   bool last_words_ = false;  // the writer ends when out_ is empty
   bool finishing_ = false;
+  bool awaits_rest_ = false;        // while it finishes: of a frame, or until that is handled
+  error why_finishing_;             // what a client is told whose frame does not come whole
   std::atomic<bool> gone_ = false;  // read in the background, too
 };
 

@@ -393,7 +393,7 @@ struct failing_server {
   }
   std::uint16_t port() const { return 0; }
   void drain(const std::function<void()>&) {}
-  void close(std::chrono::milliseconds) {}
+  void close(std::chrono::milliseconds, const error&) {}
   void change(const net::connection_limits&) {}
 };
 class failing_gateway_state : public socket_gateway_state<failing_server, no_options> {

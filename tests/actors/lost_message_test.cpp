@@ -301,7 +301,7 @@ struct quick_server {
   static result<quick_server> start(no_listening, net::engine_port&) { return quick_server{}; }
   std::uint16_t port() const { return 1; }
   void drain(const std::function<void()>& done) { done(); }
-  void close(std::chrono::milliseconds) {}
+  void close(std::chrono::milliseconds, const error&) {}
   void change(const net::connection_limits&) {}
 };
 class quick_gateway_state : public socket_gateway_state<quick_server, no_listening> {
