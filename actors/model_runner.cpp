@@ -171,8 +171,16 @@ void model_runner_state::collect_before_the_end() try {
 
 void model_runner_state::fail(const std::exception& fault) {
   collect_before_the_end();
-  spdlog::error("step {} failed: {}", held_ ? held_->batch->step : 0, fault.what());
-  self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
+  if (parts_.is_cut_off()) {
+    spdlog::debug("what the device did is cut off: {}", fault.what());
+    self_->quit();
+  } else if (held_) {
+    spdlog::error("step {} failed: {}", held_->batch->step, fault.what());
+    self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
+  } else {
+    spdlog::error("the device failed while it computed for no request: {}", fault.what());
+    self_->quit(caf::make_error(caf::sec::runtime_error, "the device failed"));
+  }
 }
 
 // Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.

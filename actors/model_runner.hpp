@@ -36,6 +36,8 @@ struct model_runner_parts {
   tuning_key tuned_for;
   // What steps take is measured by it, of the warm-up too: how much is drafted follows that.
   std::function<steady_time()> now = std::chrono::steady_clock::now;
+  // Whether the company ends, so that the end of its device is no fault.
+  std::function<bool()> is_cut_off = [] { return false; };
 };
 
 // A step is forward and then sampling. Where its masks are not there after the first, it is held, and so is

@@ -35,7 +35,8 @@ void supervisor_state::add_model_runner() {
       open = [first]() -> result<runner_device> { return first; };
     const model_runner_actor runner =
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
-               parts_.tuning_file, parts_.tuned_for, parts_.device_clock});
+               parts_.tuning_file, parts_.tuned_for, parts_.device_clock,
+               [board = parts_.board] { return board->is_ending(); }});
     watch(runner, "model_runner");
     open_device(runner);
   };

@@ -1,10 +1,15 @@
 #include "main/logging.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -61,13 +66,47 @@ class json_formatter : public spdlog::formatter {
   }
 };
 
+// Each line behind "<N>", its priority as sd-daemon(3) has it.
+class journal_formatter : public spdlog::formatter {
+ public:
+  explicit journal_formatter(std::unique_ptr<spdlog::formatter> line) : line_(std::move(line)) {}
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const std::string_view priority = priority_of(message.level);
+    out.append(priority.data(), priority.data() + priority.size());
+    line_->format(message, out);
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<journal_formatter>(line_->clone());
+  }
+
+ private:
+  static std::string_view priority_of(spdlog::level::level_enum level) {
+    if (level >= spdlog::level::critical) return SD_CRIT;
+    if (level == spdlog::level::err) return SD_ERR;
+    if (level == spdlog::level::warn) return SD_WARNING;
+    return level == spdlog::level::info ? SD_INFO : SD_DEBUG;
+  }
+
+  std::unique_ptr<spdlog::formatter> line_;
+};
+
+// As systemd.exec(5) tells to find out.
+bool is_journal(int file) {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat found {};
+  return stream != nullptr && ::fstat(file, &found) == 0 &&
+         fmt::format("{}:{}", found.st_dev, found.st_ino) == stream;
+}
+
 bool is_in_json(const config::settings& settings) {
   return settings.log_format == "json" || (settings.log_format == "auto" && !on_terminal());
 }
 
 std::unique_ptr<spdlog::formatter> formatter_of(const config::settings& settings) {
-  if (is_in_json(settings)) return std::make_unique<json_formatter>();
-  return std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
+  std::unique_ptr<spdlog::formatter> line = std::make_unique<json_formatter>();
+  if (!is_in_json(settings)) line = std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
+  if (!is_journal(STDERR_FILENO)) return line;
+  return std::make_unique<journal_formatter>(std::move(line));
 }
 
 net::line_form form_of(const config::settings& settings) {

@@ -64,12 +64,11 @@ void liveness_watch::watch() {
     line_.look(now);
     if (now.live) {
       notify("WATCHDOG=1");
-      if (std::exchange(stuck_since, std::nullopt)) spdlog::info("live again");
+      stuck_since.reset();
       continue;
     }
     if (!stuck_since) {
       stuck_since = clock::now();
-      spdlog::error("not live: {}", now.reason);
     } else if (const std::chrono::nanoseconds patience = patience_; clock::now() - *stuck_since >= patience) {
       return end_(fmt::format("not live for {} s",
                               std::chrono::duration_cast<std::chrono::seconds>(patience).count()));

@@ -9,8 +9,9 @@
 
 namespace troupe::cli {
 
-// A service that is not live says so whatever else it would say, and what it does until it serves again. Any
-// thread; what is told has one order.
+// A service that is in trouble, not live or, once it was ready, without a runner for long, says so whatever
+// else it would say, until it serves again; the log has a line for each change. Any thread; what is told has
+// one order.
 class status_line {
  public:
   // Hears "NAME=VALUE" lines.
@@ -20,12 +21,13 @@ class status_line {
   // It answers requests, or has taken up new settings: tells that it is ready. `line`: what it says of itself
   // from now on as long as it serves.
   void ready(std::string line = "serving");
-  // After a look at the service: tells what has changed.
+  // After a look at the service: tells what has changed, here and in the log.
   void look(const net::engine_status& now);
 
  private:
   const notifier notify_;
   std::mutex mutex_;
+  bool was_ready_ = false;
   std::string serving_ = "serving";
   std::string trouble_;  // as it was told last; empty: it serves, or has always been live
 };

@@ -228,7 +228,7 @@ void add_top(CLI::App& app, command_body& chosen) {
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
   command->add_option("--admin", options->admin_url,
-                      "Its operators' port, http://127.0.0.1:9090: shows the tree of actors");
+                      "Its operators' port, http://127.0.0.1:9091: shows the tree of actors");
   command->add_option(
       "--admin-key-file", options->admin_key_file,
       fmt::format("File with the operators' key; else {} has it", config::admin_key_variable));
@@ -239,7 +239,7 @@ void add_top(CLI::App& app, command_body& chosen) {
       "\nExamples:\n"
       "  troupe top\n"
       "  troupe top http://127.0.0.1:9000 --interval 5\n"
-      "  troupe top --admin http://127.0.0.1:9090 --admin-key-file /etc/troupe/admin-key\n"
+      "  troupe top --admin http://127.0.0.1:9091 --admin-key-file /etc/troupe/admin-key\n"
       "  troupe top --once | head");
   command->callback([options, &chosen] { chosen = [options] { return top(*options); }; });
 }

@@ -1,4 +1,5 @@
 """The operators' port of a real service: the key, the actors, the log level, the drain."""
+import http.client
 import os
 import pty
 import signal
@@ -26,6 +27,18 @@ def test_nothing_is_told_without_the_key(start_service, operators):
         assert status == 405 and headers["Allow"] == "POST"
         assert service.status("/readyz") == 200 and service.status("/admin/actors") == 404, "not on the clients' port"
         assert "without the right key" in service.log() and KEY not in service.log() and "another-key" not in service.log()
+
+
+def test_of_two_keys_in_one_request_none_counts(start_service, operators):
+    with start_service(*operators.flags):
+        for keys in ([KEY, "another-key-0123456789"], ["another-key-0123456789", KEY], [KEY, KEY]):
+            connection = http.client.HTTPConnection("127.0.0.1", operators.port, timeout=20)
+            connection.putrequest("GET", "/admin/actors")
+            for key in keys:
+                connection.putheader("Authorization", f"Bearer {key}")
+            connection.endheaders()
+            assert connection.getresponse().status == 401, keys
+            connection.close()
 
 
 def test_the_actors_are_told_with_what_they_have_handled(start_service, operators):

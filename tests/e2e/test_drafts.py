@@ -92,6 +92,18 @@ def test_accepted_tokens_are_counted_by_their_places(sides):
     assert all(accepted <= drafted for accepted, drafted in zip(by_place, drafted_at))
 
 
+def test_what_is_drafted_behind_a_stop_string_is_nobodys_and_not_counted(sides):
+    _, drafting = sides
+    counting = {"prompt": " one two three four five six seven eight nine ten" * 6, "max_tokens": 26, "ignore_eos": True, "temperature": 0}
+    before, told = drafting.metric("vllm:generation_tokens_total"), 0
+    for fields in ({"stop": [" nine"]}, {"stop": [" seven"], "n": 3, "temperature": 0.01, "seed": 1}, {}):
+        for _ in range(4):
+            status, answer = drafting.post("/v1/completions", {**counting, **fields})
+            assert status == 200, answer
+            told += answer["usage"]["completion_tokens"]
+    assert drafting.metric("vllm:generation_tokens_total") - before == told
+
+
 def test_a_request_may_do_without(sides):
     _, drafting = sides
     before = counts(drafting)

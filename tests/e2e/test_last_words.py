@@ -84,5 +84,6 @@ def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch)
             each.join(60)
             assert each.has_ended_with_words("a part of the service has ended"), (each.text[-300:], each.failure)
         service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
+        assert [service.metric("vllm:request_success_total", finished_reason=reason) for reason in ("error", "abort")] == [3, 0]
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
         service.wait_as_before(before)

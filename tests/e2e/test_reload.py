@@ -1,5 +1,6 @@
 """SIGHUP and POST /admin/reload: new settings for a running service, all of them or none."""
 import concurrent.futures
+import os
 import signal
 import time
 
@@ -119,6 +120,20 @@ def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
         assert operators.ask("/admin/actors", key="another-key-9876543210")[0] == 200
         assert KEY not in service.log() and "another-key" not in service.log()
         service.wait_as_before(before)
+
+
+def test_a_pipe_is_not_read_again_and_holds_nobody_up(start_service, operators, settings):
+    config = settings("max_num_seqs = 8")
+    with start_service(*operators.flags, "--config", config, "--shutdown-grace", "5s") as service:
+        for path in (config, operators.key_file):
+            os.rename(path, f"{path}.kept")
+            os.mkfifo(path)
+            status, body, _ = operators.ask("/admin/reload", {})
+            assert status == 400 and f"{path}: a pipe cannot be read again" in body["error"]["message"]
+            os.rename(f"{path}.kept", path)
+        assert operators.ask("/admin/reload", {})[0] == 200
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
 
 
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):

@@ -111,6 +111,37 @@ def test_the_status_is_that_of_a_service_that_is_live_again(start_service, notif
         notified.wait_for("STATUS=serving", 30)
         assert service.status("/livez") == 200
         client.close()
+        assert "not live: a step does not end" in service.log() and "ready again" in service.log()
+
+
+def test_the_status_tells_of_trouble_through_a_reload_and_of_a_refused_reload_through_trouble(start_service, notified, tmp_path):
+    config = tmp_path / "troupe.toml"
+    config.write_text("")
+    with start_service("--step-deadline", "1s", "--config", str(config)) as service:
+        notified.wait_for("READY=1")
+        config.write_text("block_size = 32\n")
+        service.process.send_signal(signal.SIGHUP)
+        refused = f"STATUS=serving; the last reload was refused: {config}:1: block_size: 16 -> 32 needs a restart"
+        notified.wait_for(refused)
+        runners = set()
+
+        def kill_the_next():
+            for runner in service.children():
+                if runner not in runners:
+                    runners.add(runner)
+                    os.kill(runner, signal.SIGKILL)
+            return service.status("/readyz") == 503
+
+        service.wait_until(kill_the_next, 30, "in trouble")
+        trouble = "STATUS=not ready: the model runner ends again and again"
+        notified.wait_for(trouble, 5)
+        assert '"warn","message":"not ready: the model runner ends again and again"' in service.log()
+        config.write_text("")
+        notified.seen.clear()
+        service.process.send_signal(signal.SIGHUP)
+        notified.wait_for("READY=1", 5)
+        assert trouble in notified.seen and "STATUS=serving" not in notified.seen
+        notified.wait_for("STATUS=serving", 30)
 
 
 def test_the_unit_file_starts_what_there_is():
@@ -118,4 +149,17 @@ def test_the_unit_file_starts_what_there_is():
     assert "ExecStart=/usr/bin/troupe serve --config /etc/troupe/troupe.toml\n" in unit
     served = settings("--config", ROOT / "packaging" / "troupe.toml")
     assert served["model"][0].strip('"') == f"/var/lib/troupe/{MODEL.name}"
-    assert "Type=notify" in unit and "WatchdogSec=" in unit and "ExecReload=/bin/kill -HUP $MAINPID" in unit
+    assert "Type=notify" in unit and "WatchdogSec=" in unit and "ExecReload=/bin/sh -c 'kill -HUP $MAINPID'" in unit
+
+
+def test_lines_for_the_journal_bear_their_priorities(start_service, monkeypatch, tmp_path):
+    (tmp_path / "log1").touch()
+    log = (tmp_path / "log1").stat()
+    monkeypatch.setenv("JOURNAL_STREAM", f"{log.st_dev}:{log.st_ino}")
+    with start_service("--log-format", "json") as service:
+        (runner,) = service.children()
+        os.kill(runner, signal.SIGSEGV)
+        service.wait_until(lambda: "the model runner is back" in service.log(), 20, "back")
+        lines = service.log().splitlines()
+    told = {(line[:3], json.loads(line[3:])["level"]) for line in lines}
+    assert told == {("<6>", "info"), ("<4>", "warn"), ("<3>", "error")}

@@ -102,6 +102,55 @@ def test_q_ends_it_and_the_terminal_is_as_before(service):
     os.close(terminal)
 
 
+def test_it_ends_when_nobody_reads_it_any_more(service):
+    watching = subprocess.Popen([BINARY, "top", service.url, "--interval", "0.1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, env=clean_environment(TERM="xterm"), text=True)
+    watching.stdout.read(10)
+    watching.stdout.close()
+    assert watching.wait(20) == 1
+    assert "could not be written" in watching.stderr.read()
+    watching.stderr.close()
+
+
+@pytest.mark.parametrize("ends", [b"q", signal.SIGINT, signal.SIGHUP])
+def test_it_ends_at_once_while_the_service_does_not_answer(start_service, ends):
+    with start_service() as service:
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execve(BINARY, ["troupe", "top", service.url, "--interval", "0.1"], clean_environment(TERM="xterm"))
+        shown = b""
+        while b"supervisor" not in shown:
+            assert select.select([terminal], [], [], 30)[0], shown
+            shown += os.read(terminal, 65536)
+        service.process.send_signal(signal.SIGSTOP)
+        try:
+            time.sleep(0.5)  # it has asked by now
+            began = time.monotonic()
+            os.write(terminal, ends) if isinstance(ends, bytes) else os.kill(pid, ends)
+            with contextlib.suppress(OSError):
+                while select.select([terminal], [], [], 30)[0]:
+                    shown += os.read(terminal, 65536)
+            assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+            assert time.monotonic() - began < 2, "the service has not answered yet"
+            assert shown.endswith(b"\x1b[?25h\x1b[?1049l"), shown
+        finally:
+            service.process.send_signal(signal.SIGCONT)
+            os.close(terminal)
+
+
+def test_a_terminal_that_cannot_be_drawn_over_gets_one_view_after_the_other(service):
+    terminal, inside = pty.openpty()
+    done = subprocess.Popen([BINARY, "top", service.url, "--interval", "0.1"], stdin=subprocess.DEVNULL, stdout=inside, env=clean_environment(TERM="dumb"))
+    os.close(inside)
+    shown = b""
+    while shown.count(b"supervisor") < 2:
+        assert select.select([terminal], [], [], 30)[0], shown
+        shown += os.read(terminal, 65536)
+    done.send_signal(signal.SIGINT)
+    assert done.wait(10) == 0 and b"\x1b" not in shown
+    os.close(terminal)
+
+
 def test_a_service_that_is_not_there_is_one_line():
     port = free_port()
     refused(troupe("top", f"127.0.0.1:{port}"), 1, str(port), "refused")

@@ -13,7 +13,10 @@ using lines = std::vector<std::string>;
 
 const net::engine_status serving{.live = true, .ready = true};
 const net::engine_status hangs{.live = false, .reason = "a step does not end"};
-const net::engine_status loads{.live = true, .reason = "the model runner is being replaced"};
+const net::engine_status warms_up{.live = true, .reason = "warming up [1/3]"};
+const net::engine_status waits{
+    .live = true, .reason = "the model runner is being replaced", .waits_for_runner = true};
+const net::engine_status drains{.live = true, .reason = net::draining_reason};
 
 struct StatusLine : testing::Test {
   lines said() { return std::exchange(told, {}); }
@@ -22,32 +25,41 @@ struct StatusLine : testing::Test {
   status_line line{[this](const std::string& state) { told.push_back(state); }};
 };
 
-TEST_F(StatusLine, OfAServiceThatIsLiveChangesWithItsSettingsAlone) {
-  line.look(loads);
+TEST_F(StatusLine, OfAServiceWithoutTroubleChangesWithItsSettingsAlone) {
+  line.look(warms_up);
+  line.look(waits);
   line.ready();
   line.look(serving);
-  line.look(loads);
   EXPECT_EQ(said(), lines{"READY=1\nSTATUS=serving"}) << "the warm-up tells of itself";
   line.ready("serving; the last reload was refused");
   line.look(serving);
   EXPECT_EQ(said(), lines{"READY=1\nSTATUS=serving; the last reload was refused"});
+  line.look(drains);
+  EXPECT_EQ(said(), lines{}) << "who drains it tells of that";
 }
 
-TEST_F(StatusLine, FollowsAServiceThatIsNotLiveUntilItServesAgain) {
+TEST_F(StatusLine, FollowsAServiceInTroubleUntilItServesAgain) {
+  line.ready();
+  said();
   for (int round = 0; round < 2; ++round) {
     line.look(hangs);
     line.look(hangs);
     EXPECT_EQ(said(), lines{"STATUS=not live: a step does not end"});
     line.look({.live = false, .reason = "the queue does not move"});
-    line.look(loads);
-    line.look(loads);
+    line.look(waits);
+    line.look(waits);
     EXPECT_EQ(said(), (lines{"STATUS=not live: the queue does not move",
-                             "STATUS=the model runner is being replaced"}));
+                             "STATUS=not ready: the model runner is being replaced"}));
     line.look(serving);
     line.look(serving);
-    line.look(loads);
     EXPECT_EQ(said(), lines{"STATUS=serving"});
   }
+}
+
+TEST_F(StatusLine, OfAServiceThatIsLiveAgainBeforeItIsReadyIsItsProgress) {
+  line.look(hangs);
+  line.look(warms_up);
+  EXPECT_EQ(said(), (lines{"STATUS=not live: a step does not end", "STATUS=warming up [1/3]"}));
 }
 
 TEST_F(StatusLine, IsNotCoveredUpByAReloadNorForgetsIt) {

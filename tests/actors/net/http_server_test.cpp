@@ -832,31 +832,50 @@ TEST(http_server, draining_ends_idle_connections_and_lets_answers_end) {
   EXPECT_EQ(engine.aborts(), 0U);
 }
 
-TEST(http_server, draining_refuses_requests_that_are_half_sent) {
+// Clients whose requests have not come whole.
+struct half_sent : ::testing::Test {
+  half_sent() {
+    const std::string whole = post_text("/tokenize", R"({"prompt":"x"})");
+    const std::string chunk = "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
+    for (const std::string& part : {whole.substr(0, 30), whole.substr(0, whole.size() - 1), chunk}) {
+      clients.push_back(std::make_unique<raw_client>(server.port()));
+      clients.back()->send(part);
+    }
+    // The last one to be read: what came before it has been read, too.
+    raw_client last(server.port());
+    EXPECT_EQ(last.get("/livez").status, 200);
+  }
+  void expect_refused(const std::string& why) {
+    for (const auto& client : clients) {
+      const auto answer = client->read_answer();
+      EXPECT_EQ(answer.status, 503);
+      EXPECT_TRUE(answer.headers.contains("retry-after"));
+      EXPECT_NE(answer.body.find(why), std::string::npos) << answer.body;
+      EXPECT_TRUE(client->at_end());
+      client->close();
+    }
+  }
+  static http_options patient() {
+    http_options options = options_of_test();
+    options.limits.header_timeout = options.limits.read_timeout = std::chrono::hours(1);
+    return options;
+  }
+
   scripted_engine engine;
-  http_options options = options_of_test();
-  options.limits.header_timeout = options.limits.read_timeout = std::chrono::hours(1);
-  http_server server = *http_server::start(options, engine);
-  const std::string whole = post_text("/tokenize", R"({"prompt":"x"})");
-  const std::string chunk = "POST /tokenize HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab";
+  http_server server = *http_server::start(patient(), engine);
   std::vector<std::unique_ptr<raw_client>> clients;
-  for (const std::string& part : {whole.substr(0, 30), whole.substr(0, whole.size() - 1), chunk}) {
-    clients.push_back(std::make_unique<raw_client>(server.port()));
-    clients.back()->send(part);
-  }
+};
+
+TEST_F(half_sent, requests_are_refused_where_the_server_drains) {
   std::promise<void> done;
-  // The last one to be read: what came before it has been read, too.
-  raw_client last(server.port());
-  EXPECT_EQ(last.get("/livez").status, 200);
   server.drain([&done] { done.set_value(); });
-  for (const auto& client : clients) {
-    const auto answer = client->read_answer();
-    EXPECT_EQ(answer.status, 503);
-    EXPECT_TRUE(answer.headers.contains("retry-after"));
-    EXPECT_TRUE(client->at_end());
-    client->close();
-  }
+  expect_refused("shutting down");
   done.get_future().wait();
+}
+
+TEST_F(half_sent, requests_are_told_why_the_server_closes) {
+  server.close(std::chrono::milliseconds(200), {error_code::unavailable, "its gateway has ended"});
+  expect_refused("its gateway has ended");
 }
 
 TEST(http_server, a_server_can_start_where_another_has_ended) {

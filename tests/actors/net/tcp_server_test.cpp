@@ -5,6 +5,7 @@
 #include <chrono>
 #include <future>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
@@ -243,6 +244,37 @@ TEST_F(tcp_server_by_hand, a_number_that_runs_is_refused_a_second_time_and_free_
   engine.emit(engine.wait_for_request(2), last_piece());
   EXPECT_EQ(client.read().type, frame_type::finished);
   EXPECT_EQ(engine.aborts(), 0U);
+}
+
+TEST_F(tcp_server_by_hand, a_frame_that_has_not_come_whole_is_told_why_the_server_closes) {
+  const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
+  std::vector<std::unique_ptr<frame_client>> clients;
+  for (const std::size_t cut : {std::size_t{3}, whole.size() - 1}) {
+    clients.push_back(std::make_unique<frame_client>(server.port()));
+    clients.back()->greet();
+    clients.back()->socket.send(whole.substr(0, cut));
+  }
+  client.greet();  // was read behind the others
+  const error why{error_code::unavailable, "its gateway has ended"};
+  server.close(std::chrono::milliseconds(200), why);
+  for (const auto& each : clients) expect_end(*each, why.message);
+  EXPECT_TRUE(client.socket.at_end());
+}
+
+TEST_F(tcp_server_by_hand, a_frame_that_comes_whole_while_the_server_drains_is_answered_before_the_end) {
+  client.greet();
+  const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
+  client.socket.send(whole.substr(0, 20));
+  frame_client last(server.port());
+  last.greet();
+  std::promise<void> done;
+  server.drain([&done] { done.set_value(); });
+  client.socket.send(whole.substr(20));
+  const frame answer = client.read();
+  EXPECT_EQ(answer.type, frame_type::error);
+  EXPECT_EQ(answer.request, 1U);
+  EXPECT_TRUE(client.socket.at_end());
+  done.get_future().wait();
 }
 
 TEST_F(tcp_server_by_hand, a_cancelled_request_still_finishes_once) {
