@@ -1,6 +1,9 @@
 #include "runtime/grammar/structural_tag_json.hpp"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
@@ -36,6 +39,22 @@ class reader {
   }
 
  private:
+  // A member that is not among those known would be passed over, though it may say something.
+  static result<void> check_members(const json& from, const std::string& at,
+                                    std::initializer_list<std::string_view> known) {
+    for (const auto& [name, value] : from.items())
+      if (std::ranges::find(known, name) == known.end())
+        return wrong(at + "/" + name, "this member is not served", error_code::unsupported);
+    return {};
+  }
+  // A member that may stand there, with this value alone.
+  static result<void> check_value(const json& from, const std::string& at, const char* name,
+                                  const json& only) {
+    const auto found = from.find(name);
+    if (found == from.end() || *found == only) return {};
+    return wrong(at + "/" + name, "only " + only.dump() + " is served", error_code::unsupported);
+  }
+
   // The tags share the steps of one compile.
   void share_steps(const json& from, const char* name) {
     const auto tags = from.find(name);
@@ -43,10 +62,14 @@ class reader {
   }
 
   result<void> read_structures(const json& document) {
+    if (auto done = check_members(document, "", {"type", "structures", "triggers"}); !done) return done;
+    if (auto done = check_value(document, "", "type", "structural_tag"); !done) return done;
     share_steps(document, "structures");
     if (auto done = read_triggers(document, ""); !done) return done;
     return read_list(document, "structures", "", [this](const json& tag, const std::string& at) {
       return read_tag(tag, at, [this](const json& from, const std::string& where) -> result<symbol_id> {
+        if (auto done = check_members(from, where, {"begin", "schema", "end"}); !done)
+          return tl::unexpected(done.error());
         const auto schema = from.find("schema");
         if (schema == from.end()) return wrong(where, "no schema");
         return schema_symbol(*schema, where + "/schema");
@@ -61,6 +84,12 @@ class reader {
       return wrong("", "neither \"structures\" nor a \"structural_tag\" with its \"format\"");
     if (format->value("type", json()) != "triggered_tags")
       return wrong("/format/type", "no format but triggered_tags is served", error_code::unsupported);
+    if (auto done = check_members(document, "", {"type", "format"}); !done) return done;
+    if (auto done = check_members(
+            *format, "/format", {"type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"});
+        !done)
+      return done;
+    if (auto done = check_value(*format, "/format", "excludes", json::array()); !done) return done;
     share_steps(*format, "tags");
     if (auto done = read_triggers(*format, "/format"); !done) return done;
     for (const auto& [name, flag] :
@@ -68,6 +97,9 @@ class reader {
       if (auto done = read_flag(*format, name, *flag); !done) return done;
     return read_list(*format, "tags", "/format", [this](const json& tag, const std::string& at) {
       return read_tag(tag, at, [this](const json& from, const std::string& where) -> result<symbol_id> {
+        if (auto done = check_members(from, where, {"type", "begin", "content", "end"}); !done)
+          return tl::unexpected(done.error());
+        if (auto done = check_value(from, where, "type", "tag"); !done) return tl::unexpected(done.error());
         const auto content = from.find("content");
         if (content == from.end() || !content->is_object()) return wrong(where, "no content");
         return content_symbol(*content, where + "/content");
@@ -121,6 +153,9 @@ class reader {
   result<symbol_id> content_symbol(const json& content, const std::string& at) {
     const json type = content.value("type", json());
     if (type == "json_schema") {
+      if (auto done = check_members(content, at, {"type", "json_schema", "style"}); !done)
+        return tl::unexpected(done.error());
+      if (auto done = check_value(content, at, "style", "json"); !done) return tl::unexpected(done.error());
       const auto schema = content.find("json_schema");
       if (schema == content.end()) return wrong(at, "no json_schema");
       return schema_symbol(*schema, at + "/json_schema");
@@ -129,6 +164,10 @@ class reader {
     if (name == nullptr)
       return wrong(at + "/type", "no content but json_schema, regex and const_string is served",
                    error_code::unsupported);
+    if (auto done = check_members(content, at, {"type", name, "excludes"}); !done)
+      return tl::unexpected(done.error());
+    if (auto done = check_value(content, at, "excludes", json::array()); !done)
+      return tl::unexpected(done.error());
     const auto text = content.find(name);
     if (text == content.end() || !text->is_string()) return wrong(at + "/" + name, "not a string");
     if (type == "const_string") return builder_.literal(text->get<std::string>(), true);
@@ -139,7 +178,9 @@ class reader {
 
   result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
     auto symbol = json_schema::json_schema_symbol(builder_, openai::dump_exactly(schema), options_, limits_);
-    if (!symbol) symbol.error().param = at + symbol.error().param;
+    const bool is_pointer =
+        !symbol && (symbol.error().param.empty() || symbol.error().param.starts_with('/'));
+    if (!symbol) symbol.error().param = is_pointer ? at + symbol.error().param : at;
     return symbol;
   }
 

@@ -1,6 +1,8 @@
 #include "runtime/openai/exact_number.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -19,15 +21,31 @@ constexpr std::string_view nonzero = "123456789";
 
 std::string_view mantissa_of(std::string_view text) { return text.substr(0, text.find_first_of("eE")); }
 
-bool keeps_numbers(const json& value) {
-  if (value.is_binary()) return true;
-  return value.is_structured() && std::any_of(value.begin(), value.end(), keeps_numbers);
+bool has_own_numbers(const json& value) {
+  if (value.is_binary() || value.is_number_float()) return true;
+  return value.is_structured() && std::any_of(value.begin(), value.end(), has_own_numbers);
+}
+
+// The fewest digits that are this double and no other, with a point or an exponent. What json::dump() writes
+// has more at times: 4.9999999999999996e+22 for 5e22. Digits of a large whole number would be all of them.
+void append(double value, std::string& out) {
+  std::array<char, 32> text;
+  char* const limit = text.data() + text.size();
+  const bool is_large = std::abs(value) >= doubles_have_all_below;
+  const char* const end = is_large
+                              ? std::to_chars(text.data(), limit, value, std::chars_format::scientific).ptr
+                              : std::to_chars(text.data(), limit, value).ptr;
+  const std::string_view written(text.data(), static_cast<std::size_t>(end - text.data()));
+  out += written;
+  if (written.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
 void append(const json& value, std::string& out) {
   const char* separator = "";
   if (const auto number = kept_number(value)) {
     out += *number;
+  } else if (value.is_number_float()) {
+    append(value.get<double>(), out);
   } else if (value.is_array()) {
     out += '[';
     for (const json& item : value) {
@@ -77,7 +95,7 @@ std::optional<std::string_view> kept_number(const json& value) {
 }
 
 std::string dump_exactly(const json& value) {
-  if (!keeps_numbers(value)) return value.dump();
+  if (!has_own_numbers(value)) return value.dump();
   std::string out;
   append(value, out);
   return out;

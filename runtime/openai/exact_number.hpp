@@ -25,7 +25,7 @@ json keep_number(std::string_view text);
 // What keep_number() kept; nothing for all other values.
 std::optional<std::string_view> kept_number(const json& value);
 
-// dump(), with kept numbers as they were written.
+// dump(), with kept numbers as they were written, and doubles by the shortest text that means them.
 std::string dump_exactly(const json& value);
 
 }  // namespace troupe::openai

@@ -86,6 +86,33 @@ def test_each_kind_is_held(service, members, holds, temperature):
     service.wait_idle()
 
 
+def tagged(content=None, tag=None, format=None, **document):
+    content = {"type": "json_schema", "json_schema": {"enum": [1]}, **(content or {})}
+    return {"type": "structural_tag", **document,
+            "format": {"type": "triggered_tags", "triggers": ["<f"], **(format or {}),
+                       "tags": [{"begin": "<f>", "content": content, "end": "</f>", **(tag or {})}]}}
+
+
+@pytest.mark.parametrize("asked, pointer", [
+    (tagged(format={"excludes": ["e"]}), "/format/excludes"),
+    (tagged(content={"style": "qwen_xml"}), "/format/tags/0/content/style"),
+    (tagged(content={"type": "regex", "pattern": "a"}), "/format/tags/0/content/json_schema"),
+    (tagged(tag={"type": "nonsense"}), "/format/tags/0/type"),
+    (tagged(tag={"foo": True}), "/format/tags/0/foo"),
+    (tagged(structures=[]), "/format"),
+    ({"type": "structural_tag", "triggers": ["<f"], "structures": [{"begin": "<f>", "schema": {}, "end": "</f>", "x": 1}]}, "/structures/0/x"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_what_a_structural_tag_says_and_is_not_served_is_refused_by_name(service, asked, pointer):
+    param, message = refused(service, response_format=asked)
+    assert pointer in message and param.endswith(pointer), (param, message)
+
+
+def test_what_a_structural_tag_may_say_of_itself_is_passed_over(service):
+    asked = tagged(format={"excludes": []}, content={"style": "json"}, tag={"type": "tag"})
+    status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 4, "response_format": asked})
+    assert status == 200, answer
+
+
 def test_json_object_is_an_object(service):
     assert isinstance(json.loads(chat(service, response_format={"type": "json_object"}, max_tokens=1000, temperature=0)), dict)
 

@@ -23,14 +23,19 @@ const std::string duration = fmt::format(
 // RFC 1123, section 2.1.
 const std::string label = "[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?";
 const std::string hostname = fmt::format(R"re({0}(?:\.{0})*)re", label);
+// No "--" at the third place, which marks A-labels (RFC 5891, section 4.2.3.1), not all of which mean
+// anything.
+const std::string unmarked_label =
+    "[0-9A-Za-z](?:[0-9A-Za-z-]?[0-9A-Za-z])?|[0-9A-Za-z][0-9A-Za-z-]{2}[0-9A-Za-z]|"
+    "[0-9A-Za-z][0-9A-Za-z-](?:[0-9A-Za-z][0-9A-Za-z-]|-[0-9A-Za-z])[0-9A-Za-z-]{0,58}[0-9A-Za-z]";
 // Letters that RFC 5892 allows wherever they stand, in Normalization Form C, written from left to right:
 // small ones of Latin, Greek and Cyrillic, kana, Han, Hangul. So few of them stay below 63 octets in any
 // encoding.
 const std::string international_label = fmt::format(
     R"re((?:{}|[0-9a-z\u{{DF}}-\u{{F6}}\u{{F8}}-\u{{FF}}\u{{3B1}}-\u{{3C9}}\u{{430}}-\u{{45F}}\u{{3041}}-\u{{3096}}\u{{30A1}}-\u{{30FA}}\u{{4E00}}-\u{{9FA5}}\u{{AC00}}-\u{{D7A3}}]{{1,12}}))re",
-    label);
+    unmarked_label);
 const std::string international_hostname =
-    fmt::format(R"re((?:{0}|{1}(?:\.{1}){{0,2}}))re", hostname, international_label);
+    fmt::format(R"re((?:(?:{0})(?:\.(?:{0}))*|{1}(?:\.{1}){{0,2}}))re", unmarked_label, international_label);
 // RFC 5321, section 4.1.2; an atom has hyphens besides.
 const std::string ascii_atom = "0-9A-Za-z!#$%&'*+/=?^_`{|}~";
 std::string mailbox(const std::string& atom, const std::string& domain) {

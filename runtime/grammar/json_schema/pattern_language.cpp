@@ -31,8 +31,10 @@ class pattern_translator {
   result<regex_id> translate() {
     const std::vector<pattern_index> all{read_.root};
     regex_id out = rest(all, true);
+    const bool looks = at(read_.root).has_look;
     if (!reading_.whole_text)
-      out = store_.alternation({out, store_.concat({reading_.any_text, rest(all, false)})});
+      out = store_.alternation(
+          {out, store_.concat({looks ? some(reading_.any_text) : reading_.any_text, rest(all, false)})});
     if (needs_text_check_) out = store_.intersection({reading_.any_text, out});
     if (failure_) return tl::unexpected(*failure_);
     return out;
@@ -83,16 +85,24 @@ class pattern_translator {
     return is_open_ ? reading_.any_text : store_.empty();
   }
 
-  // `head`, then `next`; `next_at_start`: what follows where `head` is empty at the start.
+  // All texts of `r` but the empty one.
+  regex_id some(regex_id r) { return store_.is_nullable(r) ? store_.difference(r, store_.empty()) : r; }
+
+  // `head`, then `next`; `next_at_start`: what follows where `head` is empty at the start. With a negative
+  // look-ahead in it either may have texts that the other has not.
   regex_id placed_before(const placed& head, bool at_start, regex_id next, regex_id next_at_start) {
     const bool is_followed = head.free != store_.nothing() || (at_start && head.at_start != store_.nothing());
     needs_text_check_ |= is_followed && !reading_.whole_text;
-    std::vector<regex_id> ways{store_.concat({head.free, next})};
-    if (store_.is_nullable(next)) ways.push_back(head.at_end);
+    const auto null = [&](regex_id r) { return store_.is_nullable(r); };
+    const bool differ = at_start && next != next_at_start;
+    const auto before_next = [&](regex_id r) { return differ ? some(r) : r; };
+    std::vector<regex_id> ways{store_.concat({before_next(head.free), next})};
+    if (null(next)) ways.push_back(before_next(head.at_end));
     if (at_start) {
-      ways.push_back(store_.concat({head.at_start, next}));
-      if (store_.is_nullable(next)) ways.push_back(head.whole);
-      if (store_.is_nullable(head.free) || store_.is_nullable(head.at_start)) ways.push_back(next_at_start);
+      ways.push_back(store_.concat({before_next(head.at_start), next}));
+      if (null(next)) ways.push_back(before_next(head.whole));
+      if (null(head.free) || null(head.at_start)) ways.push_back(next_at_start);
+      if (null(next_at_start) && (null(head.at_end) || null(head.whole))) ways.push_back(store_.empty());
     }
     return store_.alternation(ways);
   }

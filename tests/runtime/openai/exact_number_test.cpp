@@ -44,6 +44,18 @@ TEST(exact_number, is_written_again_as_it_was) {
   EXPECT_EQ(dump_exactly(json(123456789)), "123456789");
 }
 
+TEST(exact_number, a_double_is_written_as_no_other_number) {
+  for (const char* text : {"5e+22", "1e+23", "6.2e+22", "0.1", "1.0", "-2.5e-07", "57174417800000000000.0"}) {
+    const auto read = read_json(std::string("[") + text + "]", {}, {.everywhere = true});
+    const std::string written = dump_exactly(*read);
+    EXPECT_EQ(std::strtod(written.c_str() + 1, nullptr), std::strtod(text, nullptr)) << written;
+    EXPECT_LE(written.size(), std::string(text).size() + 2) << written;
+  }
+  EXPECT_EQ(dump_exactly(json(5e22)), "5e+22");
+  EXPECT_EQ(dump_exactly(json(6.13416488555265e17)), "6.13416488555265e+17");
+  EXPECT_EQ(dump_exactly(json({{"a", 1.0}})), R"({"a":1.0})");
+}
+
 TEST(exact_number, is_a_double_but_in_the_members_named) {
   constexpr std::array<std::string_view, 1> members{"kept"};
   const auto read =

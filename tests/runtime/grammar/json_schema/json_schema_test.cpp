@@ -286,6 +286,12 @@ TEST(JsonSchema, InternationalNamesAreThoseOfDomains) {
   const checked_schema name(R"({"type":"string","format":"idn-hostname"})");
   EXPECT_TRUE(name.accepts(R"("пример.example")"));
   EXPECT_FALSE(name.accepts(R"("прим ер")"));
+  for (const char* text : {R"("a")", R"("a-b")", R"("abc")", R"("a-1.b--c")", R"("ab-cd-e")", R"("a1-2")"})
+    EXPECT_TRUE(name.accepts(text)) << text;
+  for (const char* text : {R"("xn--X")", R"("ab--c")", R"("x.Tb---c")", R"("-a")", R"("a-")", R"("ab--")"})
+    EXPECT_FALSE(name.accepts(text)) << text;
+  EXPECT_TRUE(name.accepts('"' + std::string(63, 'a') + '"'));
+  EXPECT_FALSE(name.accepts('"' + std::string(64, 'a') + '"'));
   EXPECT_FALSE(checked_schema(R"({"type":"string","format":"email"})").accepts(R"("a@müller.example")"));
 }
 

@@ -94,6 +94,26 @@ TEST(PatternLanguage, LooksAheadInSequencesAndAlternatives) {
   }
 }
 
+// std::regex takes every place that is looked ahead from for a beginning, so that it is no oracle here.
+TEST(PatternLanguage, LooksAheadForTheBeginning) {
+  struct verdict {
+    const char* pattern;
+    const char* text;
+    bool is_found;
+  };
+  for (const auto& [pattern, text, is_found] :
+       {verdict{"(?!^)b", "b", false}, {"(?!^)b", "ab", true},         {"(?!^)", "", false},
+        {"(?!^)", "a", true},          {"^(?!^)", "", false},          {"^(?!^)", "a", false},
+        {"a?(?!^)b", "b", false},      {"a?(?!^)b", "ab", true},       {"a?(?!^)b", "cb", true},
+        {"$(?!^)", "", false},         {"$(?!^)", "a", true},          {"(?:^|a)(?!^)b", "b", false},
+        {"(?:^|a)(?!^)b", "ab", true}, {"(?:^|a)(?!^)b", "xab", true}, {"(?!(^|x))a", "a", false},
+        {"(?!(^|x))a", "ba", true},    {"(?!(?:^){2})a", "a", false},  {"(?!(?:^){2})a", "ba", true},
+        {"(?=^)a", "a", true},         {"(?=^)a", "ba", false},        {"(?:^$)?(?!^)", "", false}}) {
+    patterns own;
+    EXPECT_EQ(own.finds(pattern, text), is_found) << pattern << " in " << text;
+  }
+}
+
 TEST(PatternLanguage, KnowsTheEscapesAndClassesOfTheStandard) {
   patterns own;
   EXPECT_TRUE(own.finds("^\\u00e9\\x41\\t\\/$", "éA\t/"));
