@@ -120,63 +120,72 @@ struct known_format {
   std::string_view name;
   std::string pattern;
   std::uint32_t max_size = grammar::unbounded;
+  // Of a format that is let through in part: what else may be of it.
+  std::string at_most = {};
 };
+const std::string anything = "[^]*";
+const std::string mail_at_most = "[^]*@[^]*";
+const std::string time_at_most = "[0-9]{2}:[0-9]{2}:[^]*";
 
 const std::array<known_format, 19>& known_formats() {
   static const uri_grammar ascii("");
   static const uri_grammar unicode(international);
   static const std::array<known_format, 19> formats{{
       {"date", date},
-      {"time", time},
-      {"date-time", fmt::format("{}T{}", date, time)},
+      {"time", time, grammar::unbounded, time_at_most},
+      {"date-time", fmt::format("{}T{}", date, time), grammar::unbounded,
+       "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]" + time_at_most},
       {"duration", duration},
-      {"email", mailbox(ascii_atom, hostname), 254},
+      {"email", mailbox(ascii_atom, hostname), 254, mail_at_most},
       {"idn-email",
        mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re",
                international_hostname),
-       254},
+       254, mail_at_most},
       {"hostname", hostname, 253},
-      {"idn-hostname", international_hostname, 253},
+      {"idn-hostname", international_hostname, 253, anything},
       {"ipv4", ipv4},
       {"ipv6", ipv6},
       {"uri", ascii.uri},
       {"uri-reference", ascii.reference},
-      {"iri", unicode.uri},
-      {"iri-reference", unicode.reference},
+      {"iri", unicode.uri, grammar::unbounded, anything},
+      {"iri-reference", unicode.reference, grammar::unbounded, anything},
       {"uuid", "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"},
-      {"uri-template", uri_template},
+      {"uri-template", uri_template, grammar::unbounded, anything},
       {"json-pointer", json_pointer},
       {"relative-json-pointer", fmt::format("(?:0|[1-9][0-9]*)(?:#|{})", json_pointer)},
-      {"regex", make_pattern_format()},
+      {"regex", make_pattern_format(), grammar::unbounded, anything},
   }};
   return formats;
 }
 
-std::optional<regex_id> make_format(workspace& work, std::string_view name) {
+regex_id read_format(workspace& work, const std::string& pattern) {
+  const auto body = pattern_language(
+      work.regex, pattern,
+      {[](regex_store& store, const grammar::code_point_set& set) { return spell(store, set); },
+       work.text.spelled_body, true});
+  if (body) return *body;
+  work.fail_with(body.error());
+  return work.regex.nothing();
+}
+
+std::optional<string_bodies> make_format(workspace& work, std::string_view name) {
   for (const known_format& format : known_formats()) {
     if (format.name.empty() || format.name != name) continue;
-    const auto body = pattern_language(
-        work.regex, format.pattern,
-        {[](regex_store& store, const grammar::code_point_set& set) { return spell(store, set); },
-         work.text.spelled_body, true});
-    if (!body) {
-      work.fail_with(body.error());
-      return work.regex.nothing();
-    }
-    regex_id whole = *body;
+    regex_id whole = read_format(work, format.pattern);
     if (name.find("date") != std::string_view::npos)  // the calendar has no year 0
       whole = work.regex.difference(whole,
                                     work.regex.concat({work.regex.literal("0000"), work.regex.any_bytes()}));
     if (format.max_size != grammar::unbounded)
       whole = work.regex.intersection({whole, work.regex.repeat(work.text.character, 0, format.max_size)});
-    return whole;
+    if (format.at_most.empty()) return string_bodies{whole, work.regex.nothing()};
+    return string_bodies{whole, work.regex.difference(read_format(work, format.at_most), whole)};
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<regex_id> format_body(workspace& work, std::string_view name) {
+std::optional<string_bodies> format_bodies(workspace& work, std::string_view name) {
   const auto known = work.formats.find(std::string(name));
   if (known != work.formats.end()) return known->second;
   const auto made = make_format(work, name);

@@ -10,7 +10,7 @@ namespace troupe::json_schema {
 // Bodies of strings of this format; nothing for a name that JSON Schema does not define, which means nothing
 // there either (validation vocabulary, 7.2.3). Where a format has no regular form it is a part of it:
 // hostnames in ASCII for idn-hostname, patterns with two levels of groups for regex, seconds below 60 for
-// times.
-std::optional<regex_id> format_body(workspace& work, std::string_view name);
+// times; the rest is among what is unsure.
+std::optional<string_bodies> format_bodies(workspace& work, std::string_view name);
 
 }  // namespace troupe::json_schema

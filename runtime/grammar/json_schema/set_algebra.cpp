@@ -121,7 +121,7 @@ std::size_t weight(const value_set& of) { return weight_of_all(of.arrays) + weig
 
 value_set no_values(workspace& work) {
   value_set out;
-  out.numbers = out.scientific = out.strings = work.regex.nothing();
+  out.numbers = out.scientific = out.strings = out.unsure = work.regex.nothing();
   out.outside = work.text.scientific;
   return out;
 }
@@ -129,7 +129,11 @@ value_set no_values(workspace& work) {
 bool has_nothing(const workspace& work, const value_set& of) {
   const regex_id nothing = work.regex.nothing();
   return !of.null && !of.yes && !of.no && of.numbers == nothing && of.scientific == nothing &&
-         of.strings == nothing && of.arrays.empty() && of.objects.empty();
+         of.strings == nothing && of.unsure == nothing && of.arrays.empty() && of.objects.empty();
+}
+
+regex_id reach(workspace& work, const value_set& of) {
+  return either(work.regex, of.strings, of.unsure, work.text.any_body);
 }
 
 value_set all_values(workspace& work) {
@@ -139,6 +143,7 @@ value_set all_values(workspace& work) {
   out.scientific = work.text.scientific;
   out.outside = work.regex.nothing();
   out.strings = work.text.any_body;
+  out.unsure = work.regex.nothing();
   out.arrays.emplace_back();
   out.objects.emplace_back();
   return out;
@@ -180,6 +185,8 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
   out.outside = either(work.regex, a.outside, b.outside, work.text.scientific);
   out.strings = both(work.regex, a.strings, b.strings, work.text.any_body);
+  out.unsure = either(work.regex, both(work.regex, a.unsure, reach(work, b), work.text.any_body),
+                      both(work.regex, b.unsure, reach(work, a), work.text.any_body), work.text.any_body);
   out.arrays = products(work, a.arrays, b.arrays, node,
                         [&](const array_set& x, const array_set& y) { return intersect(work, x, y); });
   out.objects = products(work, a.objects, b.objects, node,
@@ -190,7 +197,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
 // All at once: one after the other, each sum of many would be copied for the next.
 value_set unite(workspace& work, std::span<const value_set* const> sets) {
   value_set out = no_values(work);
-  std::vector<regex_id> numbers, scientific, strings, outside;
+  std::vector<regex_id> numbers, scientific, strings, unsure, outside;
   const auto add = [](auto& all, const auto& more) {
     const auto is_whole = [](const auto& set) { return is_any(set); };
     if (std::ranges::any_of(more, is_whole))
@@ -206,6 +213,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     numbers.push_back(each->numbers);
     scientific.push_back(each->scientific);
     strings.push_back(each->strings);
+    unsure.push_back(each->unsure);
     if (each->outside != work.text.scientific) outside.push_back(each->outside);
     add(out.arrays, each->arrays);
     add(out.objects, each->objects);
@@ -213,6 +221,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
   out.numbers = work.regex.alternation(numbers);
   out.scientific = work.regex.alternation(scientific);
   out.strings = work.regex.alternation(strings);
+  out.unsure = work.regex.alternation(unsure);
   if (!outside.empty()) out.outside = work.regex.intersection(outside);
   return out;
 }
@@ -280,10 +289,11 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.yes = !of.yes;
   out.no = !of.no;
   out.numbers = complement_among(work.regex, of.numbers, work.text.number);
-  out.strings = of.strings == work.text.any_body ? work.regex.nothing()
-                : of.strings == work.regex.nothing()
-                    ? work.text.any_body
-                    : work.regex.difference(work.text.spelled_body, of.strings);
+  const regex_id reached = reach(work, of);
+  out.strings = reached == work.text.any_body     ? work.regex.nothing()
+                : reached == work.regex.nothing() ? work.text.any_body
+                                                  : work.regex.difference(work.text.spelled_body, reached);
+  out.unsure = of.unsure == work.regex.nothing() ? of.unsure : work.regex.difference(of.unsure, of.strings);
   const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
   out.scientific = has_none ? work.text.scientific : of.outside;
   out.outside = of.scientific;

@@ -270,7 +270,7 @@ bool set_table::is_surely_empty(term_id id, std::size_t depth) {
   const bool is_empty =
       !set.null && !set.yes && !set.no && std::all_of(set.arrays.begin(), set.arrays.end(), empty) &&
       std::all_of(set.objects.begin(), set.objects.end(), empty) && work_.is_surely_nothing(set.numbers) &&
-      work_.is_surely_nothing(set.strings) && !is_unsure_;
+      work_.is_surely_nothing(reach(work_, set)) && !is_unsure_;
   if (is_empty) {
     if (empty_.size() <= i) empty_.resize(work_.terms.size());
     empty_[i] = true;

@@ -21,10 +21,14 @@ regex_id pattern_body(workspace& work, const json& node, std::string_view word, 
   return work.regex.nothing();
 }
 
-regex_id string_words(workspace& work, const json& node) {
-  regex_id out = work.text.any_body;
+string_bodies string_words(workspace& work, const json& node) {
+  string_bodies out{work.text.any_body, work.regex.nothing()};
+  const auto both = [&work](regex_id a, regex_id b) {
+    return a == work.text.any_body ? b : work.regex.intersection({a, b});
+  };
   const auto narrow = [&](regex_id to) {
-    out = out == work.text.any_body ? to : work.regex.intersection({out, to});
+    out.sure = both(out.sure, to);
+    out.unsure = both(out.unsure, to);
   };
   if (const json* pattern = find_word(work, node, "pattern")) {
     if (pattern->is_string())
@@ -35,12 +39,14 @@ regex_id string_words(workspace& work, const json& node) {
   if (const json* format = find_word(work, node, "format")) {
     if (!format->is_string())
       work.malformed(node, "format", "must be a string");
-    else if (const auto body = format_body(work, format->get<std::string>()))
-      narrow(*body);
+    else if (const auto of_format = format_bodies(work, format->get<std::string>())) {
+      out.unsure = both(out.sure, of_format->unsure);
+      out.sure = both(out.sure, of_format->sure);
+    }
   }
   const std::uint32_t min = minimum_word(work, node, "minLength");
   const std::uint32_t max = maximum_word(work, node, "maxLength");
-  if (min > max) return work.regex.nothing();
+  if (min > max) return {work.regex.nothing(), work.regex.nothing()};
   if (min > 0 || max != unbounded) narrow(work.regex.repeat(work.text.character, min, max));
   return out;
 }

@@ -151,9 +151,11 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
     out.null = true;
   else if (type == "boolean")
     out.yes = out.no = true;
-  else if (type == "string")
-    out.strings = string_words(work_, node);
-  else if (type == "array")
+  else if (type == "string") {
+    const string_bodies bodies = string_words(work_, node);
+    out.strings = bodies.sure;
+    out.unsure = bodies.unsure;
+  } else if (type == "array")
     out.arrays = {array_words(work_, node)};
   else if (type == "object")
     out.objects = {of_object(node)};

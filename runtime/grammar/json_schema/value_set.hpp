@@ -65,7 +65,8 @@ struct value_set {
   regex_id numbers{};     // without exponent: all spellings of a number or none
   regex_id scientific{};  // with one: some spellings of numbers of the set
   regex_id outside{};     // with one: some spellings of numbers that it has not
-  regex_id strings{};     // bodies
+  regex_id strings{};     // bodies, and ...
+  regex_id unsure{};      // ... more that may be of the set or not: whoever denies it denies these, too
   std::vector<array_set> arrays;
   std::vector<object_set> objects;
 };

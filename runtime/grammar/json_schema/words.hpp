@@ -23,7 +23,7 @@ std::optional<term_id> schema_word(workspace& work, const json& node, std::strin
 term_id to_term(workspace& work, const json& parent, std::string_view word, const json& schema);
 
 // minLength, maxLength, pattern, format: the bodies.
-regex_id string_words(workspace& work, const json& node);
+string_bodies string_words(workspace& work, const json& node);
 // A pattern as JSON Schema means it: found anywhere in the text unless it has anchors.
 regex_id pattern_body(workspace& work, const json& node, std::string_view word, const std::string& pattern);
 

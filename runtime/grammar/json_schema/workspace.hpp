@@ -17,6 +17,12 @@
 
 namespace troupe::json_schema {
 
+// Of strings.
+struct string_bodies {
+  regex_id sure{};
+  regex_id unsure{};  // as in value_set
+};
+
 struct number_texts {
   regex_id numbers{};
   regex_id scientific{};
@@ -65,7 +71,7 @@ class workspace {
 
   // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, the
   // items that differ from one another by the schema they are in.
-  std::unordered_map<std::string, std::optional<regex_id>> formats;
+  std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
   std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;
 

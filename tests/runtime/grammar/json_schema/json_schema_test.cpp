@@ -295,5 +295,29 @@ TEST(JsonSchema, InternationalNamesAreThoseOfDomains) {
   EXPECT_FALSE(checked_schema(R"({"type":"string","format":"email"})").accepts(R"("a@müller.example")"));
 }
 
+// What a format may have besides is neither let through nor taken for something else.
+TEST(JsonSchema, AFormatThatIsLetThroughInPartIsDeniedInWhole) {
+  struct denied {
+    const char* schema;
+    const char* accepted;
+    const char* rejected;
+  };
+  for (const auto& [schema, accepted, rejected] :
+       {denied{R"({"not":{"format":"email"}})", R"("joe")", R"("\"joe bloggs\"@example.com")"},
+        {R"({"not":{"format":"date-time"}})", R"("2020-01-01")", R"("2020-01-01t00:00:00z")"},
+        {R"({"not":{"format":"time"}})", R"("noon")", R"("23:59:60Z")"},
+        {R"({"type":"string","not":{"format":"date"}})", R"("2020-02-30")", R"("2020-02-29")"},
+        {R"({"oneOf":[{"type":"string","format":"email"},{"type":"string"}]})", R"("joe")",
+         R"("a@[127.0.0.1]")"},
+        {R"({"oneOf":[{"type":"string","format":"email"},{"type":"string"}]})", R"("b")", R"("a@b")"},
+        {R"({"if":{"format":"email"},"then":{"maxLength":4},"else":{"pattern":"x"}})", R"("a@b")",
+         R"("x@[]")"},
+        {R"({"not":{"not":{"format":"email"}}})", R"("a@b")", R"("a b")"}}) {
+    const checked_schema read(schema);
+    EXPECT_TRUE(read.accepts(accepted)) << schema;
+    EXPECT_FALSE(read.accepts(rejected)) << schema;
+  }
+}
+
 }  // namespace
 }  // namespace troupe::json_schema
