@@ -213,7 +213,8 @@ void company::state::end_runner() const {
     self->receive([](const caf::down_msg&) {},
                   caf::after(for_last_step) >>
                       [this] {
-                        if (!board->runs_step()) return spdlog::info("a step of no request's is cut off");
+                        if (!board->runs_step())
+                          return spdlog::info("the runner computes for no request: its process is ended");
                         spdlog::warn("a step does not end: its process is killed (threads: {})",
                                      process->describe_threads());
                       });
@@ -405,7 +406,7 @@ void company::stop() {
   if (std::exchange(state_->stopped, true) || !state_->supervisor) return;
   {
     caf::scoped_actor self{*state_->system};
-    state_->board->begin_end();
+    state_->board->begin_stop();
     state_->end_everybody(self);
     state_->end_runner();
     self->wait_for(state_->supervisor);

@@ -65,9 +65,9 @@ class company_board {
   }
   void step_ended() { step_due_.store(none, relaxed); }
   bool runs_step() const { return step_due_.load(relaxed) != none; }
-  // The company ends: who loses its device from here on has not failed.
-  void begin_end() { is_ending_.store(true, relaxed); }
-  bool is_ending() const { return is_ending_.load(relaxed); }
+  // The company is stopped: who loses its device from here on has not failed.
+  void begin_stop() { is_stopping_.store(true, relaxed); }
+  bool is_stopping() const { return is_stopping_.load(relaxed); }
   // Scheduler: requests could run, but no step is with the runner; that is not so.
   void queue_waits(steady_time now) {
     if (queue_due_.load(relaxed) == none)
@@ -141,7 +141,7 @@ class company_board {
   std::atomic<std::int64_t> step_due_{none};
   std::atomic<std::int64_t> warm_up_due_{none};
   std::atomic<std::int64_t> queue_due_{none};
-  std::atomic<bool> is_ending_{false};
+  std::atomic<bool> is_stopping_{false};
   std::atomic<std::uint64_t> last_step_{0};
   std::atomic<std::int64_t> supervisor_due_{none};
   mutable std::mutex mutex_;

@@ -32,7 +32,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(std::int32_t pro
   result<runner_device> opened = std::exchange(parts_.open, {})();
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
-  if (!opened || (proof_rows > 0 && !computes(proof_rows))) {
+  if (!opened || (proof_rows > 0 && !passes_proof(proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
@@ -48,9 +48,9 @@ caf::result<msg::device_opened> model_runner_state::open_device(std::int32_t pro
   return msg::device_opened{device_->layout().num_blocks};
 }
 
-// No larger than any request's, at any context: what fails in some shapes alone is taken for those requests'
-// fault, and everybody else is served.
-bool model_runner_state::computes(std::int32_t rows) try {
+// Shapes that every request has: a device that fails in others alone is left to those who ask for them, and
+// serves everybody else. Of the warm-up's items a verification of one row is a token at a place of choice.
+bool model_runner_state::passes_proof(std::int32_t rows) try {
   const executor_limits limits{.max_rows = rows,
                                .max_sequences = 1,
                                .max_model_len = rows + 1,
@@ -169,13 +169,18 @@ void model_runner_state::collect_before_the_end() try {
   spdlog::debug("nor can the step before be collected: {}", fault.what());
 }
 
+std::optional<std::uint64_t> model_runner_state::step_at_work() const {
+  if (held_) return held_->batch->step;
+  return uncollected_ ? std::optional(uncollected_->step.batch->step) : answering_;
+}
+
 void model_runner_state::fail(const std::exception& fault) {
   collect_before_the_end();
   if (parts_.is_cut_off()) {
     spdlog::debug("what the device did is cut off: {}", fault.what());
     self_->quit();
-  } else if (held_) {
-    spdlog::error("step {} failed: {}", held_->batch->step, fault.what());
+  } else if (const auto step = step_at_work()) {
+    spdlog::error("step {} failed: {}", *step, fault.what());
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
   } else {
     spdlog::error("the device failed while it computed for no request: {}", fault.what());
@@ -207,12 +212,14 @@ void model_runner_state::finish() {
 
 void model_runner_state::answer(held_step& ended, std::optional<known_masks>& known,
                                 const std::shared_ptr<step_result>& sampled, std::chrono::nanoseconds took) {
+  answering_ = ended.batch->step;
   check_result(*ended.rows, *sampled);
   if (known) note_masks(*known->masks, *sampled);
   feed_.remember(*sampled);
   const step_result_ptr result = sampled;
   if (known) known->answer.deliver(result);
   ended.answer.deliver(msg::step_done{ended.batch->step, took.count()}, result);
+  answering_.reset();
 }
 
 // A step takes no longer than since the one before: it was asked for while that one ran.

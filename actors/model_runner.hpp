@@ -67,7 +67,7 @@ class model_runner_state {
 
  private:
   // Whether the device computes a prompt of so many tokens that is no request's, and the token after it.
-  bool computes(std::int32_t rows);
+  bool passes_proof(std::int32_t rows);
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
   using masks_promise = caf::typed_response_promise<step_result_ptr>;
   // A step whose forward pass is over.
@@ -102,6 +102,8 @@ class model_runner_state {
   void collect_all();
   static constexpr int most_looks_at_the_end = 100;  // at a device that has synchronised
   void collect_before_the_end();
+  // The step whose requests lose their tokens where the device fails now.
+  std::optional<std::uint64_t> step_at_work() const;
   void fail(const std::exception& fault);
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
@@ -131,6 +133,7 @@ class model_runner_state {
   bool overlaps_ = false;            // as the device does
   std::optional<held_step> held_;
   std::optional<uncollected_step> uncollected_;
+  std::optional<std::uint64_t> answering_;   // the step whose result is looked at
   steady_time collected_at_{};               // the last of them
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held

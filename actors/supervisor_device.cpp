@@ -36,7 +36,7 @@ void supervisor_state::add_model_runner() {
     const model_runner_actor runner =
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
                parts_.tuning_file, parts_.tuned_for, parts_.device_clock,
-               [board = parts_.board] { return board->is_ending(); }});
+               [board = parts_.board] { return board->is_stopping(); }});
     watch(runner, "model_runner");
     open_device(runner);
   };

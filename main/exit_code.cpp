@@ -1,14 +1,22 @@
 #include "main/exit_code.hpp"
 
 #include <fmt/format.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 
 #include "config/options.hpp"
+#include "main/journal.hpp"
 
 namespace troupe::cli {
+
+void complain(const std::string& message) {
+  std::fprintf(stderr, "%stroupe: %s\n", is_journal(STDERR_FILENO) ? SD_ERR : "", message.c_str());
+}
 
 int finish_output(int code) {
   errno = 0;

@@ -17,7 +17,7 @@ enum exit_code : int {
 };
 
 // Prints "troupe: MESSAGE" to the standard error stream.
-inline void complain(const std::string& message) { std::fprintf(stderr, "troupe: %s\n", message.c_str()); }
+void complain(const std::string& message);
 
 // Writes out what the standard output still holds. `code` where that worked; else says why not, and
 // exit_failure unless `code` is a failure already.

@@ -4,12 +4,10 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-#include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -17,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "main/journal.hpp"
 #include "main/progress.hpp"
 
 namespace troupe::cli {
@@ -66,7 +65,7 @@ class json_formatter : public spdlog::formatter {
   }
 };
 
-// Each line behind "<N>", its priority as sd-daemon(3) has it.
+// Each message behind "<N>", its priority as sd-daemon(3) has it.
 class journal_formatter : public spdlog::formatter {
  public:
   explicit journal_formatter(std::unique_ptr<spdlog::formatter> line) : line_(std::move(line)) {}
@@ -89,14 +88,6 @@ class journal_formatter : public spdlog::formatter {
 
   std::unique_ptr<spdlog::formatter> line_;
 };
-
-// As systemd.exec(5) tells to find out.
-bool is_journal(int file) {
-  const char* const stream = std::getenv("JOURNAL_STREAM");
-  struct stat found {};
-  return stream != nullptr && ::fstat(file, &found) == 0 &&
-         fmt::format("{}:{}", found.st_dev, found.st_ino) == stream;
-}
 
 bool is_in_json(const config::settings& settings) {
   return settings.log_format == "json" || (settings.log_format == "auto" && !on_terminal());

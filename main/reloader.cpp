@@ -78,13 +78,12 @@ result<reloader::changes> reloader::reload_and_tell() {
     spdlog::warn("reload refused: the service is about to end");
     return fail(error_code::unavailable, "the service is about to end");
   }
-  if (is_ready_) tell_reloading();
+  if (is_ready_) parts_.watch.line().reloading();
   result<changes> outcome = reload();
   if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
-  // Of one that ends systemd has heard already.
-  if (is_ready_ && !parts_.stop.told())
-    parts_.watch.tell_ready(outcome ? "serving"
-                                    : "serving; the last reload was refused: " + outcome.error().message);
+  if (is_ready_)
+    parts_.watch.line().ready(outcome ? "serving"
+                                      : "serving; the last reload was refused: " + outcome.error().message);
   return outcome;
 }
 

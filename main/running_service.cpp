@@ -117,7 +117,7 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
   if (ready) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     spdlog::info("ready after {:.2f} s", took.count());
-    watch_.tell_ready();
+    watch_.line().ready();
     reloader_.service_is_ready();
   } else if (!stop_.told()) {
     return report(ready.error());
@@ -134,7 +134,7 @@ int running_service::finish(const std::optional<std::string>& failure) {
   }
   const std::chrono::milliseconds time = grace();
   const std::chrono::milliseconds until_forced = time + to_end;
-  tell_stopping(until_forced + to_end);
+  watch_.line().stopping(until_forced + to_end);
   const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
   spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
                config::duration_text(time), to_finish.count());

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <ctime>
 #include <optional>
 #include <utility>
 
@@ -29,18 +28,6 @@ std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
 }  // namespace
 
 void tell_status(const std::string& line) { notify("STATUS=" + line); }
-void tell_reloading() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  notify(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
-                     std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
-}
-// systemd has a limit of its own, which counts from here on.
-void tell_stopping(std::chrono::nanoseconds within) {
-  notify("STOPPING=1\nSTATUS=ending: running requests finish");
-  notify(fmt::format("EXTEND_TIMEOUT_USEC={}",
-                     std::chrono::duration_cast<std::chrono::microseconds>(within).count()));
-}
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
     : status_(std::move(status)), line_(notify), patience_(patience), end_(std::move(end)) {

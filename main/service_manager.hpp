@@ -8,7 +8,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "actors/net/engine_port.hpp"
 #include "main/status_line.hpp"
@@ -17,11 +16,6 @@ namespace troupe::cli {
 
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
-// It takes up new settings until it says that it is ready.
-void tell_reloading();
-// It ends, within this time.
-void tell_stopping(std::chrono::nanoseconds within);
-
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
 // watchdog as long as the service is live, and ends the process where it has not been for too long, since
 // nothing in the process can end a step that hangs.
@@ -35,8 +29,7 @@ class liveness_watch {
   // `patience`: how long the service may be not live before `end` is called, once.
   liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end);
   ~liveness_watch();
-  // That the service answers requests, or has taken up new settings, and what it says of itself; any thread.
-  void tell_ready(std::string status = "serving") { line_.ready(std::move(status)); }
+  status_line& line() { return line_; }
   // Any thread.
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
   liveness_watch(const liveness_watch&) = delete;

@@ -1,7 +1,10 @@
 #include "main/status_line.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cstdint>
+#include <ctime>
 #include <utility>
 
 namespace troupe::cli {
@@ -19,18 +22,37 @@ void status_line::ready(std::string line) {
   const std::lock_guard lock(mutex_);
   was_ready_ = true;
   serving_ = std::move(line);
-  notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving_ : trouble_));
+  if (!is_stopping_) notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving_ : trouble_));
+}
+
+void status_line::reloading() {
+  const std::lock_guard lock(mutex_);
+  if (is_stopping_) return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  notify_(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
+                      std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
+}
+
+// systemd has a limit of its own, which counts from here on.
+void status_line::stopping(std::chrono::nanoseconds within) {
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  notify_("STOPPING=1\nSTATUS=ending: running requests finish");
+  notify_(fmt::format("EXTEND_TIMEOUT_USEC={}",
+                      std::chrono::duration_cast<std::chrono::microseconds>(within).count()));
 }
 
 void status_line::look(const net::engine_status& now) {
   const std::lock_guard lock(mutex_);
   const std::string before = std::exchange(trouble_, trouble_of(now, was_ready_));
   if (trouble_ == before) return;
-  if (trouble_.empty()) {
-    spdlog::info("{} again", now.ready ? "ready" : "live");
-  } else {
+  if (!trouble_.empty()) {
     spdlog::log(now.live ? spdlog::level::warn : spdlog::level::err, "{}", trouble_);
+  } else if (now.ready || before.starts_with("not live")) {
+    spdlog::info("{} again", now.ready ? "ready" : "live");
   }
+  if (is_stopping_) return;
   notify_("STATUS=" + (!trouble_.empty() ? trouble_ : now.ready ? serving_ : now.reason));
 }
 

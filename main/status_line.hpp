@@ -1,9 +1,10 @@
-// What the service manager is told of a service beside its progress at the start: "STATUS=", and "READY=1"
-// with it (sd_notify(3)).
+// What the service manager is told of a service once it has started: sd_notify(3).
 #pragma once
+#include <chrono>
 #include <functional>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "actors/net/engine_port.hpp"
 
@@ -21,6 +22,10 @@ class status_line {
   // It answers requests, or has taken up new settings: tells that it is ready. `line`: what it says of itself
   // from now on as long as it serves.
   void ready(std::string line = "serving");
+  // It takes up new settings, until ready().
+  void reloading();
+  // It ends within this time: the last that is told.
+  void stopping(std::chrono::nanoseconds within);
   // After a look at the service: tells what has changed, here and in the log.
   void look(const net::engine_status& now);
 
@@ -28,8 +33,9 @@ class status_line {
   const notifier notify_;
   std::mutex mutex_;
   bool was_ready_ = false;
+  bool is_stopping_ = false;
   std::string serving_ = "serving";
-  std::string trouble_;  // as it was told last; empty: it serves, or has always been live
+  std::string trouble_;  // empty: it is in none
 };
 
 }  // namespace troupe::cli

@@ -196,8 +196,9 @@ int top(const top_options& options) {
   const scoped_handler ending(signals, [&stop](int, int) { stop.tell(); });
   const scoped_hangup terminal_gone(signals, [&stop] { stop.tell(); });
   const reader service(*url, *admin, stop);
+  const int told_to_stop = options.once ? exit_failure : exit_ok;
   auto last = service.read();
-  if (!last && stop.told()) return exit_ok;
+  if (stop.told()) return told_to_stop;
   if (!last) {
     complain(options.url + " does not answer: " + last.error().message);
     return exit_failure;
@@ -208,14 +209,14 @@ int top(const top_options& options) {
   const screen shown(!options.once);
   while (!stop.wait_for(interval)) {
     auto now = service.read();
-    if (!now && stop.told()) break;
+    if (stop.told()) break;
     const std::string view = now ? view_of(*last, *now, options.url, shown.size())
                                  : options.url + "  no answer: " + now.error().message + "\n";
     if (!shown.show(view)) return exit_failure;
     if (options.once) return now ? exit_ok : exit_failure;
     if (now) last = std::move(now);
   }
-  return exit_ok;
+  return told_to_stop;
 }
 
 }  // namespace

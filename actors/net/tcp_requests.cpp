@@ -88,8 +88,9 @@ result<void> tcp_session::check_stream(std::uint64_t request) const {
   if (streams_.size() >= shared_->options.max_streams) {
     return fail(error_code::resource_exhausted, "too many requests at once on this connection");
   }
+  if (finishing_) return tl::unexpected<error>(why_finishing_);
   const engine_status status = shared_->port.status();
-  if (!status.takes_requests() || finishing_) {
+  if (!status.takes_requests()) {
     return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
   }
   return {};

@@ -55,13 +55,14 @@ void tcp_session::start_writer() {
 void tcp_session::finish(std::chrono::milliseconds rest, const error& why) {
   finishing_ = true;
   why_finishing_ = why;
-  awaits_rest_ = in_frame_;
-  if (in_frame_ && !handling_) read_deadline_.arm(rest);
+  awaits_rest_ = in_frame_ && !is_cut_;
+  if (awaits_rest_ && !handling_) read_deadline_.arm(rest);
   end_if_idle();
 }
 
 void tcp_session::end_if_idle() {
-  if (!streams_.empty() || awaits_rest_) return;
+  if (!streams_.empty() || awaits_rest_ || last_words_) return;
+  if (is_cut_) queue(wire::frame_type::error, 0, wire::error_payload(why_finishing_));
   last_words_ = true;
   wake_writer_.notify();
 }
@@ -75,8 +76,8 @@ void tcp_session::close() {
 
 // A silent client may stay while the engine works for it; half a frame may not.
 void tcp_session::on_silence() {
-  if (std::exchange(awaits_rest_, false) && writing_) {
-    queue(wire::frame_type::error, 0, wire::error_payload(why_finishing_));
+  if (std::exchange(awaits_rest_, false)) {
+    is_cut_ = true;
     return end_if_idle();
   }
   if (in_frame_ || streams_.empty()) return close();
@@ -94,6 +95,8 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     byte_budget::share held(shared_->frames);
     fault = co_await read_payload(payload, header.length, held);
     if (fault || payload.size() < header.length) co_return fault;
+    if (is_cut_ && last_words_) co_return std::nullopt;
+    if (is_cut_) continue;
     read_deadline_.disarm();
     handling_ = true;
     fault = co_await handle(header, payload);
@@ -171,8 +174,15 @@ asio::awaitable<void> tcp_session::write_frames() {
     write_deadline_.disarm();
     if (failure) close();
   }
-  // Reading ends too: for a client that broke the protocol it already has.
-  if (finishing_) close();
+  // Reading ends too: for a client that broke the protocol it already has. One in the midst of a frame would
+  // lose the last words to a reset.
+  if (finishing_ && is_cut_ && !gone_) {
+    asio_error ignored;
+    socket_.shutdown(tcp::socket::shutdown_send, ignored);
+    read_deadline_.arm(shared_->options.linger_timeout);
+  } else if (finishing_) {
+    close();
+  }
 }
 
 void tcp_session::queue(wire::frame_type type, std::uint64_t request, std::string_view payload) {

@@ -81,7 +81,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<void> write_frames();
   void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
   void on_silence();
-  // Where nothing is in flight any more, nor has begun to arrive.
+  // Says the last words where nothing is in flight any more, nor has begun to arrive.
   void end_if_idle();
 
   asio::io_context& context_;
@@ -101,8 +101,9 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   bool writing_ = false;
   bool last_words_ = false;  // the writer ends when out_ is empty
   bool finishing_ = false;
-  bool awaits_rest_ = false;        // while it finishes: of a frame, or until that is handled
-  error why_finishing_;             // what a client is told whose frame does not come whole
+  bool awaits_rest_ = false;  // while it finishes: a frame has begun, and is waited for
+  bool is_cut_ = false;       // it has not come in time: the client is told so when all streams have ended
+  error why_finishing_;
   std::atomic<bool> gone_ = false;  // read in the background, too
 };
 

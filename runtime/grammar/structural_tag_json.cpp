@@ -18,6 +18,8 @@ namespace {
 
 using openai::json;
 
+constexpr std::size_t longest_told_name = 64;
+
 tl::unexpected<error> wrong(const std::string& at, const std::string& what,
                             error_code code = error_code::invalid_argument) {
   return fail(code, "structural tags: " + what + " (at " + (at.empty() ? "/" : at) + ")", at);
@@ -44,7 +46,8 @@ class reader {
                                     std::initializer_list<std::string_view> known) {
     for (const auto& [name, value] : from.items())
       if (std::ranges::find(known, name) == known.end())
-        return wrong(at + "/" + name, "this member is not served", error_code::unsupported);
+        return wrong(at + "/" + openai::escape_pointer(name.substr(0, longest_told_name)),
+                     "this member is not served", error_code::unsupported);
     return {};
   }
   // A member that may stand there, with this value alone.
@@ -178,9 +181,10 @@ class reader {
 
   result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
     auto symbol = json_schema::json_schema_symbol(builder_, openai::dump_exactly(schema), options_, limits_);
-    const bool is_pointer =
-        !symbol && (symbol.error().param.empty() || symbol.error().param.starts_with('/'));
-    if (!symbol) symbol.error().param = is_pointer ? at + symbol.error().param : at;
+    if (symbol) return symbol;
+    std::string& param = symbol.error().param;
+    const bool names_a_limit = !param.empty() && !param.starts_with('/');
+    param = names_a_limit ? at : at + param;
     return symbol;
   }
 

@@ -27,8 +27,13 @@ bool has_own_numbers(const json& value) {
 }
 
 // The fewest digits that are this double and no other, with a point or an exponent. What json::dump() writes
-// has more at times: 4.9999999999999996e+22 for 5e22. Digits of a large whole number would be all of them.
+// has more at times: 4.9999999999999996e+22 for 5e22. Without an exponent to_chars writes every digit of a
+// large whole number.
 void append(double value, std::string& out) {
+  if (!std::isfinite(value)) {
+    out += "null";  // as dump() has it
+    return;
+  }
   std::array<char, 32> text;
   char* const limit = text.data() + text.size();
   const bool is_large = std::abs(value) >= doubles_have_all_below;

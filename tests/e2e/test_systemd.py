@@ -3,11 +3,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
 
-from conftest import MODEL, ROOT
+from conftest import BINARY, MODEL, ROOT, end
 from test_cli import settings
 
 
@@ -163,3 +164,24 @@ def test_lines_for_the_journal_bear_their_priorities(start_service, monkeypatch,
         lines = service.log().splitlines()
     told = {(line[:3], json.loads(line[3:])["level"]) for line in lines}
     assert told == {("<6>", "info"), ("<4>", "warn"), ("<3>", "error")}
+
+
+def test_why_a_service_does_not_start_is_an_error_in_the_journal(monkeypatch, tmp_path):
+    with open(tmp_path / "log", "wb") as log:
+        told = os.fstat(log.fileno())
+        monkeypatch.setenv("JOURNAL_STREAM", f"{told.st_dev}:{told.st_ino}")
+        done = subprocess.run([BINARY, "serve", "--max-num-seqs", "none"], stdout=subprocess.DEVNULL, stderr=log, timeout=60)
+    assert done.returncode == 78 and (tmp_path / "log").read_text().startswith("<3>troupe: --max-num-seqs")
+
+
+def test_what_is_cut_off_by_a_stop_is_no_error(start_service, monkeypatch):
+    """Its first step, of the warm-up, does not end."""
+    monkeypatch.setenv("TROUPE_CHAOS", "runner_process:hang:1")
+    service = start_service()
+    try:
+        service.wait_until(lambda: "every 1-th message" in service.log() and service.status("/livez") == 200, 20, "it warms up")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0, service.log()
+        assert "the runner computes for no request" in service.log() and '"level":"error"' not in service.log(), service.log()
+    finally:
+        end(service.process)

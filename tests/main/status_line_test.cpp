@@ -62,6 +62,20 @@ TEST_F(StatusLine, OfAServiceThatIsLiveAgainBeforeItIsReadyIsItsProgress) {
   EXPECT_EQ(said(), (lines{"STATUS=not live: a step does not end", "STATUS=warming up [1/3]"}));
 }
 
+TEST_F(StatusLine, IsSilentOnceTheServiceIsStopping) {
+  line.ready();
+  line.look(waits);
+  said();
+  line.stopping(std::chrono::seconds(7));
+  EXPECT_EQ(said(),
+            (lines{"STOPPING=1\nSTATUS=ending: running requests finish", "EXTEND_TIMEOUT_USEC=7000000"}));
+  line.look(drains);
+  line.look(hangs);
+  line.reloading();
+  line.ready();
+  EXPECT_EQ(said(), lines{});
+}
+
 TEST_F(StatusLine, IsNotCoveredUpByAReloadNorForgetsIt) {
   line.look(hangs);
   said();

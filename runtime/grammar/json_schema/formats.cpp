@@ -131,7 +131,7 @@ const std::array<known_format, 19>& known_formats() {
   static const uri_grammar ascii("");
   static const uri_grammar unicode(international);
   static const std::array<known_format, 19> formats{{
-      {"date", date},
+      {"date", date, grammar::unbounded, date},
       {"time", time, grammar::unbounded, time_at_most},
       {"date-time", fmt::format("{}T{}", date, time), grammar::unbounded,
        "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]" + time_at_most},
@@ -172,7 +172,8 @@ std::optional<string_bodies> make_format(workspace& work, std::string_view name)
   for (const known_format& format : known_formats()) {
     if (format.name.empty() || format.name != name) continue;
     regex_id whole = read_format(work, format.pattern);
-    if (name.find("date") != std::string_view::npos)  // the calendar has no year 0
+    // RFC 3339 has a year 0, the calendar has none.
+    if (format.name.starts_with("date"))
       whole = work.regex.difference(whole,
                                     work.regex.concat({work.regex.literal("0000"), work.regex.any_bytes()}));
     if (format.max_size != grammar::unbounded)

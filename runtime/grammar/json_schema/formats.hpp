@@ -8,9 +8,8 @@
 namespace troupe::json_schema {
 
 // Bodies of strings of this format; nothing for a name that JSON Schema does not define, which means nothing
-// there either (validation vocabulary, 7.2.3). Where a format has no regular form it is a part of it:
-// hostnames in ASCII for idn-hostname, patterns with two levels of groups for regex, seconds below 60 for
-// times; the rest is among what is unsure.
+// there either (validation vocabulary, 7.2.3). Of a format without a regular form a part is sure
+// (docs/grammar.md says which), and what may be of it besides is unsure.
 std::optional<string_bodies> format_bodies(workspace& work, std::string_view name);
 
 }  // namespace troupe::json_schema

@@ -74,7 +74,7 @@ class object_planner {
 
   term_id term_of_named(std::size_t i) {
     const known_name& named = named_[i];
-    for (const regex_id names : of_.names)
+    for (const auto& [names, reach] : of_.names)
       if (!work_.matches(names, named.body)) return term_id::never;
     if (!work_.spend(named.by_rule.size() + general_.size())) return term_id::never;
     std::vector<term_id> terms;
@@ -121,7 +121,8 @@ class object_planner {
 
   std::vector<name_class> classes() {
     const bool is_restricted = !named_.empty() || !of_.names.empty() || has_patterns();
-    std::vector<regex_id> all(of_.names);
+    std::vector<regex_id> all;
+    for (const name_bodies& each : of_.names) all.push_back(each.sure);
     all.push_back(is_restricted ? work_.text.spelled_body : work_.text.any_body);
     std::vector<name_class> out{{work_.regex.intersection(all), {}}};
     std::unordered_set<std::uint32_t> done;

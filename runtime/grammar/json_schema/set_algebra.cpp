@@ -274,7 +274,7 @@ std::vector<object_set> complement(workspace& work, const object_set& of) {
     out.back().min = of.max + 1;
   }
   for (const auto& rule : of.rules) complement_rule(work, *rule, out);
-  for (const regex_id names : of.names) {
+  for (const auto& [sure, names] : of.names) {
     out.emplace_back();
     out.back().witnesses.push_back({work.regex.difference(work.text.spelled_body, names), term_id::anything});
   }

@@ -138,8 +138,8 @@ void set_table::narrow_by_values(const json& node, value_set& out) {
 object_set set_table::of_object(const json& node) {
   object_set out = object_words(work_, node);
   if (const auto names = schema_word(work_, node, "propertyNames"); names && *names != term_id::anything) {
-    const regex_id bodies = set_of(*names).strings;
-    if (bodies != work_.text.any_body) out.names.push_back(bodies);
+    const value_set& allowed = set_of(*names);
+    if (allowed.strings != work_.text.any_body) out.names.push_back({allowed.strings, reach(work_, allowed)});
   }
   return out;
 }

@@ -49,10 +49,16 @@ struct witness {
   term_id values = term_id::anything;
 };
 
+// Of names that are allowed.
+struct name_bodies {
+  regex_id sure{};
+  regex_id reach{};  // with those that may be
+};
+
 struct object_set {
   std::vector<std::shared_ptr<const member_rule>> rules;
   std::vector<std::string> required;  // each once, in the order first named
-  std::vector<regex_id> names;        // every name is in each of these
+  std::vector<name_bodies> names;     // every name is in each of these
   std::vector<witness> witnesses;
   std::uint32_t min = 0;
   std::uint32_t max = unbounded;

@@ -874,7 +874,7 @@ TEST_F(half_sent, requests_are_refused_where_the_server_drains) {
 }
 
 TEST_F(half_sent, requests_are_told_why_the_server_closes) {
-  server.close(std::chrono::milliseconds(200), {error_code::unavailable, "its gateway has ended"});
+  server.close(std::chrono::seconds(2), {error_code::unavailable, "its gateway has ended"});
   expect_refused("its gateway has ended");
 }
 

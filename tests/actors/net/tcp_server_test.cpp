@@ -256,8 +256,14 @@ TEST_F(tcp_server_by_hand, a_frame_that_has_not_come_whole_is_told_why_the_serve
   }
   client.greet();  // was read behind the others
   const error why{error_code::unavailable, "its gateway has ended"};
-  server.close(std::chrono::milliseconds(200), why);
-  for (const auto& each : clients) expect_end(*each, why.message);
+  server.close(std::chrono::seconds(2), why);
+  for (const auto& each : clients) {
+    const frame last = each->read();
+    EXPECT_EQ(last.type, frame_type::error);
+    EXPECT_EQ(last.request, 0U);
+    EXPECT_EQ(last.json()["error"]["message"], why.message);
+    EXPECT_TRUE(each->socket.at_end());
+  }
   EXPECT_TRUE(client.socket.at_end());
 }
 
@@ -273,7 +279,26 @@ TEST_F(tcp_server_by_hand, a_frame_that_comes_whole_while_the_server_drains_is_a
   const frame answer = client.read();
   EXPECT_EQ(answer.type, frame_type::error);
   EXPECT_EQ(answer.request, 1U);
+  EXPECT_EQ(answer.json()["error"]["message"], draining_reason);
   EXPECT_TRUE(client.socket.at_end());
+  done.get_future().wait();
+}
+
+TEST_F(tcp_server_by_hand, the_word_of_a_frame_that_does_not_come_whole_is_the_last_one) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  client.socket.send(frame_bytes(frame_type::generate, 2, prompt).substr(0, 20));
+  frame_client last(server.port());
+  last.greet();  // is read behind it
+  std::promise<void> done;
+  server.drain([&done] { done.set_value(); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a rest is waited for
+  engine.emit(id, last_piece(finish_reason::stop, "x"));
+  EXPECT_EQ(client.read().type, frame_type::delta);
+  EXPECT_EQ(client.read().type, frame_type::finished);
+  expect_end(client, "the half frame");
+  client.socket.close();
   done.get_future().wait();
 }
 

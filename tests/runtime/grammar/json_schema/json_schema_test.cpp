@@ -312,6 +312,12 @@ TEST(JsonSchema, AFormatThatIsLetThroughInPartIsDeniedInWhole) {
         {R"({"oneOf":[{"type":"string","format":"email"},{"type":"string"}]})", R"("b")", R"("a@b")"},
         {R"({"if":{"format":"email"},"then":{"maxLength":4},"else":{"pattern":"x"}})", R"("a@b")",
          R"("x@[]")"},
+        {R"({"not":{"format":"date"}})", R"("x")", R"("0000-01-01")"},
+        {R"({"not":{"anyOf":[{"format":"email"},{"format":"time"}]}})", R"("joe")", R"("23:59:60Z")"},
+        {R"({"type":"string","not":{"allOf":[{"format":"email"},{"format":"idn-email"}]}})", R"("joe")",
+         R"("a@[]")"},
+        {R"({"type":"object","not":{"propertyNames":{"format":"email"}}})", R"({"joe":1})",
+         R"({"\"joe bloggs\"@b":1})"},
         {R"({"not":{"not":{"format":"email"}}})", R"("a@b")", R"("a b")"}}) {
     const checked_schema read(schema);
     EXPECT_TRUE(read.accepts(accepted)) << schema;
