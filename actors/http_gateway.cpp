@@ -9,7 +9,8 @@ gateway_actor::behavior_type http_gateway_behavior(gateway_actor::stateful_point
                                                    net::http_options options, gateway_started started) {
   const auto metrics = ports.metrics;
   self->state.start(std::move(tokenizers));
-  auto handlers = gateway_handlers<http_gateway_state>(self, metrics);  // are in the metrics that it tells
+  // Before it listens: /metrics has to have a row for each message.
+  auto handlers = gateway_handlers<http_gateway_state>(self, metrics);
   self->state.listen(std::move(ports), std::move(options), *started);
   return handlers;
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <utility>
 
 #include "config/read_again.hpp"
 
@@ -59,7 +60,7 @@ tl::expected<admin_key, std::string> from_file(const std::string& path) {
 
 admin_key_place admin_key_place_of(const loaded_settings& loaded) {
   return {origin_of(loaded, "admin_port"), loaded.admin_key, loaded.values.admin_key_file,
-          origin_of(loaded, "admin_key_file")};
+          origin_of(loaded, "admin_key_file"), loaded.are_read_again};
 }
 
 tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place) {
@@ -67,8 +68,8 @@ tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place
   if (!place.file.empty() && !place.variable.empty())
     return refused(place.file_origin + ", " + variable +
                    ": of two keys for operators one is not meant; set only one of them");
-  if (!place.file.empty() && place.is_read_again && !can_be_read_again(place.file))
-    return refused(place.file + ": a pipe cannot be read again");
+  if (!place.file.empty() && place.is_read_again)
+    if (auto readable = check_read_again(place.file); !readable) return refused(std::move(readable.error()));
   if (!place.file.empty()) return from_file(place.file);
   if (place.variable.empty())
     return refused(place.needed_for + ": the operators' port needs a key: set " + variable +

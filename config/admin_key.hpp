@@ -18,7 +18,7 @@ struct admin_key_place {
   std::string variable;        // the text of admin_key_variable; empty: it is not set
   std::string file;            // its path; empty: none
   std::string file_origin;     // who names the file: "--admin-key-file", "troupe.toml:7"
-  bool is_read_again = false;  // then the file is no pipe
+  bool is_read_again = false;  // by a reload, which cannot read a pipe
 };
 admin_key_place admin_key_place_of(const loaded_settings& loaded);
 

@@ -21,8 +21,7 @@ constexpr std::string_view test_prefix = "TROUPE_TEST_";
 constexpr std::string_view file_variable = "TROUPE_CONFIG";
 constexpr std::size_t largest_file = 1U << 20U;
 
-tl::expected<std::string, std::string> read_file(const std::string& path, bool is_read_again) {
-  if (is_read_again && !can_be_read_again(path)) return failure(path + ": a pipe cannot be read again");
+tl::expected<std::string, std::string> read_file(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
   std::string content(largest_file + 1, '\0');
@@ -42,9 +41,10 @@ tl::expected<void, std::string> store(loaded_settings& loaded, const option& whi
   return {};
 }
 
-tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path,
-                                           bool is_read_again) {
-  const auto content = read_file(path, is_read_again);
+tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path) {
+  if (loaded.are_read_again)
+    if (auto readable = check_read_again(path); !readable) return readable;
+  const auto content = read_file(path);
   if (!content) return failure(content.error());
   const auto entries = parse_toml(*content, path);
   if (!entries) return failure(entries.error());
@@ -156,9 +156,9 @@ std::string origin_of(const loaded_settings& loaded, std::string_view name) {
 
 tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
   loaded_settings loaded;
+  loaded.are_read_again = sources.are_read_again;
   if (const std::string file = file_of(sources); !file.empty()) {
-    if (auto applied = apply_file(loaded, file, sources.are_read_again); !applied)
-      return failure(applied.error());
+    if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
   }
   if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());

@@ -18,7 +18,7 @@ struct setting_sources {
   std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
   std::vector<std::pair<std::string, std::string>> environment;
   std::string file;             // --config; empty: TROUPE_CONFIG, else none
-  bool are_read_again = false;  // then the file is no pipe
+  bool are_read_again = false;  // by a reload, which cannot read a pipe
 };
 
 struct loaded_settings {
@@ -27,6 +27,7 @@ struct loaded_settings {
       origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
   std::vector<std::string> warnings;  // unknown TROUPE_* variables
   std::string admin_key;              // of that variable; not among the settings, which are printed
+  bool are_read_again = false;        // as in setting_sources
 };
 
 // Where the option's value comes from, for messages.

@@ -3,13 +3,15 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <tl/expected.hpp>
 
 namespace troupe::config {
 
-// False where to open it could last for ever: a pipe that nobody writes into any more.
-inline bool can_be_read_again(const std::string& path) {
+// Refuses, in one line, what to open could last for ever: a pipe that nobody writes into any more.
+inline tl::expected<void, std::string> check_read_again(const std::string& path) {
   std::error_code ignored;
-  return std::filesystem::status(path, ignored).type() != std::filesystem::file_type::fifo;
+  if (std::filesystem::status(path, ignored).type() != std::filesystem::file_type::fifo) return {};
+  return tl::unexpected(path + ": a pipe cannot be read again");
 }
 
 }  // namespace troupe::config

@@ -94,8 +94,11 @@ bool is_in_json(const config::settings& settings) {
 }
 
 std::unique_ptr<spdlog::formatter> formatter_of(const config::settings& settings) {
-  std::unique_ptr<spdlog::formatter> line = std::make_unique<json_formatter>();
-  if (!is_in_json(settings)) line = std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
+  std::unique_ptr<spdlog::formatter> line;
+  if (is_in_json(settings))
+    line = std::make_unique<json_formatter>();
+  else
+    line = std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
   if (!is_journal(STDERR_FILENO)) return line;
   return std::make_unique<journal_formatter>(std::move(line));
 }

@@ -112,9 +112,7 @@ result<reloader::new_settings> reloader::prepare() const {
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
   wanted.warnings = loaded->warnings;
   if (parts_.key != nullptr) {
-    config::admin_key_place place = config::admin_key_place_of(*loaded);
-    place.is_read_again = true;
-    const auto key = config::read_admin_key(place);
+    const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
     if (!parts_.key->matches(key->text)) {

@@ -16,6 +16,7 @@ namespace troupe::cli {
 
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
+
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
 // watchdog as long as the service is live, and ends the process where it has not been for too long, since
 // nothing in the process can end a step that hangs.

@@ -32,9 +32,9 @@ asio::awaitable<bool> admin_connection::serve_request() {
   const bool header_read = co_await read_header(parser, time_for(limits.header_timeout));
   if (!header_read) co_return false;
   const auto authorization = parser.get()[http::field::authorization];
-  const bool is_one = parser.get().count(http::field::authorization) == 1;
+  const bool has_one_key = parser.get().count(http::field::authorization) == 1;
   // Whoever has no key learns nothing of the routes, and leaves nothing in memory.
-  is_known_ = is_one && is_authorized({authorization.data(), authorization.size()}, shared_->commands);
+  is_known_ = has_one_key && is_authorized({authorization.data(), authorization.size()}, shared_->commands);
   if (!is_known_) {
     shared_->strangers.add(peer());
     const http_response stranger = refuse_stranger();

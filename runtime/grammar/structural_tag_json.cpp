@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
@@ -41,21 +42,25 @@ class reader {
   }
 
  private:
-  // A member that is not among those known would be passed over, though it may say something.
-  static result<void> check_members(const json& from, const std::string& at,
-                                    std::initializer_list<std::string_view> known) {
-    for (const auto& [name, value] : from.items())
-      if (std::ranges::find(known, name) == known.end())
-        return wrong(at + "/" + openai::escape_pointer(name.substr(0, longest_told_name)),
-                     "this member is not served", error_code::unsupported);
-    return {};
-  }
   // A member that may stand there, with this value alone.
-  static result<void> check_value(const json& from, const std::string& at, const char* name,
-                                  const json& only) {
-    const auto found = from.find(name);
-    if (found == from.end() || *found == only) return {};
-    return wrong(at + "/" + name, "only " + only.dump() + " is served", error_code::unsupported);
+  struct fixed_member {
+    std::string_view name;
+    json value;
+  };
+  // A member that is not among these would be passed over, though it may say something.
+  static result<void> check_members(const json& from, const std::string& at,
+                                    std::initializer_list<std::string_view> free,
+                                    const std::vector<fixed_member>& fixed = {}) {
+    for (const auto& [name, value] : from.items()) {
+      if (std::ranges::find(free, name) != free.end()) continue;
+      const auto known = std::ranges::find(fixed, name, &fixed_member::name);
+      if (known != fixed.end() && known->value == value) continue;
+      return wrong(
+          at + "/" + openai::escape_pointer(name.substr(0, longest_told_name)),
+          known == fixed.end() ? "this member is not served" : "only " + known->value.dump() + " is served",
+          error_code::unsupported);
+    }
+    return {};
   }
 
   // The tags share the steps of one compile.
@@ -65,8 +70,9 @@ class reader {
   }
 
   result<void> read_structures(const json& document) {
-    if (auto done = check_members(document, "", {"type", "structures", "triggers"}); !done) return done;
-    if (auto done = check_value(document, "", "type", "structural_tag"); !done) return done;
+    if (auto done = check_members(document, "", {"structures", "triggers"}, {{"type", "structural_tag"}});
+        !done)
+      return done;
     share_steps(document, "structures");
     if (auto done = read_triggers(document, ""); !done) return done;
     return read_list(document, "structures", "", [this](const json& tag, const std::string& at) {
@@ -88,11 +94,11 @@ class reader {
     if (format->value("type", json()) != "triggered_tags")
       return wrong("/format/type", "no format but triggered_tags is served", error_code::unsupported);
     if (auto done = check_members(document, "", {"type", "format"}); !done) return done;
-    if (auto done = check_members(
-            *format, "/format", {"type", "triggers", "tags", "at_least_one", "stop_after_first", "excludes"});
+    if (auto done = check_members(*format, "/format",
+                                  {"type", "triggers", "tags", "at_least_one", "stop_after_first"},
+                                  {{"excludes", json::array()}});
         !done)
       return done;
-    if (auto done = check_value(*format, "/format", "excludes", json::array()); !done) return done;
     share_steps(*format, "tags");
     if (auto done = read_triggers(*format, "/format"); !done) return done;
     for (const auto& [name, flag] :
@@ -100,9 +106,8 @@ class reader {
       if (auto done = read_flag(*format, name, *flag); !done) return done;
     return read_list(*format, "tags", "/format", [this](const json& tag, const std::string& at) {
       return read_tag(tag, at, [this](const json& from, const std::string& where) -> result<symbol_id> {
-        if (auto done = check_members(from, where, {"type", "begin", "content", "end"}); !done)
+        if (auto done = check_members(from, where, {"begin", "content", "end"}, {{"type", "tag"}}); !done)
           return tl::unexpected(done.error());
-        if (auto done = check_value(from, where, "type", "tag"); !done) return tl::unexpected(done.error());
         const auto content = from.find("content");
         if (content == from.end() || !content->is_object()) return wrong(where, "no content");
         return content_symbol(*content, where + "/content");
@@ -156,9 +161,8 @@ class reader {
   result<symbol_id> content_symbol(const json& content, const std::string& at) {
     const json type = content.value("type", json());
     if (type == "json_schema") {
-      if (auto done = check_members(content, at, {"type", "json_schema", "style"}); !done)
+      if (auto done = check_members(content, at, {"type", "json_schema"}, {{"style", "json"}}); !done)
         return tl::unexpected(done.error());
-      if (auto done = check_value(content, at, "style", "json"); !done) return tl::unexpected(done.error());
       const auto schema = content.find("json_schema");
       if (schema == content.end()) return wrong(at, "no json_schema");
       return schema_symbol(*schema, at + "/json_schema");
@@ -167,9 +171,7 @@ class reader {
     if (name == nullptr)
       return wrong(at + "/type", "no content but json_schema, regex and const_string is served",
                    error_code::unsupported);
-    if (auto done = check_members(content, at, {"type", name, "excludes"}); !done)
-      return tl::unexpected(done.error());
-    if (auto done = check_value(content, at, "excludes", json::array()); !done)
+    if (auto done = check_members(content, at, {"type", name}, {{"excludes", json::array()}}); !done)
       return tl::unexpected(done.error());
     const auto text = content.find(name);
     if (text == content.end() || !text->is_string()) return wrong(at + "/" + name, "not a string");
