@@ -88,7 +88,7 @@ result<void> tcp_session::check_stream(std::uint64_t request) const {
   if (streams_.size() >= shared_->options.max_streams) {
     return fail(error_code::resource_exhausted, "too many requests at once on this connection");
   }
-  if (finishing_) return tl::unexpected<error>(why_finishing_);
+  if (ending_) return tl::unexpected<error>(ending_->why);
   const engine_status status = shared_->port.status();
   if (!status.takes_requests()) {
     return fail(error_code::unavailable, status.reason.empty() ? "not ready" : status.reason);
@@ -156,7 +156,7 @@ void tcp_session::write_event(const tagged_event& entry) {
   found->second.live.ended();
   streams_.erase(found);
   queue(wire::frame_type::finished, entry.stream, wire::finished_payload(*event.end));
-  if (finishing_) end_if_idle();
+  end_if_idle();
 }
 
 }  // namespace troupe::net

@@ -38,9 +38,9 @@ asio::awaitable<void> tcp_session::run() {
   last_words_ = true;
   wake_writer_.notify();
   while (writing_) co_await writer_ended_.wait();
-  if (!fault || gone_) co_return;
-  in_frame_ = true;
-  read_deadline_.arm(shared_->options.linger_timeout);
+  // In the midst of a frame, a reset would take the last words from the client.
+  if (gone_ || (!fault && reading_ != reading::overdue)) co_return;
+  enter(reading::lingering);
   co_await linger(socket_, shared_->options.linger_timeout);
 }
 
@@ -53,16 +53,15 @@ void tcp_session::start_writer() {
 }
 
 void tcp_session::finish(std::chrono::milliseconds rest, const error& why) {
-  finishing_ = true;
-  why_finishing_ = why;
-  awaits_rest_ = in_frame_ && !is_cut_;
-  if (awaits_rest_ && !handling_) read_deadline_.arm(rest);
+  ending_ = ending{rest, why};
+  if (reading_ == reading::arriving) enter(reading::arriving);
   end_if_idle();
 }
 
 void tcp_session::end_if_idle() {
-  if (!streams_.empty() || awaits_rest_ || last_words_) return;
-  if (is_cut_) queue(wire::frame_type::error, 0, wire::error_payload(why_finishing_));
+  const bool awaits_frame = reading_ == reading::arriving || reading_ == reading::handling;
+  if (!ending_ || !streams_.empty() || awaits_frame || last_words_) return;
+  if (reading_ == reading::overdue) queue(wire::frame_type::error, 0, wire::error_payload(ending_->why));
   last_words_ = true;
   wake_writer_.notify();
 }
@@ -74,18 +73,38 @@ void tcp_session::close() {
   wake_writer_.notify();
 }
 
+void tcp_session::enter(reading phase) {
+  const tcp_options& options = shared_->options;
+  reading_ = phase;
+  switch (phase) {
+    case reading::idle:
+      return read_deadline_.arm(greeted_ ? options.idle_timeout : options.limits.header_timeout);
+    case reading::arriving:
+      if (ending_) return read_deadline_.arm(std::min(ending_->rest, options.limits.read_timeout));
+      if (greeted_) read_deadline_.arm(options.limits.read_timeout);  // before, hello's own time runs on
+      return;
+    case reading::overdue:
+    case reading::handling:
+      return read_deadline_.disarm();
+    case reading::lingering:
+      return read_deadline_.arm(options.linger_timeout);
+  }
+}
+
 // A silent client may stay while the engine works for it; half a frame may not.
 void tcp_session::on_silence() {
-  if (std::exchange(awaits_rest_, false)) {
-    is_cut_ = true;
-    return end_if_idle();
+  if (reading_ == reading::arriving && ending_) {
+    enter(reading::overdue);
+    end_if_idle();
+  } else if (reading_ == reading::idle && !streams_.empty()) {
+    enter(reading::idle);
+  } else {
+    close();
   }
-  if (in_frame_ || streams_.empty()) return close();
-  read_deadline_.arm(shared_->options.idle_timeout);
 }
 
 asio::awaitable<std::optional<error>> tcp_session::read_frames() {
-  for (;;) {
+  while (!last_words_) {
     wire::frame_header header;
     const bool came = co_await read_header(header);
     if (!came) co_return std::nullopt;
@@ -94,28 +113,22 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     std::string payload;
     byte_budget::share held(shared_->frames);
     fault = co_await read_payload(payload, header.length, held);
-    if (fault || payload.size() < header.length) co_return fault;
-    if (is_cut_ && last_words_) co_return std::nullopt;
-    if (is_cut_) continue;
-    read_deadline_.disarm();
-    handling_ = true;
+    if (fault || payload.size() < header.length || last_words_) co_return fault;
+    enter(reading::handling);
     fault = co_await handle(header, payload);
-    handling_ = false;
     if (fault) co_return fault;
-    awaits_rest_ = false;
-    if (finishing_) end_if_idle();
+    reading_ = reading::idle;
+    end_if_idle();
   }
+  co_return std::nullopt;
 }
 
 asio::awaitable<bool> tcp_session::read_header(wire::frame_header& header) {
-  const tcp_options& options = shared_->options;
   wire::header_bytes bytes{};
-  in_frame_ = false;
-  read_deadline_.arm(greeted_ ? options.idle_timeout : options.limits.header_timeout);
+  enter(reading::idle);
   const auto [failure, first] = co_await socket_.async_read_some(asio::buffer(bytes), no_throw);
   if (failure) co_return false;
-  in_frame_ = true;
-  if (greeted_) read_deadline_.arm(options.limits.read_timeout);
+  enter(reading::arriving);
   const auto [cut, rest] = co_await asio::async_read(socket_, asio::buffer(bytes) + first, no_throw);
   header = wire::decode_header(bytes);
   co_return !cut;
@@ -174,15 +187,8 @@ asio::awaitable<void> tcp_session::write_frames() {
     write_deadline_.disarm();
     if (failure) close();
   }
-  // Reading ends too: for a client that broke the protocol it already has. One in the midst of a frame would
-  // lose the last words to a reset.
-  if (finishing_ && is_cut_ && !gone_) {
-    asio_error ignored;
-    socket_.shutdown(tcp::socket::shutdown_send, ignored);
-    read_deadline_.arm(shared_->options.linger_timeout);
-  } else if (finishing_) {
-    close();
-  }
+  asio_error ignored;
+  socket_.cancel(ignored);  // reading ends, too
 }
 
 void tcp_session::queue(wire::frame_type type, std::uint64_t request, std::string_view payload) {

@@ -49,6 +49,17 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   void close() override;
 
  private:
+  enum class reading {
+    idle,      // between two frames
+    arriving,  // a frame has begun, and is waited for
+    overdue,   // it has not come in the time that ending allows: the client is told so behind all streams
+    handling,
+    lingering  // everything is said: what still comes is dropped
+  };
+  struct ending {
+    std::chrono::milliseconds rest;  // how long a frame may take
+    error why;
+  };
   struct stream {
     live_generation live;
     openai::answer_options options;
@@ -80,6 +91,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   void start_writer();
   asio::awaitable<void> write_frames();
   void queue(wire::frame_type type, std::uint64_t request, std::string_view payload);
+  void enter(reading phase);  // and its time begins
   void on_silence();
   // Says the last words where nothing is in flight any more, nor has begun to arrive.
   void end_if_idle();
@@ -96,14 +108,10 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   std::string out_;                                    // frames to be written
   std::uint64_t number_ = 0;                           // of this session, once greeted
   bool greeted_ = false;
-  bool in_frame_ = false;  // a frame has begun to arrive, and has not been handled
-  bool handling_ = false;
+  reading reading_ = reading::idle;
+  std::optional<ending> ending_;
   bool writing_ = false;
-  bool last_words_ = false;  // the writer ends when out_ is empty
-  bool finishing_ = false;
-  bool awaits_rest_ = false;  // while it finishes: a frame has begun, and is waited for
-  bool is_cut_ = false;       // it has not come in time: the client is told so when all streams have ended
-  error why_finishing_;
+  bool last_words_ = false;         // the writer ends when out_ is empty, and the reader with it
   std::atomic<bool> gone_ = false;  // read in the background, too
 };
 

@@ -13,43 +13,13 @@
 
 #include "tests/actors/net/frame_client_fixture.hpp"
 #include "tests/actors/net/scripted_engine_fixture.hpp"
+#include "tests/actors/net/tcp_server_fixture.hpp"
 
 namespace troupe::net::testing {
 namespace {
 
 using wire::frame_type;
 using pace = scripted_engine::pace;
-
-const std::string prompt = R"({"prompt":"hi","max_tokens":3})";
-
-tcp_options tcp_options_of_test() {
-  tcp_options options;
-  options.version = "1.2.3";
-  options.max_frame_bytes = 1U << 20U;
-  options.max_streams = 8;
-  return options;
-}
-
-struct tcp_server_test : ::testing::Test {
-  scripted_engine engine;
-  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
-  frame_client client{server.port()};
-};
-
-struct tcp_server_by_hand : ::testing::Test {
-  scripted_engine engine{pace::by_hand};
-  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
-  frame_client client{server.port()};
-};
-
-// The frame is the last one: an error of the connection, then its end.
-void expect_end(frame_client& client, const std::string& about) {
-  const frame last = client.read();
-  EXPECT_EQ(last.type, frame_type::error) << about;
-  EXPECT_EQ(last.request, 0U) << about;
-  EXPECT_FALSE(last.json()["error"]["message"].get<std::string>().empty()) << about;
-  EXPECT_TRUE(client.socket.at_end()) << about;
-}
 
 TEST_F(tcp_server_test, greets_with_its_version_and_limits) {
   const frame welcome = client.greet();
@@ -246,62 +216,6 @@ TEST_F(tcp_server_by_hand, a_number_that_runs_is_refused_a_second_time_and_free_
   EXPECT_EQ(engine.aborts(), 0U);
 }
 
-TEST_F(tcp_server_by_hand, a_frame_that_has_not_come_whole_is_told_why_the_server_closes) {
-  const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
-  std::vector<std::unique_ptr<frame_client>> clients;
-  for (const std::size_t cut : {std::size_t{3}, whole.size() - 1}) {
-    clients.push_back(std::make_unique<frame_client>(server.port()));
-    clients.back()->greet();
-    clients.back()->socket.send(whole.substr(0, cut));
-  }
-  client.greet();  // was read behind the others
-  const error why{error_code::unavailable, "its gateway has ended"};
-  server.close(std::chrono::seconds(2), why);
-  for (const auto& each : clients) {
-    const frame last = each->read();
-    EXPECT_EQ(last.type, frame_type::error);
-    EXPECT_EQ(last.request, 0U);
-    EXPECT_EQ(last.json()["error"]["message"], why.message);
-    EXPECT_TRUE(each->socket.at_end());
-  }
-  EXPECT_TRUE(client.socket.at_end());
-}
-
-TEST_F(tcp_server_by_hand, a_frame_that_comes_whole_while_the_server_drains_is_answered_before_the_end) {
-  client.greet();
-  const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
-  client.socket.send(whole.substr(0, 20));
-  frame_client last(server.port());
-  last.greet();
-  std::promise<void> done;
-  server.drain([&done] { done.set_value(); });
-  client.socket.send(whole.substr(20));
-  const frame answer = client.read();
-  EXPECT_EQ(answer.type, frame_type::error);
-  EXPECT_EQ(answer.request, 1U);
-  EXPECT_EQ(answer.json()["error"]["message"], draining_reason);
-  EXPECT_TRUE(client.socket.at_end());
-  done.get_future().wait();
-}
-
-TEST_F(tcp_server_by_hand, the_word_of_a_frame_that_does_not_come_whole_is_the_last_one) {
-  client.greet();
-  client.send(frame_type::generate, 1, prompt);
-  const auto id = engine.wait_for_request(1);
-  client.socket.send(frame_bytes(frame_type::generate, 2, prompt).substr(0, 20));
-  frame_client last(server.port());
-  last.greet();  // is read behind it
-  std::promise<void> done;
-  server.drain([&done] { done.set_value(); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a rest is waited for
-  engine.emit(id, last_piece(finish_reason::stop, "x"));
-  EXPECT_EQ(client.read().type, frame_type::delta);
-  EXPECT_EQ(client.read().type, frame_type::finished);
-  expect_end(client, "the half frame");
-  client.socket.close();
-  done.get_future().wait();
-}
-
 TEST_F(tcp_server_by_hand, a_cancelled_request_still_finishes_once) {
   client.greet();
   client.send(frame_type::generate, 1, prompt);
@@ -436,41 +350,6 @@ TEST(tcp_server, a_silent_client_stays_while_the_engine_works_for_it) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // several idle times
   engine.emit(id, last_piece());
   EXPECT_EQ(client.read().type, frame_type::finished);
-}
-
-TEST(tcp_server, closing_ends_live_streams) {
-  scripted_engine engine(pace::by_hand);
-  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
-  frame_client client(server.port());
-  client.greet();
-  client.send(frame_type::generate, 1, prompt);
-  engine.wait_for_request(1);
-  const stream_sink late = engine.sink_of(1);
-  server.close();
-  EXPECT_EQ(engine.aborts(), 1U);
-  EXPECT_TRUE(client.socket.at_end());
-  late(piece("too late"));
-}
-
-TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
-  scripted_engine engine(pace::by_hand);
-  tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
-  frame_client idle(server.port());
-  idle.greet();
-  frame_client busy(server.port());
-  busy.greet();
-  busy.send(frame_type::generate, 1, prompt);
-  const auto id = engine.wait_for_request(1);
-  std::promise<void> done;
-  server.drain([&done] { done.set_value(); });
-  EXPECT_TRUE(idle.socket.at_end());
-  busy.send(frame_type::generate, 2, prompt);
-  EXPECT_EQ(busy.read().json()["error"]["code"], "unavailable");
-  engine.emit(id, last_piece(finish_reason::stop, "done"));
-  EXPECT_EQ(busy.read().json()["text"], "done");
-  EXPECT_EQ(busy.read().type, frame_type::finished);
-  EXPECT_TRUE(busy.socket.at_end());
-  done.get_future().wait();
 }
 
 TEST_F(tcp_server_test, gives_one_answer_per_number) {
