@@ -66,6 +66,32 @@ TEST(step_costs, never_fall_and_know_their_least_slope) {
   }
 }
 
+// Of sixteen rows on a machine on which nine take hardly more than eight, and the start timed them badly.
+TEST(step_costs, of_rows_that_are_not_served_stay_however_long_others_are) {
+  dice random(3);
+  step_costs costs;
+  for (const std::int32_t rows : {1, 2, 4, 8}) costs.measured(rows, 1000.0 + rows);
+  costs.measured(4, 1300, 1.0);
+  for (const std::int32_t rows : {16, 32, 64, 128}) costs.measured(rows, 300.0 * rows);
+  for (int step = 0; step < 20'000; ++step) costs.served(8, 900.0 + random.pick(0, 200), 0.05);
+  EXPECT_NEAR(*costs.cost(8), 1000, 60);
+  EXPECT_NEAR(*costs.cost(64) / *costs.cost(128), 0.5, 0.01);
+  EXPECT_NEAR(*costs.cost(64), 64 * 300, 64 * 60);
+}
+
+TEST(step_costs, of_nearly_as_many_rows_are_learned_together) {
+  dice random(5);
+  step_costs costs;
+  for (const std::int32_t rows : {1, 2, 4, 8, 16, 32, 64, 128}) costs.measured(rows, 400.0 * rows);
+  for (int step = 0; step < 300; ++step) {
+    const std::int32_t rows = random.pick(60, 92);
+    costs.served(rows, (600.0 * rows) * (0.95 + 0.001 * random.pick(0, 100)), 0.05);
+  }
+  for (const std::int32_t rows : {62, 70, 78, 86, 90})
+    EXPECT_NEAR(*costs.cost(rows) / (600.0 * rows), 1.0, 0.05) << rows;
+  EXPECT_NEAR((*costs.cost(84) - *costs.cost(68)) / 16, 600, 150);
+}
+
 TEST(step_costs, ignore_what_is_no_measurement) {
   step_costs costs;
   costs.measured(0, 1.0);
