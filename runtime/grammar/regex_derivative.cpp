@@ -180,7 +180,7 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
     if (surely_something(id)) return true;
     const auto found = nothing_known_.find(static_cast<std::uint32_t>(id));
     if (found != nothing_known_.end()) return !found->second;
-    return divisors_.empty() ? std::nullopt : decide_by_digits(id);
+    return divisors_.empty() ? std::nullopt : decide_by_digits(id, budget);
   };
   if (const auto answer = known(r)) return answer;
   const byte_classes all = classes();

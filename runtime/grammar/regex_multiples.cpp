@@ -1,78 +1,314 @@
 // Whether digits of some shape can be a multiple of a number: by arithmetic, where a search over derivatives
 // would try the numbers one by one.
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 #include "runtime/grammar/regex_store.hpp"
 
 namespace troupe::grammar {
+namespace {
 
-// Chains of "any digit" and points alone.
-std::optional<regex_store::digit_counts> regex_store::count_any_digits(regex_id r) const {
-  constexpr byte_set digits = byte_set::range('0', '9');
-  digit_counts out;
-  bool more = true;
-  while (more) {
-    more = kind(r) == regex_kind::concat;
-    const node& chain = node_of(r);
-    const node& link = more ? node_of(regex_id{chain.a}) : chain;
-    if (more) r = regex_id{chain.b};
-    const bool is_repeat = link.kind == regex_kind::repeat;
-    const node& each = is_repeat ? node_of(regex_id{link.a}) : link;
-    if (each.kind == regex_kind::bytes && sets_[each.a] == digits) {
-      const std::uint32_t most = is_repeat ? link.c : 1;
-      out.least += is_repeat ? link.b : 1;
-      out.most = most == unbounded || out.most == unbounded ? unbounded : out.most + most;
-    } else if (link.kind != regex_kind::empty && !is_points(link)) {
-      return std::nullopt;
+struct digit_counts {
+  std::uint32_t least = 0, most = unbounded;
+};
+
+constexpr std::uint64_t looks_in_a_step = 16;
+constexpr digit_counts any_count{0, unbounded};
+constexpr byte_set digits = byte_set::range('0', '9');
+
+std::uint32_t sum(std::uint32_t a, std::uint32_t b) { return a >= unbounded - b ? unbounded : a + b; }
+
+std::uint32_t times(std::uint32_t a, std::uint32_t n) {
+  if (a == 0 || n == 0) return 0;
+  return a >= unbounded / n ? unbounded : a * n;
+}
+
+digit_counts sum(const digit_counts& a, const digit_counts& b) {
+  return {sum(a.least, b.least), sum(a.most, b.most)};
+}
+
+digit_counts common(const digit_counts& a, const digit_counts& b) {
+  return {std::max(a.least, b.least), std::min(a.most, b.most)};
+}
+
+}  // namespace
+
+// Answers that hold; nothing where it cannot tell.
+class regex_store::digit_search {
+ public:
+  explicit digit_search(const regex_store& store) : store_(store) {}
+
+  std::uint64_t looks() const { return looks_; }
+
+  // Whether r matches any text.
+  std::optional<bool> decide(regex_id r) const {
+    const node& n = store_.node_of(r);
+    if (r == store_.nothing()) return false;
+    if (store_.surely_something(r)) return true;
+    if (n.kind == regex_kind::concat) {
+      const auto first = decide(regex_id{n.a});
+      return first == true ? decide(regex_id{n.b}) : first;
     }
+    if (n.kind == regex_kind::alternation)
+      return any_of(store_.links_of(n), [&](regex_id part) { return decide(part); });
+    return n.kind == regex_kind::intersection ? decide_intersection(r) : std::nullopt;
   }
-  return out;
-}
 
-bool regex_store::is_points(const node& n) const {
-  if (n.kind == regex_kind::bytes) return sets_[n.a] == byte_set::of('.');
-  return n.kind == regex_kind::literal &&
-         text_of({n.a, n.b}).find_first_not_of('.') == std::string_view::npos;
-}
+ private:
+  // Digits of some shapes, with points in between, that are a multiple; then a tail.
+  struct multiples {
+    const node* multiple = nullptr;
+    std::vector<regex_id> shapes = {};
+    regex_id tail{};
+  };
 
-// n more digits make every number from 0 to 10^n - 1, one of which has to make up for the remainder.
-bool regex_store::can_reach_multiple(const node& multiple, digit_counts digits) const {
-  const std::uint64_t divisor = divisors_[multiple.a];
-  std::uint64_t remainder = (std::uint64_t{multiple.c} << 32) | multiple.b;
-  std::uint64_t numbers = 1;  // 10^n
-  for (std::uint32_t n = 0; n <= digits.most; ++n) {
-    if (numbers >= divisor) return true;
-    if (n >= digits.least && (divisor - remainder) % divisor < numbers) return true;
-    numbers *= 10;
-    remainder = remainder * 10 % divisor;
-  }
-  return false;
-}
+  struct number_shape {
+    digit_counts whole, fraction;
+  };
 
-std::optional<bool> regex_store::decide_by_digits(regex_id r) const {
-  const node& n = node_of(r);
-  if (r == nothing()) return false;
-  if (surely_something(r)) return true;
-  if (n.kind == regex_kind::concat) {
-    const auto first = decide_by_digits(regex_id{n.a});
-    return first == true ? decide_by_digits(regex_id{n.b}) : first;
-  }
-  if (n.kind == regex_kind::alternation) {
+  // Digits that texts begin with, up to another byte or their end.
+  struct leading_digits {
+    digit_counts count;
+    bool always_end = false, may_end = false;  // with the last of them: all texts, or some
+  };
+
+  template <class Decide>
+  static std::optional<bool> any_of(std::span<const regex_id> parts, Decide&& decide_part) {
     bool all_known = true;
-    for (const regex_id part : links_of(n)) {
-      const auto known = decide_by_digits(part);
+    for (const regex_id part : parts) {
+      const std::optional<bool> known = decide_part(part);
       if (known == true) return true;
       all_known = all_known && known;
     }
     return all_known ? std::optional(false) : std::nullopt;
   }
-  if (n.kind != regex_kind::intersection || n.b != 2) return std::nullopt;
-  const auto links = links_of(n);
-  const auto multiple = std::ranges::find(links, regex_kind::multiple, [&](regex_id id) { return kind(id); });
-  if (multiple == links.end()) return std::nullopt;
-  const auto digits = count_any_digits(multiple == links.begin() ? links.back() : links.front());
-  if (!digits) return std::nullopt;
-  return can_reach_multiple(node_of(*multiple), *digits);
+
+  std::optional<bool> decide_intersection(regex_id r) const {
+    if (const auto those = to_multiples(r)) return decide_multiples(*those, {});
+    const auto links = store_.links_of(store_.node_of(r));
+    for (const regex_id link : links) {
+      std::vector<regex_id> others;
+      std::ranges::copy_if(links, std::back_inserter(others), [&](regex_id id) { return id != link; });
+      const auto decide_part = [&](regex_id part) {
+        const auto those = to_multiples(part);
+        return those ? decide_multiples(*those, others) : std::nullopt;
+      };
+      const std::array<regex_id, 1> alone{link};
+      const bool is_choice = store_.kind(link) == regex_kind::alternation;
+      const auto answer =
+          any_of(is_choice ? store_.links_of(store_.node_of(link)) : std::span(alone), decide_part);
+      if (answer) return answer;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<multiples> to_multiples(regex_id r) const {
+    multiples out{.tail = store_.empty()};
+    if (store_.kind(r) == regex_kind::concat) {
+      out.tail = regex_id{store_.node_of(r).b};
+      r = regex_id{store_.node_of(r).a};
+    }
+    const std::array<regex_id, 1> alone{r};
+    const bool has_shapes = store_.kind(r) == regex_kind::intersection;
+    for (const regex_id link : has_shapes ? store_.links_of(store_.node_of(r)) : std::span(alone)) {
+      if (store_.kind(link) != regex_kind::multiple)
+        out.shapes.push_back(link);
+      else if (std::exchange(out.multiple, &store_.node_of(link)) != nullptr)
+        return std::nullopt;
+    }
+    return out.multiple != nullptr ? std::optional(std::move(out)) : std::nullopt;
+  }
+
+  // Whether a text is of `those` and of all `others`: surely where all digits would do, of some number of
+  // them that leads to a multiple, and surely not where no number of digits that there may be leads to one.
+  std::optional<bool> decide_multiples(const multiples& those, std::span<const regex_id> others) const {
+    const auto alone =
+        those.shapes.size() == 1 && others.empty() ? count(those.shapes.front()) : std::nullopt;
+    const bool has_tail = store_.surely_something(those.tail);
+    if (alone && has_tail) return can_reach(*those.multiple, sum(alone->whole, alone->fraction));
+    std::optional sure{any_count};
+    const auto narrow = [&](std::span<const regex_id> by) {
+      for (const regex_id each : by) {
+        const auto more = sure ? surely(each) : std::nullopt;
+        sure = more ? std::optional(common(*sure, *more)) : std::nullopt;
+      }
+    };
+    narrow(those.shapes);
+    narrow(others);
+    const bool may_end = store_.node_of(those.tail).nullable;
+    if (sure && (others.empty() ? has_tail : may_end) && can_reach(*those.multiple, *sure)) return true;
+    if (!can_reach(*those.multiple, at_most(those, others))) return false;
+    return std::nullopt;
+  }
+
+  // How many digits the multiple may have, and no other number of them.
+  digit_counts at_most(const multiples& those, std::span<const regex_id> others) const {
+    digit_counts out;
+    for (const regex_id shape : those.shapes) {
+      const leading_digits first = lead(shape);
+      const auto parts = first.always_end ? std::optional(number_shape{first.count, {0, 0}}) : count(shape);
+      if (!parts) continue;
+      out = common(out, sum(parts->whole, parts->fraction));
+      const bool ends_there = !first.always_end || lead(those.tail).count.most == 0;
+      for (const regex_id other : others) {
+        const digit_counts before = lead(other).count;
+        out = common(out, sum({ends_there ? before.least : 0, before.most}, parts->fraction));
+      }
+    }
+    return out;
+  }
+
+  // n more digits make every number from 0 to 10^n - 1, one of which has to make up for the remainder.
+  bool can_reach(const node& multiple, const digit_counts& more) const {
+    const std::uint64_t divisor = store_.divisors_[multiple.a];
+    std::uint64_t remainder = (std::uint64_t{multiple.c} << 32) | multiple.b;
+    std::uint64_t numbers = 1;  // 10^n
+    for (std::uint32_t n = 0; more.least <= more.most && n <= more.most; ++n) {
+      if (numbers >= divisor) return true;
+      if (n >= more.least && (divisor - remainder) % divisor < numbers) return true;
+      numbers *= 10;
+      remainder = remainder * 10 % divisor;
+    }
+    return false;
+  }
+
+  bool is_points(const node& n) const {
+    if (n.kind == regex_kind::bytes) return store_.sets_[n.a] == byte_set::of('.');
+    return n.kind == regex_kind::literal &&
+           store_.text_of({n.a, n.b}).find_first_not_of('.') == std::string_view::npos;
+  }
+
+  // Of chains of "any digit" and points alone, in which all digits will do: how many come before the first
+  // point, and behind it.
+  std::optional<number_shape> count(regex_id r) const {
+    number_shape out{{0, 0}, {0, 0}};
+    bool more = true, is_behind = false;
+    while (more) {
+      more = store_.kind(r) == regex_kind::concat;
+      const node& chain = store_.node_of(r);
+      const node& link = more ? store_.node_of(regex_id{chain.a}) : chain;
+      if (more) r = regex_id{chain.b};
+      const bool is_repeat = link.kind == regex_kind::repeat;
+      const node& each = is_repeat ? store_.node_of(regex_id{link.a}) : link;
+      digit_counts& here = is_behind ? out.fraction : out.whole;
+      if (each.kind == regex_kind::bytes && store_.sets_[each.a] == digits)
+        here = sum(here, is_repeat ? digit_counts{link.b, link.c} : digit_counts{1, 1});
+      else if (is_points(link))
+        is_behind = true;
+      else if (link.kind != regex_kind::empty)
+        return std::nullopt;
+    }
+    return out;
+  }
+
+  // Numbers of digits for which r has every text of so many, and nothing else in it.
+  std::optional<digit_counts> surely(regex_id r) const {
+    const node& n = store_.node_of(r);
+    std::optional<digit_counts> out;
+    if (!may_look()) return out;
+    if (n.kind == regex_kind::bytes && (store_.sets_[n.a] & digits) == digits) {
+      out = {1, 1};
+    } else if (n.kind == regex_kind::repeat && surely(regex_id{n.a}) &&
+               store_.kind(regex_id{n.a}) == regex_kind::bytes) {
+      out = {n.b, n.c};
+    } else if (n.kind == regex_kind::concat) {
+      const auto first = surely(regex_id{n.a}), rest = first ? surely(regex_id{n.b}) : std::nullopt;
+      if (rest) out = sum(*first, *rest);
+    } else if (n.kind == regex_kind::alternation) {
+      for (const regex_id part : store_.links_of(n)) {
+        const auto other = surely(part);
+        if (other && (!out || other->most - other->least > out->most - out->least)) out = other;
+      }
+    } else if (n.kind == regex_kind::intersection) {
+      out = any_count;
+      for (const regex_id part : store_.links_of(n)) {
+        const auto other = out ? surely(part) : std::nullopt;
+        out = other ? std::optional(common(*out, *other)) : std::nullopt;
+      }
+      if (out && out->least > out->most) out.reset();
+    }
+    return !out && n.nullable ? digit_counts{0, 0} : out;
+  }
+
+  leading_digits lead(regex_id r) const {
+    const node& n = store_.node_of(r);
+    if (!may_look()) return {any_count, false, true};
+    switch (n.kind) {
+      case regex_kind::empty:
+        return {{0, 0}, true, true};
+      case regex_kind::bytes: {
+        const bool some = !(store_.sets_[n.a] & digits).empty(), all = (store_.sets_[n.a] | digits) == digits;
+        return {{all ? 1U : 0U, some ? 1U : 0U}, all, some};
+      }
+      case regex_kind::literal: {
+        const std::string_view text = store_.text_of({n.a, n.b});
+        const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+        const auto size = static_cast<std::uint32_t>(end);
+        return {{size, size}, end == text.size(), end == text.size()};
+      }
+      case regex_kind::repeat:
+        return lead_of_repeat(n);
+      case regex_kind::concat: {
+        const leading_digits first = lead(regex_id{n.a});
+        if (!first.may_end) return first;
+        const leading_digits rest = lead(regex_id{n.b});
+        return {{first.always_end ? sum(first.count.least, rest.count.least) : first.count.least,
+                 sum(first.count.most, rest.count.most)},
+                first.always_end && rest.always_end,
+                rest.may_end};
+      }
+      case regex_kind::alternation:
+      case regex_kind::intersection:
+        return lead_of_links(n);
+      default:
+        return {any_count, false, true};
+    }
+  }
+
+  leading_digits lead_of_repeat(const node& n) const {
+    const leading_digits each = lead(regex_id{n.a});
+    if (each.always_end) return {{times(each.count.least, n.b), times(each.count.most, n.c)}, true, true};
+    return {{n.b == 0 ? 0 : each.count.least, each.may_end ? unbounded : each.count.most},
+            false,
+            n.b == 0 || each.may_end};
+  }
+
+  leading_digits lead_of_links(const node& n) const {
+    const bool is_choice = n.kind == regex_kind::alternation;
+    leading_digits out{is_choice ? digit_counts{unbounded, 0} : any_count, is_choice, !is_choice};
+    for (const regex_id part : store_.links_of(n)) {
+      const leading_digits each = lead(part);
+      if (is_choice) {
+        out.count = {std::min(out.count.least, each.count.least), std::max(out.count.most, each.count.most)};
+        out.always_end = out.always_end && each.always_end;
+        out.may_end = out.may_end || each.may_end;
+      } else {
+        out.count = common(out.count, each.count);
+        out.always_end = out.always_end || each.always_end;
+        out.may_end = out.may_end && each.may_end;
+      }
+    }
+    return out;
+  }
+
+  // What is shared is looked at once for each that shares it.
+  bool may_look() const {
+    constexpr std::uint64_t most_looks = 2000;
+    return looks_ < most_looks && ++looks_ > 0;
+  }
+
+  const regex_store& store_;
+  mutable std::uint64_t looks_ = 0;
+};
+
+std::optional<bool> regex_store::decide_by_digits(regex_id r, step_budget& budget) const {
+  const digit_search search(*this);
+  const auto answer = search.decide(r);
+  budget.spend(search.looks() / looks_in_a_step);
+  return answer;
 }
 
 }  // namespace troupe::grammar

@@ -176,13 +176,8 @@ class regex_store {
   bool surely_something(regex_id r) const;
   std::optional<bool> search_any(regex_id r, step_budget& budget);
   // Whether r matches any text, where arithmetic tells: what asks for multiples, and is digits otherwise.
-  std::optional<bool> decide_by_digits(regex_id r) const;
-  struct digit_counts {
-    std::uint32_t least = 0, most = 0;
-  };
-  std::optional<digit_counts> count_any_digits(regex_id r) const;
-  bool is_points(const node& n) const;
-  bool can_reach_multiple(const node& multiple, digit_counts digits) const;
+  std::optional<bool> decide_by_digits(regex_id r, step_budget& budget) const;
+  class digit_search;
 
   std::uint64_t hash_of(const node& n) const;
   bool equal(const node& a, const node& b) const;

@@ -182,8 +182,8 @@ class object_planner {
   std::vector<other_members> narrowed(const std::vector<other_members>& members, const witness& to) {
     std::vector<other_members> out;
     for (const other_members& each : members)
-      out.push_back(
-          {work_.regex.intersection({each.names, to.names}), work_.terms.all_of(each.values, to.values)});
+      out.push_back({work_.regex.intersection({each.names, to.names.sure}),
+                     work_.terms.all_of(each.values, to.values)});
     return out;
   }
 
@@ -205,7 +205,7 @@ class object_planner {
     std::vector<object_layout> out;
     for (const object_layout& layout : layouts) {
       for (std::size_t i = 0; i < named_.size() && !is_too_many(out); ++i) {
-        if (!work_.matches(of.names, named_[i].body) || !work_.spend(weight_of(layout))) continue;
+        if (!work_.matches(of.names.sure, named_[i].body) || !work_.spend(weight_of(layout))) continue;
         object_layout by_name = layout;
         by_name.named[i].required = true;
         by_name.named[i].values = work_.terms.all_of(by_name.named[i].values, of.values);

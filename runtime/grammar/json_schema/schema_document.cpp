@@ -20,6 +20,24 @@ constexpr std::array<std::string_view, 5> data_words{"enum", "const", "default",
 // Members whose own members have names of the author's choice, not words of JSON Schema.
 constexpr std::array<std::string_view, 6> map_words{"properties",  "patternProperties", "$defs",
                                                     "definitions", "dependentSchemas",  "dependencies"};
+// Members that are schemas, or arrays of them.
+constexpr std::array<std::string_view, 17> schema_words{"items",
+                                                        "prefixItems",
+                                                        "additionalItems",
+                                                        "unevaluatedItems",
+                                                        "contains",
+                                                        "additionalProperties",
+                                                        "unevaluatedProperties",
+                                                        "propertyNames",
+                                                        "allOf",
+                                                        "anyOf",
+                                                        "oneOf",
+                                                        "not",
+                                                        "if",
+                                                        "then",
+                                                        "else",
+                                                        "contentSchema",
+                                                        "extends"};
 
 constexpr std::size_t most_uri_bytes = 1024;
 constexpr std::size_t few_members = 16;  // are looked through one by one
@@ -116,9 +134,13 @@ result<void> schema_document::index() {
   };
   resources_.emplace("", root_.get());
   std::vector<place> open{{root_.get(), std::make_shared<const std::string>()}};
-  while (!open.empty()) {
-    const place here = std::move(open.back());
-    open.pop_back();
+  // Below members that JSON Schema does not know: what only looks like a name there has none beside a real
+  // one.
+  std::vector<place> unknown;
+  while (!open.empty() || !unknown.empty()) {
+    std::vector<place>& from = open.empty() ? unknown : open;
+    const place here = std::move(from.back());
+    from.pop_back();
     if (here.node->is_array()) {
       for (const json& child : *here.node)
         if (child.is_structured()) open.push_back({&child, here.base});
@@ -128,9 +150,11 @@ result<void> schema_document::index() {
     } else if (here.node->is_object()) {
       const auto base = enter(*here.node, here.base);
       if (!base) return tl::unexpected(base.error());
-      for (const auto& [name, child] : here.node->items())
-        if (child.is_structured() && !is_one_of(data_words, name))
-          open.push_back({&child, *base, is_one_of(map_words, name)});
+      for (const auto& [name, child] : here.node->items()) {
+        if (!child.is_structured() || is_one_of(data_words, name)) continue;
+        const bool is_map = is_one_of(map_words, name);
+        (is_map || is_one_of(schema_words, name) ? open : unknown).push_back({&child, *base, is_map});
+      }
     }
   }
   return {};

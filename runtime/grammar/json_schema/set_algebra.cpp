@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "runtime/grammar/json_schema/words.hpp"
+
 namespace troupe::json_schema {
 namespace {
 
@@ -22,9 +24,10 @@ regex_id either(regex_store& regex, regex_id a, regex_id b, regex_id all) {
   return a == all || b == all ? all : regex.alternation({a, b});
 }
 
-regex_id complement_among(regex_store& regex, regex_id of, regex_id all) {
-  if (of == regex.nothing()) return all;
-  return regex.difference(all, of);
+regex_id other_numbers(workspace& work, regex_id of) {
+  if (of == work.regex.nothing()) return work.text.number;
+  if (of == work.text.number) return work.regex.nothing();
+  return work.regex.difference(exactly_read_numbers(work), of);
 }
 
 term_id items_at(const array_set& array, std::size_t i) {
@@ -96,14 +99,14 @@ void complement_rule(workspace& work, const member_rule& rule, std::vector<objec
     known.push_back(names);
     if (values == term_id::anything) continue;
     object_set present;
-    present.witnesses.push_back({names, work.terms.negation(values)});
+    present.witnesses.push_back({{names, names}, work.terms.negation(values)});
     out.push_back(std::move(present));
   }
   if (rule.additional == term_id::anything) return;
   known.push_back(work.regex.one_of(std::move(named)));
   object_set present;
-  present.witnesses.push_back({work.regex.difference(work.text.spelled_body, work.regex.alternation(known)),
-                               work.terms.negation(rule.additional)});
+  const regex_id others = work.regex.difference(work.text.spelled_body, work.regex.alternation(known));
+  present.witnesses.push_back({{others, others}, work.terms.negation(rule.additional)});
   out.push_back(std::move(present));
 }
 
@@ -274,12 +277,14 @@ std::vector<object_set> complement(workspace& work, const object_set& of) {
     out.back().min = of.max + 1;
   }
   for (const auto& rule : of.rules) complement_rule(work, *rule, out);
-  for (const auto& [sure, names] : of.names) {
+  const auto other_names = [&](regex_id than) { return work.regex.difference(work.text.spelled_body, than); };
+  for (const auto& [sure, reached] : of.names) {
     out.emplace_back();
-    out.back().witnesses.push_back({work.regex.difference(work.text.spelled_body, names), term_id::anything});
+    out.back().witnesses.push_back({{other_names(reached), other_names(sure)}, term_id::anything});
   }
   for (const witness& each : of.witnesses)
-    out.push_back(rule_alone({{}, {{each.names, work.terms.negation(each.values)}}, term_id::anything}));
+    out.push_back(
+        rule_alone({{}, {{each.names.reach, work.terms.negation(each.values)}}, term_id::anything}));
   return out;
 }
 
@@ -288,7 +293,7 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.null = !of.null;
   out.yes = !of.yes;
   out.no = !of.no;
-  out.numbers = complement_among(work.regex, of.numbers, work.text.number);
+  out.numbers = other_numbers(work, of.numbers);
   const regex_id reached = reach(work, of);
   out.strings = reached == work.text.any_body     ? work.regex.nothing()
                 : reached == work.regex.nothing() ? work.text.any_body
@@ -297,7 +302,6 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
   out.scientific = has_none ? work.text.scientific : of.outside;
   out.outside = of.scientific;
-  if (of.numbers == work.text.number) out.numbers = work.regex.nothing();
   out.arrays = {array_set{}};
   for (const array_set& each : of.arrays)
     out.arrays = products(work, out.arrays, complement(work, each, node), node,

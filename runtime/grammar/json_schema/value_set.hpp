@@ -43,22 +43,22 @@ struct member_rule {
   term_id additional = term_id::anything;                   // of names that neither of them has
 };
 
-// At least one member whose name is one of `names` has a value in `values`.
-struct witness {
-  regex_id names{};
-  term_id values = term_id::anything;
-};
-
-// Of names that are allowed.
+// Bodies of some names.
 struct name_bodies {
   regex_id sure{};
-  regex_id reach{};  // with those that may be
+  regex_id reach{};  // with those that may be of them
+};
+
+// At least one member whose name is one of `names` has a value in `values`.
+struct witness {
+  name_bodies names;
+  term_id values = term_id::anything;
 };
 
 struct object_set {
   std::vector<std::shared_ptr<const member_rule>> rules;
   std::vector<std::string> required;  // each once, in the order first named
-  std::vector<name_bodies> names;     // every name is in each of these
+  std::vector<name_bodies> names;     // every name is in each of these, which are allowed
   std::vector<witness> witnesses;
   std::uint32_t min = 0;
   std::uint32_t max = unbounded;

@@ -69,10 +69,11 @@ class workspace {
   bool is_surely_nothing(regex_id r);
   bool matches(regex_id r, std::string_view candidate);
 
-  // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, the
-  // items that differ from one another by the schema they are in.
+  // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text,
+  // numbers that doubles keep, the items that differ from one another by the schema they are in.
   std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
+  std::optional<regex_id> exactly_read;
   std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;
 
  private:

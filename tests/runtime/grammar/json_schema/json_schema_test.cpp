@@ -190,6 +190,28 @@ TEST(JsonSchema, NumbersBeyondAMachinesAreWhatTheyAreWrittenAs) {
   EXPECT_FALSE(large.accepts("9007199254740992"));
 }
 
+TEST(JsonSchema, NumbersThatReadersTakeForOthersAreNotWrittenWhereItMatters) {
+  const checked_schema multiples(R"({"type":"number","multipleOf":3})");
+  for (const char* text : {"9007199254740993", "3.0", "-999999999999999.0", "12345678901234567890123"})
+    EXPECT_TRUE(multiples.accepts(text)) << text;
+  EXPECT_FALSE(multiples.accepts("9007199254740993.0"));  // is read as ...992
+  const checked_schema denied(R"({"type":"number","not":{"maximum":5}})");
+  EXPECT_TRUE(denied.accepts("5.00000000000001"));
+  EXPECT_FALSE(denied.accepts("5.00000000000000000001"));
+  const checked_schema fractions(R"({"type":"number","not":{"type":"integer"}})");
+  EXPECT_TRUE(fractions.accepts("1.50"));
+  EXPECT_FALSE(fractions.accepts("1.00000000000000000001"));
+  const checked_schema remaining(R"({"enum":[0.12345678901234568,0.5],"not":{"const":0.5}})");
+  EXPECT_TRUE(remaining.accepts("0.12345678901234568"));
+  EXPECT_FALSE(remaining.accepts("0.5"));
+  const checked_schema from(R"({"type":"number","minimum":9007199254740993})");
+  EXPECT_TRUE(from.accepts("9007199254740993"));
+  EXPECT_FALSE(from.accepts("9007199254740993.0"));
+  const checked_schema above(R"({"type":"number","exclusiveMinimum":1152921504606846976})");
+  EXPECT_TRUE(above.accepts("1152921504606846977"));
+  EXPECT_FALSE(above.accepts("1152921504606846977.0"));
+}
+
 TEST(JsonSchema, AnyJsonIsEveryValueOrEveryObject) {
   for (const bool only_objects : {false, true}) {
     auto builder = any_json(only_objects);
@@ -317,6 +339,8 @@ TEST(JsonSchema, AFormatThatIsLetThroughInPartIsDeniedInWhole) {
         {R"({"type":"string","not":{"allOf":[{"format":"email"},{"format":"idn-email"}]}})", R"("joe")",
          R"("a@[]")"},
         {R"({"type":"object","not":{"propertyNames":{"format":"email"}}})", R"({"joe":1})",
+         R"({"\"joe bloggs\"@b":1})"},
+        {R"({"type":"object","not":{"not":{"propertyNames":{"format":"email"}}}})", R"({"a@b":1})",
          R"({"\"joe bloggs\"@b":1})"},
         {R"({"not":{"not":{"format":"email"}}})", R"("a@b")", R"("a b")"}}) {
     const checked_schema read(schema);

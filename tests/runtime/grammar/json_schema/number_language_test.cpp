@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <string>
+
+#include "runtime/openai/exact_number.hpp"
 
 namespace troupe::json_schema {
 namespace {
@@ -15,6 +19,9 @@ bool matches(regex_store& store, regex_id r, const std::string& text) {
 }
 
 decimal read(const std::string& text) { return to_decimal(json::parse(text)); }
+
+// As it is written, however many digits that has.
+decimal read_exactly(const std::string& text) { return to_decimal(openai::keep_number(text)); }
 
 // -12.3, 7, 0.05, 400.25: hundredths, so that sums are exact.
 std::string hundredths(int value) {
@@ -104,6 +111,69 @@ TEST(NumberLanguage, MultiplesOfHundredthsAreExact) {
     ASSERT_TRUE(multiples.has_value());
     EXPECT_EQ(matches(store, *multiples, hundredths(value)), value % step == 0) << value << " by " << step;
   }
+}
+
+std::string some_digits(std::mt19937& random, std::size_t most) {
+  std::string out;
+  for (std::size_t size = 1 + random() % most; out.size() < size;)
+    out += random() % 3 == 0 ? '0' : static_cast<char>('0' + random() % 10);
+  return out;
+}
+
+// -12, 0.00340, 9071992547409930.0
+std::string some_number(std::mt19937& random, std::size_t most_digits) {
+  std::string whole = random() % 3 == 0 ? "0" : some_digits(random, most_digits);
+  if (whole.size() > 1 && whole.front() == '0') whole.front() = '7';
+  const std::string fraction = random() % 3 == 0 ? "" : "." + some_digits(random, most_digits);
+  return (random() % 4 == 0 ? "-" : "") + whole + fraction;
+}
+
+std::size_t counting_digits(const decimal& number) {
+  const std::string digits = number.whole + number.fraction;
+  return digits.find_last_not_of('0') + 1 - std::min(digits.find_first_not_of('0'), digits.size());
+}
+
+TEST(NumberLanguage, TextsThatAreExactlyReadAreWhatADoubleSays) {
+  std::mt19937 random(11);
+  regex_store store;
+  const json_text text(store);
+  const regex_id exact = exactly_read(store, text, {"0.12345678901234568"});
+  std::size_t shortened = 0;
+  for (int round = 0; round < 5000; ++round) {
+    const std::string number = some_number(random, round % 2 == 0 ? 20 : 9);
+    const decimal said = read_exactly(number), meant = to_decimal(json(std::strtod(number.c_str(), nullptr)));
+    const bool has_point = number.find('.') != std::string::npos;
+    const bool is_exact = matches(store, exact, number);
+    if (!has_point || (said.whole.size() <= 15 && counting_digits(said) <= 15)) {
+      EXPECT_TRUE(is_exact) << number;
+    } else if (is_exact) {
+      EXPECT_EQ(compare(said, meant), 0) << number;
+    }
+    shortened += compare(said, meant) != 0 ? 1 : 0;
+  }
+  EXPECT_GT(shortened, 500U);
+  EXPECT_TRUE(matches(store, exact, "-0.123456789012345680"));
+  EXPECT_FALSE(matches(store, exact, "0.12345678901234567"));
+  EXPECT_TRUE(matches(store, exact, "0." + std::string(400, '0')));
+  EXPECT_FALSE(matches(store, exact, "0." + std::string(400, '0') + "1"));
+}
+
+TEST(NumberLanguage, MultiplesWithAPointAreMultiplesAsDoubles) {
+  std::mt19937 random(13);
+  std::size_t seen = 0;
+  for (int round = 0; round < 300; ++round) {
+    regex_store store;
+    const json_text text(store);
+    const int step = 1 + static_cast<int>(random() % 30);
+    const regex_id multiples = multiples_of(store, text, read(std::to_string(step))).value();
+    for (int trial = 0; trial < 200; ++trial) {
+      const std::string number = some_number(random, 20) + (random() % 2 == 0 ? ".0" : "");
+      if (number.find('.') == std::string::npos || !matches(store, multiples, number)) continue;
+      EXPECT_EQ(std::fmod(std::strtod(number.c_str(), nullptr), step), 0) << number << " by " << step;
+      ++seen;
+    }
+  }
+  EXPECT_GT(seen, 500U);
 }
 
 TEST(NumberLanguage, AStepWithTooManyDigitsHasNoExpression) {

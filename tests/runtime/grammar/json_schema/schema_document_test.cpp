@@ -56,6 +56,19 @@ TEST(SchemaDocument, TakesNoIdentifierFromData) {
   EXPECT_EQ(target(document, "/p"), "/$defs/enum");
 }
 
+TEST(SchemaDocument, TakesAnIdentifierOfAnUnknownWordOnlyWhereThereIsNoOther) {
+  for (const char* order :
+       {R"("x-note":{"$id":"urn:a","$anchor":"b"},"$defs":{"n":{"$id":"urn:a"},"m":{"$anchor":"b"}})",
+        R"("$defs":{"n":{"$id":"urn:a"},"m":{"$anchor":"b"}},"x-note":{"$id":"urn:a","$anchor":"b"})"}) {
+    const auto document =
+        parse("{" + std::string(order) + R"(,"p":{"$ref":"urn:a"},"q":{"$ref":"#b"},"x-own":{"$id":"urn:c"},
+                                           "r":{"$ref":"urn:c"}})");
+    EXPECT_EQ(target(document, "/p"), "/$defs/n");
+    EXPECT_EQ(target(document, "/q"), "/$defs/m");
+    EXPECT_EQ(target(document, "/r"), "/x-own");
+  }
+}
+
 TEST(SchemaDocument, RefusesWhatIsNoSchemaOrTooLarge) {
   for (const char* text : {"", "[]", "3", "{", "{\"a\":NaN}", "\"x\""})
     EXPECT_FALSE(schema_document::parse(text)) << text;
