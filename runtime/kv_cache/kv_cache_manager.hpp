@@ -34,12 +34,13 @@ struct kv_cache_options {
 // All in tokens, of first grants; a grant after preempt() is not counted again (as in vLLM).
 struct prefix_cache_counts {
   std::uint64_t queries = 0;               // that were looked for
-  std::uint64_t hits = 0;                  // that were found
+  std::uint64_t hits = 0;                  // that the prefix cache had
   std::uint64_t cached_prompt_tokens = 0;  // not computed: hits and forks
 };
 
-// Every call takes time in proportion to the blocks and sequences that it names, not to those that there
-// are. The steady state of decode does not allocate.
+// Every call of a step takes time in proportion to the blocks and sequences that it names, not to those that
+// there are; to forget the cache or the storage takes time for all of it. The steady state of decode does not
+// allocate.
 class kv_cache_manager {
  public:
   using options = kv_cache_options;
@@ -113,6 +114,7 @@ class kv_cache_manager {
   // What a first grant finds: leading tokens, whole blocks of them to share, the rest to copy.
   struct prefix_match {
     std::int32_t num_tokens = 0;
+    std::int32_t num_found = 0;  // of these, in the prefix cache: a fork may have more
     std::optional<std::int32_t> copied_from = {};
     bool outdated = false;  // they are a forked sequence's from before a reset
   };
@@ -138,7 +140,7 @@ class kv_cache_manager {
                    std::uint64_t step);
   void extend_table(cached_sequence& who, std::int32_t num_blocks, std::uint64_t step);
   void make_table_larger(cached_sequence& who, std::size_t num_blocks, std::uint64_t step);
-  void count_first_grant(const cached_sequence& who);
+  void count_first_grant(const cached_sequence& who, const prefix_match& match);
   void write_grant(const cached_sequence& who, sequence_grant& grant, step_reservation& out) const;
 
   // Leading blocks that others may find.

@@ -18,6 +18,7 @@ void kv_cache_manager::reserve_step(const step_demand& demand, step_reservation&
   if (out.tables != tables_) out.tables = tables_;
   out.copies.clear();
   out.cached_lengths.clear();
+  give_back(demand.releases);
   bool refused = false;
   for (std::size_t i = 0; i < demand.sequences.size(); ++i) {
     if (i + prefetch_distance < demand.sequences.size())
@@ -113,7 +114,7 @@ void kv_cache_manager::begin_table(cached_sequence& who, const prefix_match& mat
     pending_.back().table.push_back(*match.copied_from);
   }
   publish(who);
-  count_first_grant(who);
+  count_first_grant(who, match);
 }
 
 void kv_cache_manager::extend_table(cached_sequence& who, std::int32_t num_blocks, std::uint64_t step) {
@@ -132,13 +133,12 @@ void kv_cache_manager::make_table_larger(cached_sequence& who, std::size_t num_b
   who.table = larger;
 }
 
-void kv_cache_manager::count_first_grant(const cached_sequence& who) {
+void kv_cache_manager::count_first_grant(const cached_sequence& who, const prefix_match& match) {
   if (who.preempted) return;
-  const auto found = static_cast<std::uint64_t>(who.num_cached);
-  counts_.cached_prompt_tokens += found;
+  counts_.cached_prompt_tokens += static_cast<std::uint64_t>(match.num_tokens);
   if (who.chain.empty()) return;
   counts_.queries += static_cast<std::uint64_t>(who.known);
-  counts_.hits += found;
+  counts_.hits += static_cast<std::uint64_t>(match.num_found);
 }
 
 void kv_cache_manager::write_grant(const cached_sequence& who, sequence_grant& grant,
@@ -178,13 +178,14 @@ kv_cache_manager::prefix_match kv_cache_manager::match_prefix(const cached_seque
     if (!block) break;
     shared.push_back(*block);
   }
-  const prefix_match cached{static_cast<std::int32_t>(shared.size()) * block_size_};
+  const std::int32_t found = static_cast<std::int32_t>(shared.size()) * block_size_;
+  const prefix_match cached{found, found};
   const cached_sequence* parent = who.parent ? find(*who.parent) : nullptr;
   if (parent == nullptr || parent->table.empty()) return cached;
   const std::int32_t common = std::min(parent->stored, limit);
   if (common <= cached.num_tokens) return cached;
 
-  prefix_match forked{common, {}, parent->outdated};
+  prefix_match forked{common, found, {}, parent->outdated};
   const auto full = static_cast<std::size_t>(common / block_size_);
   shared.assign(parent->table.begin(), parent->table.begin() + static_cast<std::ptrdiff_t>(full));
   if (common % block_size_ != 0) forked.copied_from = parent->table[full];

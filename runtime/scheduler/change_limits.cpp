@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "runtime/scheduler/scheduler_state.hpp"
 
 namespace troupe {
@@ -27,13 +30,12 @@ void scheduler::state::change_limits(const scheduler_limits& next) {
 void scheduler::state::queue_anew() {
   const std::vector<sequence*> all = waiting->next(waiting->size());
   waiting = make_waiting_queue(limits.policy, limits.max_num_batched_tokens, limits.priority_patience);
-  std::uint64_t admissions = 0;
-  for (const auto& [id, who] : requests) {
-    if (!who->details->admitted_once) continue;
-    waiting->admitted(*who, 0);
-    ++admissions;
-  }
-  for (const auto& [id, who] : requests) who->details->queued_at = admissions;
+  std::vector<sequence*> admitted;
+  for (const auto& [id, who] : requests)
+    if (who->details->admitted_once) admitted.push_back(who);
+  std::ranges::sort(admitted, {}, &sequence::id);
+  for (const sequence* who : admitted) waiting->admitted(*who, 0);
+  for (const auto& [id, who] : requests) who->details->queued_at = admitted.size();
   for (sequence* who : all) waiting->add(*who);
 }
 

@@ -5,10 +5,14 @@
 
 namespace troupe {
 
+std::pair<fair_queue::account&, bool> fair_queue::open_account(const std::string& tenant) {
+  const auto [found, is_new] = accounts_.try_emplace(tenant);
+  if (is_new) found->second.place = ++places_;
+  return {found->second, is_new};
+}
+
 void fair_queue::add(sequence& who) {
-  const auto [found, is_new] = accounts_.try_emplace(who.details->tenant);
-  account& tenant = found->second;
-  if (is_new) tenant.place = ++places_;
+  const auto [tenant, is_new] = open_account(who.details->tenant);
   // Quanta of rounds in which nothing waited are not saved up; debt stays.
   if (tenant.waiting.empty() && (is_new || round_of(tenant, tenant.cost) < round_)) {
     tenant.first_round = round_;
@@ -26,7 +30,7 @@ void fair_queue::remove(sequence& who) {
 }
 
 void fair_queue::admitted(const sequence& who, std::int32_t) {
-  account& tenant = accounts_[who.details->tenant];
+  account& tenant = open_account(who.details->tenant).first;
   ++tenant.running;
   tenant.cost += cost_of(who);
   round_ = std::max(round_, round_of(tenant, tenant.cost));

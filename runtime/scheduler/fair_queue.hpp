@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/scheduler/waiting_queue.hpp"
@@ -34,6 +35,8 @@ class fair_queue final : public waiting_queue {
     std::int64_t cost = 0;         // since then
     std::uint64_t place = 0;       // in the round
   };
+  // The tenant's, and whether it is new.
+  std::pair<account&, bool> open_account(const std::string& tenant);
   static std::int64_t cost_of(const sequence& who) { return who.num_tokens() - who.num_computed; }
   // The round in which a request is admitted that brings the tenant's cost to `cost`.
   std::int64_t round_of(const account& tenant, std::int64_t cost) const {

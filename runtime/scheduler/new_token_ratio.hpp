@@ -10,9 +10,10 @@ namespace troupe {
 class new_token_ratio {
  public:
   double value() const { return value_; }
-  // A step went without preemption.
+  // A step was sent off.
   void decay() { value_ = std::max(value_ - (initial - least) / decay_steps, least); }
-  // Requests were preempted; those left have `generated` of at most `max_tokens` tokens, all together.
+  // Running requests were preempted for want of blocks; those left have `generated` of at most `max_tokens`
+  // tokens, all together.
   void raise(std::int64_t generated, std::int64_t max_tokens, std::size_t num_running) {
     const double expected = static_cast<double>(generated) + 20.0 * static_cast<double>(num_running);
     value_ = std::min(expected / static_cast<double>(std::max<std::int64_t>(max_tokens, 1)), 1.0);

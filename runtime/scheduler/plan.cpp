@@ -124,6 +124,8 @@ step_demand_ptr scheduler::state::demand_planned() {
   demand->step = step;
   demand->sequences.clear();
   demand->prefix_queries.clear();
+  demand->releases.clear();
+  std::swap(demand->releases, owed_releases);
   waiting->want_prefixes(demand->prefix_queries);
   prefix_queries = demand->prefix_queries;
   for (planned_rows& rows : planned) {

@@ -18,7 +18,6 @@ resolved_step scheduler::state::resolve(const step_reservation& reservation) {
   if (!expected) return resolved;
 
   learn_prefixes(reservation);
-  std::swap(resolved.releases, owed_releases);
   if (!take_grants(reservation)) {
     joining.clear();  // nobody is granted blocks after a refusal
     const std::int32_t free_at_once = relieve(reservation, resolved.releases);

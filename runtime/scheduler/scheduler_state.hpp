@@ -206,7 +206,7 @@ struct scheduler::state {
   recycler<step_demand> demands;
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
   suspects tried;                            // after a step that took the device along
-  std::vector<block_release> owed_releases;  // of a preemption during plan()
+  std::vector<block_release> owed_releases;  // of preemptions in plan(): told with the next demand
   bool room_came_back = false;               // since the open plan was made
   bool some_left = false;                    // since then, too
 

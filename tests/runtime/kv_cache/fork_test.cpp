@@ -50,6 +50,7 @@ TEST_P(fork, shares_full_blocks_and_copies_the_one_that_it_will_write) {
   EXPECT_EQ(cache.references(parent[0]), 3);
   EXPECT_EQ(cache.free_blocks(), 32 - 5);
   EXPECT_EQ(cache.counts().cached_prompt_tokens, 18U);
+  EXPECT_EQ(cache.counts().hits, GetParam() ? 16U : 0U) << "what was copied the prefix cache did not have";
 }
 
 TEST_P(fork, needs_no_copy_where_a_block_begins) {

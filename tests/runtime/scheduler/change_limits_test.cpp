@@ -84,6 +84,31 @@ TEST_F(change_limits_test, another_policy_orders_those_that_wait_already) {
   EXPECT_EQ(shape(dispatch_and_complete()), "3x3 2x3");
 }
 
+// The step after next is planned when the cache hears of it: whoever comes back by then must get blocks anew.
+TEST_F(change_limits_test, who_is_preempted_for_a_place_that_is_none_yet_keeps_no_blocks) {
+  scheduler_limits limits{.max_num_seqs = 3,
+                          .max_steps_in_flight = 2,
+                          .policy = scheduling_policy::priority,
+                          .enable_prefix_caching = false};
+  set_up(limits);
+  submit(make_request(1, 40, {.max_tokens = 50, .priority = 5}));
+  for (request_id id = 2; id <= 3; ++id) submit(make_request(id, 3, {.max_tokens = 2}));
+  step();
+  const auto last = dispatch();  // of 2 and 3
+  ASSERT_EQ(shape(last), "2x1 3x1 1x1");
+  limits.max_num_seqs = 2;
+  tested->change_limits(limits);
+  submit(make_request(4, 3));
+  EXPECT_EQ(dispatch(), nullptr) << "1 has made place, and there is none yet";
+  EXPECT_EQ(tested->counts().running, 2);
+  complete(*last);
+  const auto next = dispatch();
+  ASSERT_EQ(shape(next), "4x3 1x42");
+  for (const std::int32_t slot : next->slots)
+    ASSERT_GT(cache->references(slot / limits.block_size), 0) << "a step that runs writes it";
+  EXPECT_EQ(cache->check(), "");
+}
+
 TEST_F(change_limits_test, what_the_tables_are_sized_by_stays) {
   scheduler_limits limits{.max_num_seqs = 8, .max_model_len = 100, .block_size = 16, .num_blocks = 50};
   scheduler_limits wanted{.max_num_seqs = 4, .max_model_len = 1, .block_size = 1, .num_blocks = 1};

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <deque>
 #include <functional>
 #include <optional>
@@ -57,6 +59,7 @@ class simulation {
       : random_(options.seed),
         num_requests_(options.num_requests),
         limits_(draw_limits(random_)),
+        widest_(limits_),
         spells_forced_(random_.chance(50) ? simulated_tokenizer() : nullptr),
         ledger_(limits_, spells_forced_),
         scheduler_(limits_),
@@ -66,6 +69,7 @@ class simulation {
         sessions_(spells_forced_,
                   withholds_ ? static_cast<std::uint64_t>(random_.pick(1, 8)) : grammar::matcher::no_bound),
         slow_(random_.chance(30)),
+        changes_limits_(random_.chance(30)),
         drafts_(random_.chance(50)),
         wrong_drafts_(random_.chance(20) ? 0 : random_.pick(5, 100)) {}
 
@@ -166,7 +170,7 @@ class simulation {
     if (!batch->drafts.empty() && !batch->masked_samples.empty()) ++story_.masked_drafts;
     if (!batch->drafts.empty() && !batch->fed_rows.empty()) ++story_.fed_drafts;
     const std::string fault = batch_fault(*batch, limits_.block_size, limits_.num_blocks,
-                                          limits_.max_num_batched_tokens, limits_.max_num_seqs);
+                                          widest_.max_num_batched_tokens, widest_.max_num_seqs);
     require(fault.empty(), "the batch: " + fault);
     check_chunks(*batch);
     if (!batch->masked_samples.empty()) {
@@ -203,8 +207,8 @@ class simulation {
       const std::int32_t certain = rows.num_rows - std::max(samples[i] - 1, 0);
       require(samples[i] <= 1 || certain == 1, "drafts behind a prompt's chunk");
       const bool is_chunk = certain > 1 && limits_.enable_chunked_prefill;
-      require(!is_chunk || limits_.long_prefill_token_threshold == 0 ||
-                  certain <= limits_.long_prefill_token_threshold,
+      require(!is_chunk || widest_.long_prefill_token_threshold == 0 ||
+                  certain <= widest_.long_prefill_token_threshold,
               "a chunk is longer than allowed");
       const auto last = static_cast<std::size_t>(rows.first_row + certain - 1);
       const auto prompt = static_cast<std::int32_t>(ledger_.at(rows.id).prompt.size());
@@ -404,11 +408,31 @@ class simulation {
       scheduler_.measured_step(random_.pick(1, 40), std::chrono::milliseconds(random_.pick(1, 9)));
     while (drafts_ && random_.chance(50)) draft_one();
     if (random_.chance(10)) settle(scheduler_.expire(now_));
+    if (changes_limits_ && random_.chance(4)) change_limits();
     if (random_.chance(1)) to_cache_.push_back([this] { kv_cache_.reset_prefix_cache(); });
     if (random_.chance(1) && random_.chance(50) && scheduler_.steps_in_flight() == 0) {
       ++story_.lost_caches;
       lose_storage(blame::nobody);
     }
+  }
+
+  // As a reload does: at any moment, and also to less than runs or waits.
+  void change_limits() {
+    scheduler_limits next = draw_limits(random_);
+    if (!limits_.enable_chunked_prefill)
+      next.max_num_batched_tokens = limits_.max_model_len + random_.pick(0, 20);
+    scheduler_.change_limits(next);
+    adopt_limits(limits_, next);
+    const auto widen = [&](std::int32_t scheduler_limits::*limit) {
+      widest_.*limit = std::max(widest_.*limit, limits_.*limit);
+    };
+    widen(&scheduler_limits::max_num_seqs);
+    widen(&scheduler_limits::max_num_batched_tokens);
+    const bool is_unlimited =
+        std::min(widest_.long_prefill_token_threshold, limits_.long_prefill_token_threshold) == 0;
+    widen(&scheduler_limits::long_prefill_token_threshold);
+    if (is_unlimited) widest_.long_prefill_token_threshold = 0;
+    ++story_.changed_limits;
   }
 
   std::shared_ptr<const sampling_params> draw_sampling() {
@@ -560,6 +584,7 @@ class simulation {
   dice random_;
   std::size_t num_requests_;
   scheduler_limits limits_;
+  scheduler_limits widest_;      // that were ever in force
   tokenizer_ptr spells_forced_;  // null: nothing is forced
   ledger ledger_;
   scheduler scheduler_;
@@ -568,7 +593,8 @@ class simulation {
   token_feed feed_;
   bool withholds_;
   grammar::grammar_sessions sessions_;
-  bool slow_;                  // a device that takes its time: more happens while a step runs
+  bool slow_;  // a device that takes its time: more happens while a step runs
+  bool changes_limits_;
   bool drafts_;                // somebody guesses, and ...
   std::int32_t wrong_drafts_;  // ... so many of a hundred tokens are made up
   scheduler_output output_;

@@ -19,6 +19,7 @@ struct simulation_story {
   std::uint64_t planned_ahead = 0;  // steps sent off while another was in flight
   std::uint64_t fed_tokens = 0;
   std::uint64_t preemptions = 0;
+  std::uint64_t changed_limits = 0;
   std::uint64_t failed_steps = 0;  // that took the device along
   std::uint64_t lost_caches = 0;   // without a step that is to blame
   std::uint64_t convicted = 0;     // requests that did it themselves

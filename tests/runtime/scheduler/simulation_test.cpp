@@ -25,6 +25,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
                               << shortest_story(seed, options.num_requests, *story.fault);
     total.steps += story.steps;
     total.preemptions += story.preemptions;
+    total.changed_limits += story.changed_limits;
     total.failed_steps += story.failed_steps;
     total.lost_caches += story.lost_caches;
     total.convicted += story.convicted;
@@ -53,6 +54,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   // The stories are worth telling only if all of this happens in them.
   if (seeds < 100) return;
   EXPECT_GT(total.preemptions, seeds / 10);
+  EXPECT_GT(total.changed_limits, seeds / 2);
   EXPECT_GT(total.failed_steps, seeds / 2);
   EXPECT_GT(total.lost_caches, seeds / 10);
   EXPECT_GT(total.convicted, seeds / 20);
