@@ -234,11 +234,8 @@ class supervisor_state {
   restart_backoff backoff_;              // where no step is to blame for it
   bool is_pausing_ = false;              // before there is another runner
   bool awaits_blame_ = false;            // the scheduler is asked whether a step ended the runner
-  // How often the runner has ended while it warmed up the item that comes next: by itself, from outside.
-  int item_crashes_ = 0;
-  int item_kills_ = 0;
-  bool is_warming_up_ = false;  // an item is with the runner
-  bool awaits_idle_ = false;    // the scheduler is asked whether anything runs
+  bool is_warming_up_ = false;           // an item is with the runner
+  bool awaits_idle_ = false;             // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   bool is_tuning_told_ = false;  // in the log
   bool has_begun_ = false;       // the warm-up

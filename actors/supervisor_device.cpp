@@ -148,8 +148,7 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
   runner_end_.rows = missed.rows;
   runner_end_.is_excused = missed.is_excused || (runner_end_.was_killed && kills_ <= most_kills);
-  if (runner_end_.was_warming_up && !missed.is_excused)
-    ++(runner_end_.was_killed ? item_kills_ : item_crashes_);
+  if (runner_end_.was_warming_up && !missed.is_excused) leave_out_what_kills();
   const bool is_at_once = runner_end_.was_killed ? missed.has_served : missed.is_excused;
   if (is_at_once || pause.count() == 0) return start_next_runner();
   spdlog::warn("actor model_runner is started again in {:.2f} s",

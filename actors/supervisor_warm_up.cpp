@@ -20,9 +20,6 @@ constexpr std::chrono::milliseconds idle_check{100};
 // For how long nothing must have run before a step is tuned: each is timed many times, and a request that
 // comes waits for one of them to end.
 constexpr std::chrono::seconds quiet_time{2};
-// So often may the runner end by itself, or be killed from outside, in one item.
-constexpr int most_crashes_of_item = 2;
-constexpr int most_kills_of_item = 5;
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 
@@ -53,7 +50,6 @@ void supervisor_state::start_warm_up() {
 
 void supervisor_state::go_on_warming_up() {
   if (failed_ || is_warming_up_ || !roster_.model_runner) return;
-  leave_out_what_kills();
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
   if (course_.finished()) return;
@@ -68,13 +64,12 @@ void supervisor_state::leave_out(const warm_up_item& item) {
   if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
 }
 
-// What has taken the runner along again and again is not asked for any more.
+// What has taken the runner along again and again is not asked for any more, nor known to the next one.
 void supervisor_state::leave_out_what_kills() {
-  const bool is_deadly = item_crashes_ >= most_crashes_of_item || item_kills_ >= most_kills_of_item;
-  if (!is_deadly || course_.finished()) return;
-  spdlog::warn("{} ends the model runner and is left out", describe(*course_.next()));
-  leave_out(*course_.next());
-  item_crashes_ = item_kills_ = 0;
+  const warm_up_item* item = course_.next();
+  if (item == nullptr || !course_.ended_runner(runner_end_.was_killed)) return;
+  spdlog::warn("{} ends the model runner and is left out", describe(*item));
+  leave_out(*item);
   course_.advance();
 }
 
@@ -124,7 +119,6 @@ void supervisor_state::warm_up_item_now() {
 void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_up& done) {
   is_warming_up_ = false;
   parts_.board->warm_up_step_ended();
-  item_crashes_ = item_kills_ = 0;
   if (!done.is_over) return go_on_warming_up();
   course_.advance();
   const std::string line = describe(item, available_memory().value_or(0));

@@ -51,9 +51,10 @@ inline constexpr std::int32_t most_verified_rows = 128;
 // What an item of the phase verification times.
 timed_step timed_step_of(const warm_up_item& item);
 
-// The largest first (what is tuned: the smallest), phase by phase: prompts, decodes (or unified), what is
-// measured, sampler; the sampler's batch sizes are 0, 1 and those of the decode (or non-causal unified)
-// buckets, ascending. Without buckets one prefill of max_rows and one decode of max_sequences.
+// Phase by phase: prompts, decodes (or unified), what is measured, sampler. Buckets come the largest first,
+// what is tuned or timed for drafts the smallest; the sampler's batch sizes are 0, 1 and those of the decode
+// (or non-causal unified) buckets, ascending. Without buckets one prefill of max_rows and one decode of
+// max_sequences.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured = {});

@@ -17,6 +17,17 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
 
 const warm_up_item* warm_up_course::next() const { return finished() ? nullptr : &items_[done_]; }
 
+void warm_up_course::advance() {
+  ++done_;
+  crashes_ = kills_ = 0;
+}
+
+bool warm_up_course::ended_runner(bool was_killed) {
+  constexpr int most_crashes = 2, most_kills = 5;
+  ++(was_killed ? kills_ : crashes_);
+  return crashes_ >= most_crashes || kills_ >= most_kills;
+}
+
 double warm_up_course::share() const {
   return items_.empty() ? 1.0 : static_cast<double>(done_) / static_cast<double>(items_.size());
 }

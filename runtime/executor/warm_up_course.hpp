@@ -20,8 +20,11 @@ class warm_up_course {
 
   // The item to run next; nullptr where all are done.
   const warm_up_item* next() const;
-  // The item that next() gave has been run.
-  void advance() { ++done_; }
+  // The item that next() gave has been run, or is left out.
+  void advance();
+  // The runner has ended in that item: by itself, or killed from outside. Whether it has so often that the
+  // item is to be left out.
+  bool ended_runner(bool was_killed);
 
   // Whether requests may be served: nothing is left that comes before them.
   bool ready() const { return done_ >= before_ready_; }
@@ -37,6 +40,8 @@ class warm_up_course {
   std::vector<warm_up_item> items_;  // in the order in which they are run
   std::size_t before_ready_ = 0;
   std::size_t done_ = 0;
+  int crashes_ = 0;  // of the runner in the next item
+  int kills_ = 0;
 };
 
 }  // namespace troupe

@@ -113,6 +113,27 @@ TEST(WarmUp, LeavesOutABucketThatFails) {
   EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
 }
 
+TEST(WarmUp, LeavesOutABucketThatEndsTheRunnerTwiceForTheNextRunnerToo) {
+  company_setup setup;
+  setup.buckets = small_plan();
+  setup.warm_up = warm_up_mode::full;
+  int ends = 0;
+  setup.before_step = [&ends](const device_batch& batch) {
+    if (!is_scratch(batch, 64) || batch.num_rows() != 8 || batch.sequences.size() != 1) return;
+    ++ends;
+    throw device_lost("its kernel ends the process");
+  };
+  stage stage(setup);
+  stage.run();
+  EXPECT_EQ(ends, 2);
+  ASSERT_TRUE(stage.status().ready && stage.status().live);
+  const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 2U);
+  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
+  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+}
+
 TEST(WarmUp, ChangesNoTokenInWhateverWayItIsDone) {
   std::vector<std::vector<token_id>> all;
   for (const auto mode : {warm_up_mode::skip, warm_up_mode::lazy, warm_up_mode::full}) {

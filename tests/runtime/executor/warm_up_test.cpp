@@ -239,6 +239,18 @@ TEST(WarmUpCourse, ServesAfterOnePrefillAndOneDecodeOfALazyOne) {
   EXPECT_EQ(rest.size(), items.size() - 2);
 }
 
+TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
+  const auto items =
+      warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}}), limits, 16, warm_up_extent::every_bucket);
+  warm_up_course course(items, warm_up_mode::full);
+  EXPECT_FALSE(course.ended_runner(false));
+  EXPECT_TRUE(course.ended_runner(false)) << "whatever it has answered in between";
+  course.advance();
+  for (int kill = 1; kill < 5; ++kill) EXPECT_FALSE(course.ended_runner(true)) << "another item; " << kill;
+  EXPECT_FALSE(course.ended_runner(false));
+  EXPECT_TRUE(course.ended_runner(true));
+}
+
 TEST(WarmUpCourse, LeavesEverythingOutWhereItIsSkipped) {
   const auto items = warm_up_items({}, limits, 16, warm_up_extent::every_bucket);
   const warm_up_course course(items, warm_up_mode::skip);
