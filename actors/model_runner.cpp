@@ -170,8 +170,9 @@ void model_runner_state::collect_before_the_end() try {
 }
 
 std::optional<std::uint64_t> model_runner_state::step_at_work() const {
-  if (held_) return held_->batch->step;
-  return uncollected_ ? std::optional(uncollected_->step.batch->step) : answering_;
+  if (answering_) return answering_;
+  if (uncollected_) return uncollected_->step.batch->step;
+  return held_ ? std::optional(held_->batch->step) : std::nullopt;
 }
 
 void model_runner_state::fail(const std::exception& fault) {

@@ -4,6 +4,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -14,9 +15,24 @@
 
 namespace troupe::cli {
 
-void complain(const std::string& message) {
-  std::fprintf(stderr, "%stroupe: %s\n", is_journal(STDERR_FILENO) ? SD_ERR : "", message.c_str());
+namespace {
+
+void print(std::string_view lines, const char* priority) {
+  const bool has_priority = is_journal(STDERR_FILENO);
+  while (!lines.empty()) {
+    const std::size_t end = std::min(lines.find('\n'), lines.size());
+    fmt::print(stderr, "{}{}\n", has_priority ? priority : "", lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+  }
 }
+
+}  // namespace
+
+void print_error(std::string_view lines) { print(lines, SD_ERR); }
+
+void complain(const std::string& message) { print_error("troupe: " + message); }
+
+void warn(const std::string& message) { print("troupe: warning: " + message, SD_WARNING); }
 
 int finish_output(int code) {
   errno = 0;

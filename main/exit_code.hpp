@@ -1,7 +1,7 @@
 // What the process ends with; beyond 2 as in BSD's sysexits.h.
 #pragma once
-#include <cstdio>
 #include <string>
+#include <string_view>
 
 #include "runtime/result.hpp"
 
@@ -16,8 +16,11 @@ enum exit_code : int {
   exit_configuration = 78,  // a setting of the wrong kind or out of range
 };
 
-// Prints "troupe: MESSAGE" to the standard error stream.
+// Prints lines to the standard error stream; for the journal each has its priority.
+void print_error(std::string_view lines);
+// "troupe: MESSAGE", and "troupe: warning: MESSAGE".
 void complain(const std::string& message);
+void warn(const std::string& message);
 
 // Writes out what the standard output still holds. `code` where that worked; else says why not, and
 // exit_failure unless `code` is a failure already.

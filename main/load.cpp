@@ -38,7 +38,7 @@ tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_so
 tl::expected<config::loaded_settings, int> load(config::setting_sources sources) {
   auto loaded = load_with_warnings(std::move(sources));
   if (!loaded) return loaded;
-  for (const std::string& warning : loaded->warnings) complain("warning: " + warning);
+  for (const std::string& warning : loaded->warnings) warn(warning);
   return loaded;
 }
 

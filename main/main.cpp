@@ -1,6 +1,8 @@
 // troupe: one program, many subcommands.
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <iostream>
+#include <sstream>
 #include <string>
 
 #include "main/commands.hpp"
@@ -42,8 +44,10 @@ int parse_and_run(int argc, char** argv) {
     troupe::cli::complain_of_extras(app);
     return troupe::cli::exit_usage;
   } catch (const CLI::ParseError& failure) {
-    return troupe::cli::finish_output(app.exit(failure) == 0 ? troupe::cli::exit_ok
-                                                             : troupe::cli::exit_usage);
+    std::ostringstream why;
+    const int code = app.exit(failure, std::cout, why);
+    troupe::cli::print_error(why.str());
+    return troupe::cli::finish_output(code == 0 ? troupe::cli::exit_ok : troupe::cli::exit_usage);
   }
   if (!chosen) {
     troupe::cli::complain("a subcommand is required; troupe --help lists them");

@@ -78,12 +78,11 @@ result<reloader::changes> reloader::reload_and_tell() {
     spdlog::warn("reload refused: the service is about to end");
     return fail(error_code::unavailable, "the service is about to end");
   }
-  if (is_ready_) parts_.watch.line().reloading();
+  parts_.watch.line().reloading();
   result<changes> outcome = reload();
   if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
-  if (is_ready_)
-    parts_.watch.line().ready(outcome ? "serving"
-                                      : "serving; the last reload was refused: " + outcome.error().message);
+  parts_.watch.line().reloaded(outcome ? "serving"
+                                       : "serving; the last reload was refused: " + outcome.error().message);
   return outcome;
 }
 

@@ -1,7 +1,6 @@
 // New settings for a running service: read from the sources that it was started with, taken as a whole or not
 // at all. One reload after another, on a thread of its own.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -40,8 +39,6 @@ class reloader {
 
   // `answer` is called once, on any thread. Any thread.
   void ask(reply answer);
-  // systemd has heard that the service is ready: it hears of reloads from now on.
-  void service_is_ready() { is_ready_ = true; }
   config::settings in_force() const;
 
  private:
@@ -57,7 +54,6 @@ class reloader {
 
   config::setting_sources sources_;
   const reloaded_parts parts_;
-  std::atomic<bool> is_ready_ = false;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   config::settings in_force_;

@@ -118,7 +118,6 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     spdlog::info("ready after {:.2f} s", took.count());
     watch_.line().ready();
-    reloader_.service_is_ready();
   } else if (!stop_.told()) {
     return report(ready.error());
   }
@@ -128,6 +127,7 @@ int running_service::run(std::chrono::steady_clock::time_point begun) {
 int running_service::finish(const std::optional<std::string>& failure) {
   if (failure) {
     spdlog::critical("the {} failed; ending", *failure);
+    watch_.line().stopping(to_end, "the " + *failure + " failed");
     guard_.end_by(end_guard::clock::now() + to_end, exit_internal, does_not_end);
     served_->stop();
     return exit_internal;

@@ -18,27 +18,37 @@ std::string trouble_of(const net::engine_status& now, bool was_ready) {
 
 }  // namespace
 
-void status_line::ready(std::string line) {
+void status_line::ready() {
   const std::lock_guard lock(mutex_);
   was_ready_ = true;
+  tell_ready();
+}
+
+void status_line::reloaded(std::string line) {
+  const std::lock_guard lock(mutex_);
   serving_ = std::move(line);
-  if (!is_stopping_) notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving_ : trouble_));
+  tell_ready();
+}
+
+void status_line::tell_ready() {
+  if (was_ready_ && !is_stopping_) notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving_ : trouble_));
 }
 
 void status_line::reloading() {
   const std::lock_guard lock(mutex_);
-  if (is_stopping_) return;
+  if (is_stopping_ || !was_ready_) return;
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  notify_(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS=reloading",
-                      std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000));
+  notify_(fmt::format("RELOADING=1\nMONOTONIC_USEC={}\nSTATUS={}",
+                      std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000,
+                      trouble_.empty() ? "reloading" : trouble_));
 }
 
 // systemd has a limit of its own, which counts from here on.
-void status_line::stopping(std::chrono::nanoseconds within) {
+void status_line::stopping(std::chrono::nanoseconds within, const std::string& why) {
   const std::lock_guard lock(mutex_);
   is_stopping_ = true;
-  notify_("STOPPING=1\nSTATUS=ending: running requests finish");
+  notify_("STOPPING=1\nSTATUS=ending: " + why);
   notify_(fmt::format("EXTEND_TIMEOUT_USEC={}",
                       std::chrono::duration_cast<std::chrono::microseconds>(within).count()));
 }

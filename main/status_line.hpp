@@ -19,17 +19,20 @@ class status_line {
   using notifier = std::function<void(const std::string& state)>;
   explicit status_line(notifier notify) : notify_(std::move(notify)) {}
 
-  // It answers requests, or has taken up new settings: tells that it is ready. `line`: what it says of itself
-  // from now on as long as it serves.
-  void ready(std::string line = "serving");
-  // It takes up new settings, until ready().
+  // It answers requests.
+  void ready();
+  // It takes up new settings, until reloaded(): `line` is what it says of itself from then on as long as it
+  // serves. Before it is ready nothing is told of that but the line, and that later.
   void reloading();
-  // It ends within this time: the last that is told.
-  void stopping(std::chrono::nanoseconds within);
+  void reloaded(std::string line);
+  // It ends within this time, and why: the last that is told.
+  void stopping(std::chrono::nanoseconds within, const std::string& why = "running requests finish");
   // After a look at the service: tells what has changed, here and in the log.
   void look(const net::engine_status& now);
 
  private:
+  void tell_ready();
+
   const notifier notify_;
   std::mutex mutex_;
   bool was_ready_ = false;

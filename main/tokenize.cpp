@@ -65,7 +65,7 @@ int tokenize(const tokenize_options& options) {
 
   const std::string given = options.text == "-" ? all_of_stdin() : options.text;
   const std::string text = replace_invalid_utf8(given);
-  if (text != given) complain("warning: the text is not UTF-8: what is not became U+FFFD");
+  if (text != given) warn("the text is not UTF-8: what is not became U+FFFD");
   const auto tokens =
       (*vocabulary)
           ->encode(text, {.add_special_tokens = !options.no_special, .parse_special = !options.plain});

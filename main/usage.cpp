@@ -1,12 +1,12 @@
 #include "main/usage.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "config/spelling.hpp"
+#include "main/exit_code.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -71,7 +71,7 @@ void complain_of_extras(const CLI::App& app) {
     meant = config::nearest_name(name, names);
   }
   const std::string hint = meant.empty() ? "see " + path + " --help" : "did you mean '" + meant + "'?";
-  std::fprintf(stderr, "%s: %s; %s\n", path.c_str(), what.c_str(), hint.c_str());
+  print_error(path + ": " + what + "; " + hint);
 }
 
 }  // namespace troupe::cli

@@ -1,6 +1,7 @@
 """What systemd hears of a service, on a socket of the test's own."""
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -166,12 +167,20 @@ def test_lines_for_the_journal_bear_their_priorities(start_service, monkeypatch,
     assert told == {("<6>", "info"), ("<4>", "warn"), ("<3>", "error")}
 
 
-def test_why_a_service_does_not_start_is_an_error_in_the_journal(monkeypatch, tmp_path):
+@pytest.mark.parametrize("flags, code, why", [
+    (["--max-num-seqs", "none"], 78, "<3>troupe: --max-num-seqs"),
+    (["--max-num-sequences", "3"], 2, "<3>troupe serve: unknown option '--max-num-sequences'"),
+    (["--config"], 2, "<3>troupe"),
+])
+def test_why_a_service_does_not_start_is_an_error_in_the_journal(monkeypatch, tmp_path, flags, code, why):
     with open(tmp_path / "log", "wb") as log:
         told = os.fstat(log.fileno())
         monkeypatch.setenv("JOURNAL_STREAM", f"{told.st_dev}:{told.st_ino}")
-        done = subprocess.run([BINARY, "serve", "--max-num-seqs", "none"], stdout=subprocess.DEVNULL, stderr=log, timeout=60)
-    assert done.returncode == 78 and (tmp_path / "log").read_text().startswith("<3>troupe: --max-num-seqs")
+        done = subprocess.run([BINARY, "serve", *flags], stdout=subprocess.DEVNULL, stderr=log, timeout=60)
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert done.returncode == code and lines[0].startswith(why) and all(line.startswith("<3>") for line in lines), lines
+    unit = (ROOT / "packaging" / "troupe.service").read_text()
+    assert str(code) in re.search("^RestartPreventExitStatus=(.*)$", unit, re.M)[1].split(), "it gets no better by starting again"
 
 
 def test_what_is_cut_off_by_a_stop_is_no_error(start_service, monkeypatch):

@@ -31,7 +31,7 @@ TEST_F(StatusLine, OfAServiceWithoutTroubleChangesWithItsSettingsAlone) {
   line.ready();
   line.look(serving);
   EXPECT_EQ(said(), lines{"READY=1\nSTATUS=serving"}) << "the warm-up tells of itself";
-  line.ready("serving; the last reload was refused");
+  line.reloaded("serving; the last reload was refused");
   line.look(serving);
   EXPECT_EQ(said(), lines{"READY=1\nSTATUS=serving; the last reload was refused"});
   line.look(drains);
@@ -72,14 +72,28 @@ TEST_F(StatusLine, IsSilentOnceTheServiceIsStopping) {
   line.look(drains);
   line.look(hangs);
   line.reloading();
+  line.reloaded("serving");
   line.ready();
   EXPECT_EQ(said(), lines{});
 }
 
+TEST_F(StatusLine, OfAReloadBeforeTheServiceIsReadyComesWithItsReadiness) {
+  line.reloading();
+  line.reloaded("serving; the last reload was refused");
+  EXPECT_EQ(said(), lines{});
+  line.ready();
+  EXPECT_EQ(said(), lines{"READY=1\nSTATUS=serving; the last reload was refused"});
+}
+
 TEST_F(StatusLine, IsNotCoveredUpByAReloadNorForgetsIt) {
+  line.ready();
   line.look(hangs);
   said();
-  line.ready("serving; the last reload was refused");
+  line.reloading();
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].substr(told[0].find("STATUS=")), "STATUS=not live: a step does not end");
+  said();
+  line.reloaded("serving; the last reload was refused");
   EXPECT_EQ(said(), lines{"READY=1\nSTATUS=not live: a step does not end"});
   line.look(hangs);
   EXPECT_EQ(said(), lines{});
