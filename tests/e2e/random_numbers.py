@@ -4,8 +4,8 @@ import random
 NUMBERS = [0, 1, -1, 2, 5, 7, 100, 0.5, 0.1, 0.01, 2.5, 1e16, 1e17, -1e16, 1e-4, 1e-5, 1e-6, 123456789012345678, 10**17, 1e22, 1e23,
            1e308, 9.999999999999999e16, 9.999999999999999e22, 1.7976931348623157e308, 1.5, 3, 20, -7.25]
 EXPONENTS = [-9, -6, -5, -4, -3, 14, 15, 16, 17, 18, 22, 23, 300]
-# Others tell a large double from the decimal that it is written as, which a schema means.
-STEPS = [1, 0.5]
+# Other fractions tell a large double from the decimal that it is written as, which a schema means.
+STEPS = [1, 0.5, 3, 7]
 
 
 class NumberMaker:

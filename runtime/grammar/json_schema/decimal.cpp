@@ -96,13 +96,6 @@ bool is_a_double(const decimal& whole) {
   return std::isfinite(read) && fmt::format("{:.0f}", read) == whole.whole;
 }
 
-bool is_long_double(const decimal& number) {
-  const std::string digits = number.whole + number.fraction;
-  const std::size_t counting = digits.size() - std::min(digits.find_first_not_of('0'), digits.size());
-  return !number.is_integer() && counting > std::numeric_limits<double>::digits10 &&
-         compare(from_text(shortest_text(nearest_double(number))), number) == 0;
-}
-
 std::optional<decimal> next_double(const decimal& number, bool upwards) {
   const double read = nearest_double(number);
   if (!(std::abs(read) < 0x1p53)) return std::nullopt;

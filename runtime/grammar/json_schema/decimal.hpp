@@ -29,8 +29,6 @@ decimal to_decimal(const json& number);
 // Readers take a number with a point for a double. Whether they take this whole number, with ".0" behind it,
 // for what it is.
 bool is_a_double(const decimal& whole);
-// Whether it has a fraction and more than 15 digits that count, and is the shortest text of a double.
-bool is_long_double(const decimal& number);
 // The double that comes after the number, or before it; nothing from 2^53 on, where doubles are further apart
 // than whole numbers.
 std::optional<decimal> next_double(const decimal& number, bool upwards);

@@ -41,6 +41,18 @@ class magnitudes {
     return store_.optional(store_.concat({store_.literal("."), store_.plus(digit_)}));
   }
 
+  // Whole numbers less than `whole`, of as many digits.
+  regex_id as_long_and_below(const std::string& whole) {
+    regex_id out = store_.nothing();
+    for (std::size_t i = whole.size(); i-- > 0;) {
+      const char lowest = i == 0 && whole.size() > 1 ? '1' : '0';
+      const regex_id less =
+          store_.concat({between(lowest, static_cast<char>(whole[i] - 1)), any_digits(whole.size() - i - 1)});
+      out = store_.alternation({less, store_.concat({between(whole[i], whole[i]), out})});
+    }
+    return out;
+  }
+
  private:
   regex_id between(char first, char last) {
     return first > last ? store_.nothing()
@@ -53,13 +65,7 @@ class magnitudes {
 
   // Whole numbers less than `whole`.
   regex_id whole_below(const std::string& whole) {
-    regex_id same_size = store_.nothing();
-    for (std::size_t i = whole.size(); i-- > 0;) {
-      const char lowest = i == 0 && whole.size() > 1 ? '1' : '0';
-      const regex_id less =
-          store_.concat({between(lowest, static_cast<char>(whole[i] - 1)), any_digits(whole.size() - i - 1)});
-      same_size = store_.alternation({less, store_.concat({between(whole[i], whole[i]), same_size})});
-    }
+    const regex_id same_size = as_long_and_below(whole);
     if (whole.size() == 1) return same_size;
     const regex_id shorter = store_.concat(
         {between('1', '9'), store_.repeat(digit_, 0, static_cast<std::uint32_t>(whole.size() - 2))});

@@ -1,13 +1,10 @@
 #include "runtime/grammar/json_schema/number_language.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/grammar/json_schema/magnitudes.hpp"
@@ -16,21 +13,26 @@ namespace troupe::json_schema {
 namespace {
 
 constexpr std::uint64_t max_divisor = std::uint64_t{1} << 59U;
-constexpr std::uint32_t max_step_decimals = 24;
-// Every decimal of so many digits has a double of its own: no two are read as one.
-constexpr std::uint32_t exact_digits = std::numeric_limits<double>::digits10;
-// Behind more of them, between the point and the first digit that counts, a number is so small that nobody
-// writes it without an exponent.
-constexpr std::uint32_t most_leading_zeros = 29;
+constexpr std::size_t max_step_decimals = 24;
 
-regex_id any_digit(regex_store& store) { return store.bytes(byte_set::range('0', '9')); }
-
-// Whole numbers of at most so many digits; 0 has none.
-regex_id short_whole(regex_store& store, std::uint32_t digits) {
-  if (digits == 0) return store.literal("0");
-  const regex_id rest = store.repeat(any_digit(store), 0, digits - 1);
-  return store.alternation(
-      {store.literal("0"), store.concat({store.bytes(byte_set::range('1', '9')), rest})});
+// Digits, a point, and behind it what is as far apart as doubles of that size are.
+regex_id with_16_whole_digits(regex_store& store) {
+  magnitudes make(store);
+  const auto digits_of = [&](std::string_view members) {
+    byte_set set;
+    for (const char c : members) set.insert(static_cast<unsigned char>(c));
+    return store.bytes(set);
+  };
+  const auto with = [&](regex_id whole, std::string_view behind) {
+    return store.concat({whole, store.literal("."), digits_of(behind), store.star(store.literal("0"))});
+  };
+  const regex_id even = store.concat(
+      {digits_of("123456789"), store.repeat(digits_of("0123456789"), 14, 14), digits_of("02468")});
+  return store.alternation({with(make.as_long_and_below("1125899906842624"), "0123456789"),  // 2^50
+                            with(make.as_long_and_below("2251799813685248"), "02345678"),    // 2^51
+                            with(make.as_long_and_below("4503599627370496"), "05"),          // 2^52
+                            with(make.as_long_and_below("9007199254740992"), "0"),           // 2^53
+                            with(even, "0")});
 }
 
 }  // namespace
@@ -65,45 +67,47 @@ regex_id at_most(regex_store& store, const json_text& text, const decimal& bound
   return store.alternation({negative, make.below(bound, !exclusive)});
 }
 
-regex_id exactly_read(regex_store& store, const json_text& text, std::vector<std::string> doubles) {
-  const regex_id digit = any_digit(store), zeros = store.star(store.literal("0"));
+regex_id exactly_read(regex_store& store, const json_text& text) {
+  constexpr std::uint32_t most_digits = 17;  // that tell doubles apart
+  constexpr std::uint32_t most_whole = 15;   // digits in front of the point, that leave room for a fraction
+  constexpr std::uint32_t most_zeros = 29;   // behind it: who writes smaller ones writes an exponent
+  const regex_id digit = store.bytes(byte_set::range('0', '9')),
+                 first = store.bytes(byte_set::range('1', '9'));
+  const regex_id zeros = store.star(store.literal("0"));
   const auto fraction = [&](std::uint32_t most) {
-    const regex_id counting = most == 0 ? store.literal("0") : store.repeat(digit, 1, most);
-    return store.concat({store.literal("."), counting, zeros});
+    return store.concat({store.literal("."), store.repeat(digit, 1, most), zeros});
   };
-  regex_id rest = fraction(0);  // of a number that is not less than 1, behind its first digit
-  for (std::uint32_t left = 1; left < exact_digits; ++left)
-    rest = store.alternation({store.concat({digit, rest}), fraction(left)});
-  const regex_id small =
-      store.concat({store.literal("0."), store.repeat(store.literal("0"), 0, most_leading_zeros),
-                    store.repeat(digit, 1, exact_digits), zeros});
-  const regex_id magnitude = store.alternation(
-      {text.whole, store.concat({store.bytes(byte_set::range('1', '9')), rest}), small,
-       store.concat({store.literal("0.0"), zeros}), store.concat({store.one_of(std::move(doubles)), zeros})});
+  regex_id rest = fraction(most_digits - most_whole);
+  for (std::uint32_t whole = most_whole - 1; whole > 0; --whole)
+    rest = store.alternation({store.concat({digit, rest}), fraction(most_digits - whole)});
+  const regex_id small = store.concat({store.literal("0."), store.repeat(store.literal("0"), 0, most_zeros),
+                                       store.repeat(digit, 1, most_digits), zeros});
+  const regex_id magnitude =
+      store.alternation({text.whole, store.concat({first, rest}), small,
+                         store.concat({store.literal("0.0"), zeros}), with_16_whole_digits(store)});
   return store.concat({store.optional(store.literal("-")), magnitude});
 }
 
 // step = m / 10^k. A number with f digits behind the point is a multiple where those digits and the ones
 // before, read as one number, are a multiple of m / gcd(m, 10^(k-f)); digits past the k-th are zeros.
 std::optional<regex_id> multiples_of(regex_store& store, const json_text& text, const decimal& step) {
-  const auto k = static_cast<std::uint32_t>(step.fraction.size());
+  const std::size_t k = step.fraction.size();
   const std::string digits = step.whole + step.fraction;
   std::uint64_t m = 0;
   const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), m);
   if (read.ec != std::errc() || m == 0 || m > max_divisor || k > max_step_decimals) return std::nullopt;
+  const regex_id digit = store.bytes(byte_set::range('0', '9'));
   const regex_id zeros = store.star(store.literal("0"));
   std::vector<regex_id> by_decimals;
-  const auto add = [&](regex_id shape, regex_id tail) {
+  for (std::size_t f = k + 1; f-- > 0;) {
+    const auto count = static_cast<std::uint32_t>(f);
+    const regex_id shape =
+        f == 0 ? text.whole
+               : store.concat({text.whole, store.literal("."), store.repeat(digit, count, count)});
+    const regex_id tail = f == 0 ? store.optional(store.concat({store.literal(".0"), zeros})) : zeros;
     by_decimals.push_back(store.concat({store.intersection({shape, store.multiple_of(m)}), tail}));
-  };
-  for (std::uint32_t f = k; f > 0; --f) {
-    add(store.concat({short_whole(store, exact_digits - std::min(f, exact_digits)), store.literal("."),
-                      store.repeat(any_digit(store), f, f)}),
-        zeros);
     m /= std::gcd(m, std::uint64_t{10});
   }
-  add(short_whole(store, exact_digits), store.concat({store.literal(".0"), zeros}));
-  add(text.whole, store.empty());
   return store.concat({store.optional(store.literal("-")), store.alternation(by_decimals)});
 }
 

@@ -2,8 +2,6 @@
 // (2, 2.0, 2.00), so intersection and complement among such texts are those of the numbers.
 #pragma once
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "runtime/grammar/json_schema/decimal.hpp"
 #include "runtime/grammar/json_schema/json_text.hpp"
@@ -23,12 +21,11 @@ regex_id at_least(regex_store& store, const json_text& text, const decimal& boun
 regex_id at_most(regex_store& store, const json_text& text, const decimal& bound, bool exclusive);
 
 // Texts that are read as the number that they spell, though readers take one with a point for a double: those
-// without a point, those with at most 15 digits that count, and `doubles`, which are the shortest texts of
-// some.
-regex_id exactly_read(regex_store& store, const json_text& text, std::vector<std::string> doubles);
+// without a point, and all that Python writes for a double without an exponent. (With 16 or 17 digits some
+// others are let through, too: they are what the double says.)
+regex_id exactly_read(regex_store& store, const json_text& text);
 
-// Multiples of `step`, which is positive, in texts that are exactly read where the step has at most 15
-// decimals. Nothing where that has no expression of reasonable size.
+// Multiples of `step`, which is positive. Nothing where that has no expression of reasonable size.
 std::optional<regex_id> multiples_of(regex_store& store, const json_text& text, const decimal& step);
 
 }  // namespace troupe::json_schema

@@ -54,7 +54,7 @@ number_bound as_doubles(const number_bound& bound, bool is_lower) {
   return next ? number_bound{*next, false} : bound;
 }
 
-// Where doubles are further apart than whole numbers, "9007199254740993.0" is read as less than it says.
+// Where doubles are further apart than whole numbers "9007199254740993.0" is read as less than it says.
 bool tells_doubles_from_numbers(const number_bound& bound) {
   constexpr std::size_t digits_of_2_to_the_53rd = 16;
   return bound.value.whole.size() >= digits_of_2_to_the_53rd &&
@@ -77,9 +77,8 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   };
   narrow_by(lows, true, at_least);
   narrow_by(highs, false, at_most);
-  if (std::ranges::any_of(lows, tells_doubles_from_numbers) ||
-      std::ranges::any_of(highs, tells_doubles_from_numbers))
-    narrow(exactly_read_numbers(work));
+  of.only_exact = of.only_exact || std::ranges::any_of(lows, tells_doubles_from_numbers) ||
+                  std::ranges::any_of(highs, tells_doubles_from_numbers);
   if (!lows.empty() || !highs.empty()) {
     of.outside = regex.alternation({of.outside, scientific_beyond(regex, work.text.scientific, lows, highs)});
     if (of.scientific != regex.nothing())
@@ -91,6 +90,9 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
       work.malformed(node, "multipleOf", "must be greater than 0");
     } else if (const auto multiples = multiples_of(regex, work.text, *step)) {
       narrow(*multiples);
+      // Of so many decimals no double tells which is a multiple.
+      constexpr std::size_t decimals_of_doubles = 15;
+      of.only_exact = of.only_exact || step->fraction.size() <= decimals_of_doubles;
       of.scientific = scientific_multiples(regex, of.scientific, *step);
     } else {
       work.refuse(node, "multipleOf", "is too large or has too many digits");
@@ -101,22 +103,10 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
 
 }  // namespace
 
-regex_id exactly_read_numbers(workspace& work) {
-  if (work.exactly_read) return *work.exactly_read;
-  std::vector<std::string> doubles;
-  std::vector<const json*> left{&work.document.root()};
-  while (!left.empty() && work.spend()) {
-    const json& part = *left.back();
-    left.pop_back();
-    if (!is_number(part)) {
-      for (const json& inner : part)
-        if (part.is_structured()) left.push_back(&inner);
-    } else if (decimal number = to_decimal(part); is_long_double(number)) {
-      number.negative = false;
-      doubles.push_back(to_text(number));
-    }
-  }
-  return work.exactly_read.emplace(exactly_read(work.regex, work.text, std::move(doubles)));
+regex_id written_numbers(workspace& work, const value_set& of) {
+  if (!of.only_exact) return of.numbers;
+  if (!work.exactly_read) work.exactly_read = exactly_read(work.regex, work.text);
+  return work.regex.intersection({of.numbers, *work.exactly_read});
 }
 
 number_texts number_words(workspace& work, const json& node, number_texts of) {

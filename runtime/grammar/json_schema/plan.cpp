@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/json_schema/words.hpp"
+
 namespace troupe::json_schema {
 
 namespace {
@@ -63,7 +65,7 @@ void schema_plan::plan_term(term_id id) {
 
 bool schema_plan::has_scalars(const value_set& of) {
   // Every number has a spelling without exponent.
-  return of.null || of.yes || of.no || !work_.is_surely_nothing(of.numbers) ||
+  return of.null || of.yes || of.no || !work_.is_surely_nothing(written_numbers(work_, of)) ||
          !work_.is_surely_nothing(of.strings);
 }
 

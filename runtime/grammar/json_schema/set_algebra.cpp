@@ -7,8 +7,6 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "runtime/grammar/json_schema/words.hpp"
-
 namespace troupe::json_schema {
 namespace {
 
@@ -27,7 +25,7 @@ regex_id either(regex_store& regex, regex_id a, regex_id b, regex_id all) {
 regex_id other_numbers(workspace& work, regex_id of) {
   if (of == work.regex.nothing()) return work.text.number;
   if (of == work.text.number) return work.regex.nothing();
-  return work.regex.difference(exactly_read_numbers(work), of);
+  return work.regex.difference(work.text.number, of);
 }
 
 term_id items_at(const array_set& array, std::size_t i) {
@@ -185,6 +183,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   out.yes = a.yes && b.yes;
   out.no = a.no && b.no;
   out.numbers = both(work.regex, a.numbers, b.numbers, work.text.number);
+  out.only_exact = a.only_exact || b.only_exact;
   out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
   out.outside = either(work.regex, a.outside, b.outside, work.text.scientific);
   out.strings = both(work.regex, a.strings, b.strings, work.text.any_body);
@@ -214,6 +213,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     out.yes |= each->yes;
     out.no |= each->no;
     numbers.push_back(each->numbers);
+    out.only_exact |= each->only_exact;
     scientific.push_back(each->scientific);
     strings.push_back(each->strings);
     unsure.push_back(each->unsure);
@@ -294,6 +294,7 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.yes = !of.yes;
   out.no = !of.no;
   out.numbers = other_numbers(work, of.numbers);
+  out.only_exact = out.numbers != work.text.number;
   const regex_id reached = reach(work, of);
   out.strings = reached == work.text.any_body     ? work.regex.nothing()
                 : reached == work.regex.nothing() ? work.text.any_body

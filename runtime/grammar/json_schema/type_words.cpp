@@ -68,6 +68,7 @@ void add_numbers(const number_texts& texts, value_set& out) {
   out.numbers = texts.numbers;
   out.scientific = texts.scientific;
   out.outside = texts.outside;
+  out.only_exact = texts.only_exact;
 }
 
 array_set exactly(workspace& work, const json::array_t& value) {

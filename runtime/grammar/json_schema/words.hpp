@@ -29,8 +29,8 @@ regex_id pattern_body(workspace& work, const json& node, std::string_view word, 
 
 // minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf.
 number_texts number_words(workspace& work, const json& node, number_texts of);
-// exactly_read(), with the doubles of this document: what a complement of numbers is taken among.
-regex_id exactly_read_numbers(workspace& work);
+// Texts of the set's numbers without exponent that may be written.
+regex_id written_numbers(workspace& work, const value_set& of);
 
 // items, prefixItems, additionalItems, contains, minItems, maxItems, uniqueItems, unevaluatedItems.
 array_set array_words(workspace& work, const json& node);

@@ -26,7 +26,8 @@ struct string_bodies {
 struct number_texts {
   regex_id numbers{};
   regex_id scientific{};
-  regex_id outside{};  // as in value_set
+  regex_id outside{};       // as in value_set
+  bool only_exact = false;  // as in value_set
 };
 
 // The first failure, the store's too, is kept; whoever sees failed() returns at once with anything at all.
@@ -69,8 +70,8 @@ class workspace {
   bool is_surely_nothing(regex_id r);
   bool matches(regex_id r, std::string_view candidate);
 
-  // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text,
-  // numbers that doubles keep, the items that differ from one another by the schema they are in.
+  // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, what
+  // is exactly_read(), the items that differ from one another by the schema they are in.
   std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
   std::optional<regex_id> exactly_read;

@@ -1,5 +1,7 @@
 #include "runtime/grammar/json_schema/writer.hpp"
 
+#include "runtime/grammar/json_schema/words.hpp"
+
 namespace troupe::json_schema {
 
 using grammar::byte_set;
@@ -48,7 +50,7 @@ regex_id grammar_writer::scalars_of(const value_set& of) {
   if (of.yes) words.emplace_back("true");
   if (of.no) words.emplace_back("false");
   return regex.alternation(
-      {regex.one_of(std::move(words)), of.numbers, of.scientific, quoted(regex, of.strings)});
+      {regex.one_of(std::move(words)), written_numbers(work_, of), of.scientific, quoted(regex, of.strings)});
 }
 
 symbol_id grammar_writer::body_of(term_id id) {
