@@ -9,15 +9,20 @@
 
 namespace troupe::net {
 
+// How a connection ends whose server ends.
+struct ending {
+  std::chrono::milliseconds rest;  // how long is waited for a request that has begun and not come whole
+  error why;                       // what the client of one that does not come is told
+};
+
 // Lives on the io_context thread; its coroutine keeps it alive.
 class connection {
  public:
   virtual ~connection() = default;
   // Serves the client to its end. Throws nothing but what allocation throws.
   virtual asio::awaitable<void> run() = 0;
-  // End as soon as nothing is in flight. Of a request that has not come whole: `rest` is how long may be
-  // waited for it, `why` what its client is told then.
-  virtual void finish(std::chrono::milliseconds rest, const error& why) = 0;
+  // End as soon as nothing is in flight.
+  virtual void finish(const ending& how) = 0;
   // End now: run() returns soon.
   virtual void close() = 0;
 };

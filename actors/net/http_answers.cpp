@@ -155,7 +155,7 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
 
 asio::awaitable<bool> http_connection::answer_stream(const generation_request_ptr& request,
                                                      const answer_plan& plan) {
-  if (finishing_ || request_.version == 10) request_.keep_alive = false;
+  if (ending_ || request_.version == 10) request_.keep_alive = false;
   const auto events = open_mailbox<tagged_event>(shared_->options.limits.max_stream_buffer_bytes);
   const event_mailbox::closer at_end(*events);
   live_generation live(shared_->port, request, events, 0);

@@ -64,12 +64,10 @@ asio::awaitable<void> http_exchange::run() {
   while (going_on && !gone_) going_on = co_await serve_request();
 }
 
-void http_exchange::finish(std::chrono::milliseconds rest, const error& why) {
-  finishing_ = true;
-  rest_of_request_ = rest;
-  why_finishing_ = why;
+void http_exchange::finish(const ending& how) {
+  ending_ = how;
   if (phase_ == phase::idle) close();
-  if (phase_ == phase::reading) deadline_.arm(rest);
+  if (phase_ == phase::reading) deadline_.arm(how.rest);
 }
 
 void http_exchange::close() {
@@ -84,7 +82,7 @@ void http_exchange::leave() {
 }
 
 asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds within) {
-  if (finishing_) co_return false;
+  if (ending_) co_return false;
   if (buffer_.size() > 0) co_return true;
   if (input_ended_) co_return false;
   phase_ = phase::idle;
@@ -129,7 +127,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
     if (!written) co_return false;
   }
   phase_ = phase::reading;
-  deadline_.arm(finishing_ ? std::min(limits_.read_timeout, rest_of_request_) : limits_.read_timeout);
+  deadline_.arm(ending_ ? std::min(limits_.read_timeout, ending_->rest) : limits_.read_timeout);
   asio_error failure;
   while (room && !failure && !parser.is_done()) {
     const auto [why, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);
@@ -165,7 +163,7 @@ asio::awaitable<bool> http_exchange::refuse_unreadable(asio_error why) {
 }
 
 std::optional<http_response> http_exchange::explain(const asio_error& why) const {
-  if (deadline_.expired() && finishing_) return error_response(why_finishing_);
+  if (deadline_.expired() && ending_) return error_response(ending_->why);
   if (deadline_.expired()) return error_response(408, "the request took too long to arrive");
   if (why == http::error::header_limit || why == http::error::buffer_overflow) {
     return error_response(431, fmt::format("the header is larger than {} bytes", bounds_.max_header_bytes));
@@ -190,7 +188,7 @@ asio::awaitable<bool> http_exchange::respond(const http_response& response) {
 }
 
 void http_exchange::prepare(const http_response& response) {
-  if (finishing_) request_.keep_alive = false;
+  if (ending_) request_.keep_alive = false;
   note_refusal(response);
 }
 

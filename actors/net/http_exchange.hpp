@@ -28,7 +28,7 @@ struct exchange_bounds {
 class http_exchange : public connection {
  public:
   asio::awaitable<void> run() final;
-  void finish(std::chrono::milliseconds rest, const error& why) final;
+  void finish(const ending& how) final;
   void close() final;
 
  protected:
@@ -79,9 +79,7 @@ class http_exchange : public connection {
   bool input_ended_ = false;        // the client sends nothing more
   std::size_t sent_ahead_ = 0;      // bytes of the next answer that are with the client already
   std::atomic<bool> gone_ = false;  // read by other threads, too
-  bool finishing_ = false;
-  std::chrono::milliseconds rest_of_request_{};  // while it finishes, and ...
-  error why_finishing_;                          // ... what a request is told that does not come meanwhile
+  std::optional<ending> ending_;
 
  private:
   asio::awaitable<bool> refuse_unreadable(asio_error why);

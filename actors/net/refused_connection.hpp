@@ -13,7 +13,7 @@ class refused_connection final : public connection {
   refused_connection(asio::io_context& context, tcp::socket socket, std::string words,
                      std::chrono::milliseconds timeout);
   asio::awaitable<void> run() override;
-  void finish(std::chrono::milliseconds, const error&) override { close(); }
+  void finish(const ending&) override { close(); }
   void close() override;
 
  private:

@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds refusal_timeout{1'000};
 // A request that is under way when the server drains would be refused: that it is can be said soon.
 constexpr std::chrono::milliseconds rest_of_request{500};
 
-error draining() { return {error_code::unavailable, draining_reason}; }
+ending draining() { return {rest_of_request, {error_code::unavailable, draining_reason}}; }
 
 }  // namespace
 
@@ -81,7 +81,7 @@ void socket_server::serve_client(std::shared_ptr<connection> client, bool refuse
   clients_.insert(client);
   if (refused) ++refused_;
   open_ = clients_.size();
-  if (draining_) client->finish(rest_of_request, draining());
+  if (draining_) client->finish(draining());
   try {
     asio::co_spawn(context_, client->run(),
                    [this, client, refused](std::exception_ptr) { on_end(client, refused); });
@@ -106,7 +106,7 @@ void socket_server::drain(std::function<void()> done) {
     draining_ = true;
     if (clients_.empty()) return done();
     drained_ = std::move(done);
-    for (const auto& client : clients_) client->finish(rest_of_request, draining());
+    for (const auto& client : clients_) client->finish(draining());
   });
 }
 
@@ -118,7 +118,7 @@ void socket_server::close(std::chrono::milliseconds within, const error& why) {
     asio_error ignored;
     acceptor_.close(ignored);
     if (within.count() == 0 || clients_.empty()) return end_clients();
-    for (const auto& client : clients_) client->finish(within / 2, why);
+    for (const auto& client : clients_) client->finish({within / 2, why});
     end_.expires_after(within);
     end_.async_wait([this](asio_error) { end_clients(); });
   });

@@ -52,8 +52,8 @@ void tcp_session::start_writer() {
   });
 }
 
-void tcp_session::finish(std::chrono::milliseconds rest, const error& why) {
-  ending_ = ending{rest, why};
+void tcp_session::finish(const ending& how) {
+  ending_ = how;
   if (reading_ == reading::arriving) enter(reading::arriving);
   end_if_idle();
 }

@@ -45,7 +45,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
  public:
   tcp_session(asio::io_context& context, tcp::socket socket, std::shared_ptr<tcp_shared> shared);
   asio::awaitable<void> run() override;
-  void finish(std::chrono::milliseconds rest, const error& why) override;
+  void finish(const ending& how) override;
   void close() override;
 
  private:
@@ -55,10 +55,6 @@ class tcp_session final : public connection, public std::enable_shared_from_this
     overdue,   // it has not come in the time that ending allows: the client is told so behind all streams
     handling,
     lingering  // everything is said: what still comes is dropped
-  };
-  struct ending {
-    std::chrono::milliseconds rest;  // how long a frame may take
-    error why;
   };
   struct stream {
     live_generation live;

@@ -23,7 +23,7 @@ class greeter final : public connection {
     const std::string word = "hello";
     co_await asio::async_write(socket_, asio::buffer(word), no_throw);
   }
-  void finish(std::chrono::milliseconds, const error&) override { close(); }
+  void finish(const ending&) override { close(); }
   void close() override {
     asio_error ignored;
     socket_.close(ignored);
@@ -39,7 +39,7 @@ class stillborn final : public connection {
   explicit stillborn(std::atomic<int>& alive) : alive_(alive) { ++alive_; }
   ~stillborn() override { --alive_; }
   asio::awaitable<void> run() override { throw std::bad_alloc(); }
-  void finish(std::chrono::milliseconds, const error&) override {}
+  void finish(const ending&) override {}
   void close() override {}
 
  private:
