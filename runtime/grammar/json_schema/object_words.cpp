@@ -67,13 +67,17 @@ std::vector<dependency> dependency_words(workspace& work, const json& node) {
   for (const char* word : {"dependentRequired", "dependentSchemas", "dependencies"}) {
     const json* map = map_word(work, node, word);
     if (map == nullptr) continue;
+    const bool is_of_schemas = std::string_view(word) == "dependentSchemas";
+    const bool is_of_both = std::string_view(word) == "dependencies";
     for (const auto& [name, needs] : map->items()) {
-      if (needs.is_array())
+      if (needs.is_array() && !is_of_schemas)
         out.push_back({name, names_in(work, node, word, needs), term_id::anything});
-      else if (needs.is_string())
+      else if (is_of_both && needs.is_string())
         out.push_back({name, {needs.get<std::string>()}, term_id::anything});
-      else
+      else if (is_of_both || is_of_schemas)
         out.push_back({name, {}, to_term(work, node, word, needs)});
+      else
+        work.malformed(node, word, "must have arrays of names");
     }
   }
   return out;

@@ -103,6 +103,7 @@ value_set set_table::of_schema(const json& node) {
     const json* target = target_of(node, "$ref", node.at("$ref"));
     return target == nullptr ? none_ : copy_of(work_.terms.schema(*target));
   }
+  check_names(node);
   value_set out = of_types(node);
   narrow_by_values(node, out);
   narrow_by_references(node, out);
@@ -110,6 +111,13 @@ value_set set_table::of_schema(const json& node) {
   narrow_by_condition(node, out);
   narrow_by_dependencies(node, out);
   return out;
+}
+
+void set_table::check_names(const json& node) {
+  for (const char* word : {"$id", "$anchor", "$dynamicAnchor"}) {
+    const json* name = find_word(work_, node, word);
+    if (name != nullptr && !name->is_string()) work_.malformed(node, word, "must be a string");
+  }
 }
 
 const json* set_table::target_of(const json& node, const char* word, const json& reference) {

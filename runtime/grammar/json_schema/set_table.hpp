@@ -42,6 +42,7 @@ class set_table {
   // set_table.cpp: words that name other schemas.
   value_set of_schema(const json& node);
   void narrow(value_set& out, const value_set& to, const json& node);
+  void check_names(const json& node);  // that it gives itself
   const json* target_of(const json& node, const char* word, const json& reference);
   void narrow_by_references(const json& node, value_set& out);
   void narrow_by_choices(const json& node, value_set& out);
