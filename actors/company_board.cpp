@@ -6,6 +6,11 @@
 
 namespace troupe {
 
+void company_board::warm_up_begins(std::int32_t total, const std::string& first) {
+  const std::lock_guard lock(mutex_);
+  starting_ = fmt::format("warming up [0/{}] {}", total, first);
+}
+
 void company_board::warming_up(warm_up_progress progress) {
   const std::lock_guard lock(mutex_);
   progress_.push_back(std::move(progress));
@@ -79,7 +84,7 @@ net::engine_status company_board::status(steady_time now) const {
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
   if (draining_) return {true, false, net::draining_reason};
   if (ready_) return status_when_ready(now);
-  if (progress_.empty()) return {true, false, "starting"};
+  if (progress_.empty()) return {true, false, starting_};
   return {true, false,
           fmt::format("warming up [{}/{}] {}", progress_.back().done, progress_.back().total,
                       progress_.back().what)};

@@ -36,6 +36,8 @@ class company_board {
   void set_step_deadline(std::chrono::nanoseconds deadline) {
     step_deadline_.store(deadline.count(), relaxed);
   }
+  // The first of so many items has begun; one is over.
+  void warm_up_begins(std::int32_t total, const std::string& first);
   void warming_up(warm_up_progress progress);
   void ready();
   // An item of the warm-up is with the runner, a step of so much work; it is over. Its deadline is that of
@@ -148,6 +150,7 @@ class company_board {
   std::condition_variable changed_;
   std::vector<warm_up_progress> progress_;
   bool ready_ = false;
+  std::string starting_ = "starting";  // before an item of the warm-up is over
   bool draining_ = false;
   bool interrupted_ = false;
   replacement_record runner_;

@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/kv_pool.hpp"
 
@@ -76,7 +77,7 @@ result<cpu_executor_options> options_on_cpu(const engine_options& options, const
   if (!checked) return tl::unexpected<error>(checked.error());
   const auto scratch = kv_pool::create_scratch(config, checked->kv_dtype, out.limits.block_size);
   if (!scratch) return tl::unexpected<error>(scratch.error());
-  const std::int32_t blocks = (out.limits.max_model_len + out.limits.block_size - 1) / out.limits.block_size;
+  const std::int32_t blocks = blocks_for(out.limits.max_model_len, out.limits.block_size);
   out.limits.kv_cache_bytes =
       std::max(options.kv_cache_bytes, static_cast<std::size_t>(blocks) * scratch->layout().bytes_per_block);
   return out;

@@ -10,6 +10,7 @@
 #include "actors/device_plan.hpp"
 #include "actors/load_draft_model.hpp"
 #include "kernels/dispatch.hpp"
+#include "runtime/blocks_for.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/fit_buckets.hpp"
@@ -53,7 +54,7 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
                                       const kv_layout& layout) {
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
   if (held >= context) return context;
-  const std::int64_t blocks = (context + layout.block_size - 1) / layout.block_size;
+  const std::int64_t blocks = blocks_for(context, layout.block_size);
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
   const std::string remedy =
       options.cuda ? fmt::format("raise gpu_memory_utilization: it takes {} MiB", (needed >> 20U) + 1)

@@ -69,9 +69,7 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
   scheduler_output all;
   for (const request_id id : ids) {
     unscheduled_.erase(id);
-    scheduler_output one = scheduler_->stopped(id);
-    std::move(one.events.begin(), one.events.end(), std::back_inserter(all.events));
-    std::move(one.releases.begin(), one.releases.end(), std::back_inserter(all.releases));
+    all.add_ended(scheduler_->stopped(id));
   }
   if (!with_grammar_.empty()) release_grammars(ids);
   if (drafter_)

@@ -147,6 +147,7 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   members_.erase(found);
   spdlog::error("actor {} has ended: {}", role, words_of(reason));
   roles_.at(role).vacate();
+  has_drained(source.id());
   if (failed_) return introduce();
   if (role == "model_runner") return on_runner_down();
   restart(role, false);

@@ -198,7 +198,7 @@ class supervisor_state {
   void drain_tokenizers();
   void drain_gateways();
   // One of those asked has answered, or will never.
-  void one_drained();
+  void has_drained(caf::actor_id id);
   void end_drain();
   template <class Handle>
   void ask_to_drain(const Handle& actor);
@@ -244,8 +244,8 @@ class supervisor_state {
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
   // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
   std::chrono::nanoseconds flush_time_ = net::most_kept_for_last_words;
-  std::size_t undrained_ = 0;  // answers to drain that are still to come
-  bool cut_off_ = false;       // something was ended before it had finished
+  std::set<caf::actor_id> undrained_;  // who is asked to drain, and has neither answered nor ended
+  bool cut_off_ = false;               // something was ended before it had finished
   std::vector<caf::typed_response_promise<msg::company_drained>> drains_;
 };
 

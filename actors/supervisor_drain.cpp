@@ -31,7 +31,6 @@ void supervisor_state::abort_all() {
 void supervisor_state::abandon_connections() {
   for (const gateway_actor& gateway : gateways()) out_.send(gateway, msg::abandon_connections{});
   if (draining_ == drain_phase::none || draining_ == drain_phase::done) return;
-  // Whoever was asked and has not answered may have ended meanwhile.
   cut_off_ = true;
   end_drain();
 }
@@ -39,29 +38,29 @@ void supervisor_state::abandon_connections() {
 void supervisor_state::drain_tokenizers() {
   draining_ = drain_phase::tokenizers;
   parts_.board->draining();
-  undrained_ = roster_.tokenizers.size();
   for (const tokenizer_actor& tokenizer : roster_.tokenizers) ask_to_drain(tokenizer);
 }
 
 // After the tokenizers: their last words are then already in the gateways' mailboxes.
 void supervisor_state::drain_gateways() {
   draining_ = drain_phase::gateways;
-  const std::vector<gateway_actor> asked = gateways();
-  undrained_ = asked.size() + 1;  // one more, so that an empty list ends too
-  for (const gateway_actor& gateway : asked) ask_to_drain(gateway);
-  one_drained();
+  for (const gateway_actor& gateway : gateways()) ask_to_drain(gateway);
+  if (undrained_.empty()) end_drain();
 }
 
 template <class Handle>
 void supervisor_state::ask_to_drain(const Handle& actor) {
+  const caf::actor_id id = actor->id();
+  undrained_.insert(id);
   out_.ask(actor, msg::drain{})
-      .then([this](const msg::drained&) { one_drained(); }, [this](const caf::error&) { one_drained(); });
+      .then([this, id](const msg::drained&) { has_drained(id); },
+            [this, id](const caf::error&) { has_drained(id); });
 }
 
-void supervisor_state::one_drained() {
-  if (draining_ == drain_phase::done || --undrained_ > 0) return;
+void supervisor_state::has_drained(caf::actor_id id) {
+  if (undrained_.erase(id) == 0 || !undrained_.empty()) return;
   if (draining_ == drain_phase::tokenizers) return drain_gateways();
-  end_drain();
+  if (draining_ == drain_phase::gateways) end_drain();
 }
 
 void supervisor_state::end_drain() {

@@ -41,10 +41,8 @@ void supervisor_state::start_warm_up() {
     spdlog::warn(
         "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
         "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
-  // Where steps are neither padded to them nor all warmed up, they are long lists of what is counted.
-  const auto level = every_bucket || parts_.pad_to_buckets ? spdlog::level::info : spdlog::level::debug;
   if (mode != warm_up_mode::skip)
-    for (const std::string& line : describe(parts_.buckets)) spdlog::log(level, "{}", line);
+    for (const std::string& line : describe(parts_.buckets)) spdlog::info("{}", line);
   go_on_warming_up();
 }
 
@@ -104,6 +102,7 @@ void supervisor_state::warm_up_item_now() {
   if (is_warming_up_ || course_.finished() || !roster_.model_runner) return;
   is_warming_up_ = true;
   const warm_up_item item = *course_.next();
+  if (!ready_ && course_.done() == 0) parts_.board->warm_up_begins(course_.needed(), describe(item));
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
   if (item.phase == warm_up_phase::tuning && !std::exchange(is_tuning_told_, true))
     spdlog::info(

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/load_engine.hpp"
+#include "runtime/blocks_for.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace troupe::cli {
@@ -19,10 +20,6 @@ using clock = std::chrono::steady_clock;
 
 double time_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
-}
-
-std::int32_t blocks_for(std::int32_t tokens, std::int32_t block_size) {
-  return (tokens + block_size - 1) / block_size;
 }
 
 // Submits rounds of requests to one engine and drives it.

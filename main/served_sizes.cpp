@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "main/default_model.hpp"
+#include "runtime/blocks_for.hpp"
 #include "runtime/bucketing/make_buckets.hpp"
 #include "runtime/executor/kv_pool.hpp"
 #include "runtime/model/model.hpp"
@@ -45,7 +46,7 @@ engine_sizes served_sizes(const config::settings& settings, std::int32_t block_s
   std::optional<model_sizes> model;
   if (settings.max_model_len == 0) model = sizes_of_model(settings);
   std::int64_t context = settings.max_model_len > 0 ? settings.max_model_len : usual_model_len;
-  std::int64_t blocks = (context + block_size - 1) / block_size * sizes.max_num_seqs;
+  std::int64_t blocks = blocks_for(context, block_size) * sizes.max_num_seqs;
   if (model) {
     context = std::clamp<std::int64_t>(model->tokens_in_cache, 1, model->context);
     blocks = model->tokens_in_cache / block_size;

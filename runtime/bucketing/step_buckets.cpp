@@ -2,19 +2,17 @@
 
 #include <algorithm>
 
+#include "runtime/blocks_for.hpp"
+
 namespace troupe {
 namespace {
 
 // Blocks that `tokens` tokens fill.
-std::int32_t blocks_of(std::int32_t tokens, std::int32_t block_size) {
-  return (tokens + block_size - 1) / block_size;
-}
-
 // Context blocks of a sequence: before a prompt's first row, up to a decode's own.
 std::int32_t context_blocks(const device_batch& batch, const sequence_rows& sequence,
                             std::int32_t block_size) {
   const std::int32_t first = batch.positions[static_cast<std::size_t>(sequence.first_row)];
-  return blocks_of(sequence.num_rows == 1 ? first + 1 : first, block_size);
+  return blocks_for(sequence.num_rows == 1 ? first + 1 : first, block_size);
 }
 
 template <class Shape>

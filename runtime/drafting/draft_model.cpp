@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe {
@@ -207,7 +208,7 @@ bool draft_model::wants_more(const drafting& each) const {
 
 bool draft_model::reserve(draft_sequence& sequence, std::int32_t num_tokens) {
   const std::int32_t block_size = device_->layout().block_size;
-  const auto needed = static_cast<std::size_t>((num_tokens + block_size - 1) / block_size);
+  const auto needed = static_cast<std::size_t>(blocks_for(num_tokens, block_size));
   while (sequence.blocks.size() < needed) {
     if (free_blocks_.empty() && !take_back_blocks()) return false;
     sequence.blocks.push_back(free_blocks_.back());

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor/available_memory.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/cpu_device.hpp"
@@ -152,7 +153,7 @@ std::string mebibytes(std::uint64_t bytes) {
 std::uint64_t cpu_executor::kept_for_kv_cache() const {
   if (options_.memory_utilization <= 0) return options_.limits.kv_cache_bytes;
   const kv_layout layout = decoder_.layout();
-  const std::int64_t blocks = (limits_.max_model_len + layout.block_size - 1) / layout.block_size;
+  const std::int64_t blocks = blocks_for(limits_.max_model_len, layout.block_size);
   const double context = static_cast<double>(blocks) * static_cast<double>(layout.bytes_per_block);
   return static_cast<std::uint64_t>(context / options_.memory_utilization);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/blocks_for.hpp"
+
 namespace troupe {
 namespace {
 
@@ -17,7 +19,7 @@ group group_of(const std::optional<bucket>& in, std::int32_t present, std::int32
   if (!in) return {};
   const bool is_prompt = in->query > 1;
   // A query that begins within a block touches one block more than it fills.
-  const std::int32_t own = is_prompt ? (in->query + block_size - 1) / block_size + 1 : 0;
+  const std::int32_t own = is_prompt ? blocks_for(in->query, block_size) + 1 : 0;
   return {in->query, in->blocks + own, in->batch - present};
 }
 

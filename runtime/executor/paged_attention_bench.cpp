@@ -1,5 +1,6 @@
 // Attention of one decode step over paged KV memory beyond the caches: 9 heads on 3 KV heads of 64, as
 // SmolLM2-135M has them; one token of each sequence against its whole context, blocks scattered.
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor/paged_attention.hpp"
 
 #include <benchmark/benchmark.h>
@@ -36,7 +37,7 @@ device_batch decode_step(std::int32_t batch, std::int32_t context, std::int32_t 
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), std::mt19937(1));
   device_batch step;
-  const std::int32_t length = (context + block_size - 1) / block_size;
+  const std::int32_t length = blocks_for(context, block_size);
   for (std::int32_t i = 0; i < batch; ++i) {
     step.sequences.push_back({static_cast<request_id>(i), i, 1, i * length, length});
     step.tokens.push_back(0);
@@ -73,7 +74,7 @@ void decode(benchmark::State& state, const kernels::kernel_table* kernels, kerne
   const auto context = static_cast<std::int32_t>(state.range(1));
   const std::int32_t num_layers = layers_for(batch);
   const model_config config = shape(num_layers);
-  const std::int32_t num_blocks = batch * ((context + block_size - 1) / block_size);
+  const std::int32_t num_blocks = batch * blocks_for(context, block_size);
   const std::size_t block_bytes = kernels::tile_bytes(dtype, 64) * 3 * static_cast<std::size_t>(num_layers);
   auto pool = kv_pool::create(config, dtype, block_size, block_bytes * static_cast<std::size_t>(num_blocks));
   if (!pool) return state.SkipWithError(pool.error().message.c_str());

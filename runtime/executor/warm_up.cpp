@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor/sampler_warm_up.hpp"
 
 namespace troupe {
@@ -37,7 +38,7 @@ class scratch_builder {
     rows.first_row = batch_.num_rows();
     rows.num_rows = num_rows;
     rows.table_offset = static_cast<std::int32_t>(batch_.block_tables.size());
-    rows.table_length = (first + num_rows + layout_.block_size - 1) / layout_.block_size;
+    rows.table_length = blocks_for(first + num_rows, layout_.block_size);
     batch_.block_tables.insert(batch_.block_tables.end(), static_cast<std::size_t>(rows.table_length),
                                scratch_block(layout_));
     for (std::int32_t position = first; position < first + num_rows; ++position) add_row(position);
@@ -134,6 +135,7 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
                       const std::set<std::int32_t>& known) {
   std::map<std::int64_t, bucket> shapes;
   for (const warm_up_item& item : items) {
+    if (item.phase == warm_up_phase::verification) continue;
     const std::int64_t rows = std::min<std::int64_t>(
         item.phase == warm_up_phase::unified ? rows_of(item.unified) : rows_of(item.shape), limits.max_rows);
     if (item.phase == warm_up_phase::decode) {
@@ -157,7 +159,11 @@ void add_tuning_phase(std::vector<warm_up_item>& items, const executor_limits& l
   number(items, begin);
 }
 
-void add_verification_phase(std::vector<warm_up_item>& items, const executor_limits& limits) {
+// Timed twice, since what disturbs a machine only makes a step longer: before the tuning, which may take
+// long, so that drafts need not wait for that, and behind it.
+constexpr int verification_passes = 2;
+
+void add_verification_pass(std::vector<warm_up_item>& items, const executor_limits& limits, int pass) {
   const std::size_t begin = items.size();
   const auto add = [&items](std::int32_t rows, std::int32_t context, bool is_random) {
     warm_up_item& item = items.emplace_back();
@@ -166,16 +172,20 @@ void add_verification_phase(std::vector<warm_up_item>& items, const executor_lim
     item.context = context;
     item.is_random = is_random;
   };
-  for (int pass = 0; pass < 2; ++pass) {
-    for (std::int32_t rows = 1; rows <= std::min(limits.max_rows, most_verified_rows); rows *= 2)
-      add(rows, timed_step::short_context, false);
-    if (limits.max_rows < compared_rows) continue;
+  for (std::int32_t rows = 1; rows <= std::min(limits.max_rows, most_verified_rows); rows *= 2)
+    add(rows, timed_step::short_context, false);
+  const std::int32_t longest = std::min(long_context, limits.max_model_len - compared_rows);
+  if (limits.max_rows >= compared_rows) {
     add(compared_rows, timed_step::short_context, true);
-    const std::int32_t longest = std::min(long_context, limits.max_model_len - compared_rows);
-    if (longest < 4 * timed_step::short_context) continue;
-    for (const std::int32_t rows : {1, compared_rows}) add(rows, longest, false);
+    if (longest >= 4 * timed_step::short_context)
+      for (const std::int32_t rows : {1, compared_rows}) add(rows, longest, false);
   }
   number(items, begin);
+  const auto size = static_cast<std::int32_t>(items.size() - begin);
+  for (std::size_t i = begin; i < items.size(); ++i) {
+    items[i].number += pass * size;
+    items[i].count = verification_passes * size;
+  }
 }
 
 void add_sampler_phase(std::vector<warm_up_item>& items, const bucket_plan& plan,
@@ -247,8 +257,9 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
     add_phase(items, warm_up_phase::decode, plan.decode, extent);
   }
+  if (measured.verification) add_verification_pass(items, limits, 0);
   if (measured.tune) add_tuning_phase(items, limits, measured.tuned);
-  if (measured.verification) add_verification_phase(items, limits);
+  if (measured.verification) add_verification_pass(items, limits, 1);
   add_sampler_phase(items, plan, limits);
   return items;
 }

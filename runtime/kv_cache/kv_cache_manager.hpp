@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/kv_cache/block_hash.hpp"
 #include "runtime/kv_cache/block_pool.hpp"
 #include "runtime/kv_cache/block_table.hpp"
@@ -124,7 +125,7 @@ class kv_cache_manager {
   cached_sequence* find(request_id id, std::int32_t place) const;
   cached_sequence& find_or_make(request_id id);
   std::int32_t blocks_for(std::int32_t num_tokens) const {
-    return (num_tokens + block_size_ - 1) / block_size_;
+    return troupe::blocks_for(num_tokens, block_size_);
   }
 
   // `shared` gets the blocks to share.

@@ -84,19 +84,16 @@ scheduler_output scheduler::state::stopped(request_id id) {
 
 scheduler_output scheduler::state::expire(steady_time time) {
   scheduler_output output;
-  const auto add = [&output](scheduler_output ended) {
-    std::move(ended.events.begin(), ended.events.end(), std::back_inserter(output.events));
-    std::move(ended.releases.begin(), ended.releases.end(), std::back_inserter(output.releases));
-  };
   while (!deadlines.empty() && deadlines.begin()->first <= time)
-    add(end(deadlines.begin()->second, finish_reason::timeout, std::nullopt));
+    output.add_ended(end(deadlines.begin()->second, finish_reason::timeout, std::nullopt));
   while (!queue_deadlines.empty() && queue_deadlines.begin()->first <= time) {
     const sequence& who = *requests.at(queue_deadlines.begin()->second);
     const std::int32_t waited = seconds_between(who.details->arrival, time);
     error failure{error_code::unavailable,
-                  fmt::format("the request has waited for {} s and its turn has not come", waited)};
+                  fmt::format("the request has waited for {:.1f} s and its turn has not come",
+                              std::chrono::duration<double>(time - who.details->arrival).count())};
     failure.retry_after = waited;
-    add(end(who.id, finish_reason::error, std::move(failure)));
+    output.add_ended(end(who.id, finish_reason::error, std::move(failure)));
   }
   return output;
 }

@@ -49,11 +49,7 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
     if (who->details->first_answer == first) answers.push_back(id);
   std::sort(answers.begin(), answers.end());
   scheduler_output output;
-  for (const request_id id : answers) {
-    scheduler_output one = end(id, finish_reason::error, failure);
-    std::move(one.events.begin(), one.events.end(), std::back_inserter(output.events));
-    std::move(one.releases.begin(), one.releases.end(), std::back_inserter(output.releases));
-  }
+  for (const request_id id : answers) output.add_ended(end(id, finish_reason::error, failure));
   return output;
 }
 

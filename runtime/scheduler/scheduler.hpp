@@ -6,9 +6,11 @@
 // runs. A sequence counts as computed from the moment on in which a step is sent off; what is sampled by a
 // step in flight is known by its place only (token_source), and the runner feeds it forward.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -86,6 +88,12 @@ struct scheduler_output {
     appends.clear();
     appended.clear();
     releases.clear();
+  }
+
+  // Adds what ends and gives back blocks beside no step.
+  void add_ended(scheduler_output&& more) {
+    std::ranges::move(more.events, std::back_inserter(events));
+    std::ranges::move(more.releases, std::back_inserter(releases));
   }
 };
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/drafting/draft_lengths.hpp"
 #include "runtime/near_memory.hpp"
 #include "runtime/object_pool.hpp"
@@ -158,9 +159,7 @@ struct scheduler::state {
   static std::string how_running(const sequence& who);
   std::string why_waiting(const sequence& who) const;
 
-  std::int32_t blocks_of(std::int32_t tokens) const {
-    return (tokens + limits.block_size - 1) / limits.block_size;
-  }
+  std::int32_t blocks_of(std::int32_t tokens) const { return blocks_for(tokens, limits.block_size); }
 
   scheduler_limits limits;
   // Shared with the batches, whose samples point to the sequences' parameters.

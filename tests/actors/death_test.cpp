@@ -359,6 +359,22 @@ TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
   }
 }
 
+TEST(Drain, WaitsForNobodyWhoHasEnded) {
+  stage stage;
+  const auto open = stage.ask("hello", 100);
+  stage.run(20);
+  caf::scoped_actor self{stage.system()};
+  auto answer =
+      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  stage.run(4);
+  EXPECT_TRUE(self->mailbox().empty());
+  for (const tokenizer_actor& tokenizer : stage.roster().tokenizers) stage.kill(tokenizer);
+  stage.run();
+  EXPECT_EQ(open->ends.size(), 1U);
+  ASSERT_FALSE(self->mailbox().empty()) << "nothing runs any more, long before the grace is over";
+  answer.receive([](const msg::company_drained&) {}, [](const caf::error&) { FAIL(); });
+}
+
 TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {
   stage stage;
   for (int i = 0; i < 2; ++i) {
