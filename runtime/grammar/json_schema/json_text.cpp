@@ -98,7 +98,7 @@ json_text::json_text(regex_store& store) {
   digits = store.star(digit);
   whole = store.alternation({zero, store.concat({store.bytes(byte_set::range('1', '9')), digits})});
   number = store.concat({minus, whole, store.optional(store.concat({point, store.plus(digit)}))});
-  integer = store.concat({minus, whole, store.optional(store.concat({point, store.plus(zero)}))});
+  integer = store.concat({minus, whole, store.optional(store.literal(".0"))});
   make_scientific(store);
 }
 
@@ -109,14 +109,13 @@ void json_text::make_scientific(regex_store& store) {
   };
   const regex_id digit = from_to('0', '9');
   const regex_id fraction = store.optional(store.concat({store.literal("."), store.plus(digit)}));
-  const regex_id no_fraction =
-      store.optional(store.concat({store.literal("."), store.plus(store.literal("0"))}));
+  const regex_id no_fraction = store.optional(store.literal(".0"));
   const regex_id first = from_to('1', '9');
   const regex_id short_whole =
       store.alternation({store.literal("0"), store.concat({first, store.repeat(digit, 0, 8)})});
   const regex_id e = store.bytes(bytes_of("eE"));
   const auto exponent = [&](regex_id sign, std::initializer_list<regex_id> numbers) {
-    return store.concat({e, sign, store.star(store.literal("0")), store.alternation(numbers)});
+    return store.concat({e, sign, store.optional(store.literal("0")), store.alternation(numbers)});
   };
   const regex_id plus = store.optional(store.literal("+"));
   const regex_id to_299 = exponent(

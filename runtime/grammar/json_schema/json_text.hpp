@@ -25,14 +25,15 @@ std::string spell(std::string_view text);
 struct json_text {
   explicit json_text(regex_store& store);
 
-  regex_id character;           // one code point, spelled in any way that JSON knows
-  regex_id any_body;            // every string's body, in every spelling
-  regex_id spelled_body;        // every string's body in the one spelling
-  regex_id digits;              // [0-9]*
-  regex_id whole;               // 0|[1-9][0-9]*
-  regex_id number;              // a number without exponent
-  regex_id scientific;          // a number with one, no larger than a double can be
-  regex_id integer;             // a number without exponent and with nothing but zeros behind the point
+  regex_id character;     // one code point, spelled in any way that JSON knows
+  regex_id any_body;      // every string's body, in every spelling
+  regex_id spelled_body;  // every string's body in the one spelling
+  regex_id digits;        // [0-9]*
+  regex_id whole;         // 0|[1-9][0-9]*
+  regex_id number;        // a number without exponent
+  regex_id scientific;    // a number with one, no larger than a double can be
+  // Of whole numbers those texts that anybody writes: 15, 15.0. With more zeros a model may go on for ever.
+  regex_id integer;
   regex_id scientific_integer;  // some of those integers that have an exponent: 15e2, 1.0E+9
 
  private:

@@ -24,7 +24,7 @@ regex_id with_16_whole_digits(regex_store& store) {
     return store.bytes(set);
   };
   const auto with = [&](regex_id whole, std::string_view behind) {
-    return store.concat({whole, store.literal("."), digits_of(behind), store.star(store.literal("0"))});
+    return store.concat({whole, store.literal("."), digits_of(behind)});
   };
   const regex_id even = store.concat(
       {digits_of("123456789"), store.repeat(digits_of("0123456789"), 14, 14), digits_of("02468")});
@@ -73,18 +73,18 @@ regex_id exactly_read(regex_store& store, const json_text& text) {
   constexpr std::uint32_t most_zeros = 29;   // behind it: who writes smaller ones writes an exponent
   const regex_id digit = store.bytes(byte_set::range('0', '9')),
                  first = store.bytes(byte_set::range('1', '9'));
-  const regex_id zeros = store.star(store.literal("0"));
+  // No zeros at the end but for ".0": with more of them it is the same number.
   const auto fraction = [&](std::uint32_t most) {
-    return store.concat({store.literal("."), store.repeat(digit, 1, most), zeros});
+    const regex_id counting = store.concat({store.repeat(digit, 0, most - 1), first});
+    return store.concat({store.literal("."), store.alternation({store.literal("0"), counting})});
   };
   regex_id rest = fraction(most_digits - most_whole);
   for (std::uint32_t whole = most_whole - 1; whole > 0; --whole)
     rest = store.alternation({store.concat({digit, rest}), fraction(most_digits - whole)});
   const regex_id small = store.concat({store.literal("0."), store.repeat(store.literal("0"), 0, most_zeros),
-                                       store.repeat(digit, 1, most_digits), zeros});
-  const regex_id magnitude =
-      store.alternation({text.whole, store.concat({first, rest}), small,
-                         store.concat({store.literal("0.0"), zeros}), with_16_whole_digits(store)});
+                                       store.repeat(digit, 0, most_digits - 1), first});
+  const regex_id magnitude = store.alternation(
+      {text.whole, store.concat({first, rest}), small, store.literal("0.0"), with_16_whole_digits(store)});
   return store.concat({store.optional(store.literal("-")), magnitude});
 }
 

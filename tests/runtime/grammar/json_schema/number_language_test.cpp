@@ -145,7 +145,10 @@ TEST(NumberLanguage, TextsThatAreExactlyReadAreWhatADoubleSays) {
     const bool has_point = number.find('.') != std::string::npos;
     const bool is_exact = matches(store, exact, number);
     const std::size_t digits = counting_digits(said);
-    if (!has_point || (said.whole.size() <= 15 && digits <= 15)) {
+    const bool has_idle_zeros = has_point && number.back() == '0' && !number.ends_with(".0");
+    if (has_idle_zeros) {
+      EXPECT_FALSE(is_exact) << number;
+    } else if (!has_point || (said.whole.size() <= 15 && digits <= 15)) {
       EXPECT_TRUE(is_exact) << number;
     } else if (is_exact && (said.is_integer() || digits > 17)) {
       EXPECT_EQ(compare(said, meant), 0) << number;
@@ -153,7 +156,7 @@ TEST(NumberLanguage, TextsThatAreExactlyReadAreWhatADoubleSays) {
     shortened += compare(said, meant) != 0 && is_exact ? 1 : 0;
   }
   EXPECT_GT(shortened, 200U) << "whole numbers without a point, and some of 16 and 17 digits";
-  EXPECT_TRUE(matches(store, exact, "0." + std::string(400, '0')));
+  EXPECT_FALSE(matches(store, exact, "0." + std::string(400, '0')));
   EXPECT_FALSE(matches(store, exact, "0." + std::string(400, '0') + "1"));
   for (const char* large :
        {"4503599627370495.5", "4503599627370497.0", "9007199254740991.0", "9007199254740994.0"})
