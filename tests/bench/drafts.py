@@ -12,6 +12,7 @@ Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) 
 times each prompt, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
 prefix, such as "nice -n -18 tests/bench/drafts.py".
 """
+import argparse
 import asyncio
 import contextlib
 import json
@@ -19,7 +20,6 @@ import math
 import os
 import pathlib
 import statistics
-import sys
 import time
 import urllib.request
 
@@ -200,9 +200,16 @@ def compare_crowds(plain, drafting):
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="tasks|crowd|model", help="what is measured (default: tasks crowd)")
+    parts = {"tasks": tasks, "crowd": crowd, "model": model}
+    chosen = parser.parse_args().parts or ["tasks", "crowd"]
+    for name in chosen:
+        if name not in parts:
+            parser.error(f"{name} is none of {', '.join(parts)}")
     print(f"CPU: {cpu()}\n")
-    for name in sys.argv[1:] or ["tasks", "crowd"]:
-        {"tasks": tasks, "crowd": crowd, "model": model}[name]()
+    for name in chosen:
+        parts[name]()
 
 
 if __name__ == "__main__":
