@@ -6,9 +6,9 @@
 
 namespace troupe {
 
-void company_board::warm_up_begins(std::int32_t total, const std::string& first) {
+void company_board::warm_up_begins(std::int32_t total) {
   const std::lock_guard lock(mutex_);
-  starting_ = fmt::format("warming up [0/{}] {}", total, first);
+  starting_ = fmt::format("warming up [0/{}]", total);
 }
 
 void company_board::warming_up(warm_up_progress progress) {

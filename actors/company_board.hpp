@@ -37,7 +37,7 @@ class company_board {
     step_deadline_.store(deadline.count(), relaxed);
   }
   // The first of so many items has begun; one is over.
-  void warm_up_begins(std::int32_t total, const std::string& first);
+  void warm_up_begins(std::int32_t total);
   void warming_up(warm_up_progress progress);
   void ready();
   // An item of the warm-up is with the runner, a step of so much work; it is over. Its deadline is that of

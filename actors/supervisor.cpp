@@ -140,6 +140,7 @@ company_roster_ptr supervisor_state::add_gateway(const msg::add_gateway& named, 
 
 void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
   watched_->erase(source);
+  has_drained(source.id());
   if (stopping_.erase(source) != 0) return start_stopped();
   const auto found = members_.find(source);
   if (found == members_.end()) return;
@@ -147,7 +148,6 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   members_.erase(found);
   spdlog::error("actor {} has ended: {}", role, words_of(reason));
   roles_.at(role).vacate();
-  has_drained(source.id());
   if (failed_) return introduce();
   if (role == "model_runner") return on_runner_down();
   restart(role, false);

@@ -39,6 +39,7 @@ void supervisor_state::drain_tokenizers() {
   draining_ = drain_phase::tokenizers;
   parts_.board->draining();
   for (const tokenizer_actor& tokenizer : roster_.tokenizers) ask_to_drain(tokenizer);
+  if (undrained_.empty()) drain_gateways();
 }
 
 // After the tokenizers: their last words are then already in the gateways' mailboxes.
@@ -48,8 +49,10 @@ void supervisor_state::drain_gateways() {
   if (undrained_.empty()) end_drain();
 }
 
+// A place may be vacant for a moment, or for good in a company that has failed.
 template <class Handle>
 void supervisor_state::ask_to_drain(const Handle& actor) {
+  if (!actor) return;
   const caf::actor_id id = actor->id();
   undrained_.insert(id);
   out_.ask(actor, msg::drain{})

@@ -102,7 +102,7 @@ void supervisor_state::warm_up_item_now() {
   if (is_warming_up_ || course_.finished() || !roster_.model_runner) return;
   is_warming_up_ = true;
   const warm_up_item item = *course_.next();
-  if (!ready_ && course_.done() == 0) parts_.board->warm_up_begins(course_.needed(), describe(item));
+  if (!ready_ && course_.done() == 0) parts_.board->warm_up_begins(course_.needed());
   if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
   if (item.phase == warm_up_phase::tuning && !std::exchange(is_tuning_told_, true))
     spdlog::info(

@@ -247,7 +247,8 @@ std::vector<metric_description> make_catalogue() {
        counter,
        {},
        bucket_set::none,
-       "Drafted tokens that no step verified, since a grammar does not have them or one before them."},
+       "Drafted tokens that no step verified: a grammar, or a token sampled meanwhile, rules them out or one "
+       "before them."},
       {metric::grammar_withheld_rows,
        "troupe_grammar_withheld_rows_total",
        counter,

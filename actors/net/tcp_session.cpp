@@ -39,7 +39,7 @@ asio::awaitable<void> tcp_session::run() {
   wake_writer_.notify();
   while (writing_) co_await writer_ended_.wait();
   // In the midst of a frame, a reset would take the last words from the client.
-  if (gone_ || (!fault && reading_ != reading::overdue)) co_return;
+  if (gone_ || (!fault && reading_ == reading::idle)) co_return;
   enter(reading::lingering);
   co_await linger(socket_, shared_->options.linger_timeout);
 }
@@ -107,7 +107,7 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
   while (!last_words_) {
     wire::frame_header header;
     const bool came = co_await read_header(header);
-    if (!came) co_return std::nullopt;
+    if (!came || last_words_) co_return std::nullopt;
     std::optional<error> fault = check_header(header);
     if (fault) co_return fault;
     std::string payload;

@@ -7,7 +7,6 @@
 namespace troupe {
 namespace {
 
-// Blocks that `tokens` tokens fill.
 // Context blocks of a sequence: before a prompt's first row, up to a decode's own.
 std::int32_t context_blocks(const device_batch& batch, const sequence_rows& sequence,
                             std::int32_t block_size) {

@@ -57,7 +57,8 @@ struct step_demand {
   std::uint64_t step = 0;
   std::vector<sequence_demand> sequences = {};  // in order of precedence
   std::vector<request_id> prefix_queries = {};  // waiting requests whose cached length is wanted
-  std::vector<block_release> releases = {};  // of who was preempted for this step: before anything is granted
+  std::vector<block_release> releases =
+      {};  // of who was preempted since the last one, before anything is granted
 };
 
 struct sequence_grant {

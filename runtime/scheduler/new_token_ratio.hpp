@@ -1,5 +1,5 @@
 // How much of what the running requests may still generate is kept free when another is admitted: a share
-// that falls while all goes well and rises after a preemption. From SGLang's scheduler (new_token_ratio),
+// that falls with every step and rises after a preemption. From SGLang's scheduler (new_token_ratio),
 // with its constants at schedule conservativeness 1.
 #pragma once
 #include <algorithm>

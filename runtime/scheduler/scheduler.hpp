@@ -161,7 +161,7 @@ class scheduler {
   // none.
   std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
   // How long such a step takes. Before at least two of these are known no
-  // draft is verified, unless all are (adaptive_drafts).
+  // draft is verified, unless all are (not adaptive_drafts).
   void measured_step(const timed_step& step, std::chrono::nanoseconds took);
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
     measured_step({.rows = rows}, took);

@@ -174,7 +174,7 @@ class Service:
         self.wait_until(lambda: all(self.metric(name) == 0 for name in names), 60, "idle")
 
     def log(self):
-        return pathlib.Path(self.log_path).read_text(errors="replace")[-4000:]
+        return pathlib.Path(self.log_path).read_text(errors="replace")[-20000:]
 
 
 @pytest.fixture(scope="session")

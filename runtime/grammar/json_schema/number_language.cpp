@@ -29,7 +29,7 @@ regex_id with_16_whole_digits(regex_store& store) {
   const regex_id even = store.concat(
       {digits_of("123456789"), store.repeat(digits_of("0123456789"), 14, 14), digits_of("02468")});
   return store.alternation({with(make.as_long_and_below("1125899906842624"), "0123456789"),  // 2^50
-                            with(make.as_long_and_below("2251799813685248"), "02345678"),    // 2^51
+                            with(make.as_long_and_below("2251799813685248"), "0258"),        // 2^51
                             with(make.as_long_and_below("4503599627370496"), "05"),          // 2^52
                             with(make.as_long_and_below("9007199254740992"), "0"),           // 2^53
                             with(even, "0")});

@@ -114,8 +114,9 @@ number_texts number_words(workspace& work, const json& node, number_texts of) {
   for (const char* word : number_names)
     if (const json* value = find_word(work, node, word)) key += word + openai::dump_exactly(*value);
   if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
-  key += fmt::format("|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
-                     static_cast<std::uint32_t>(of.scientific), static_cast<std::uint32_t>(of.outside));
+  key += fmt::format("|{}|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
+                     static_cast<std::uint32_t>(of.scientific), static_cast<std::uint32_t>(of.outside),
+                     of.only_exact);
   const auto known = work.bounded_numbers.find(key);
   if (known != work.bounded_numbers.end()) return known->second;
   const number_texts made = make_bounded(work, node, of);

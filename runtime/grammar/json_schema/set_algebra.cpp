@@ -294,7 +294,7 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.yes = !of.yes;
   out.no = !of.no;
   out.numbers = other_numbers(work, of.numbers);
-  out.only_exact = out.numbers != work.text.number;
+  out.only_exact = out.numbers != work.text.number && out.numbers != work.regex.nothing();
   const regex_id reached = reach(work, of);
   out.strings = reached == work.text.any_body     ? work.regex.nothing()
                 : reached == work.regex.nothing() ? work.text.any_body

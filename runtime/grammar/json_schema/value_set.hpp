@@ -68,7 +68,8 @@ struct value_set {
   bool null = false;
   bool yes = false;
   bool no = false;
-  regex_id numbers{};  // without exponent: all spellings of a number or none, of which ...
+  regex_id numbers{};  // without exponent: all spellings of a number or none (of whole ones of type integer
+                       // 15 and 15.0), of which ...
   bool only_exact =
       false;  // ... those alone are written that are exactly_read(): others may be of no number of it
   regex_id scientific{};  // with one: some spellings of numbers of the set

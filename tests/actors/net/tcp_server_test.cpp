@@ -18,9 +18,6 @@
 namespace troupe::net::testing {
 namespace {
 
-using wire::frame_type;
-using pace = scripted_engine::pace;
-
 TEST_F(tcp_server_test, greets_with_its_version_and_limits) {
   const frame welcome = client.greet();
   EXPECT_EQ(welcome.type, frame_type::welcome);

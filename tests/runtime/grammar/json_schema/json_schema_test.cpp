@@ -204,10 +204,10 @@ TEST(JsonSchema, NumbersThatReadersTakeForOthersAreNotWrittenWhereItMatters) {
   EXPECT_FALSE(fractions.accepts("1.00000000000000000001"));
   const checked_schema remaining(R"({"enum":[0.12345678901234568,0.5],"not":{"const":0.5}})");
   EXPECT_TRUE(remaining.accepts("0.12345678901234568"));
+  EXPECT_FALSE(remaining.accepts("0.5"));
   const checked_schema halves(R"({"type":"number","multipleOf":0.5})");
   EXPECT_TRUE(halves.accepts("523412345678901.5"));
   EXPECT_FALSE(halves.accepts("5234123456789012.5"));  // is read as ...012
-  EXPECT_FALSE(remaining.accepts("0.5"));
   const checked_schema from(R"({"type":"number","minimum":9007199254740993})");
   EXPECT_TRUE(from.accepts("9007199254740993"));
   EXPECT_FALSE(from.accepts("9007199254740993.0"));
