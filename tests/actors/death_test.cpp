@@ -1,5 +1,6 @@
 // Actors that end, companies that drain, and questions.
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <stdexcept>
 #include <string>
@@ -373,6 +374,18 @@ TEST(Drain, WaitsForNobodyWhoHasEnded) {
   EXPECT_EQ(open->ends.size(), 1U);
   ASSERT_FALSE(self->mailbox().empty()) << "nothing runs any more, long before the grace is over";
   answer.receive([](const msg::company_drained&) {}, [](const caf::error&) { FAIL(); });
+}
+
+TEST(Drain, OfACompanyThatHasFailedAnswersToo) {
+  stage stage;
+  for (int i = 0; i < 20 && stage.status().live; ++i) {
+    stage.kill(stage.roster().tokenizers[0]);
+    stage.run();
+  }
+  ASSERT_FALSE(stage.status().live);
+  EXPECT_TRUE(std::ranges::any_of(stage.roster().tokenizers, [](const auto& each) { return !each; }));
+  EXPECT_TRUE(
+      stage.query<msg::company_drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
 }
 
 TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {
