@@ -1,7 +1,7 @@
 // Actors that end, companies that drain, and questions.
 #include <gtest/gtest.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <vector>
