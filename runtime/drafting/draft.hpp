@@ -20,7 +20,7 @@ struct draft {
   // has room for. 0: a draft is right where the request draws its tokens anyway.
   std::uint64_t number = 0;
   // So many of its first tokens stand in places that steps in flight sample: they lead up to those that a
-  // step may verify, of which there are no more than stand behind them.
+  // step may verify, of which there are no more than stand behind them (of a draft without a number).
   std::int32_t lead = 0;
 
   // The first `count` of its tokens.
@@ -34,7 +34,9 @@ struct draft {
   void cut_for_grammar(std::size_t possible) {
     keep(std::min(tokens.size(), possible + (number == 0 ? 0 : 1)));
   }
-  std::int32_t most_verified() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
+  std::int32_t most_verified() const {
+    return static_cast<std::int32_t>(tokens.size()) - (number == 0 ? lead : 0);
+  }
 };
 
 // What has come of running requests since the last news.

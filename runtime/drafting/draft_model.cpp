@@ -16,6 +16,18 @@ bool leaves_verification_open(const sampling_params& sampling) {
   return !sampling.is_seeded && !is_greedy(sampling);
 }
 
+bool is_by_chance(const draft_sequence& sequence) {
+  return sequence.verification() == draft_verification::rejection;
+}
+
+// How many tokens are worth drafting where each comes true as often, given those before it: `rate` is at
+// least `least`.
+std::int32_t worthy_length(double rate, double least) {
+  constexpr std::int32_t most = 1024;
+  if (least <= 0.0 || rate >= 1.0) return most;
+  return std::clamp(static_cast<std::int32_t>(std::log(least) / std::log(rate)), 1, most);
+}
+
 }  // namespace
 
 draft_model::draft_model(std::shared_ptr<executor> device, draft_model_options options, draft_tuning tuning)
@@ -75,7 +87,9 @@ std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
   return out;
 }
 
-// What has been begun is drafted up to the first token that a step can verify.
+// What has been begun is drafted up to the first token that a step can verify. A draft that is accepted or
+// rejected by chance has its length from the beginning: it may come too late for its step, and is left out
+// then, which must not depend on its tokens.
 void draft_model::draft_further(std::int32_t requests) {
   std::int32_t drafted = 0;
   for (const drafting& each : drafting_) drafted += each.sequence->num_to_verify();
@@ -84,8 +98,8 @@ void draft_model::draft_further(std::int32_t requests) {
       options_.adaptive ? worth_.least(requests, active, drafted) : std::optional<double>(0.0);
   begin_step();
   std::erase_if(drafting_, [&](const drafting& each) {
-    const bool is_verified = each.sequence->num_to_verify() > 0;
-    return !wants_more(each) || !least || (is_verified && each.sequence->next_worth() < *least) ||
+    const bool may_end = each.sequence->num_to_verify() > 0 && !is_by_chance(*each.sequence);
+    return !wants_more(each) || !least || (may_end && each.sequence->next_worth() < *least) ||
            !add_rows(*each.sequence, 1);
   });
   const std::chrono::nanoseconds began = options_.now();
@@ -116,6 +130,9 @@ void draft_model::choose_worthy(std::int32_t requests) {
     if (!pays_to_catch_up(each, requests, *least)) return true;
     if (sequence.next_worth() >= *least) {
       sequence.wake();
+      if (is_by_chance(sequence))
+        each.wanted =
+            std::min(each.wanted, sequence.num_pending() + worthy_length(sequence.next_worth(), *least));
       return false;
     }
     const bool is_tried =
@@ -202,7 +219,7 @@ bool draft_model::wants_more(const drafting& each) const {
   const draft_sequence& sequence = *each.sequence;
   if (sequence.num_drafted() >= each.wanted || sequence.num_tokens() > options_.max_model_len) return false;
   const token_id last = sequence.token(sequence.num_tokens() - 1);
-  return sequence.sampling().ignore_eos ||
+  return sequence.sampling().ignore_eos || is_by_chance(sequence) ||
          std::ranges::find(options_.end_tokens, last) == options_.end_tokens.end();
 }
 

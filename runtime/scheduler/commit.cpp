@@ -81,7 +81,8 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) begin_answer(who, event);
-  std::int32_t accepted = 0;
+  std::int32_t accepted = 0;  // drafts that the next sample stands behind
+  bool is_last_right = false;
   token_end by = token_end::none;
   while (true) {
     const std::size_t sample = first + static_cast<std::size_t>(accepted);
@@ -98,13 +99,15 @@ void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, b
       by = take_token(who, forced->tokens[i], event);
       ++totals.forced_tokens;
     }
-    const bool is_draft_right = by == token_end::none && forced == nullptr && accepted < rows.num_drafts &&
-                                samples.draft_at(sample + 1) == sampled.token;
-    if (!is_draft_right) break;
+    is_last_right = accepted < rows.num_drafts && samples.draft_at(sample + 1) == sampled.token;
+    // Behind an end, or forced tokens, nothing counts.
+    if (!is_last_right || by != token_end::none || forced != nullptr) break;
+    is_last_right = false;
     ++accepted;
   }
-  count_drafts(rows, accepted);
-  add_history(who, accepted, event);
+  const std::int32_t right = accepted + (is_last_right ? 1 : 0);
+  count_drafts(rows, right);
+  add_history(who, right, event);
   if (keeps_blocks) {
     who.num_computed += accepted;
     who.num_stored += accepted;

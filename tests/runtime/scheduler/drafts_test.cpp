@@ -149,6 +149,22 @@ TEST_F(drafts_test, are_no_more_than_stand_behind_those_that_lead_up_to_them) {
   EXPECT_EQ(shape(dispatch()), "1x2") << "as many as were asked for";
 }
 
+// Whether one of its tokens is verified must not depend on how many were drafted behind it.
+TEST_F(drafts_test, that_are_accepted_by_chance_are_verified_whole_from_the_next_token_on) {
+  begin({});
+  tested->propose(
+      {.id = 1, .after = 5, .tokens = {20, 21, 22}, .probabilities = {1, 1, 1}, .number = 1, .lead = 1});
+  EXPECT_EQ(shape(dispatch()), "1x4");
+}
+
+TEST_F(drafts_test, that_end_an_answer_count_as_right) {
+  begin({});
+  propose({20, 0, 22});
+  complete_with(*dispatch(), {20, 0, 22, 23});
+  EXPECT_EQ(tested->counts().drafts.accepted, 2U);
+  EXPECT_EQ(tested->counts().drafts.tokens, 3U);
+}
+
 TEST_F(drafts_test, that_what_is_known_contradicts_are_not_verified) {
   begin({});
   propose({8, 20}, 4);

@@ -378,6 +378,7 @@ class simulation {
     guess.after = static_cast<std::int32_t>(entry.prompt.size()) + from;
     const auto expected = static_cast<std::int32_t>(entry.expected.size());
     if (random_.chance(30)) guess.number = ++num_numbered_;
+    if (random_.chance(30)) guess.lead = random_.pick(0, 2);
     std::size_t right = 0;  // tokens, from the first
     for (std::int32_t i = from; i < from + random_.pick(1, 6); ++i) {
       const bool is_right = i < expected && !random_.chance(wrong_drafts_);
