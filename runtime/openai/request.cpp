@@ -136,6 +136,15 @@ result<std::variant<chat_prompt, text_prompt, token_prompt>> read_prompt(field_r
   return token_prompt{std::move(*ids)};
 }
 
+// What an answer would be given together with, in front of it or behind.
+void refuse_text_around(field_reader& fields) {
+  for (const char* name : {"echo", "suffix"}) {
+    const json* const value = fields.find(name);
+    if (value == nullptr || *value == false || *value == "") continue;
+    fields.reject(name, fmt::format("{} is not supported yet", name));
+  }
+}
+
 }  // namespace
 
 bool is_request_name(std::string_view name) {
@@ -177,6 +186,7 @@ result<parsed_request> parse_chat(const json& body, const request_context& conte
   fields.read("add_special_tokens", prompt.add_special_tokens);
   parsed.generation.prompt = std::move(prompt);
   read_chat_logprobs(fields, context.max_logprobs, parsed.generation.sampling);
+  refuse_text_around(fields);
   return checked(std::move(parsed), fields, context);
 }
 
@@ -190,11 +200,7 @@ result<parsed_request> parse_completion(const json& body, const request_context&
   sampling_params& sampling = parsed.generation.sampling;
   fields.read("logprobs", sampling.logprobs);
   if (!sampling.max_tokens) sampling.max_tokens = default_completion_tokens;
-  for (const char* name : {"echo", "suffix"}) {
-    const json* const value = fields.find(name);
-    if (value == nullptr || *value == false || *value == "") continue;
-    fields.reject(name, fmt::format("{} is not supported yet", name));
-  }
+  refuse_text_around(fields);
   return checked(std::move(parsed), fields, context);
 }
 

@@ -294,10 +294,13 @@ TEST(parse_completion, has_its_own_defaults_and_fields) {
 }
 
 TEST(parse_generation, messages_make_a_chat) {
+  json body = chat_body();
+  body["echo"] = true;
+  EXPECT_EQ(parse_generation(body, context()).error().param, "echo");
   EXPECT_EQ(parse_generation(chat_body(), context())->answer.kind, answer_kind::chat);
   EXPECT_EQ(parse_generation(completion_body(), context())->answer.kind, answer_kind::completion);
-  for (const char* body : {"null", "[]", "5", "\"x\"", "{}"}) {
-    EXPECT_FALSE(parse_generation(json::parse(body), context()).has_value()) << body;
+  for (const char* text : {"null", "[]", "5", "\"x\"", "{}"}) {
+    EXPECT_FALSE(parse_generation(json::parse(text), context()).has_value()) << text;
   }
 }
 
