@@ -126,10 +126,10 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
     who.has_drafts = next.has_value();
     some_have_drafts = some_have_drafts || who.has_drafts;
     if (!next || who.num_missing() != 1) continue;
+    const draft& guess = who.details->guess;
+    const std::int32_t behind = guess.number != 0 ? most_draft_tokens : guess.most_verified();
     const std::size_t count =
-        who.drafts_from(
-               *next, std::min({tokens_left, allowed, most_draft_tokens, who.details->guess.most_verified()}))
-            .size();
+        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, behind})).size();
     if (count == 0) continue;
     if (who.details->guess.number != 0) {
       rows.num_drafts = std::min(static_cast<std::int32_t>(count), budget);
