@@ -17,12 +17,8 @@ constexpr double weight_of_a_guess = 0.05;
 
 }  // namespace
 
-step_costs::points::iterator step_costs::at_or_behind(std::int32_t rows) {
-  return std::ranges::lower_bound(points_, rows, {}, &point::rows);
-}
-
 step_costs::point* step_costs::find_or_add(std::int32_t rows) {
-  const auto place = at_or_behind(rows);
+  const auto place = std::ranges::lower_bound(points_, rows, {}, &point::rows);
   if (place != points_.end() && place->rows == rows) return &*place;
   if (points_.size() == most_points) return nullptr;
   return &*points_.insert(place, {.rows = rows, .log_rows = std::log(rows)});

@@ -44,9 +44,7 @@ class step_costs {
     double cost = 0.0;
     double least_slope = 0.0;  // of the stretches from here on
   };
-  using points = std::vector<point>;  // by rows
 
-  points::iterator at_or_behind(std::int32_t rows);
   point* find_or_add(std::int32_t rows);  // null where there are most_points
   void update_shape();
   static bool is_served(const point& of) { return of.factor.has_value(); }
@@ -56,7 +54,7 @@ class step_costs {
   template <class Points, class Weight>
   void make_rising(Points&& those, double point::*value, Weight weight);
 
-  points points_;
+  std::vector<point> points_;  // by rows
   struct run {
     double sum = 0.0, weight = 0.0;
     std::size_t size = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor_cuda/median.hpp"
 
 namespace troupe {
@@ -41,7 +42,7 @@ void add_rows(device_batch& batch, const std::vector<token_id>& tokens, std::int
   rows.first_row = batch.num_rows();
   rows.num_rows = count;
   rows.table_offset = static_cast<std::int32_t>(batch.block_tables.size());
-  rows.table_length = (first + count + layout.block_size - 1) / layout.block_size;
+  rows.table_length = blocks_for(first + count, layout.block_size);
   for (std::int32_t i = 0; i < rows.table_length; ++i) batch.block_tables.push_back(first_block + i);
   for (std::int32_t i = 0; i < count; ++i) {
     batch.positions.push_back(first + i);
@@ -62,7 +63,7 @@ decode_step prepare_decode(executor& device, std::int32_t sequences, std::int32_
                            std::int32_t max_rows, std::int32_t vocab_size) {
   const kv_layout layout = device.layout();
   const std::int32_t affordable = layout.num_blocks / sequences;  // of each
-  const std::int32_t blocks = std::min(affordable, (context + layout.block_size - 1) / layout.block_size);
+  const std::int32_t blocks = std::min(affordable, blocks_for(context, layout.block_size));
   decode_step step;
   step.context = std::max(1, std::min(context, blocks * layout.block_size));
   const std::vector<token_id> text = some_tokens(step.context, vocab_size);

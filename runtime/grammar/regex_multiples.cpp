@@ -44,7 +44,7 @@ class regex_store::digit_search {
   std::uint64_t looks() const { return looks_; }
 
   // Whether r matches any text.
-  std::optional<bool> decide(regex_id r) const {
+  std::optional<bool> decide(regex_id r) {
     const node& n = store_.node_of(r);
     if (r == store_.nothing()) return false;
     if (store_.surely_something(r)) return true;
@@ -86,7 +86,7 @@ class regex_store::digit_search {
     return all_known ? std::optional(false) : std::nullopt;
   }
 
-  std::optional<bool> decide_intersection(regex_id r) const {
+  std::optional<bool> decide_intersection(regex_id r) {
     if (const auto those = to_multiples(r)) return decide_multiples(*those, {});
     const auto links = store_.links_of(store_.node_of(r));
     for (const regex_id link : links) {
@@ -124,7 +124,7 @@ class regex_store::digit_search {
 
   // Whether a text is of `those` and of all `others`: surely where all digits would do, of some number of
   // them that leads to a multiple, and surely not where no number of digits that there may be leads to one.
-  std::optional<bool> decide_multiples(const multiples& those, std::span<const regex_id> others) const {
+  std::optional<bool> decide_multiples(const multiples& those, std::span<const regex_id> others) {
     const auto alone =
         those.shapes.size() == 1 && others.empty() ? count(those.shapes.front()) : std::nullopt;
     const bool has_tail = store_.surely_something(those.tail);
@@ -145,7 +145,7 @@ class regex_store::digit_search {
   }
 
   // How many digits the multiple may have, and no other number of them.
-  digit_counts at_most(const multiples& those, std::span<const regex_id> others) const {
+  digit_counts at_most(const multiples& those, std::span<const regex_id> others) {
     digit_counts out;
     for (const regex_id shape : those.shapes) {
       const leading_digits first = lead(shape);
@@ -205,7 +205,7 @@ class regex_store::digit_search {
   }
 
   // Numbers of digits for which r has every text of so many, and nothing else in it.
-  std::optional<digit_counts> surely(regex_id r) const {
+  std::optional<digit_counts> surely(regex_id r) {
     const node& n = store_.node_of(r);
     std::optional<digit_counts> out;
     if (!may_look()) return out;
@@ -233,7 +233,7 @@ class regex_store::digit_search {
     return !out && n.nullable ? digit_counts{0, 0} : out;
   }
 
-  leading_digits lead(regex_id r) const {
+  leading_digits lead(regex_id r) {
     const node& n = store_.node_of(r);
     if (!may_look()) return {any_count, false, true};
     switch (n.kind) {
@@ -268,7 +268,7 @@ class regex_store::digit_search {
     }
   }
 
-  leading_digits lead_of_repeat(const node& n) const {
+  leading_digits lead_of_repeat(const node& n) {
     const leading_digits each = lead(regex_id{n.a});
     if (each.always_end) return {{times(each.count.least, n.b), times(each.count.most, n.c)}, true, true};
     return {{n.b == 0 ? 0 : each.count.least, each.may_end ? unbounded : each.count.most},
@@ -276,7 +276,7 @@ class regex_store::digit_search {
             n.b == 0 || each.may_end};
   }
 
-  leading_digits lead_of_links(const node& n) const {
+  leading_digits lead_of_links(const node& n) {
     const bool is_choice = n.kind == regex_kind::alternation;
     leading_digits out{is_choice ? digit_counts{unbounded, 0} : any_count, is_choice, !is_choice};
     for (const regex_id part : store_.links_of(n)) {
@@ -295,17 +295,19 @@ class regex_store::digit_search {
   }
 
   // What is shared is looked at once for each that shares it.
-  bool may_look() const {
+  bool may_look() {
     constexpr std::uint64_t most_looks = 2000;
-    return looks_ < most_looks && ++looks_ > 0;
+    if (looks_ == most_looks) return false;
+    ++looks_;
+    return true;
   }
 
   const regex_store& store_;
-  mutable std::uint64_t looks_ = 0;
+  std::uint64_t looks_ = 0;
 };
 
 std::optional<bool> regex_store::decide_by_digits(regex_id r, step_budget& budget) const {
-  const digit_search search(*this);
+  digit_search search(*this);
   const auto answer = search.decide(r);
   budget.spend(search.looks() / looks_in_a_step);
   return answer;

@@ -297,13 +297,16 @@ TEST(Death, OfTheTextWorkerAnswersItsCallers) {
   EXPECT_EQ(answers, 2);
 }
 
+auto ask_to_drain(caf::scoped_actor& self, stage& company) {
+  return self->request(company.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+}
+
 TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage stage;
   const auto open = stage.ask("hello", 9);
   stage.run(6);
   caf::scoped_actor self{stage.system()};
-  auto answer =
-      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  auto answer = ask_to_drain(self, stage);
   stage.run(2);  // the supervisor's, the first tokenizer's
   const auto late = stage.ask("hello", 9);
   stage.run();
@@ -324,8 +327,7 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
   const auto open = stage.ask("hello", 100);
   stage.run(20);
   caf::scoped_actor self{stage.system()};
-  auto answer =
-      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  auto answer = ask_to_drain(self, stage);
   stage.run(4);
   ASSERT_TRUE(open->ends.empty());
   stage.advance(std::chrono::seconds(11));
@@ -344,8 +346,7 @@ TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
     const auto open = stage.ask("hello", 100);
     stage.run(20);
     caf::scoped_actor self{stage.system()};
-    auto answer =
-        self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+    auto answer = ask_to_drain(self, stage);
     stage.run(4);
     if (gateway) stage.kill(stage.roster().gateway);
     for (const tokenizer_actor& tokenizer : stage.roster().tokenizers)
@@ -365,8 +366,7 @@ TEST(Drain, WaitsForNobodyWhoHasEnded) {
   const auto open = stage.ask("hello", 100);
   stage.run(20);
   caf::scoped_actor self{stage.system()};
-  auto answer =
-      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  auto answer = ask_to_drain(self, stage);
   stage.run(4);
   EXPECT_TRUE(self->mailbox().empty());
   for (const tokenizer_actor& tokenizer : stage.roster().tokenizers) stage.kill(tokenizer);
@@ -426,8 +426,7 @@ TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
   caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
                  gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
   caf::scoped_actor self{stage.system()};
-  auto answer =
-      self->request(stage.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+  auto answer = ask_to_drain(self, stage);
   stage.run();
   stage.advance(std::chrono::seconds(11));
   stage.run();

@@ -96,6 +96,14 @@ TEST(WarmUp, LeavesOutNothingButItselfWhereItIsSkipped) {
   EXPECT_EQ(who->tokens.size(), 3U);
 }
 
+void expect_next_larger_bucket(stage& stage) {
+  const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 2U);
+  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
+  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+}
+
 TEST(WarmUp, LeavesOutABucketThatFails) {
   company_setup setup;
   setup.buckets = small_plan();
@@ -106,11 +114,7 @@ TEST(WarmUp, LeavesOutABucketThatFails) {
   };
   stage stage(setup);
   EXPECT_TRUE(stage.status().ready && stage.status().live);
-  const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
-  stage.run();
-  EXPECT_EQ(who->tokens.size(), 2U);
-  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
-  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+  expect_next_larger_bucket(stage);
 }
 
 TEST(WarmUp, LeavesOutABucketThatEndsTheRunnerTwiceForTheNextRunnerToo) {
@@ -127,11 +131,7 @@ TEST(WarmUp, LeavesOutABucketThatEndsTheRunnerTwiceForTheNextRunnerToo) {
   stage.run();
   EXPECT_EQ(ends, 2);
   ASSERT_TRUE(stage.status().ready && stage.status().live);
-  const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
-  stage.run();
-  EXPECT_EQ(who->tokens.size(), 2U);
-  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
-  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+  expect_next_larger_bucket(stage);
 }
 
 TEST(WarmUp, ChangesNoTokenInWhateverWayItIsDone) {

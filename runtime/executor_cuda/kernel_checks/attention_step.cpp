@@ -8,6 +8,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "runtime/blocks_for.hpp"
+
 namespace troupe::checks {
 namespace {
 
@@ -73,7 +75,7 @@ attention_step::attention_step(const attention_shape& shape, std::vector<attenti
     : shape_(shape), sequences_(std::move(sequences)) {
   std::int32_t blocks = 3;  // that nobody uses
   for (const attention_sequence& sequence : sequences_) {
-    const std::int32_t needs = (sequence.context + shape.block_size - 1) / shape.block_size;
+    const std::int32_t needs = blocks_for(sequence.context, shape.block_size);
     blocks += needs;
     max_blocks_ = std::max(max_blocks_, needs + 1);
   }

@@ -15,6 +15,20 @@ namespace {
 
 const std::string second_frame = frame_bytes(frame_type::generate, 2, prompt);
 
+struct tcp_server_at_its_end : tcp_server_by_hand {
+  request_id begin_generation() {
+    client.greet();
+    client.send(frame_type::generate, 1, prompt);
+    return engine.wait_for_request(1);
+  }
+
+  // It has come when this returns: the answer to what is in front of it has.
+  void send_half_of_second_frame() {
+    client.socket.send(frame_bytes(frame_type::ping, 0, "") + second_frame.substr(0, 20));
+    EXPECT_EQ(client.read().type, frame_type::pong);
+  }
+};
+
 TEST(tcp_server, closing_ends_live_streams) {
   scripted_engine engine(pace::by_hand);
   tcp_server server = *tcp_server::start(tcp_options_of_test(), engine);
@@ -50,7 +64,7 @@ TEST(tcp_server, draining_lets_streams_end_and_refuses_new_ones) {
   done.get_future().wait();
 }
 
-TEST_F(tcp_server_by_hand, a_frame_that_has_not_come_whole_is_told_why_the_server_closes) {
+TEST_F(tcp_server_at_its_end, a_frame_that_has_not_come_whole_is_told_why_the_server_closes) {
   const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
   std::vector<std::unique_ptr<frame_client>> clients;
   for (const std::size_t cut : {std::size_t{3}, whole.size() - 1}) {
@@ -71,7 +85,7 @@ TEST_F(tcp_server_by_hand, a_frame_that_has_not_come_whole_is_told_why_the_serve
   EXPECT_TRUE(client.socket.at_end());
 }
 
-TEST_F(tcp_server_by_hand, a_frame_that_comes_whole_while_the_server_drains_is_answered_before_the_end) {
+TEST_F(tcp_server_at_its_end, a_frame_that_comes_whole_while_the_server_drains_is_answered_before_the_end) {
   client.greet();
   const std::string whole = frame_bytes(frame_type::generate, 1, prompt);
   client.socket.send(whole.substr(0, 20));
@@ -88,10 +102,8 @@ TEST_F(tcp_server_by_hand, a_frame_that_comes_whole_while_the_server_drains_is_a
   done.get_future().wait();
 }
 
-TEST_F(tcp_server_by_hand, the_word_of_a_frame_that_does_not_come_whole_is_the_last_one) {
-  client.greet();
-  client.send(frame_type::generate, 1, prompt);
-  const auto id = engine.wait_for_request(1);
+TEST_F(tcp_server_at_its_end, the_word_of_a_frame_that_does_not_come_whole_is_the_last_one) {
+  const request_id id = begin_generation();
   client.socket.send(frame_bytes(frame_type::generate, 2, prompt).substr(0, 20));
   frame_client last(server.port());
   last.greet();  // is read behind it
@@ -106,14 +118,11 @@ TEST_F(tcp_server_by_hand, the_word_of_a_frame_that_does_not_come_whole_is_the_l
   done.get_future().wait();
 }
 
-TEST_F(tcp_server_by_hand, a_frame_that_begins_while_the_server_drains_has_its_time_and_its_word) {
-  client.greet();
-  client.send(frame_type::generate, 1, prompt);
-  const auto id = engine.wait_for_request(1);
+TEST_F(tcp_server_at_its_end, a_frame_that_begins_while_the_server_drains_has_its_time_and_its_word) {
+  const request_id id = begin_generation();
   std::promise<void> done;
   server.drain([&done] { done.set_value(); });
-  client.socket.send(frame_bytes(frame_type::ping, 0, "") + second_frame.substr(0, 20));
-  EXPECT_EQ(client.read().type, frame_type::pong);  // what is behind it has come, too
+  send_half_of_second_frame();
   engine.emit(id, last_piece(finish_reason::stop, "x"));
   EXPECT_EQ(client.read().type, frame_type::delta);
   EXPECT_EQ(client.read().type, frame_type::finished);
@@ -122,12 +131,9 @@ TEST_F(tcp_server_by_hand, a_frame_that_begins_while_the_server_drains_has_its_t
   done.get_future().wait();
 }
 
-TEST_F(tcp_server_by_hand, frames_behind_a_late_one_are_handled_while_something_runs) {
-  client.greet();
-  client.send(frame_type::generate, 1, prompt);
-  const auto id = engine.wait_for_request(1);
-  client.socket.send(frame_bytes(frame_type::ping, 0, "") + second_frame.substr(0, 20));
-  EXPECT_EQ(client.read().type, frame_type::pong);  // what is behind it has come, too
+TEST_F(tcp_server_at_its_end, frames_behind_a_late_one_are_handled_while_something_runs) {
+  const request_id id = begin_generation();
+  send_half_of_second_frame();
   std::promise<void> done;
   server.drain([&done] { done.set_value(); });
   std::this_thread::sleep_for(std::chrono::milliseconds(700));  // longer than a rest is waited for
