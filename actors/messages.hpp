@@ -33,6 +33,7 @@ using draft_news_ptr = std::shared_ptr<const draft_news>;
 struct draft_work {
   std::vector<engine_request_ptr> opened = {};
   draft_news news = {};
+  bool is_first = false;  // of its drafter: nobody will say any more how requests of an earlier one go on
 };
 using draft_work_ptr = std::shared_ptr<const draft_work>;
 using drafts_ptr = std::shared_ptr<const std::vector<draft>>;

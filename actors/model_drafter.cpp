@@ -56,6 +56,7 @@ draft_work_ptr model_drafter_state::work_of(const draft_news& news) {
   auto work = std::make_shared<draft_work>();
   work->opened = std::exchange(opened_, {});
   work->news = news;
+  work->is_first = std::exchange(is_first_, false);
   return work;
 }
 

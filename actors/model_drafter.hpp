@@ -39,6 +39,7 @@ class model_drafter_state {
   std::shared_ptr<metrics::engine_metrics> metrics_;
   std::int32_t pause_ = 0;                  // questions that are not passed on
   std::vector<engine_request_ptr> opened_;  // that the runner has not heard of
+  bool is_first_ = true;                    // no runner has heard of this drafter
 };
 
 drafter_actor::behavior_type model_drafter_behavior(drafter_actor::stateful_pointer<model_drafter_state> self,

@@ -257,6 +257,7 @@ void model_runner_state::tell_figures() try {
 
 void model_runner_state::observe(const draft_work& work) {
   if (!draft_) return;
+  if (work.is_first) draft_->close_all();
   for (const engine_request_ptr& request : work.opened)
     draft_->open(request->id, request->prompt, *request->sampling);
   work.news.tell(*draft_);

@@ -13,7 +13,7 @@ namespace troupe {
 
 struct step_load {
   std::int32_t decode_rows = 0;  // sequences that get one token anyway, with a draft or without
-  std::int32_t other_rows = 0;   // of prompts; each counts as a token of work done
+  std::int32_t other_rows = 0;   // of prompts and of drafts verified anyway; each counts as a token
   std::int32_t max_rows = 0;     // of the step, drafts included
   double overhead = 0.0;         // time of a step that its rows do not take, in the unit of the costs
   double margin = 0.05;          // a drafted token counts 1 / (1 + margin): drafts must pay by so much

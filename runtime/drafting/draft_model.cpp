@@ -64,6 +64,11 @@ void draft_model::close(request_id id) {
   sequences_.erase(found);
 }
 
+void draft_model::close_all() {
+  for (auto& [id, sequence] : sequences_) release(sequence);
+  sequences_.clear();
+}
+
 std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
   ++calls_;
   const auto requests = static_cast<std::int32_t>(ids.size());

@@ -72,6 +72,8 @@ class draft_model {
   void append(request_id id, std::span<const token_id> tokens, std::int32_t pending = 0);
   // It is over.
   void close(request_id id);
+  // All are.
+  void close_all();
 
   // How long a step of the target takes of so many rows, all sampled.
   void target_step(std::int32_t rows, std::chrono::nanoseconds took) { worth_.target_step(rows, took); }

@@ -14,6 +14,12 @@ double proposal::expected_accepted(std::int32_t lead) const {
   return sum;
 }
 
+std::size_t proposal::bytes() const {
+  return sizeof(proposal) + tokens.capacity() * sizeof(token_id) +
+         evidence.capacity() * sizeof(token_evidence) +
+         (estimates.capacity() + probabilities.capacity()) * sizeof(float);
+}
+
 drafted_request::drafted_request(const speculative_config& config, std::uint64_t hash_seed,
                                  std::span<const token_id> prompt)
     : tokens_(prompt.begin(), prompt.end()), num_prompt_(prompt.size()) {
@@ -92,8 +98,9 @@ const proposal* drafted_request::best_proposal(std::int32_t lead) const {
 }
 
 std::size_t drafted_request::bytes() const {
-  return tokens_.capacity() * sizeof(token_id) + (lookup_ ? lookup_->bytes() : 0) +
-         (tree_ ? tree_->bytes() : 0);
+  std::size_t sum = tokens_.capacity() * sizeof(token_id);
+  for (const proposal& made : proposals_) sum += made.bytes();
+  return sum + (lookup_ ? lookup_->bytes() : 0) + (tree_ ? tree_->bytes() : 0);
 }
 
 }  // namespace troupe

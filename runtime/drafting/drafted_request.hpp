@@ -26,6 +26,7 @@ struct proposal {
   // Tokens that are expected to be accepted where all are verified but for the first `lead`, which have to be
   // right all the same.
   double expected_accepted(std::int32_t lead = 0) const;
+  std::size_t bytes() const;
 };
 
 class drafted_request {

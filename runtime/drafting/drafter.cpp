@@ -82,6 +82,8 @@ draft drafter::propose(request_id id) {
     out.probabilities = best->probabilities;
     out.lead = found->second.pending;
   }
+  recount(found->second);
+  make_room();
   return out;
 }
 

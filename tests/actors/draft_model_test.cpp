@@ -85,6 +85,7 @@ double messages_to_runner(stage& on, const std::string& message) {
 // Some requests at once, greedy and seeded, long and short; one of them is aborted midway.
 played play(const std::optional<draft_setup>& with) {
   static const model_ptr target = tiny(1);
+  std::weak_ptr<draft_model> drafts;  // of the runner that was opened last
   company_setup setup;
   setup.max_num_batched_tokens = 64;
   setup.max_model_len = 256;
@@ -104,12 +105,13 @@ played play(const std::optional<draft_setup>& with) {
     options.vocab_size = target->config.vocab_size;
     options.num_tokens = with->num_tokens;
     options.rejection = with->method;
-    const auto make = [options, with = *with]() -> result<runner_device> {
+    const auto make = [options, with = *with, &drafts]() -> result<runner_device> {
       runner_device made{device_of(target, with.num_blocks), nullptr};
       made.draft = std::make_shared<draft_model>(
           std::make_shared<failing_executor>(
               device_of(with.seed == 1 ? target : tiny(with.seed), with.draft_blocks), with.steps),
           options);
+      drafts = made.draft;
       return made;
     };
     parts.device = *make();
@@ -153,6 +155,9 @@ played play(const std::optional<draft_setup>& with) {
   out.questions = messages_to_runner(stage, "propose_drafts");
   out.late_questions = out.questions - questions_before;
   out.steps = messages_to_runner(stage, "run_step");
+  if (const auto model = drafts.lock()) {
+    EXPECT_EQ(model->num_requests(), 0U);
+  }
   stage.expect_idle();
   return out;
 }

@@ -18,8 +18,10 @@ struct heard {
   std::vector<request_id> opened;
   std::vector<request_id> ended;
   int questions = 0;
+  int firsts = 0;
 
   void take(const draft_work& work) {
+    firsts += work.is_first ? 1 : 0;
     for (const engine_request_ptr& request : work.opened) opened.push_back(request->id);
     ended.insert(ended.end(), work.news.ended.begin(), work.news.ended.end());
   }
@@ -96,6 +98,17 @@ TEST_F(ModelDrafter, OpensNoRequestThatHasEndedWhileThereWasNoRunner) {
   end(3);
   ask();
   EXPECT_EQ(all_->ended, std::vector<request_id>{3});
+}
+
+TEST_F(ModelDrafter, SaysOnceThatTheRequestsOfAnEarlierOneAreNobodysAnyMore) {
+  meet_runner(std::make_shared<const std::vector<draft>>());
+  open(1);
+  ask();
+  EXPECT_EQ(all_->firsts, 1);
+  ask();
+  end(1);
+  ask();
+  EXPECT_EQ(all_->firsts, 1);
 }
 
 TEST_F(ModelDrafter, AsksOnlyNowAndThenAModelThatSaysThatNothingPays) {

@@ -28,6 +28,7 @@ scheduler_limits limits_of(const drafted_setting& setting) {
   out.num_blocks = setting.num_blocks;
   out.max_steps_in_flight = setting.steps_in_flight;
   out.adaptive_drafts = setting.adaptive;
+  if (setting.end_token) out.end_tokens = {*setting.end_token};
   return out;
 }
 
@@ -52,6 +53,7 @@ drafted_texts::drafted_texts(drafted_setting setting)
   options.max_model_len = 64;
   options.vocab_size = setting_.vocab;
   options.adaptive = setting_.adaptive;
+  if (setting_.end_token) options.end_tokens = {*setting_.end_token};
   options.num_tokens = setting_.num_draft_tokens;
   options.now = [this] { return time_ += std::chrono::microseconds(5); };
   options.rejection = setting_.method;
@@ -70,16 +72,20 @@ std::vector<std::vector<token_id>> drafted_texts::draw(std::uint64_t first, std:
       submit(next, first + next);
     while (dispatch()) {
     }
+    propose_late_ones();
     run_oldest();
     commit();
   }
+  if (setting_.end_token)
+    for (std::vector<token_id>& text : texts)
+      text.resize(static_cast<std::size_t>(setting_.length), *setting_.end_token);
   return texts;
 }
 
 void drafted_texts::submit(request_id id, std::uint64_t seed) {
   auto sampling = std::make_shared<sampling_params>(setting_.sampling);
   sampling->max_tokens = setting_.length;
-  sampling->ignore_eos = true;
+  sampling->ignore_eos = !setting_.end_token;
   sampling->seed = seed;
   sampling->is_seeded = setting_.is_seeded;
   engine_request request;
@@ -146,11 +152,25 @@ void drafted_texts::commit() {
     else
       asked.push_back(event.id);
   }
-  if (!drafts_ || !scheduler_.wants_drafts()) return;
-  for (draft& guess : drafts_->propose(asked)) {
+  if (drafts_ && scheduler_.wants_drafts()) ask_for_drafts(asked);
+}
+
+// Each takes as long as it has tokens, as if it were asked for alone.
+void drafted_texts::ask_for_drafts(const std::vector<request_id>& ids) {
+  for (draft& guess : drafts_->propose(ids)) {
+    const bool is_late = std::ssize(guess.tokens) > setting_.late_beyond;
     if (setting_.has_grammar) cut_for_grammar(guess);
-    scheduler_.propose(std::move(guess));
+    if (is_late)
+      late_.push_back(std::move(guess));
+    else
+      scheduler_.propose(std::move(guess));
   }
+}
+
+void drafted_texts::propose_late_ones() {
+  num_late_ += late_.size();
+  for (draft& guess : late_) scheduler_.propose(std::move(guess));
+  late_.clear();
 }
 
 // As structured_output does it, which knows a request's grammar and not what its draft was drawn from.
@@ -184,6 +204,10 @@ std::vector<double> drafted_texts::enumerate() {
   return out;
 }
 
+bool drafted_texts::has_ended(const std::vector<token_id>& tokens) const {
+  return tokens.size() > prompt.size() && tokens.back() == setting_.end_token;
+}
+
 void drafted_texts::enumerate_from(std::vector<token_id>& tokens, double probability,
                                    std::vector<double>& out) {
   const std::size_t generated = tokens.size() - prompt.size();
@@ -207,7 +231,8 @@ void drafted_texts::enumerate_from(std::vector<token_id>& tokens, double probabi
   std::size_t at = 0;
   for (token_id token = 0; token < setting_.vocab; ++token) {
     const bool has = at < next.ids.size() && next.ids[at] == token;
-    const double share = has ? static_cast<double>(next.weights[at++]) / total : 0.0;
+    double share = has ? static_cast<double>(next.weights[at++]) / total : 0.0;
+    if (has_ended(tokens)) share = token == setting_.end_token ? 1.0 : 0.0;
     tokens.push_back(token);
     enumerate_from(tokens, probability * share, out);
     tokens.pop_back();

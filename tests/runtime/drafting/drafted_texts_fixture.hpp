@@ -32,6 +32,8 @@ struct drafted_setting {
   std::int32_t num_draft_tokens = 4;
   std::int32_t num_blocks = 400;  // of 4 tokens
   std::int32_t forget_every = 0;  // of so many steps one knows nothing of what drafts were drawn from
+  std::optional<token_id> end_token = {};  // ends a text, which is filled up with it to its length
+  std::int32_t late_beyond = 100;          // drafts of more tokens come when their step has been planned
 };
 
 class drafted_texts {
@@ -44,6 +46,8 @@ class drafted_texts {
   const draft_model& drafts() const { return *drafts_; }
   // Drafted tokens that no step verified, since the grammar does not have one before them.
   std::uint64_t num_cut() const { return num_cut_; }
+  // Drafts that came late.
+  std::uint64_t num_late() const { return num_late_; }
   // The target's probabilities of all texts, the first token counting most.
   std::vector<double> enumerate();
 
@@ -52,7 +56,10 @@ class drafted_texts {
   bool dispatch();
   void run_oldest();
   void commit();
+  bool has_ended(const std::vector<token_id>& tokens) const;
+  void ask_for_drafts(const std::vector<request_id>& ids);
   void cut_for_grammar(draft& guess);
+  void propose_late_ones();
   void give_back(const std::vector<block_release>& releases);
   step_masks masks_of(const device_batch& batch) const;
   void enumerate_from(std::vector<token_id>& tokens, double probability, std::vector<double>& out);
@@ -73,6 +80,8 @@ class drafted_texts {
   sampler_scratch scratch_;
   std::uint64_t steps_ = 0;
   std::uint64_t num_cut_ = 0;
+  std::vector<draft> late_;
+  std::uint64_t num_late_ = 0;
   std::vector<std::vector<token_id>>* texts_ = nullptr;
 };
 

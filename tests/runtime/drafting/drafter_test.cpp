@@ -275,6 +275,17 @@ TEST(drafter, all_answers_together_take_no_more_than_allowed) {
   EXPECT_GT(drafts.num_cached_requests(), 5U);
 }
 
+TEST(drafter, counts_what_it_proposes) {
+  drafter drafts(with(speculative_method::suffix));
+  drafts.open(1, "", tokens{1, 2, 3, 4, 5, 6, 1, 2, 3});
+  finish_work(drafts);
+  const std::size_t before = drafts.bytes();
+  const std::size_t proposed = drafts.propose(1).tokens.size();
+  ASSERT_GT(proposed, 0U);
+  EXPECT_GE(drafts.bytes(), before + proposed * (sizeof(token_id) + sizeof(token_evidence)));
+  drafts.close(1);
+}
+
 TEST(drafter, gives_up_answers_then_requests_that_have_not_run_then_those_unused_for_longest) {
   drafter_options options = with(speculative_method::suffix);
   options.config.suffix_decoding_max_cached_requests = 0;

@@ -48,6 +48,15 @@ std::vector<drafted_setting> settings() {
        .sampling = {.temperature = 0.9F},
        .steps_in_flight = 2,
        .num_draft_tokens = 1},
+      {.name = "an end token, long drafts late",
+       .sampling = {.temperature = 1.2F},
+       .end_token = 6,
+       .late_beyond = 2},
+      {.name = "what pays, an end token, long drafts late",
+       .sampling = {.temperature = 1.2F},
+       .adaptive = true,
+       .end_token = 6,
+       .late_beyond = 2},
       {.name = "by either way", .sampling = {.top_p = 0.8F}, .method = rejection_method::automatic},
   };
 }
@@ -103,6 +112,9 @@ TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
         << "the residual is hardly drawn from";
     if (setting.has_grammar && setting.length > 3) {
       EXPECT_GT(texts.num_cut(), draws / 100);
+    }
+    if (setting.late_beyond < 100) {
+      EXPECT_GT(texts.num_late(), draws / 10);
     }
     if (setting.num_blocks < 100) {
       EXPECT_GT(texts.counts().preemptions, draws / 1000);
