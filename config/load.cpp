@@ -111,11 +111,19 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
   return {};
 }
 
+// Nobody knows which of its names was used.
+std::string names_on_command_line(const option& which) {
+  std::string names = which.flag();
+  for (const std::string_view alias : which.aliases) names += " (" + flag_of(alias) + ")";
+  return names;
+}
+
 tl::expected<void, std::string> apply_flags(loaded_settings& loaded, const setting_sources& sources) {
   for (const auto& [name, text] : sources.flags) {
     const option* which = find_option(name);
     if (which == nullptr) return failure("unknown option '" + shown(name) + "'");
-    if (auto stored = store(loaded, *which, text, which->flag(), which->flag() + ": "); !stored)
+    if (auto stored = store(loaded, *which, text, which->flag(), names_on_command_line(*which) + ": ");
+        !stored)
       return stored;
   }
   return {};
@@ -137,6 +145,16 @@ tl::expected<void, std::string> check_ports(const loaded_settings& loaded) {
                        all[i].what + " and " + all[j].what + " cannot share port " +
                        std::to_string(all[i].port));
   return {};
+}
+
+// Allowed, but hardly meant.
+void warn_of_small_budget(loaded_settings& loaded) {
+  const settings& s = loaded.values;
+  if (s.max_num_batched_tokens >= s.max_num_seqs) return;
+  loaded.warnings.push_back(origin_of(loaded, "max_num_batched_tokens") + ": " +
+                            std::to_string(s.max_num_batched_tokens) +
+                            " tokens are not enough for a step of all " + std::to_string(s.max_num_seqs) +
+                            " requests that may run (max_num_seqs): they take turns");
 }
 
 std::string file_of(const setting_sources& sources) {
@@ -164,6 +182,7 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
   if (auto checked = check_ports(loaded); !checked) return failure(checked.error());
+  warn_of_small_budget(loaded);
   return loaded;
 }
 
