@@ -13,6 +13,7 @@
 #include "actors/actor_port.hpp"
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/lost_part.hpp"
 #include "actors/net/closed_port.hpp"
 #include "actors/refusal_counter.hpp"
 #include "actors/supervisor.hpp"
@@ -382,25 +383,23 @@ result<company::counts> company::count() const {
   return all;
 }
 
-bool company::drain(std::chrono::nanoseconds grace) {
+drain_outcome company::drain(std::chrono::nanoseconds grace) {
   constexpr std::chrono::seconds for_the_answer{1};
   constexpr std::chrono::milliseconds for_last_ends{500};  // of those that were aborted, on their way
-  if (state_->stopped) return true;
+  if (state_->stopped) return drain_outcome::complete;
   constexpr std::chrono::hours longest_grace{24 * 365};
   const steady_time end = std::chrono::steady_clock::now() +
                           std::min<std::chrono::nanoseconds>(grace, longest_grace) + for_the_answer;
   const auto drained =
       state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
   if (!drained) spdlog::error("the supervisor does not answer: requests are cut off");
-  if (drained && drained->complete) return true;
+  if (drained && drained->outcome == drain_outcome::complete) return drained->outcome;
   if (drained) state_->clients->wait_for_none(for_last_ends);
   end_streams();
-  return false;
+  return drained ? drained->outcome : drain_outcome::requests_cut;
 }
 
-void company::end_streams() {
-  state_->clients->end_all({error_code::unavailable, "the service is shutting down"});
-}
+void company::end_streams() { state_->clients->end_all(shutting_down()); }
 
 void company::stop() {
   if (std::exchange(state_->stopped, true) || !state_->supervisor) return;

@@ -11,6 +11,7 @@
 
 #include "actors/company_board.hpp"
 #include "actors/company_limits.hpp"
+#include "actors/drain_outcome.hpp"
 #include "actors/load_engine.hpp"
 #include "actors/net/company_report.hpp"
 #include "actors/net/engine_port.hpp"
@@ -123,9 +124,8 @@ class company {
   result<counts> count() const;
 
   // Refuses new requests with `unavailable`, lets running ones finish within the
-  // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react. False where some
-  // were cut off: by the abort, or with an answer that their clients had not read to its end.
-  bool drain(std::chrono::nanoseconds grace);
+  // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react.
+  drain_outcome drain(std::chrono::nanoseconds grace);
   // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread.
   void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.

@@ -79,6 +79,11 @@ void gateway_state::closed() {
   for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
 }
 
+void gateway_state::abandon() {
+  abandoned_ = true;
+  closed();
+}
+
 gateway_actor::behavior_type gateway_behavior(gateway_actor::stateful_pointer<gateway_state> self,
                                               tokenizer_pool tokenizers,
                                               std::shared_ptr<metrics::engine_metrics> metrics) {

@@ -27,12 +27,16 @@ class gateway_state {
   caf::result<msg::drained> drain();
   // Nothing stands between this gateway and its end any more.
   void closed();
+  // The end comes, whatever stands there still.
+  void abandon();
   virtual void reload(const net::connection_limits&) {}
   msg::gateway_counts count() const { return {streams_.size()}; }
   // And of what its server has told, whose messages nobody misses.
   void take_stock(const msg::take_stock& stock);
 
  protected:
+  bool is_abandoned() const { return abandoned_; }
+
   gateway_actor::base* self_;
 
  private:
@@ -51,6 +55,7 @@ class gateway_state {
   bool draining_ = false;
   bool closing_ = false;
   bool closed_ = false;
+  bool abandoned_ = false;
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
 };
 
@@ -67,7 +72,7 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(roster->tokenizers); },
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::connections_closed&) { self->state.closed(); },
-      [self](const msg::abandon_connections&) { self->state.closed(); },
+      [self](const msg::abandon_connections&) { self->state.abandon(); },
       [self](const msg::reload&, const company_limits_ptr& limits) {
         self->state.reload(limits->connections);
       },

@@ -11,6 +11,7 @@
 
 #include "actors/client_calls.hpp"
 #include "actors/company_limits.hpp"
+#include "actors/drain_outcome.hpp"
 #include "runtime/drafting/draft.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/generation_request.hpp"
@@ -323,9 +324,9 @@ struct drain {
   message_number number = 0;
 };
 struct drained {};
-// The company has drained. `complete`: no request was cut off.
+// The company has drained.
 struct company_drained {
-  bool complete = true;
+  drain_outcome outcome = drain_outcome::complete;
 };
 // A gateway's server has no connection left.
 struct connections_closed {};
@@ -600,7 +601,7 @@ auto inspect(Inspector& f, drained&) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, company_drained& x) {
-  return f(caf::meta::type_name("company_drained"), x.complete);
+  return f(caf::meta::type_name("company_drained"), x.outcome);
 }
 template <class Inspector>
 auto inspect(Inspector& f, connections_closed&) {

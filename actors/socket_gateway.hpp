@@ -27,7 +27,7 @@ class socket_gateway_state : public gateway_state {
   using gateway_state::gateway_state;
   // Its clients are told, those too whose requests it has not read, and read it.
   ~socket_gateway_state() override {
-    const error why = lost_part(error_code::unavailable);
+    const error why = is_abandoned() ? shutting_down() : lost_part(error_code::unavailable);
     if (port_) port_->end_streams(why);
     if (server_) server_->close(time_to_read, why);
   }

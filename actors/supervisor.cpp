@@ -140,9 +140,10 @@ company_roster_ptr supervisor_state::add_gateway(const msg::add_gateway& named, 
 
 void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
   watched_->erase(source);
+  const auto found = members_.find(source);
+  if (found != members_.end() && found->second != "model_runner") lost_in_drain();
   has_drained(source.id());
   if (stopping_.erase(source) != 0) return start_stopped();
-  const auto found = members_.find(source);
   if (found == members_.end()) return;
   const std::string role = found->second;
   members_.erase(found);

@@ -199,6 +199,7 @@ class supervisor_state {
   void drain_gateways();
   // One of those asked has answered, or will never.
   void has_drained(caf::actor_id id);
+  void lost_in_drain();
   void end_drain();
   template <class Handle>
   void ask_to_drain(const Handle& actor);
@@ -245,7 +246,7 @@ class supervisor_state {
   // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
   std::chrono::nanoseconds flush_time_ = net::most_kept_for_last_words;
   std::set<caf::actor_id> undrained_;  // who is asked to drain, and has neither answered nor ended
-  bool cut_off_ = false;               // something was ended before it had finished
+  drain_outcome outcome_ = drain_outcome::complete;
   std::vector<caf::typed_response_promise<msg::company_drained>> drains_;
 };
 

@@ -10,7 +10,7 @@ namespace troupe {
 caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
   auto promise = self_->make_response_promise<msg::company_drained>();
   if (!introduced_ || draining_ == drain_phase::done) {
-    promise.deliver(msg::company_drained{!cut_off_});
+    promise.deliver(msg::company_drained{outcome_});
     return promise;
   }
   drains_.push_back(promise);
@@ -22,7 +22,7 @@ caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanosecon
 
 void supervisor_state::abort_all() {
   if (!introduced_) return;
-  if (draining_ == drain_phase::tokenizers) cut_off_ = true;
+  if (draining_ == drain_phase::tokenizers) outcome_ = drain_outcome::requests_cut;
   // What is left of the grace then is for the runner to end, and for the process.
   self_->delayed_send(supervisor_actor(self_), flush_time_ * 2 / 3, msg::abandon_connections{});
   for (const tokenizer_actor& tokenizer : roster_.tokenizers) out_.send(tokenizer, msg::abort_all{});
@@ -31,7 +31,8 @@ void supervisor_state::abort_all() {
 void supervisor_state::abandon_connections() {
   for (const gateway_actor& gateway : gateways()) out_.send(gateway, msg::abandon_connections{});
   if (draining_ == drain_phase::none || draining_ == drain_phase::done) return;
-  cut_off_ = true;
+  const bool requests_run = draining_ == drain_phase::tokenizers;
+  outcome_ = std::max(outcome_, requests_run ? drain_outcome::requests_cut : drain_outcome::connections_cut);
   end_drain();
 }
 
@@ -57,7 +58,16 @@ void supervisor_state::ask_to_drain(const Handle& actor) {
   undrained_.insert(id);
   out_.ask(actor, msg::drain{})
       .then([this, id](const msg::drained&) { has_drained(id); },
-            [this, id](const caf::error&) { has_drained(id); });
+            [this, id](const caf::error&) {
+              lost_in_drain();
+              has_drained(id);
+            });
+}
+
+// The runner is none: its requests go on.
+void supervisor_state::lost_in_drain() {
+  if (draining_ != drain_phase::none && draining_ != drain_phase::done)
+    outcome_ = std::max(outcome_, drain_outcome::part_lost);
 }
 
 void supervisor_state::has_drained(caf::actor_id id) {
@@ -68,7 +78,7 @@ void supervisor_state::has_drained(caf::actor_id id) {
 
 void supervisor_state::end_drain() {
   draining_ = drain_phase::done;
-  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::company_drained{!cut_off_});
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::company_drained{outcome_});
 }
 
 }  // namespace troupe

@@ -305,7 +305,7 @@ void tokenizer_state::abort_all() {
 }
 
 caf::result<msg::drained> tokenizer_state::drain() {
-  if (!closed_) closed_ = error{error_code::unavailable, "the service is shutting down"};
+  if (!closed_) closed_ = shutting_down();
   auto promise = self_->make_response_promise<msg::drained>();
   drains_.push_back(promise);
   answer_drain();

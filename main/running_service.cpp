@@ -139,9 +139,9 @@ int running_service::finish(const std::optional<std::string>& failure) {
   spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
                config::duration_text(time), to_finish.count());
   guard_.end_by(end_guard::clock::now() + until_forced, exit_internal, does_not_end);
-  const bool all = served_->drain(time);
+  const drain_outcome outcome = served_->drain(time);
   served_->stop();
-  spdlog::info(all ? "ended; every request had finished" : "ended; requests were cut off");
+  spdlog::info("ended; {}", describe(outcome));
   return exit_ok;
 }
 

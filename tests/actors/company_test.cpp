@@ -258,7 +258,7 @@ TEST_F(CompanyOnThreads, ServesHttpAndTcpAndLeavesNoThreadAndNoDescriptor) {
     EXPECT_EQ(refused.error().code, error_code::io_error);
     EXPECT_TRUE(company->status().live);
     expect_idle(*company);
-    EXPECT_TRUE(company->drain(std::chrono::seconds(5)));
+    EXPECT_EQ(company->drain(std::chrono::seconds(5)), drain_outcome::complete);
     company->stop();
     company->stop();
   }
@@ -290,7 +290,7 @@ TEST_F(CompanyOnThreads, ADrainAbortsWhatItsGraceDoesNotSee) {
   for (std::size_t i = 0; i < clients.size(); ++i)
     company->port().generate(request(static_cast<int>(i), 450), clients[i].sink());
   clients[0].wait_first();
-  EXPECT_FALSE(company->drain(std::chrono::nanoseconds(1))) << "requests were cut off";
+  EXPECT_EQ(company->drain(std::chrono::nanoseconds(1)), drain_outcome::requests_cut);
   for (waiting_client& client : clients) {
     const finish_reason reason = client.wait_end().reason;
     EXPECT_TRUE(reason == finish_reason::abort || reason == finish_reason::length);
@@ -383,7 +383,7 @@ TEST_F(CompanyOnThreads, AnswersEveryCallAfterItsStop) {
   EXPECT_FALSE(detokenized);
   EXPECT_FALSE(port.status().live);
   EXPECT_EQ(port.token_text(1), "");
-  EXPECT_TRUE(company->drain(std::chrono::seconds(1)));
+  EXPECT_EQ(company->drain(std::chrono::seconds(1)), drain_outcome::complete);
 }
 
 struct no_options {};

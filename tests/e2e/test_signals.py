@@ -41,6 +41,22 @@ def test_requests_that_are_half_sent_do_not_keep_an_idle_service_from_its_end(st
             client.close()
 
 
+def test_requests_that_are_half_sent_at_the_end_of_the_grace_are_told_why(start_service):
+    halves = [b"POST /v1/completions HTTP/1.1\r\nContent-Length: 100\r\n\r\n{"] * 2
+    with start_service("--shutdown-grace", "1s") as service:
+        connection, answer = begin_stream(service, max_tokens=8000)
+        clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in halves]
+        for client, half in zip(clients, halves):
+            client.sendall(half)
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        for client in clients:
+            told = client.recv(10_000).decode()
+            assert told.startswith("HTTP/1.1 503 ") and "shutting down" in told, told
+            client.close()
+        connection.close()
+
+
 def test_sigterm_lets_a_running_request_finish(start_service):
     with start_service("--shutdown-grace", "120") as service:
         connection, answer = begin_stream(service, max_tokens=100)
@@ -95,7 +111,7 @@ def test_a_client_that_never_reads_its_answer_does_not_outlast_the_grace_time(st
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(30) == 0
         assert time.monotonic() - begin < 5 + 5
-        assert "cut off" in service.log() and "every request had finished" not in service.log()
+        assert "every request had finished; connections were cut off" in service.log()
 
 
 def test_the_log_tells_whether_requests_were_cut_off(start_service):
@@ -103,12 +119,22 @@ def test_the_log_tells_whether_requests_were_cut_off(start_service):
         connection, _ = begin_stream(service, max_tokens=8000)
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
-        assert "cut off" in service.log() and "every request had finished" not in service.log()
+        assert "ended; requests were cut off" in service.log() and "every request had finished" not in service.log()
         connection.close()
     with start_service() as service:
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
-        assert "every request had finished" in service.log()
+        assert '"ended; every request had finished"' in service.log()
+
+
+def test_the_log_tells_where_a_part_was_lost_in_a_drain(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:200")
+    with start_service("--shutdown-grace", "60s") as service:
+        connection, _ = begin_stream(service, max_tokens=8000)
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(60) == 0
+        assert "ended; a part of the service ended before the rest" in service.log()
+        connection.close()
 
 
 def test_no_new_request_is_taken_while_draining(start_service):
