@@ -67,13 +67,8 @@ void scheduler::state::plan_drafts(std::int32_t budget) {
     for (const auto& each : candidates.of_rows)
       chosen.lengths.push_back(static_cast<std::int32_t>(each.size()));
   }
-  for (std::size_t i = 0; i < candidates.rows.size(); ++i) {
-    planned_rows& rows = *candidates.rows[i];
-    rows.num_drafts = std::min(chosen.lengths[i], budget);
-    rows.num_rows += rows.num_drafts;
-    has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
-    budget -= rows.num_drafts;
-  }
+  for (std::size_t i = 0; i < candidates.rows.size(); ++i)
+    plan_drafts_of(*candidates.rows[i], chosen.lengths[i], budget);
 }
 
 // What a sequence's rows take more than usual ones, by its context and by how its tokens are drawn.
@@ -108,9 +103,27 @@ step_load scheduler::state::planned_load() const {
   return load;
 }
 
-// A draft behind pending tokens is right only where what it says of these is, too. Of a draft with a number
-// nothing is chosen here: its length must not depend on how likely its tokens are, and who made it has
-// weighed what it costs.
+// How many tokens of its draft the sequence's next step may verify.
+std::size_t scheduler::state::most_verified(sequence& who) const {
+  const std::optional<std::int32_t> next = who.next_draft();
+  who.has_drafts = next.has_value();
+  if (!next || who.num_missing() != 1) return 0;
+  const draft& guess = who.details->guess;
+  const std::int32_t tokens_left = who.max_tokens - who.num_generated() - who.num_pending() - 1;
+  const std::int32_t allowed = who.sampling->num_speculative_tokens.value_or(most_draft_tokens);
+  const std::int32_t behind = guess.number != 0 ? most_draft_tokens : guess.most_verified();
+  return who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, behind})).size();
+}
+
+void scheduler::state::plan_drafts_of(planned_rows& rows, std::int32_t count, std::int32_t& budget) {
+  rows.num_drafts = std::min(count, budget);
+  rows.num_rows += rows.num_drafts;
+  has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
+  budget -= rows.num_drafts;
+}
+
+// Of a draft with a number nothing is chosen: its length must not depend on how likely its tokens are, and
+// who made it has weighed what it costs.
 void scheduler::state::add_candidates(std::int32_t& budget) {
   candidates.rows.clear();
   candidates.probabilities.clear();
@@ -120,40 +133,36 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
   for (planned_rows& rows : planned) {
     sequence& who = *rows.who;
     if (!who.has_drafts) continue;
-    const std::int32_t tokens_left = who.max_tokens - who.num_generated() - who.num_pending() - 1;
-    const std::int32_t allowed = who.sampling->num_speculative_tokens.value_or(most_draft_tokens);
-    const std::optional<std::int32_t> next = who.next_draft();
-    who.has_drafts = next.has_value();
+    const std::size_t count = most_verified(who);
     some_have_drafts = some_have_drafts || who.has_drafts;
-    if (!next || who.num_missing() != 1) continue;
-    const draft& guess = who.details->guess;
-    const std::int32_t behind = guess.number != 0 ? most_draft_tokens : guess.most_verified();
-    const std::size_t count =
-        who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, behind})).size();
     if (count == 0) continue;
-    if (who.details->guess.number != 0) {
-      rows.num_drafts = std::min(static_cast<std::int32_t>(count), budget);
-      rows.num_rows += rows.num_drafts;
-      has_planned_drafts = has_planned_drafts || rows.num_drafts > 0;
-      budget -= rows.num_drafts;
-      continue;
-    }
-    float before = 1.0F;
-    for (std::int32_t i = *next - who.num_pending(); i < *next; ++i)
-      before *= who.details->guess.probabilities[static_cast<std::size_t>(i)];
-    const auto first = who.details->guess.probabilities.begin() + *next;
-    candidates.rows.push_back(&rows);
-    candidates.row_costs.push_back(costs.of_further_row(who.num_tokens(), !is_greedy(*who.sampling)));
-    candidates.probabilities.insert(candidates.probabilities.end(), first,
-                                    first + static_cast<std::ptrdiff_t>(count));
-    (candidates.probabilities.end() - static_cast<std::ptrdiff_t>(count))[0] *= before;
-    candidates.of_rows.emplace_back(static_cast<const float*>(nullptr), count);
+    if (who.details->guess.number != 0)
+      plan_drafts_of(rows, static_cast<std::int32_t>(count), budget);
+    else
+      add_candidate(rows, count);
   }
   const float* at = candidates.probabilities.data();
   for (std::span<const float>& each : candidates.of_rows) {
     each = {at, each.size()};
     at += each.size();
   }
+}
+
+// A draft behind pending tokens is right only where what it says of these is, too.
+void scheduler::state::add_candidate(planned_rows& rows, std::size_t count) {
+  const sequence& who = *rows.who;
+  const std::span<const float> all = who.details->guess.probabilities;
+  const auto next = static_cast<std::size_t>(*who.next_draft());
+  float before = 1.0F;
+  for (const float probability : all.first(next).last(static_cast<std::size_t>(who.num_pending())))
+    before *= probability;
+  const std::size_t begin = candidates.probabilities.size();
+  const std::span<const float> drafted = all.subspan(next, count);
+  candidates.probabilities.insert(candidates.probabilities.end(), drafted.begin(), drafted.end());
+  candidates.probabilities[begin] *= before;
+  candidates.rows.push_back(&rows);
+  candidates.row_costs.push_back(costs.of_further_row(who.num_tokens(), !is_greedy(*who.sampling)));
+  candidates.of_rows.emplace_back(static_cast<const float*>(nullptr), count);  // pointed at them later
 }
 
 // Since they were planned, tokens may have come that contradict them, or that were forced.

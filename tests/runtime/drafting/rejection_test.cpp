@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tests/runtime/drafting/drafted_texts_fixture.hpp"
-#include "tests/runtime/sampling/goodness_of_fit_fixture.hpp"
+#include "tests/runtime/sampling/text_distribution_fixture.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe {
@@ -14,11 +13,6 @@ namespace {
 
 // A fifth under a sanitizer; never more, which would take a quarter of an hour without optimisation.
 const std::size_t draws = std::min<std::size_t>(test::repeated(100'000), 100'000);
-
-// At most 20 cases of three comparisons: 60 in all. A normal number passes 5 with probability 3e-7, so any
-// of them does with less than 2e-5 (Bonferroni).
-constexpr double highest_score = 5.0;
-constexpr double chance_of_passing = 3e-7;
 
 std::vector<drafted_setting> settings() {
   return {
@@ -68,30 +62,9 @@ std::size_t index_of(const std::vector<token_id>& text, std::int32_t vocab) {
   return index;
 }
 
-// What the texts' first `joint` tokens weigh.
-template <class Number>
-std::vector<Number> first_of(const std::vector<Number>& texts, const drafted_setting& setting) {
-  std::size_t same = 1;
-  for (std::int32_t i = setting.joint; i < setting.length; ++i)
-    same *= static_cast<std::size_t>(setting.vocab);
-  std::vector<Number> sums(texts.size() / same);
-  for (std::size_t i = 0; i < texts.size(); ++i) sums[i / same] += texts[i];
-  return sums;
-}
-
-// What their last two do.
-template <class Number>
-std::vector<Number> last_of(const std::vector<Number>& texts, const drafted_setting& setting) {
-  std::vector<Number> sums(static_cast<std::size_t>(setting.vocab) * static_cast<std::size_t>(setting.vocab));
-  for (std::size_t i = 0; i < texts.size(); ++i) sums[i % sums.size()] += texts[i];
-  return sums;
-}
-
-void expect_distributed(const std::vector<std::uint64_t>& counts, const std::vector<double>& probabilities) {
-  const auto drawn = static_cast<double>(draws);
-  EXPECT_LT(chi_square_score(counts, probabilities, drawn), highest_score);
-  EXPECT_LT(total_variation(counts, probabilities, drawn),
-            total_variation_bound(probabilities, drawn, chance_of_passing));
+text_space space_of(const drafted_setting& setting) {
+  return {static_cast<std::size_t>(setting.vocab), static_cast<std::size_t>(setting.length),
+          static_cast<std::size_t>(setting.joint)};
 }
 
 TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
@@ -104,8 +77,7 @@ TEST(rejection, of_a_draft_models_drafts_follows_the_targets_distribution) {
       ASSERT_EQ(text.size(), static_cast<std::size_t>(setting.length));
       ++counts[index_of(text, setting.vocab)];
     }
-    expect_distributed(first_of(counts, setting), first_of(probabilities, setting));
-    expect_distributed(last_of(counts, setting), last_of(probabilities, setting));
+    expect_texts_fit(counts, probabilities, space_of(setting));
     const draft_counts drafts = texts.counts().drafts;
     EXPECT_GT(drafts.numbered.accepted, draws / 10);
     EXPECT_GT(drafts.numbered.tokens - drafts.numbered.accepted, draws / 10)

@@ -2,19 +2,14 @@
 // drafts, against the probabilities of all its texts.
 #include <gtest/gtest.h>
 
-#include "tests/runtime/sampling/goodness_of_fit_fixture.hpp"
 #include "tests/runtime/sampling/speculation_fixture.hpp"
+#include "tests/runtime/sampling/text_distribution_fixture.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe {
 namespace {
 
 constexpr std::uint64_t draws = 100'000;
-
-// At most 45 cases, two ways to verify, three comparisons: 270 in all. A normal number passes 5 with
-// probability 3e-7, so any of them does with less than 1e-4 (Bonferroni).
-constexpr double highest_score = 5.0;
-constexpr double chance_of_passing = 3e-7;
 
 struct speculation_case {
   toy_setting setting;
@@ -33,30 +28,6 @@ std::vector<speculation_case> cases(std::size_t first_kind) {
   return chosen;
 }
 
-// What the texts' first `joint` tokens count and weigh, and what their last two do.
-template <class Number>
-std::vector<Number> first_tokens(const std::vector<Number>& texts, const toy_setting& setting) {
-  std::size_t same = 1;
-  for (std::size_t i = setting.joint; i < setting.length; ++i) same *= setting.vocab_size;
-  std::vector<Number> sums(texts.size() / same);
-  for (std::size_t i = 0; i < texts.size(); ++i) sums[i / same] += texts[i];
-  return sums;
-}
-
-template <class Number>
-std::vector<Number> last_tokens(const std::vector<Number>& texts, const toy_setting& setting) {
-  std::vector<Number> sums(setting.vocab_size * setting.vocab_size);
-  for (std::size_t i = 0; i < texts.size(); ++i) sums[i % sums.size()] += texts[i];
-  return sums;
-}
-
-void expect_fit(const std::vector<std::uint64_t>& counts, const std::vector<double>& probabilities) {
-  const auto total = static_cast<double>(draws);
-  EXPECT_LT(chi_square_score(counts, probabilities, total), highest_score);
-  EXPECT_LT(total_variation(counts, probabilities, total),
-            total_variation_bound(probabilities, total, chance_of_passing));
-}
-
 void expect_rate(const acceptance& drafts) {
   EXPECT_GT(drafts.verified, draws);
   const double difference = static_cast<double>(drafts.accepted) - drafts.expected;
@@ -72,8 +43,8 @@ void expect_exact(const speculation_case& tested, verification mode) {
   std::vector<std::uint64_t> counts(probabilities.size());
   for (std::uint64_t seed = 0; seed < draws; ++seed) ++counts[texts.draw_text(seed) - first];
 
-  expect_fit(first_tokens(counts, tested.setting), first_tokens(probabilities, tested.setting));
-  expect_fit(last_tokens(counts, tested.setting), last_tokens(probabilities, tested.setting));
+  expect_texts_fit(counts, probabilities,
+                   {tested.setting.vocab_size, tested.setting.length, tested.setting.joint});
   expect_rate(texts.drafts());
   const std::uint64_t rejected = texts.drafts().verified - texts.drafts().accepted;
   if (tested.kind == draft_kind::equal) {
