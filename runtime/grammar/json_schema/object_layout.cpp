@@ -132,6 +132,20 @@ class object_planner {
     return out;
   }
 
+  // A schema that has to do with what is wrong: one whose denial asks for a member, one with patterns, or
+  // any.
+  const json& origin() const {
+    for (const witness& each : of_.witnesses)
+      if (each.origin != nullptr) return *each.origin;
+    const json* any = nullptr;
+    for (const auto& rule : of_.rules) {
+      if (rule->origin == nullptr) continue;
+      if (!rule->patterns.empty()) return *rule->origin;
+      any = rule->origin;
+    }
+    return any != nullptr ? *any : work_.document.root();
+  }
+
   bool has_patterns() const {
     return std::any_of(of_.rules.begin(), of_.rules.end(),
                        [](const auto& rule) { return !rule->patterns.empty(); });
@@ -147,7 +161,7 @@ class object_planner {
       if (!work_.is_surely_nothing(rest.names)) out.push_back(std::move(rest));
     }
     if (out.size() > max_name_classes) {
-      work_.refuse(work_.document.root(), "patternProperties", "has too many patterns that overlap");
+      work_.refuse(origin(), "patternProperties", "has too many patterns that overlap");
       out.clear();
     }
     return out;
@@ -194,7 +208,7 @@ class object_planner {
   bool is_too_many(const std::vector<object_layout>& layouts) {
     if (layouts.size() <= work_.limits.max_alternatives) return false;
     work_.refuse(
-        work_.document.root(), "",
+        origin(), "",
         fmt::format("has more alternatives, multiplied out, than {}", work_.limits.max_alternatives));
     return true;
   }

@@ -42,6 +42,7 @@ member_rule read_rule(workspace& work, const json& node) {
                                 to_term(work, node, "patternProperties", schema));
   const char* rest = node.contains("additionalProperties") ? "additionalProperties" : "unevaluatedProperties";
   out.additional = schema_word(work, node, rest).value_or(term_id::anything);
+  out.origin = &node;
   return out;
 }
 

@@ -97,14 +97,14 @@ void complement_rule(workspace& work, const member_rule& rule, std::vector<objec
     known.push_back(names);
     if (values == term_id::anything) continue;
     object_set present;
-    present.witnesses.push_back({{names, names}, work.terms.negation(values)});
+    present.witnesses.push_back({{names, names}, work.terms.negation(values), rule.origin});
     out.push_back(std::move(present));
   }
   if (rule.additional == term_id::anything) return;
   known.push_back(work.regex.one_of(std::move(named)));
   object_set present;
   const regex_id others = work.regex.difference(work.text.spelled_body, work.regex.alternation(known));
-  present.witnesses.push_back({{others, others}, work.terms.negation(rule.additional)});
+  present.witnesses.push_back({{others, others}, work.terms.negation(rule.additional), rule.origin});
   out.push_back(std::move(present));
 }
 
@@ -283,8 +283,8 @@ std::vector<object_set> complement(workspace& work, const object_set& of) {
     out.back().witnesses.push_back({{other_names(reached), other_names(sure)}, term_id::anything});
   }
   for (const witness& each : of.witnesses)
-    out.push_back(
-        rule_alone({{}, {{each.names.reach, work.terms.negation(each.values)}}, term_id::anything}));
+    out.push_back(rule_alone(
+        {{}, {{each.names.reach, work.terms.negation(each.values)}}, term_id::anything, each.origin}));
   return out;
 }
 

@@ -41,6 +41,7 @@ struct member_rule {
   std::vector<std::pair<std::string, term_id>> properties;  // each name once
   std::vector<std::pair<regex_id, term_id>> patterns;       // over bodies of names
   term_id additional = term_id::anything;                   // of names that neither of them has
+  const json* origin = nullptr;                             // that schema; null where another follows from it
 };
 
 // Bodies of some names.
@@ -53,6 +54,7 @@ struct name_bodies {
 struct witness {
   name_bodies names;
   term_id values = term_id::anything;
+  const json* origin = nullptr;  // the schema that is denied, where it says more of its members
 };
 
 struct object_set {

@@ -65,6 +65,19 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
   }
 }
 
+TEST(JsonSchemaRefusal, NamesTheObjectWhosePatternsAreTooMany) {
+  std::string patterns;
+  for (const char letter : std::string("abcdefgh"))
+    patterns += (patterns.empty() ? "\"" : ",\"") + std::string(1, letter) + "\":{\"minLength\":1}";
+  const std::string object = R"({"type":"object","patternProperties":{)" + patterns + "}}";
+  for (const auto& [schema, pointer] :
+       {std::pair(object, ""), std::pair(R"({"properties":{"k":)" + object + "}}", "/properties/k")}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().param, std::string(pointer) + "/patternProperties") << read.error().message;
+  }
+}
+
 TEST(JsonSchemaRefusal, AnAnchorThatIsAloneMeansOnePlace) {
   for (const char* schema :
        {R"({"$dynamicAnchor":"n","items":{"$dynamicRef":"#n"},"$defs":{"b":{"$dynamicAnchor":"m"}}})",
