@@ -47,12 +47,25 @@ void print(const ordered_json& out) {
   std::cout << out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 
+// A grammar without white space has no other text of a value than this one.
+json_spacing spacing_of(const json_schema::schema_options& options) {
+  return options.max_white_space == 0 ? json_spacing::none : json_spacing::python;
+}
+
 result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
   const auto value = openai::read_json(*text, {.max_depth = 512}, {.everywhere = true});
   if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
-  return json_dumps(*value);
+  return json_dumps(*value, spacing_of(options.grammar));
+}
+
+// The first bytes behind those that were accepted.
+std::string rest_behind(const std::string& text, std::size_t bytes) {
+  constexpr std::size_t shown = 20;
+  if (bytes >= text.size()) return "the text ends there";
+  return "what follows is " +
+         ordered_json(text.substr(bytes, shown)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
 int check(const grammar_options& options) {
@@ -73,7 +86,8 @@ int check(const grammar_options& options) {
   else if (verdict->accepted)
     fmt::print("accepted\n");
   else
-    fmt::print("rejected after {} bytes: {}\n", verdict->bytes, text->substr(0, verdict->bytes));
+    fmt::print("rejected after {} bytes: {}\n{}\n", verdict->bytes, text->substr(0, verdict->bytes),
+               rest_behind(*text, verdict->bytes));
   return verdict->accepted ? exit_ok : exit_failure;
 }
 
@@ -88,7 +102,8 @@ ordered_json check_line(const ordered_json& line, const json_schema::schema_opti
     else
       accepted.push_back(verdict.error().message);
   };
-  for (const ordered_json& value : line.value("instances", ordered_json::array())) add(json_dumps(value));
+  for (const ordered_json& value : line.value("instances", ordered_json::array()))
+    add(json_dumps(value, spacing_of(options)));
   for (const ordered_json& text : line.value("texts", ordered_json::array()))
     add(text.is_string() ? text.get<std::string>() : "");
   return {{"accepted", accepted}};
@@ -199,10 +214,12 @@ void add_check(CLI::App& grammar, command_body& chosen) {
       "check", "Whether a JSON value satisfies a JSON Schema, by the grammar that generation is held to");
   auto* schema =
       command->add_option("--schema", options->schema, "File of the JSON Schema")->type_name("FILE");
-  auto* instance = command
-                       ->add_option("--instance", options->instance,
-                                    "File of the value; written as Python's json.dumps does, then checked")
-                       ->type_name("FILE");
+  auto* instance =
+      command
+          ->add_option("--instance", options->instance,
+                       "File of the value; written as Python's json.dumps does (without spaces where "
+                       "--max-white-space is 0), then checked")
+          ->type_name("FILE");
   auto* batch =
       command
           ->add_option("--batch", options->batch,

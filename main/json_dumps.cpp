@@ -32,22 +32,25 @@ std::string dumps_kept(std::string_view text) {
              : dumps_float(std::strtod(std::string(text).c_str(), nullptr));
 }
 
-void append(const ordered_json& value, std::string& out) {
+void append(const ordered_json& value, json_spacing spacing, std::string& out) {
+  const char* const between = spacing == json_spacing::none ? "," : ", ";
   const char* separator = "";
   if (value.is_object()) {
     out += '{';
     for (const auto& [name, member] : value.items()) {
-      out.append(separator).append(ordered_json(name).dump()).append(": ");
-      append(member, out);
-      separator = ", ";
+      out.append(separator)
+          .append(ordered_json(name).dump())
+          .append(spacing == json_spacing::none ? ":" : ": ");
+      append(member, spacing, out);
+      separator = between;
     }
     out += '}';
   } else if (value.is_array()) {
     out += '[';
     for (const ordered_json& item : value) {
       out += separator;
-      append(item, out);
-      separator = ", ";
+      append(item, spacing, out);
+      separator = between;
     }
     out += ']';
   } else if (value.is_number_float()) {
@@ -61,9 +64,9 @@ void append(const ordered_json& value, std::string& out) {
 
 }  // namespace
 
-std::string json_dumps(const ordered_json& value) {
+std::string json_dumps(const ordered_json& value, json_spacing spacing) {
   std::string out;
-  append(value, out);
+  append(value, spacing, out);
   return out;
 }
 

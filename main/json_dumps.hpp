@@ -5,8 +5,13 @@
 
 namespace troupe::cli {
 
-// ", " and ": " between members and items; floating-point numbers as Python's repr writes them. What a reader
+enum class json_spacing {
+  python,  // ", " and ": " between members and items
+  none,    // as with separators=(",", ":")
+};
+
+// Floating-point numbers as Python's repr writes them. What a reader
 // kept of a number (openai::kept_number) is written out in full.
-std::string json_dumps(const nlohmann::ordered_json& value);
+std::string json_dumps(const nlohmann::ordered_json& value, json_spacing spacing = json_spacing::python);
 
 }  // namespace troupe::cli

@@ -70,6 +70,21 @@ def test_white_space_and_order_are_options(tmp_path, flags, texts, expected):
     assert check_batch(tmp_path, [{"schema": schema, "texts": texts}], *flags) == [{"accepted": expected}]
 
 
+def test_an_instance_is_written_as_the_options_allow(tmp_path):
+    schema = {"type": "object", "properties": {"a": {"type": "array"}}, "required": ["a"]}
+    for flags in ([], ["--max-white-space", 0], ["--max-white-space", 1]):
+        assert check_batch(tmp_path, [{"schema": schema, "instances": [{"a": [1, 2], "b": 3}, {"b": []}]}], *flags) == [{"accepted": [True, False]}]
+
+
+def test_a_rejection_says_what_follows(tmp_path):
+    schema, instance = tmp_path / "schema", tmp_path / "instance"
+    schema.write_text('{"type": "integer"}')
+    for text, said in (("12\n", 'rejected after 2 bytes: 12\nwhat follows is "\\n"\n'), ("-", "rejected after 1 bytes: -\nthe text ends there\n")):
+        instance.write_text(text)
+        run = troupe("grammar", "check", "--schema", schema, "--instance", instance, "--text")
+        assert (run.returncode, run.stdout) == (1, said)
+
+
 def test_spellings_of_a_value(tmp_path):
     cases = [
         ({"type": "integer"}, {"1": True, "1.0": True, "-0": True, "1.5": False, "01": False, "1e2": True, "1.": False}),
