@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "config/combinations.hpp"
 #include "config/options.hpp"
 #include "config/read_again.hpp"
 #include "config/toml_file.hpp"
@@ -147,16 +148,6 @@ tl::expected<void, std::string> check_ports(const loaded_settings& loaded) {
   return {};
 }
 
-// Allowed, but hardly meant.
-void warn_of_small_budget(loaded_settings& loaded) {
-  const settings& s = loaded.values;
-  if (s.max_num_batched_tokens >= s.max_num_seqs) return;
-  loaded.warnings.push_back(origin_of(loaded, "max_num_batched_tokens") + ": " +
-                            std::to_string(s.max_num_batched_tokens) +
-                            " tokens are not enough for a step of all " + std::to_string(s.max_num_seqs) +
-                            " requests that may run (max_num_seqs): they take turns");
-}
-
 std::string file_of(const setting_sources& sources) {
   if (!sources.file.empty()) return sources.file;
   for (const auto& [variable, text] : sources.environment) {
@@ -182,7 +173,7 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
   if (auto checked = check_ports(loaded); !checked) return failure(checked.error());
-  warn_of_small_budget(loaded);
+  for (std::string& each : warnings_about(loaded)) loaded.warnings.push_back(std::move(each));
   return loaded;
 }
 

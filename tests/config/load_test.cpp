@@ -200,18 +200,6 @@ TEST(Load, AWrongFlagIsNamed) {
   EXPECT_EQ(loaded.error(), "--max-num-seqs (--max-running-requests): must be 1 to 4096, got '-1'");
 }
 
-TEST(Load, ABudgetThatIsNotEnoughForAStepOfAllRequestsIsAWarning) {
-  const auto load = [](const std::string& budget) {
-    return load_settings({.flags = {{"max_num_batched_tokens", budget}, {"max_num_seqs", "40"}},
-                          .environment = {},
-                          .file = {}});
-  };
-  EXPECT_TRUE(load("40")->warnings.empty());
-  const auto loaded = load("39");
-  ASSERT_EQ(loaded->warnings.size(), 1U);
-  EXPECT_TRUE(loaded->warnings[0].starts_with("--max-num-batched-tokens: 39 tokens are not enough"));
-}
-
 TEST(Load, AnUnknownVariableIsAWarningThatSuggestsAName) {
   const auto loaded = load_settings({.flags = {},
                                      .environment = {{"TROUPE_PROT", "80"},

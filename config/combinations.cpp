@@ -1,0 +1,58 @@
+#include "config/combinations.hpp"
+
+namespace troupe::config {
+namespace {
+
+void warn_of_small_budget(const loaded_settings& loaded, std::vector<std::string>& out) {
+  const settings& s = loaded.values;
+  if (s.max_num_batched_tokens >= s.max_num_seqs) return;
+  out.push_back(origin_of(loaded, "max_num_batched_tokens") + ": " +
+                std::to_string(s.max_num_batched_tokens) + " tokens are not enough for a step of all " +
+                std::to_string(s.max_num_seqs) + " requests that may run (max_num_seqs): they take turns");
+}
+
+// For each option that somebody has set and whose name `is_meant`.
+template <class IsMeant>
+void warn_of_no_effect(const loaded_settings& loaded, const std::string& beside, IsMeant is_meant,
+                       std::vector<std::string>& out) {
+  for (const auto& [name, origin] : loaded.origins)
+    if (is_meant(name)) out.push_back(origin + ": has no effect " + beside);
+}
+
+// What the buckets' ranges are, once they are given in another way.
+std::string in_place_of_ranges(const loaded_settings& loaded) {
+  const settings& s = loaded.values;
+  if (!s.bucketing_from_file.empty())
+    return "beside a file of buckets (" + origin_of(loaded, "bucketing_from_file") + ")";
+  if (s.bucketing_strategy == "unified" || s.bucketing_strategy == "none")
+    return "with the bucketing strategy " + s.bucketing_strategy + " (" +
+           origin_of(loaded, "bucketing_strategy") + ")";
+  return {};
+}
+
+bool counts_down(const settings& s) {
+  return s.decode_batch_bucket_strategy != "auto" || s.decode_batch_bucket_min ||
+         s.decode_batch_bucket_step || s.decode_batch_bucket_limit;
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_about(const loaded_settings& loaded) {
+  std::vector<std::string> out;
+  warn_of_small_budget(loaded, out);
+  if (loaded.values.memory_utilization > 0)
+    warn_of_no_effect(
+        loaded, "beside a share of the free memory (" + origin_of(loaded, "memory_utilization") + ")",
+        [](const std::string& name) { return name == "kv_cache_memory"; }, out);
+  if (const std::string other = in_place_of_ranges(loaded); !other.empty())
+    warn_of_no_effect(
+        loaded, other, [](const std::string& name) { return name.find("_bucket_") != std::string::npos; },
+        out);
+  else if (counts_down(loaded.values))
+    warn_of_no_effect(
+        loaded, "beside decode_batch_bucket_*, which count down from max_num_seqs",
+        [](const std::string& name) { return name.starts_with("decode_bs_bucket_"); }, out);
+  return out;
+}
+
+}  // namespace troupe::config

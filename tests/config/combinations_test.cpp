@@ -1,0 +1,62 @@
+#include "config/combinations.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace troupe::config {
+namespace {
+
+using flags = std::map<std::string, std::string, std::less<>>;
+
+std::vector<std::string> warnings_of(const flags& given) {
+  const auto loaded = load_settings({.flags = given, .environment = {}, .file = {}});
+  EXPECT_TRUE(loaded) << loaded.error();
+  return loaded ? loaded->warnings : std::vector<std::string>();
+}
+
+TEST(Combinations, ABudgetThatIsNotEnoughForAStepOfAllRequestsIsAWarning) {
+  EXPECT_TRUE(warnings_of({{"max_num_batched_tokens", "40"}, {"max_num_seqs", "40"}}).empty());
+  const auto warnings = warnings_of({{"max_num_batched_tokens", "39"}, {"max_num_seqs", "40"}});
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_TRUE(warnings[0].starts_with("--max-num-batched-tokens: 39 tokens are not enough")) << warnings[0];
+}
+
+TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
+  struct combination {
+    flags given;
+    std::string warning;
+  };
+  for (const auto& [given, warning] : {
+           combination{
+               {{"kv_cache_memory", "1GiB"}, {"memory_utilization", "0.5"}},
+               "--kv-cache-memory: has no effect beside a share of the free memory (--memory-utilization)"},
+           combination{
+               {{"bucketing_from_file", "f"}, {"prompt_bs_bucket_max", "4"}},
+               "--prompt-bs-bucket-max: has no effect beside a file of buckets (--bucketing-from-file)"},
+           combination{{{"bucketing_strategy", "unified"}, {"decode_batch_bucket_min", "2"}},
+                       "--decode-batch-bucket-min: has no effect with the bucketing strategy unified "
+                       "(--bucketing-strategy)"},
+           combination{
+               {{"decode_bs_bucket_min", "4"}, {"decode_batch_bucket_strategy", "linear"}},
+               "--decode-bs-bucket-min: has no effect beside decode_batch_bucket_*, which count down from "
+               "max_num_seqs"},
+       })
+    EXPECT_EQ(warnings_of(given), std::vector<std::string>{warning});
+}
+
+TEST(Combinations, WhatHasItsEffectIsNone) {
+  for (const flags& given : {
+           flags{{"kv_cache_memory", "1GiB"}},
+           flags{{"memory_utilization", "0.5"}},
+           flags{{"bucketing_strategy", "unified"}},
+           flags{{"bucketing_strategy", "linear"}, {"prompt_bs_bucket_max", "4"}},
+           flags{{"decode_batch_bucket_min", "2"}, {"decode_block_bucket_max", "8"}},
+       })
+    EXPECT_TRUE(warnings_of(given).empty());
+}
+
+}  // namespace
+}  // namespace troupe::config
