@@ -58,6 +58,7 @@ void grammar_sessions::end(filled_row& made, std::size_t sample, matcher& place,
 // The matcher goes ahead with the drafts and comes back.
 void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made) {
   step_masks& masks = *step.masks;
+  const matcher::means before = who.place.means_left();
   std::size_t taken = 0;
   for (const token_id draft : row.drafts) {
     auto accepted = who.place.accept(draft);
@@ -81,6 +82,7 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_s
     if (made.forced || made.withheld) break;
   }
   if (auto back = who.place.rollback(taken); !back) who.failure = std::move(back.error());
+  who.place.set_back(before);
 }
 
 // False: withheld.

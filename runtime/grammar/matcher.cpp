@@ -16,14 +16,14 @@ error matcher::of_text(std::string why) {
 // own.
 result<compiled_grammar::access> matcher::enter() {
   is_text_to_blame_ = false;
-  steps_at_entry_ = steps_left_;
-  compiled_grammar::access machine = grammar_->use(steps_left_, std::exchange(goes_on_, false));
+  steps_at_entry_ = means_.steps;
+  compiled_grammar::access machine = grammar_->use(means_.steps, std::exchange(goes_on_, false));
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
   const grammar_limits& limits = grammar_->limits();
   if (!tokens_.empty()) machine->begin(limits.max_mask_steps);
   const auto done = replay(machine);
-  if (!tokens_.empty()) machine->begin(steps_left_);
+  if (!tokens_.empty()) machine->begin(means_.steps);
   if (!done) states_.clear();
   if (!done && !tokens_.empty() && done.error().param == "max_mask_steps")
     return tl::unexpected(
@@ -52,10 +52,10 @@ result<compiled_grammar::access> matcher::enter_to_guess(std::uint64_t most) {
 
 // Each place in the text counts once, however often drafts are tried there.
 void matcher::refill() {
-  if (tokens_.size() <= furthest_) return;
-  furthest_ = tokens_.size();
+  if (tokens_.size() <= means_.furthest) return;
+  means_.furthest = tokens_.size();
   const grammar_limits& limits = grammar_->limits();
-  steps_left_ = std::min(limits.max_mask_steps, steps_left_ + limits.mask_steps_per_token);
+  means_.steps = std::min(limits.max_mask_steps, means_.steps + limits.mask_steps_per_token);
 }
 
 result<void> matcher::replay(const compiled_grammar::access& machine) {
@@ -79,10 +79,10 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
 // A request must not end in company where it goes on alone, nor guess less: what a try leaves half done, and
 // will be done again, is not held against it.
 result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
-  const std::uint64_t before = steps_left_;
+  const std::uint64_t before = means_.steps;
   std::uint64_t kept = 0;
   auto tried = try_within(mask, most, kept);
-  if (tried && *tried != progress::done) steps_left_ = before - std::min(before, kept);
+  if (tried && *tried != progress::done) means_.steps = before - std::min(before, kept);
   goes_on_ = tried && *tried != progress::done;
   return tried;
 }
@@ -97,7 +97,7 @@ result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std
   }
   const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
-  const bool is_bound = most < steps_left_;
+  const bool is_bound = most < means_.steps;
   if (is_bound) (*machine)->begin(most);
   const std::size_t known = (*machine)->num_known();
   auto filled = (*machine)->fill_mask(states_.back(), mask);
@@ -213,9 +213,9 @@ result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer,
 result<std::optional<std::vector<token_id>>> matcher::try_forced_tokens(const tokenizer& tokenizer,
                                                                         std::uint64_t most,
                                                                         std::size_t max_bytes) {
-  const std::uint64_t before = steps_left_;
+  const std::uint64_t before = means_.steps;
   auto guessed = guess_within(tokenizer, most, max_bytes);
-  if (guessed && !*guessed) steps_left_ = before;
+  if (guessed && !*guessed) means_.steps = before;
   return guessed;
 }
 

@@ -22,7 +22,7 @@ class matcher {
  public:
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   explicit matcher(compiled_grammar_ptr grammar)
-      : grammar_(std::move(grammar)), steps_left_(grammar_->limits().max_mask_steps) {}
+      : grammar_(std::move(grammar)), means_{.steps = grammar_->limits().max_mask_steps} {}
 
   // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or
   // ends, and for the end tokens where a text of the grammar ends here. Bits past the vocabulary are 0. mask
@@ -43,6 +43,14 @@ class matcher {
   // Takes back the last n tokens. Errors: invalid_argument for more than were accepted, and nothing has
   // changed.
   result<void> rollback(std::size_t n);
+  // What its masks may take, here and with further tokens. Who goes ahead with guesses and comes back, by
+  // rollback(), sets this back, too: guesses cost a text nothing, nor do they use up what a place gives once.
+  struct means {
+    std::uint64_t steps = 0;
+    std::size_t furthest = 0;  // that num_accepted() has ever been
+  };
+  means means_left() const { return means_; }
+  void set_back(const means& to) { means_ = to; }
   matcher fork() const { return *this; }
   // How many of `tokens`, from the first, could be accepted one after the other; the matcher stays. Errors:
   // too_large, past `most` steps too.
@@ -65,7 +73,7 @@ class matcher {
   result<bool> can_end();                                      // whether a text of the grammar ends here
   std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
   token_id accepted(std::size_t i) const { return tokens_[i]; }
-  std::uint64_t steps_left() const { return steps_left_; }  // that it may spend
+  std::uint64_t steps_left() const { return means_.steps; }  // that it may spend
   const compiled_grammar& grammar() const { return *grammar_; }
 
  private:
@@ -77,7 +85,7 @@ class matcher {
   result<std::optional<std::vector<token_id>>> guess_within(const tokenizer& tokenizer, std::uint64_t most,
                                                             std::size_t max_bytes);
   std::uint64_t steps_to_guess() const {
-    return steps_left_ - std::min(steps_left_, grammar_->limits().max_mask_steps / 2);
+    return means_.steps - std::min(means_.steps, grammar_->limits().max_mask_steps / 2);
   }
   result<std::vector<token_id>> forced_tokens(const compiled_grammar::access& machine,
                                               const tokenizer& tokenizer, std::size_t max_bytes);
@@ -92,9 +100,8 @@ class matcher {
   error blame(error why);
 
   compiled_grammar_ptr grammar_;
-  std::uint64_t steps_left_;
+  means means_;
   std::uint64_t steps_at_entry_ = 0;  // of the call at hand
-  std::size_t furthest_ = 0;          // that num_accepted() has ever been
   bool is_text_to_blame_ = false;
   bool goes_on_ = false;                     // with a mask that the last try has left half done
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none

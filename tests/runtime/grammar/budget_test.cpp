@@ -299,8 +299,8 @@ TEST(grammar_budget, reading_all_tokens_again_is_one_budget) {
 
 TEST(grammar_budget, what_tokens_cost_together_comes_back_bit_by_bit) {
   // How many tokens, each of which leads to states of its own, until nothing is left for the next. At each
-  // place so many others are tried and taken back first, as drafts are.
-  const auto count = [](std::uint64_t steps_per_token, int drafts = 0) {
+  // place so many others are tried and taken back first, as drafts are, or are merely taken back.
+  const auto count = [](std::uint64_t steps_per_token, int drafts = 0, bool are_set_back = false) {
     grammar_limits limits;
     limits.max_mask_steps = 100'000;
     limits.mask_steps_per_token = steps_per_token;
@@ -313,8 +313,11 @@ TEST(grammar_budget, what_tokens_cost_together_comes_back_bit_by_bit) {
       random = random * 1664525 + 1013904223;
       last = m.fill_mask(mask);
       for (int i = 0; i < drafts && last; ++i) {
+        const matcher::means before = m.means_left();
         last = m.accept(random >> 31 ? 'b' : 'a');
+        if (last) last = m.fill_mask(mask);
         if (last) last = m.rollback(1);
+        if (are_set_back) m.set_back(before);
       }
       if (last) last = m.accept(random >> 31 ? 'a' : 'b');
     }
@@ -327,6 +330,10 @@ TEST(grammar_budget, what_tokens_cost_together_comes_back_bit_by_bit) {
   EXPECT_GT(later, first);
   EXPECT_LT(later, 400U);
   EXPECT_LE(count(5000, 5), later) << "what is taken back was no token";
+  // What is known of the guesses changes a little what is found out about the others.
+  EXPECT_LT(count(5000, 2), later - 10);
+  EXPECT_NEAR(static_cast<double>(count(5000, 2, true)), static_cast<double>(later), 2.0)
+      << "and costs nothing where that is set back";
 }
 
 TEST(grammar_budget, what_no_text_can_have_is_the_grammars_fault_wherever_it_stands) {
