@@ -22,7 +22,7 @@ void model_drafter_state::open(engine_request_ptr request) {
 }
 
 void model_drafter_state::observe(const draft_news& news) {
-  if (!runner_) return forget(news.ended);
+  if (!runner_) return forget(news);
   out_.send(runner_, msg::observe_tokens{}, work_of(news));
 }
 
@@ -46,9 +46,10 @@ caf::result<drafts_ptr> model_drafter_state::propose(const draft_news& news) {
   return answer;
 }
 
-void model_drafter_state::forget(const std::vector<request_id>& ended) {
-  std::erase_if(opened_, [&ended](const engine_request_ptr& request) {
-    return std::ranges::find(ended, request->id) != ended.end();
+void model_drafter_state::forget(const draft_news& news) {
+  std::erase_if(opened_, [&news](const engine_request_ptr& request) {
+    return std::ranges::find(news.ended, request->id) != news.ended.end() ||
+           std::ranges::find(news.outputs, request->id, &draft_news::output::id) != news.outputs.end();
   });
 }
 

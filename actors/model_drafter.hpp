@@ -30,8 +30,8 @@ class model_drafter_state {
 
  private:
   draft_work_ptr work_of(const draft_news& news);
-  // Nobody has to hear of a request that has ended before the next runner is there.
-  void forget(const std::vector<request_id>& ended);
+  // The next runner is told of no request that has ended or gone on by then: it would not know all tokens.
+  void forget(const draft_news& news);
 
   drafter_actor::base* self_;
   outbox<drafter_actor::base> out_;

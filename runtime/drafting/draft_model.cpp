@@ -20,14 +20,6 @@ bool is_by_chance(const draft_sequence& sequence) {
   return sequence.verification() == draft_verification::rejection;
 }
 
-// How many tokens are worth drafting where each comes true as often, given those before it: `rate` is at
-// least `least`.
-std::int32_t worthy_length(double rate, double least) {
-  constexpr std::int32_t most = 1024;
-  if (least <= 0.0 || rate >= 1.0) return most;
-  return std::clamp(static_cast<std::int32_t>(std::log(least) / std::log(rate)), 1, most);
-}
-
 }  // namespace
 
 draft_model::draft_model(std::shared_ptr<executor> device, draft_model_options options, draft_tuning tuning)
@@ -92,9 +84,9 @@ std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
   return out;
 }
 
-// What has been begun is drafted up to the first token that a step can verify. A draft that is accepted or
-// rejected by chance has its length from the beginning: it may come too late for its step, and is left out
-// then, which must not depend on its tokens.
+// What has been begun is drafted up to the first token that a step can verify, and on while the next one
+// pays. A draft that is accepted or rejected by chance has its length from the beginning: it may come too
+// late for its step, and is left out then, which must not depend on its tokens.
 void draft_model::draft_further(std::int32_t requests) {
   std::int32_t drafted = 0;
   for (const drafting& each : drafting_) drafted += each.sequence->num_to_verify();
@@ -122,9 +114,9 @@ bool draft_model::pays_to_catch_up(const drafting& each, std::int32_t requests, 
   return worth_.prompt(sequence.num_missing() - 1, requests) <= right_drafts * (1.0 - least);
 }
 
-// What leads up to the first token is not asked for its worth: only the draft behind steps without any has
-// it. Who has rested is tried again with one token, if drafts were made before or once in a while: to compute
-// what is missing is dear.
+// What leads up to the first token is asked for its worth only where drafts are accepted or rejected by
+// chance: only the draft behind steps without any has it. Who has rested is tried again with one token, if
+// drafts were made before or once in a while: to compute what is missing is dear.
 void draft_model::choose_worthy(std::int32_t requests) {
   constexpr std::uint64_t rarely = 512;
   const auto active = static_cast<std::int32_t>(drafting_.size());
@@ -133,11 +125,8 @@ void draft_model::choose_worthy(std::int32_t requests) {
   std::erase_if(drafting_, [&](drafting& each) {
     draft_sequence& sequence = *each.sequence;
     if (!pays_to_catch_up(each, requests, *least)) return true;
-    if (sequence.next_worth() >= *least) {
+    if (sequence.next_worth() * sequence.lead_worth() >= *least) {
       sequence.wake();
-      if (is_by_chance(sequence))
-        each.wanted =
-            std::min(each.wanted, sequence.num_pending() + worthy_length(sequence.next_worth(), *least));
       return false;
     }
     const bool is_tried =
@@ -146,6 +135,20 @@ void draft_model::choose_worthy(std::int32_t requests) {
     each.wanted = sequence.num_pending() + 1;
     return !is_tried;
   });
+  fix_lengths(requests);
+}
+
+// Of drafts that are accepted or rejected by chance, before a token of them is known.
+void draft_model::fix_lengths(std::int32_t requests) {
+  const auto active = static_cast<std::int32_t>(drafting_.size());
+  for (drafting& each : drafting_) {
+    const draft_sequence& sequence = *each.sequence;
+    if (!is_by_chance(sequence)) continue;
+    const std::int32_t lead = sequence.num_pending();
+    const std::int32_t best = worth_.best_length(
+        requests, active, {sequence.hit_rate(), sequence.lead_worth(), lead, each.wanted - lead});
+    each.wanted = lead + std::max(best, 1);
+  }
 }
 
 // Whoever misses little first, so that no prompt keeps a running request from its draft.

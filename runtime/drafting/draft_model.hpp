@@ -114,6 +114,7 @@ class draft_model {
   void choose(std::span<const request_id> ids);
   // Leaves those out whose next token is not worth its time.
   void choose_worthy(std::int32_t requests);
+  void fix_lengths(std::int32_t requests);
   bool pays_to_catch_up(const drafting& each, std::int32_t requests, double least) const;
   void draft_further(std::int32_t requests);
   void begin_step();

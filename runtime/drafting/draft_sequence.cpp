@@ -1,5 +1,6 @@
 #include "runtime/drafting/draft_sequence.hpp"
 
+#include <cmath>
 #include <limits>
 
 namespace troupe {
@@ -42,10 +43,18 @@ void draft_sequence::score(bool is_right, draft_experience& experience) {
   bias_.observe(estimates_[place], is_right);
 }
 
+void draft_sequence::score_lead(bool is_right) { follow(lead_rate_, is_right, 0.1F); }
+
+double draft_sequence::lead_worth() const {
+  return how_ == draft_verification::rejection ? std::pow(static_cast<double>(lead_rate_), num_pending_)
+                                               : 1.0;
+}
+
 void draft_sequence::begin_draft(std::uint64_t number) {
   tokens_.resize(static_cast<std::size_t>(num_known_));
   num_stored_ = std::min(num_stored_, std::max(num_known_ - 1, 0));
   drafted_after_ = num_known_;
+  lead_ = num_pending_;
   verified_from_ = verified_until_ = 0;
   worth_ = 1.0;
   evidence_.clear();

@@ -37,7 +37,11 @@ class draft_sequence {
   void begin_draft(std::uint64_t number);
   void push_draft(token_id token, float model_probability, const acceptance_estimates& estimates);
   // How probable it is that the next token to be drafted, and all drafted before it, are right.
-  double next_worth() const { return worth_ * static_cast<double>(hit_rate_); }
+  double next_worth() const { return worth_ * hit_rate(); }
+  double hit_rate() const { return static_cast<double>(hit_rate_); }
+  // That what leads up to a draft that is accepted or rejected by chance is right, as often as it was lately:
+  // else nobody verifies the draft.
+  double lead_worth() const;
   draft_verification verification() const { return how_; }
   // Where what the next token to be drafted is drawn from is kept; null: it is not needed.
   kept_distribution* next_kept();
@@ -85,6 +89,8 @@ class draft_sequence {
 
  private:
   bool is_scored(std::int32_t position) const;
+  bool is_lead(std::int32_t position) const { return position < drafted_after_ + lead_; }
+  void score_lead(bool is_right);
   // One draft more was right or wrong, the one at num_known_.
   void score(bool is_right, draft_experience& experience);
 
@@ -96,6 +102,8 @@ class draft_sequence {
   draft_verification how_;
   std::shared_ptr<kept_draft> kept_;  // null unless drafts are accepted or rejected by chance
   std::int32_t num_pending_ = 0;
+  std::int32_t lead_ = 0;            // num_pending() of the draft at hand
+  float lead_rate_ = 1.0F;           // of tokens that led up to a draft, the newest counting most
   std::int32_t verified_from_ = 0;   // positions of drafts that steps accept or reject: from here ...
   std::int32_t verified_until_ = 0;  // ... to before this
   // Of the drafts since begin_draft().
@@ -119,6 +127,8 @@ void draft_sequence::append(std::span<const token_id> tokens, draft_experience& 
       if (is_scored(num_known_)) {
         score(is_right, experience);
         scored(is_right);
+      } else if (is_lead(num_known_)) {
+        score_lead(is_right);
       }
       if (!is_right) {
         tokens_.resize(static_cast<std::size_t>(num_known_));

@@ -29,6 +29,28 @@ std::optional<double> draft_worth::least(std::int32_t requests, std::int32_t act
   return margin * token * static_cast<double>(requests) / *plain;
 }
 
+std::int32_t draft_worth::best_length(std::int32_t requests, std::int32_t active,
+                                      const sequence_draft& of) const {
+  const auto plain = target_.cost(requests);
+  if (!plain) return 0;
+  const double drafting = draft_.cost(active).value_or(0.0);
+  double best = static_cast<double>(requests) / *plain;
+  double worth = of.lead_worth;
+  double right = 0.0;
+  std::int32_t length = 0;
+  for (std::int32_t count = 1; count <= of.most; ++count) {
+    const auto step = target_.cost(requests + count * active);
+    if (!step) break;
+    worth *= of.rate;
+    right += worth * active;
+    const double rate = (requests + right / margin) / (*step + (of.lead + count) * drafting);
+    if (rate <= best) continue;
+    best = rate;
+    length = count;
+  }
+  return length;
+}
+
 // The best, since a step that was slow once must not keep prompts from being computed for ever.
 void draft_worth::prompt_step(std::int32_t rows, std::chrono::nanoseconds took) {
   if (rows < 1 || took.count() <= 0) return;

@@ -154,14 +154,14 @@ class scheduler {
   std::optional<steady_time> next_deadline() const;
 
   // How a running request may go on; replaces what was said before. The next step verifies as much of it as
-  // pays. Unknown ids are ignored.
+  // pays, or where it has a number as there is room for. Unknown ids are ignored.
   void propose(draft guess);
   // How many output tokens of its request come before a draft that is to be held to the request's grammar
   // before it is proposed, so that no step computes rows for tokens that are masked. Nothing where there is
   // none.
   std::optional<std::int32_t> place_in_grammar(const draft& guess) const;
-  // How long such a step takes. Before at least two of these are known no
-  // draft is verified, unless all are (not adaptive_drafts).
+  // How long such a step takes. Before at least two of these are known no draft without a number is verified,
+  // unless all are (not adaptive_drafts).
   void measured_step(const timed_step& step, std::chrono::nanoseconds took);
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
     measured_step({.rows = rows}, took);

@@ -175,7 +175,9 @@ TEST_F(drafts_test, that_what_is_known_contradicts_are_not_verified) {
   begin({});
   propose({20}, 6);
   EXPECT_EQ(shape(dispatch()), "1x1") << "behind a token that there is not";
+  begin({});
   propose({20}, 5, 77);
+  EXPECT_EQ(shape(dispatch()), "1x1") << "of a request that there is not";
 }
 
 TEST_F(drafts_test, never_pass_max_tokens_nor_the_budget_nor_an_end) {
