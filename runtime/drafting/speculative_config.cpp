@@ -134,7 +134,7 @@ class field_reader {
 void read_method(field_reader& fields, speculative_config& out) {
   const std::string method = fields.read_text("method");
   out.model = fields.read_text("model");
-  const std::string& name = !method.empty() ? method : out.model;
+  const std::string name = !method.empty() ? method : out.model;
   if (name == "ngram" || name == "[ngram]")
     out.method = speculative_method::ngram;
   else if (method == "suffix" || name.empty())
@@ -145,10 +145,14 @@ void read_method(field_reader& fields, speculative_config& out) {
     fields.note("method", fmt::format("{} is not supported; supported are ngram, suffix, draft_model",
                                       shown(json(method))));
   if (out.method == speculative_method::draft_model) out.num_speculative_tokens = 4;
-  if (out.method != speculative_method::draft_model)
-    out.model.clear();
-  else if (out.model.empty())
-    fields.note("model", "is needed: the draft model's file");
+  if (out.method == speculative_method::draft_model) {
+    if (out.model.empty()) fields.note("model", "is needed: the draft model's file");
+    return;
+  }
+  const std::string given = std::exchange(out.model, {});
+  if (!given.empty() && given != name && given != "[ngram]")
+    fields.note("model",
+                fmt::format("is for the method draft_model alone, not for {}", to_string(out.method)));
 }
 
 void read_prompt_lookup(field_reader& fields, speculative_config& out) {
@@ -181,6 +185,13 @@ void read_disable(field_reader& fields, speculative_config& out) {
   fields.read("disable_by_batch_size", 2, 1 << 20, *out.disable_by_batch_size);
 }
 
+// Without the library's name for it.
+std::string reason_of(const json::exception& fault) {
+  const std::string_view text = fault.what();
+  const std::size_t at = text.find("] ");
+  return std::string(at == std::string_view::npos ? text : text.substr(at + 2));
+}
+
 // The document, or why it is none. A name that comes twice is refused: of two values one is a mistake, and
 // nobody can tell which.
 result<json> read_object(std::string_view text) {
@@ -193,7 +204,13 @@ result<json> read_object(std::string_view text) {
     if (!names.insert(name).second && !twice) twice = name;
     return true;
   };
-  json root = json::parse(text, watch, false);
+  json root;
+  try {
+    root = json::parse(text, watch);
+  } catch (const json::exception& fault) {
+    return fail(error_code::invalid_argument, fmt::format("{} is no JSON: {}", option, reason_of(fault)),
+                option);
+  }
   if (!root.is_object())
     return fail(error_code::invalid_argument, fmt::format("{} must be a JSON object", option), option);
   if (twice)

@@ -118,6 +118,8 @@ TEST(speculative_config, names_the_field_that_is_out_of_range) {
       {R"({"rejection_sample_method": "block"})", "rejection_sample_method"},
       {R"({"rejection_sample_method": 1})", "rejection_sample_method"},
       {R"({"method": "draft_model"})", "model"},
+      {R"({"method": "suffix", "model": "small.gguf"})", "model"},
+      {R"({"method": "ngram", "model": "small.gguf"})", "model"},
       {R"({"method": 3})", "method"},
       {R"([])", "speculative_config"},
       {R"({)", "speculative_config"},
