@@ -161,6 +161,10 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
     const bool goes_on = role == "model_runner" && turn_to_last_resort();
     return goes_on ? restart(role, true) : fail(role);
   }
+  if (verdict.is_left_out) {
+    spdlog::error("actor {} has ended too often: the service goes on without it", role);
+    return introduce();
+  }
   for (auto each = verdict.restarts.rbegin(); each != verdict.restarts.rend(); ++each) stop(*each);
   to_start_.insert(verdict.restarts.begin(), verdict.restarts.end());
   start_stopped();

@@ -24,23 +24,26 @@ supervised supervision_of(std::int32_t tokenizers, bool has_drafter) {
                         std::vector<supervised> members) {
     return supervised{std::move(name), strategy, intensity, std::move(members)};
   };
+  // Few in the inner groups: what they cannot help is for the outer ones.
+  constexpr restart_intensity often{5, std::chrono::minutes(1)};
+  constexpr restart_intensity seldom{2, std::chrono::minutes(1)};
   std::vector<supervised> keepers{supervised::role("kv_cache"), supervised::role("structured_output")};
-  if (has_drafter) keepers.push_back(supervised::role("drafter"));
   std::vector<supervised> texts;
   for (std::int32_t shard = 0; shard < tokenizers; ++shard)
     texts.push_back(supervised::role(fmt::format("tokenizer {}", shard)));
   texts.push_back(supervised::role("text worker"));
-  // Few in the inner groups: what they cannot help is for the outer ones.
-  constexpr restart_intensity often{5, std::chrono::minutes(1)};
-  constexpr restart_intensity seldom{2, std::chrono::minutes(1)};
-  return group(
-      "company", one_for_one, often,
-      {supervised::role("model_runner"), supervised::role("quick grammar_compiler"),
-       supervised::role("patient grammar_compiler"),
-       group("requests", rest_for_one, seldom,
-             {supervised::role("scheduler"), group("keepers", one_for_one, seldom, std::move(keepers))}),
-       group("texts", one_for_one, seldom, std::move(texts)),
-       group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
+  std::vector<supervised> requests{supervised::role("scheduler"),
+                                   group("keepers", one_for_one, seldom, std::move(keepers))};
+  if (has_drafter) {
+    requests.push_back(group("drafting", one_for_one, seldom, {supervised::role("drafter")}));
+    requests.back().is_dispensable = true;
+  }
+  return group("company", one_for_one, often,
+               {supervised::role("model_runner"), supervised::role("quick grammar_compiler"),
+                supervised::role("patient grammar_compiler"),
+                group("requests", rest_for_one, seldom, std::move(requests)),
+                group("texts", one_for_one, seldom, std::move(texts)),
+                group("gateways", one_for_one, seldom, {supervised::role("gateway")})});
 }
 
 template <class Handle>

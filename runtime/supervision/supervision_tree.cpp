@@ -75,10 +75,11 @@ supervision_tree::verdict supervision_tree::ended(const std::string& role, stead
   node* group = gone->parent;
   while (group != nullptr && !is_excused && !group->count_restart(now)) {
     group->restarts.clear();
+    if (group->what.is_dispensable) return {.is_left_out = true};
     gone = group;
     group = group->parent;
   }
-  if (group == nullptr) return {.gives_up = true, .restarts = {}};
+  if (group == nullptr) return {.gives_up = true};
   verdict out;
   bool reached = false;
   for (const auto& member : group->members) {

@@ -30,6 +30,9 @@ struct supervised {
   restart_strategy strategy = restart_strategy::one_for_one;
   restart_intensity intensity = {};
   std::vector<supervised> members = {};  // of a group
+  // A group that the others do without: with too many restarts it is left out, and no parent has to help,
+  // until it is started again with those before it.
+  bool is_dispensable = false;
 
   static supervised role(std::string name) { return {.name = std::move(name)}; }
 };
@@ -59,9 +62,10 @@ class supervision_tree {
   outline describe(steady_time now) const;
 
   struct verdict {
-    bool gives_up = false;  // nobody is left to help
-    std::vector<std::string>
-        restarts;  // in this order; who of them still works is stopped before, in reverse
+    bool gives_up = false;     // nobody is left to help
+    bool is_left_out = false;  // the role stays away
+    // In this order; who of them still works is stopped before, in reverse.
+    std::vector<std::string> restarts = {};
   };
   // This role has ended. An end that is excused counts for no intensity. An unknown role restarts nobody.
   verdict ended(const std::string& role, steady_time now, bool is_excused = false);

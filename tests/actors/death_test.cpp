@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "metrics/exposition.hpp"
@@ -77,8 +78,10 @@ TEST(Death, OfAnyTwoActorsTogetherLeavesNoStreamOpen) {
   }
 }
 
+// But for the drafter, which is left out: DrafterActor.ThatEndsTooOftenIsLeftOutAndNobodyElseEnds.
 TEST(Death, OfOneActorAgainAndAgainIsTheEndOfTheCompany) {
   for (const company_member& victim : company_members()) {
+    if (std::string_view(victim.name) == "drafter") continue;
     SCOPED_TRACE(victim.name);
     stage stage(with_drafts());
     std::string reported;

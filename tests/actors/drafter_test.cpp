@@ -80,6 +80,31 @@ TEST(DrafterActor, HearsNothingOfARequestThatWantsNoDrafts) {
   EXPECT_GT(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->draft_tokens, 10U);
 }
 
+TEST(DrafterActor, ThatEndsTooOftenIsLeftOutAndNobodyElseEnds) {
+  stage stage(repeating_setup(speculative_method::ngram, 4));
+  const auto scheduler = stage.roster().scheduler;
+  const auto who = stage.ask("abcdabcdabcd", 60);
+  for (int i = 0; i < 3; ++i) {
+    stage.run(10);
+    ASSERT_TRUE(stage.roster().drafter) << i;
+    stage.kill(stage.roster().drafter);
+    stage.run(20);
+  }
+  EXPECT_FALSE(stage.roster().drafter);
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 60U);
+  EXPECT_TRUE(stage.status().ready && stage.status().live);
+  EXPECT_EQ(stage.roster().scheduler, scheduler);
+  const auto later = stage.ask("abcdabcdabcd", 60);
+  stage.run();
+  EXPECT_EQ(later->tokens, who->tokens);
+  EXPECT_EQ(messages_of(stage, "drafter", "open_drafts"), 1) << "the first request's";
+  stage.kill(stage.roster().scheduler);
+  stage.run();
+  EXPECT_TRUE(stage.roster().drafter) << "with the next scheduler";
+  stage.expect_idle();
+}
+
 TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
   stage stage(repeating_setup(speculative_method::suffix, 4));
   const auto who = stage.ask("who repeats itself", 60);

@@ -53,6 +53,19 @@ TEST(supervision_tree, knows_no_other_roles_and_no_groups) {
   }
 }
 
+TEST(supervision_tree, leaves_out_what_others_do_without_until_it_is_started_with_those_before_it) {
+  supervised spare = group("spare", restart_strategy::one_for_one, {1, seconds(10)}, {supervised::role("c")});
+  spare.is_dispensable = true;
+  supervision_tree tree(group("all", restart_strategy::rest_for_one, {1, seconds(10)},
+                              {supervised::role("a"), supervised::role("b"), spare}));
+  EXPECT_EQ(tree.ended("c", start).restarts, roles{"c"});
+  const auto verdict = tree.ended("c", start);
+  EXPECT_TRUE(verdict.is_left_out && verdict.restarts.empty());
+  EXPECT_FALSE(verdict.gives_up);
+  EXPECT_EQ(tree.ended("b", start).restarts, (roles{"b", "c"})) << "no parent had to help before";
+  EXPECT_EQ(tree.ended("c", start).restarts, roles{"c"}) << "it begins anew";
+}
+
 TEST(supervision_tree, gives_up_beyond_the_intensity_of_its_root) {
   auto tree = a_tree();
   EXPECT_FALSE(tree.ended("a", start).gives_up);
