@@ -19,6 +19,7 @@
 #include "runtime/drafting/kept_draft.hpp"
 #include "runtime/executor/executor.hpp"
 #include "runtime/executor/plan_tuner.hpp"
+#include "runtime/executor/sampler_warm_up.hpp"
 #include "runtime/executor/token_feed.hpp"
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/executor/warm_up.hpp"
@@ -124,6 +125,8 @@ class model_runner_state {
   void give_up_draft(const std::exception& fault);
   // One step of several rounds; with the last one the median is told.
   msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
+  // One setting of one batch size.
+  msg::warmed_up warm_up_sampling(const msg::warm_up& request, const warm_up_task& task);
   void keep_tuning(bool is_last);
 
   model_runner_actor::base* self_;
@@ -149,6 +152,7 @@ class model_runner_state {
   bool is_tuned_ = false;                         // the device, for the item that is being tuned
   std::optional<plan_tuner> tuner_;               // of that item
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed
+  std::optional<sampler_course> sampling_;        // of the item at hand
 };
 
 model_runner_actor::behavior_type model_runner_behavior(

@@ -24,6 +24,7 @@ caf::result<msg::warmed_up> model_runner_state::warm_up(const msg::warm_up& requ
 msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, const warm_up_task& task) try {
   if (task.item.phase == warm_up_phase::tuning) return tune(request, task);
   if (task.item.phase == warm_up_phase::verification) return time_verification(request, task);
+  if (task.item.phase == warm_up_phase::sampler) return warm_up_sampling(request, task);
   const auto begin = parts_.now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = parts_.now() - begin;
@@ -36,6 +37,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   tuner_.reset();
   is_tuned_ = false;
   verification_times_.clear();
+  sampling_.reset();
   leave_out(task.item);
   return {request.item, 0, false};
 }
@@ -113,6 +115,17 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   if (draft_ && timed_step_of(task.item).is_usual())
     draft_->target_step(task.batch.num_rows(), std::chrono::nanoseconds(least));
   return {request.item, least, true, true};
+}
+
+// One setting a message, for the same reason.
+msg::warmed_up model_runner_state::warm_up_sampling(const msg::warm_up& request, const warm_up_task& task) {
+  const auto begin = parts_.now();
+  if (!sampling_) sampling_.emplace(task.item.sampler_batch, task.item.sampler_rows);
+  const bool is_over = sampling_->run_next(*device_);
+  if (is_over) sampling_.reset();
+  const std::chrono::nanoseconds took = parts_.now() - begin;
+  if (is_over) warm_up_draft(task.item);
+  return {request.item, took.count(), true, is_over};
 }
 
 // A stop loses no more than what is being timed.

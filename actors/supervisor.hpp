@@ -179,7 +179,7 @@ class supervisor_state {
   bool has_been_quiet() const;
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
-  void log_sampler(const warm_up_item& item, bool is_over) const;
+  void announce_sampler() const;
   void tell_step_cost(const scheduler_actor& scheduler, const timed_step& step,
                       std::chrono::nanoseconds took);
 
@@ -239,7 +239,8 @@ class supervisor_state {
   bool awaits_idle_ = false;             // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   bool is_tuning_told_ = false;  // in the log
-  bool has_begun_ = false;       // the warm-up
+  bool is_sampler_told_ = false;
+  bool has_begun_ = false;  // the warm-up
   bool ready_ = false;
   bool failed_ = false;
   enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;

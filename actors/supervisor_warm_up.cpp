@@ -103,7 +103,7 @@ void supervisor_state::warm_up_item_now() {
   is_warming_up_ = true;
   const warm_up_item item = *course_.next();
   if (!ready_ && course_.done() == 0) parts_.board->warm_up_begins(course_.needed());
-  if (item.phase == warm_up_phase::sampler) log_sampler(item, false);
+  if (item.phase == warm_up_phase::sampler && !std::exchange(is_sampler_told_, true)) announce_sampler();
   if (item.phase == warm_up_phase::tuning && !std::exchange(is_tuning_told_, true))
     spdlog::info(
         "tuning: {} sizes of steps are timed, the smallest first{}", item.count,
@@ -125,7 +125,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
     spdlog::warn("{} failed and is left out", line);
     leave_out(item);
   } else if (item.phase == warm_up_phase::sampler) {
-    log_sampler(item, true);
+    if (item.number == item.count) spdlog::info("Sampler warmup completed successfully");
   } else {
     spdlog::info("{}", line);
   }
@@ -152,13 +152,7 @@ void supervisor_state::tell_step_cost(const scheduler_actor& scheduler, const ti
   out_.send(scheduler, msg::step_cost{step.rows, step.context, step.is_random, took.count()});
 }
 
-// The lines before the first batch size and after the last.
-void supervisor_state::log_sampler(const warm_up_item& item, bool is_over) const {
-  if (is_over) {
-    if (item.number == item.count) spdlog::info("Sampler warmup completed successfully");
-    return;
-  }
-  if (item.number != 1) return;
+void supervisor_state::announce_sampler() const {
   for (const std::string& line :
        describe_sampler_warm_up(sampler_batch_sizes(parts_.buckets, step_limits_.max_rows)))
     spdlog::info("{}", line);

@@ -53,27 +53,28 @@ struct dummy_request {
   token_id output = 0;
 };
 
-class sampler_course {
- public:
-  sampler_course(executor& device, std::int32_t batch_size, std::int32_t most_rows)
-      : device_(device),
-        requests_(static_cast<std::size_t>(batch_size)),
-        most_rows_(most_rows),
-        masks_(make_masks()) {}
+}  // namespace
 
-  void run() {
-    device_.load_dummy_hidden_states(most_samples());
-    for (const bool batch_changed : {true, false}) {
-      for (const sampler_setting& setting : settings) run(setting, batch_changed);
-    }
+class sampler_course::state {
+ public:
+  state(std::int32_t batch_size, std::int32_t most_rows)
+      : requests_(static_cast<std::size_t>(batch_size)), most_rows_(most_rows), masks_(make_masks()) {}
+
+  // What a step of requests in between has left in place of the hidden states is too few of them.
+  bool run_next(executor& device) {
+    device.load_dummy_hidden_states(most_samples());
+    run(device, settings[done_ % settings.size()], done_ < settings.size());
+    if (++done_ < 2 * settings.size()) return false;
     requests_.clear();
+    device.synchronize();
+    return true;
   }
 
  private:
   // Batches of different shapes: what verifies drafts has more samples, or samples of another kind.
   using shape = std::pair<std::int32_t, bool>;
 
-  void run(const sampler_setting& setting, bool batch_changed) {
+  void run(executor& device, const sampler_setting& setting, bool batch_changed) {
     for (dummy_request& request : requests_) {
       request.sampling->temperature = setting.temperature;
       request.sampling->top_p = setting.top_p;
@@ -83,8 +84,8 @@ class sampler_course {
       request.sampling->presence_penalty = setting.penalty;
     }
     device_batch& batch = batches_[shape(setting.drafts, setting.by_chance)];
-    if (batch_changed) batch = make_batch(setting);
-    device_.sample(batch, setting.masked ? &masks_ : nullptr, result_);
+    if (batch_changed) batch = make_batch(device.layout(), setting);
+    device.sample(batch, setting.masked ? &masks_ : nullptr, result_);
     result_ = {};
   }
 
@@ -104,24 +105,24 @@ class sampler_course {
     return masks;
   }
 
-  device_batch make_batch(const sampler_setting& setting) const {
+  device_batch make_batch(const kv_layout& layout, const sampler_setting& setting) const {
     device_batch batch;
     for (const dummy_request& request : requests_) {
       const std::int32_t rows = std::min(1 + setting.drafts, most_rows_ - batch.num_rows());
       if (rows < 1) break;
-      add_sequence(batch, request, rows, setting.by_chance);
+      add_sequence(batch, scratch_block(layout), request, rows, setting.by_chance);
     }
     return batch;
   }
 
   // Every row is sampled: the last certain one and those of the drafts.
-  void add_sequence(device_batch& batch, const dummy_request& request, std::int32_t rows,
+  void add_sequence(device_batch& batch, std::int32_t block, const dummy_request& request, std::int32_t rows,
                     bool by_chance) const {
     const auto index = static_cast<std::int32_t>(batch.sequences.size());
     const std::int32_t first = batch.num_rows();
     batch.sequences.push_back(
         {.first_row = first, .num_rows = rows, .table_offset = index, .table_length = 1});
-    batch.block_tables.push_back(scratch_block(device_.layout()));
+    batch.block_tables.push_back(block);
     if (rows > 1) batch.drafts.push_back({first, rows - 1});
     for (std::int32_t i = 0; i < rows; ++i) {
       batch.tokens.push_back(request.prompt);
@@ -140,7 +141,7 @@ class sampler_course {
     }
   }
 
-  executor& device_;
+  std::size_t done_ = 0;  // settings, with the batch changed and then as it was
   std::vector<dummy_request> requests_;
   std::int32_t most_rows_;
   std::array<token_id, 2> guessed_{0, 1};
@@ -151,7 +152,12 @@ class sampler_course {
   step_result result_;
 };
 
-}  // namespace
+sampler_course::sampler_course(std::int32_t batch_size, std::int32_t most_rows)
+    : state_(std::make_unique<state>(batch_size, most_rows)) {}
+sampler_course::~sampler_course() = default;
+sampler_course::sampler_course(sampler_course&&) noexcept = default;
+sampler_course& sampler_course::operator=(sampler_course&&) noexcept = default;
+bool sampler_course::run_next(executor& device) { return state_->run_next(device); }
 
 std::span<const sampler_setting> sampler_settings() { return settings; }
 
@@ -175,8 +181,9 @@ std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> 
 }
 
 void warm_up_sampler(executor& device, std::int32_t batch_size, std::int32_t most_rows) {
-  sampler_course(device, batch_size, most_rows).run();
-  device.synchronize();
+  sampler_course course(batch_size, most_rows);
+  while (!course.run_next(device)) {
+  }
 }
 
 }  // namespace troupe

@@ -2,6 +2,7 @@
 // every setting, once with the batch changed and once as it was, through the executor's own sampling.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,9 +36,26 @@ std::vector<std::int32_t> sampler_batch_sizes(const bucket_plan& plan, std::int3
 // or "drafts=4, by chance" before the last where a setting has it, then "Starting sampler warmup...".
 std::vector<std::string> describe_sampler_warm_up(std::span<const std::int32_t> sizes);
 
-// One batch size: dummy hidden states and requests, all settings with the batch changed, then all as it was.
-// A batch whose samples are more than `most_rows`, the rows of a step, is cut to them. Throws what the
-// executor throws.
+// One batch size: dummy hidden states and requests, all settings with the batch changed, then all as it was,
+// one after the other; steps of requests may come in between. A batch whose samples are more than
+// `most_rows`, the rows of a step, is cut to them.
+class sampler_course {
+ public:
+  sampler_course(std::int32_t batch_size, std::int32_t most_rows);
+  ~sampler_course();
+  sampler_course(sampler_course&&) noexcept;
+  sampler_course& operator=(sampler_course&&) noexcept;
+
+  // The next setting; true where it was the last, and the device is done with all. Throws what the executor
+  // throws; not to be called again then.
+  bool run_next(executor& device);
+
+ private:
+  class state;
+  std::unique_ptr<state> state_;
+};
+
+// All of it.
 void warm_up_sampler(executor& device, std::int32_t batch_size, std::int32_t most_rows);
 
 }  // namespace troupe
