@@ -37,8 +37,13 @@ void suspects::acquit(request_id id) {
   remove(id);
   const auto found = records_.find(id);
   if (found == records_.end()) return;
-  found->second.crashes = found->second.kills = 0;
-  if (found->second.crashes_alone == 0) records_.erase(found);
+  record& known = found->second;
+  known.crashes = known.kills = 0;
+  if (known.crashes_alone > 0 && ++known.steps == steps_for_a_crash) {
+    --known.crashes_alone;
+    known.steps = 0;
+  }
+  if (known.crashes_alone == 0) records_.erase(found);
 }
 
 void suspects::forget(request_id id) {

@@ -19,7 +19,7 @@ class suspects {
   // A step with these requests took the device along, or perhaps did. Gives the one that is convicted, if one
   // is: it was alone in the step, and so many such steps have ended the same way without its getting any
   // further (a crash is not believed of a kill, nor the other way round), or it has been alone in
-  // most_crashes.
+  // most_crashes with few steps in between.
   std::optional<request_id> accuse(std::span<const request_id> in_step, blame whose);
   // It has got further than ever before: whatever it was, the request gets over it.
   void acquit(request_id id);
@@ -38,14 +38,17 @@ class suspects {
   // Without getting further, the last time alone: so many crashes convict, or so many kills.
   static constexpr std::int32_t crashes_that_convict = 2;
   static constexpr std::int32_t kills_that_convict = 64;
-  // However far it has got in between.
+  // However far it has got in between, unless by so many steps for each further one: who crashes the runner
+  // that seldom gets to its end, whatever it is that crashes.
   static constexpr std::int32_t most_crashes = 8;
+  static constexpr std::int32_t steps_for_a_crash = 16;
 
  private:
   struct record {
     std::int32_t crashes = 0;        // since it has last got further, and ...
     std::int32_t kills = 0;          // ... these
-    std::int32_t crashes_alone = 0;  // in all
+    std::int32_t crashes_alone = 0;  // in all, less those that it has made up for by steps ...
+    std::int32_t steps = 0;          // ... of which these came since the last one was forgiven
   };
   bool remove(request_id id);
   bool is_guilty(request_id id, blame whose) const;

@@ -42,6 +42,16 @@ TEST(suspects, an_acquitted_one_begins_anew_but_not_for_ever) {
   EXPECT_FALSE(tried.accuse(alone, blame::oldest_step));
 }
 
+TEST(suspects, one_that_gets_on_between_its_crashes_may_have_any_number) {
+  suspects tried;
+  const std::vector<request_id> alone{7};
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_FALSE(tried.accuse(alone, blame::oldest_step)) << i;
+    for (int step = 0; step < suspects::steps_for_a_crash; ++step) tried.acquit(7);
+  }
+  EXPECT_FALSE(tried.knows_anybody());
+}
+
 TEST(suspects, of_whom_the_device_was_killed_often_is_convicted_only_where_it_gets_no_further) {
   suspects tried;
   const std::vector<request_id> alone{7};
