@@ -178,10 +178,14 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
   std::atomic<std::uint64_t>* handled_;
 };
 
+// Of an exception the log has the kind, not the words, which may be a client's.
+void log_exceptions(caf::scheduled_actor& self);
+
 // The actor's behavior, of its handlers in the order of its interface.
 template <class Self, class... Handlers>
 typename Self::behavior_type measured(Self* self, std::shared_ptr<metrics::engine_metrics> metrics,
                                       Handlers... handlers) {
+  log_exceptions(*self);
   const auto meter = std::make_shared<handler_meter>(*self, std::move(metrics));
   typename Self::behavior_type behavior{measured_handler<Handlers>(std::move(handlers), meter)...};
   if constexpr (requires { &std::decay_t<decltype(self->state)>::make_up_for; })

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "main/journal.hpp"
+#include "main/patient_sink.hpp"
 #include "main/progress.hpp"
 
 namespace troupe::cli {
@@ -119,7 +119,7 @@ void set_sink_level(spdlog::level::level_enum level) {
 }  // namespace
 
 void start_logging(const config::settings& settings) {
-  auto logger = spdlog::stderr_color_mt("troupe");
+  auto logger = std::make_shared<spdlog::logger>("troupe", make_stderr_sink());
   logger->flush_on(spdlog::level::trace);
   logger->set_formatter(formatter_of(settings));
   spdlog::set_default_logger(std::move(logger));

@@ -30,6 +30,7 @@ def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed
     # No cache, so that the prompt is computed each time.
     with start_service("--enable-prefix-caching=false") as service, concurrent.futures.ThreadPoolExecutor(1) as pool:
         undisturbed = completion(service, LONG)
+        before = service.resources()
         answer = pool.submit(completion, service, LONG)
         killed = None
         for _ in range(4):
@@ -41,11 +42,13 @@ def test_a_long_prompt_outlives_every_runner_that_is_killed_while_it_is_computed
         assert service.metric("vllm:num_preemptions_total") == 0, "nobody was preempted for want of blocks"
         line = records(service)[-1]
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0 and line["preemptions"] == 0
+        service.wait_as_before(before)
 
 
 def test_a_request_whose_first_step_is_lost_has_all_of_its_times(start_service):
     with start_service() as service, concurrent.futures.ThreadPoolExecutor(1) as pool:
         count = service.metric("vllm:request_queue_time_seconds_count")
+        before = service.resources()
         (runner,) = service.children()
         os.kill(runner, signal.SIGSTOP)  # so that the first step is with it
         answer = pool.submit(completion, service, {"prompt": "Once", "max_tokens": 5, "ignore_eos": True, "n": 2, "temperature": 0.5, "seed": 1})
@@ -58,18 +61,21 @@ def test_a_request_whose_first_step_is_lost_has_all_of_its_times(start_service):
         assert line["queue_ms"] >= 0 and line["prefill_ms"] > 0 and line["decode_ms"] >= 0
         assert service.metric("vllm:request_queue_time_seconds_count") == count + 2
         assert service.metric("vllm:request_prefill_time_seconds_count") == service.metric("vllm:request_decode_time_seconds_count") == count + 2
+        service.wait_as_before(before)
 
 
 def test_a_runner_that_is_killed_as_soon_as_it_appears_is_started_until_it_may_live(start_service):
     with start_service() as service, concurrent.futures.ThreadPoolExecutor(4) as pool:
         body = {"prompt": "Once upon a time", "max_tokens": 200, "ignore_eos": True, "temperature": 0}
         undisturbed = completion(service, body)
+        before = service.resources()
         answers = [pool.submit(completion, service, body) for _ in range(4)]
         service.wait_until(lambda: service.metric("vllm:num_requests_running") > 0, 20, "at work")
         killed = None
         for _ in range(8):
             killed = kill_runner(service, killed)
         assert [each.result() for each in answers] == [undisturbed] * 4
+        service.wait_as_before(before)
 
 
 @pytest.mark.parametrize("pause", [0.3, 0.8])
@@ -77,6 +83,7 @@ def test_short_requests_outlive_kills_that_follow_each_other_closely(start_servi
     with start_service() as service, concurrent.futures.ThreadPoolExecutor(8) as pool:
         bodies = [{"prompt": f"Tell {i}", "max_tokens": 100, "ignore_eos": True, "temperature": 0} for i in range(8)]
         undisturbed = list(pool.map(lambda body: completion(service, body), bodies))
+        before = service.resources()
         answers = [pool.submit(completion, service, body) for body in bodies]
         killed = None
         for _ in range(12):
@@ -85,3 +92,4 @@ def test_short_requests_outlive_kills_that_follow_each_other_closely(start_servi
             time.sleep(pause)
             killed = kill_runner(service, killed)
         assert [each.result() for each in answers] == undisturbed
+        service.wait_as_before(before)

@@ -87,3 +87,6 @@ def test_the_streams_of_a_gateway_that_ends_are_told(start_service, monkeypatch)
         assert [service.metric("vllm:request_success_total", finished_reason=reason) for reason in ("error", "abort")] == [3, 0]
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
         service.wait_as_before(before)
+        lines = [line for line in service.log().splitlines() if "chaos: every" not in line]  # told before there is a log
+        assert all(line.startswith("{") for line in lines[1:]), "each line of the log is an object"
+        assert any("is ended by an exception of the kind" in line for line in lines)
