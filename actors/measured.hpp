@@ -178,7 +178,7 @@ class measured_handler<Handler, Answer (Handler::*)(Message, Payload...) const> 
   std::atomic<std::uint64_t>* handled_;
 };
 
-// Of an exception the log has the kind, not the words, which may be a client's.
+// Of an exception in a handler the log has the kind, not the words, which may be a client's.
 void log_exceptions(caf::scheduled_actor& self);
 
 // The actor's behavior, of its handlers in the order of its interface.

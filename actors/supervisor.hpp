@@ -200,6 +200,7 @@ class supervisor_state {
   // One of those asked has answered, or will never.
   void has_drained(caf::actor_id id);
   void lost_in_drain();
+  static bool holds_requests(const std::string& role);
   void end_drain();
   template <class Handle>
   void ask_to_drain(const Handle& actor);

@@ -64,7 +64,6 @@ void supervisor_state::ask_to_drain(const Handle& actor) {
             });
 }
 
-// The runner is none: its requests go on.
 void supervisor_state::lost_in_drain() {
   if (draining_ != drain_phase::none && draining_ != drain_phase::done)
     outcome_ = std::max(outcome_, drain_outcome::part_lost);

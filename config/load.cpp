@@ -6,7 +6,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "config/combinations.hpp"
 #include "config/options.hpp"
 #include "config/read_again.hpp"
 #include "config/toml_file.hpp"
@@ -113,19 +112,19 @@ tl::expected<void, std::string> apply_environment(loaded_settings& loaded, const
 }
 
 // Nobody knows which of its names was used.
-std::string names_on_command_line(const option& which) {
-  std::string names = which.flag();
-  for (const std::string_view alias : which.aliases) names += " (" + flag_of(alias) + ")";
-  return names;
+std::string other_names(const option& which) {
+  if (which.aliases.empty()) return {};
+  std::string names;
+  for (const std::string_view alias : which.aliases) names += (names.empty() ? "" : ", ") + flag_of(alias);
+  return " (another name of it: " + names + ")";
 }
 
 tl::expected<void, std::string> apply_flags(loaded_settings& loaded, const setting_sources& sources) {
   for (const auto& [name, text] : sources.flags) {
     const option* which = find_option(name);
     if (which == nullptr) return failure("unknown option '" + shown(name) + "'");
-    if (auto stored = store(loaded, *which, text, which->flag(), names_on_command_line(*which) + ": ");
-        !stored)
-      return stored;
+    if (auto stored = store(loaded, *which, text, which->flag(), which->flag() + ": "); !stored)
+      return failure(stored.error() + other_names(*which));
   }
   return {};
 }
@@ -173,7 +172,6 @@ tl::expected<loaded_settings, std::string> load_settings(const setting_sources& 
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_flags(loaded, sources); !applied) return failure(applied.error());
   if (auto checked = check_ports(loaded); !checked) return failure(checked.error());
-  for (std::string& each : warnings_about(loaded)) loaded.warnings.push_back(std::move(each));
   return loaded;
 }
 

@@ -25,7 +25,7 @@ struct loaded_settings {
   settings values;
   std::map<std::string, std::string, std::less<>>
       origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
-  std::vector<std::string> warnings;  // unknown TROUPE_* variables, and warnings_about() the whole
+  std::vector<std::string> warnings;  // unknown TROUPE_* variables
   std::string admin_key;              // of that variable; not among the settings, which are printed
   bool are_read_again = false;        // as in setting_sources
 };

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "config/combinations.hpp"
 #include "main/choose_device.hpp"
 #include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
@@ -23,6 +24,7 @@ tl::expected<config::loaded_settings, std::string> read_settings(config::setting
   if (!loaded) return loaded;
   if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
     return tl::unexpected(chosen.error());
+  for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
   return loaded;
 }
 

@@ -1,8 +1,10 @@
 #include "main/patient_sink.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spdlog/details/os.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,13 +51,15 @@ spdlog::memory_buf_t patient_sink::text_of(const spdlog::details::log_msg& messa
 }
 
 void patient_sink::tell_dropped() {
-  const std::string told = fmt::format("{} lines of the log were dropped: nobody read it", dropped_);
+  const std::string told =
+      fmt::format("{} lines of the log were dropped: nobody read it, or it could not be written", dropped_);
   const spdlog::memory_buf_t text =
       text_of(spdlog::details::log_msg(spdlog::string_view_t("troupe"), spdlog::level::warn, told));
   if (write({text.data(), text.size()})) dropped_ = 0;
 }
 
-// A pipe that takes any bytes takes so many without a wait.
+// Where the descriptor blocks all the same: a pipe or a socket that takes any bytes takes so many without a
+// wait.
 bool patient_sink::write(std::string_view text) {
   std::string whole;
   if (is_torn_) text = whole.append("\n").append(text);
@@ -80,9 +84,23 @@ bool patient_sink::takes_some() {
   return ready > 0;
 }
 
+namespace {
+
+// The terminal or the pipe opened once more, so that writing there need not block and nobody else's does not,
+// either; standard error itself where that cannot be. A file would be written from its beginning again.
+int open_without_blocking() {
+  struct stat what {};
+  if (::fstat(STDERR_FILENO, &what) != 0 || (!S_ISCHR(what.st_mode) && !S_ISFIFO(what.st_mode)))
+    return STDERR_FILENO;
+  const int opened = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return opened < 0 ? STDERR_FILENO : opened;
+}
+
+}  // namespace
+
 spdlog::sink_ptr make_stderr_sink() {
   const bool in_color = spdlog::details::os::in_terminal(stderr) && spdlog::details::os::is_color_terminal();
-  return std::make_shared<patient_sink>(STDERR_FILENO, in_color);
+  return std::make_shared<patient_sink>(open_without_blocking(), in_color);
 }
 
 }  // namespace troupe::cli

@@ -9,9 +9,10 @@
 
 namespace troupe::cli {
 
-// Writes lines to a descriptor of a terminal, a pipe, a socket or a file. A reader who takes nothing is
-// waited for once, for `patience`; until it reads again lines are dropped, and then it is told how many.
-// Colours, where asked for, are those of the level, for what the formatter has marked.
+// Writes lines to a descriptor of a terminal, a pipe, a socket or a file, best one that does not block. A
+// reader who takes nothing for as long as `patience` is waited for no more; until it reads again lines are
+// dropped, and then it is told how many. Colours, where asked for, are those of the level, for what the
+// formatter has marked.
 class patient_sink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   patient_sink(int descriptor, bool in_color,
@@ -37,7 +38,8 @@ class patient_sink final : public spdlog::sinks::base_sink<std::mutex> {
   std::uint64_t dropped_ = 0;
 };
 
-// To the standard error stream, in colours on a terminal that has them.
+// To the standard error stream, in colours on a terminal that has them. Once in a process: what it opens
+// stays open.
 spdlog::sink_ptr make_stderr_sink();
 
 }  // namespace troupe::cli

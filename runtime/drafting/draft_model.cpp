@@ -138,7 +138,8 @@ void draft_model::choose_worthy(std::int32_t requests) {
   fix_lengths(requests);
 }
 
-// Of drafts that are accepted or rejected by chance, before a token of them is known.
+// Of drafts that are accepted or rejected by chance, before a token of them is known. One at least: whether
+// the first one pays has been asked before.
 void draft_model::fix_lengths(std::int32_t requests) {
   const auto active = static_cast<std::int32_t>(drafting_.size());
   for (drafting& each : drafting_) {

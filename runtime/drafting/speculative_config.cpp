@@ -150,7 +150,8 @@ void read_method(field_reader& fields, speculative_config& out) {
     return;
   }
   const std::string given = std::exchange(out.model, {});
-  if (!given.empty() && given != name && given != "[ngram]")
+  const bool is_its_name = given == name || (out.method == speculative_method::ngram && given == "[ngram]");
+  if (!given.empty() && !is_its_name)
     fields.note("model",
                 fmt::format("is for the method draft_model alone, not for {}", to_string(out.method)));
 }
@@ -189,7 +190,8 @@ void read_disable(field_reader& fields, speculative_config& out) {
 std::string reason_of(const json::exception& fault) {
   const std::string_view text = fault.what();
   const std::size_t at = text.find("] ");
-  return std::string(at == std::string_view::npos ? text : text.substr(at + 2));
+  constexpr std::size_t most = 200;
+  return std::string(at == std::string_view::npos ? text : text.substr(at + 2)).substr(0, most);
 }
 
 // The document, or why it is none. A name that comes twice is refused: of two values one is a mistake, and

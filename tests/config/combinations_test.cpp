@@ -14,7 +14,7 @@ using flags = std::map<std::string, std::string, std::less<>>;
 std::vector<std::string> warnings_of(const flags& given) {
   const auto loaded = load_settings({.flags = given, .environment = {}, .file = {}});
   EXPECT_TRUE(loaded) << loaded.error();
-  return loaded ? loaded->warnings : std::vector<std::string>();
+  return loaded ? warnings_about(*loaded) : std::vector<std::string>();
 }
 
 TEST(Combinations, ABudgetThatIsNotEnoughForAStepOfAllRequestsIsAWarning) {

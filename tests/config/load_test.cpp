@@ -197,7 +197,8 @@ TEST(Load, AWrongVariableIsNamed) {
 TEST(Load, AWrongFlagIsNamed) {
   const auto loaded = load_settings({.flags = {{"max_num_seqs", "-1"}}, .environment = {}, .file = {}});
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error(), "--max-num-seqs (--max-running-requests): must be 1 to 4096, got '-1'");
+  EXPECT_EQ(loaded.error(),
+            "--max-num-seqs: must be 1 to 4096, got '-1' (another name of it: --max-running-requests)");
 }
 
 TEST(Load, AnUnknownVariableIsAWarningThatSuggestsAName) {

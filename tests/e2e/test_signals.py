@@ -48,6 +48,7 @@ def test_requests_that_are_half_sent_at_the_end_of_the_grace_are_told_why(start_
         clients = [socket.create_connection(("127.0.0.1", service.port)) for _ in halves]
         for client, half in zip(clients, halves):
             client.sendall(half)
+        assert service.status("/livez") == 200  # behind them
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
         for client in clients:
@@ -128,7 +129,7 @@ def test_the_log_tells_whether_requests_were_cut_off(start_service):
 
 
 def test_the_log_tells_where_a_part_was_lost_in_a_drain(start_service, monkeypatch):
-    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:200")
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:1500")
     with start_service("--shutdown-grace", "60s") as service:
         connection, _ = begin_stream(service, max_tokens=8000)
         service.process.send_signal(signal.SIGTERM)
