@@ -34,7 +34,7 @@ struct draft {
   void cut_for_grammar(std::size_t possible) {
     keep(std::min(tokens.size(), possible + (number == 0 ? 0 : 1)));
   }
-  std::int32_t most_verified() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
+  std::int32_t num_behind_lead() const { return static_cast<std::int32_t>(tokens.size()) - lead; }
 };
 
 // What has come of running requests since the last news.

@@ -13,6 +13,16 @@ namespace {
 constexpr double overhead_ns = 100'000;
 constexpr std::int32_t most_rows = std::numeric_limits<std::int32_t>::max();
 
+// How many tokens of its draft, from the next one on, the sequence's next step may verify.
+std::size_t verifiable_tokens(const sequence& who, std::int32_t next) {
+  if (who.num_missing() != 1) return 0;
+  const draft& guess = who.details->guess;
+  const std::int32_t tokens_left = who.max_tokens - who.num_generated() - who.num_pending() - 1;
+  const std::int32_t allowed = who.sampling->num_speculative_tokens.value_or(most_draft_tokens);
+  const std::int32_t behind = guess.number != 0 ? most_draft_tokens : guess.num_behind_lead();
+  return who.drafts_from(next, std::min({tokens_left, allowed, most_draft_tokens, behind})).size();
+}
+
 }  // namespace
 
 void scheduler::state::propose(draft guess) {
@@ -103,18 +113,6 @@ step_load scheduler::state::planned_load() const {
   return load;
 }
 
-// How many tokens of its draft the sequence's next step may verify.
-std::size_t scheduler::state::most_verified(sequence& who) const {
-  const std::optional<std::int32_t> next = who.next_draft();
-  who.has_drafts = next.has_value();
-  if (!next || who.num_missing() != 1) return 0;
-  const draft& guess = who.details->guess;
-  const std::int32_t tokens_left = who.max_tokens - who.num_generated() - who.num_pending() - 1;
-  const std::int32_t allowed = who.sampling->num_speculative_tokens.value_or(most_draft_tokens);
-  const std::int32_t behind = guess.number != 0 ? most_draft_tokens : guess.most_verified();
-  return who.drafts_from(*next, std::min({tokens_left, allowed, most_draft_tokens, behind})).size();
-}
-
 void scheduler::state::plan_drafts_of(planned_rows& rows, std::int32_t count, std::int32_t& budget) {
   rows.num_drafts = std::min(count, budget);
   rows.num_rows += rows.num_drafts;
@@ -133,8 +131,11 @@ void scheduler::state::add_candidates(std::int32_t& budget) {
   for (planned_rows& rows : planned) {
     sequence& who = *rows.who;
     if (!who.has_drafts) continue;
-    const std::size_t count = most_verified(who);
-    some_have_drafts = some_have_drafts || who.has_drafts;
+    const std::optional<std::int32_t> next = who.next_draft();
+    who.has_drafts = next.has_value();
+    if (!next) continue;
+    some_have_drafts = true;
+    const std::size_t count = verifiable_tokens(who, *next);
     if (count == 0) continue;
     if (who.details->guess.number != 0)
       plan_drafts_of(rows, static_cast<std::int32_t>(count), budget);

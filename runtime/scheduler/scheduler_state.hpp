@@ -69,7 +69,6 @@ struct scheduler::state {
   // Gives the decodes that are planned their drafts, as many as pay and `budget` has rows for.
   void plan_drafts(std::int32_t budget);
   void plan_drafts_of(planned_rows& rows, std::int32_t count, std::int32_t& budget);
-  std::size_t most_verified(sequence& who) const;
   void add_candidates(std::int32_t& budget);
   void add_candidate(planned_rows& rows, std::size_t count);
   // What the rows of the plan are, and what they take beside.

@@ -325,7 +325,7 @@ class request_a_step_ahead {
   std::int32_t go_on(bool is_right) {
     const std::vector<request_id> ids = {1};
     const auto drafts = model_.propose(ids);
-    const std::int32_t verified = drafts.empty() ? 0 : drafts[0].most_verified();
+    const std::int32_t verified = drafts.empty() ? 0 : drafts[0].num_behind_lead();
     if (verified <= 0) {
       model_.append(1, std::vector<token_id>{4}, 1);
       return 0;
@@ -352,11 +352,11 @@ class request_a_step_ahead {
  private:
   void verify(const draft& guess) {
     step_batch step;
-    step.sequences.push_back({1, 0, guess.most_verified() + 1, 0, 0});
-    step.samples.resize(static_cast<std::size_t>(guess.most_verified()) + 1);
+    step.sequences.push_back({1, 0, guess.num_behind_lead() + 1, 0, 0});
+    step.samples.resize(static_cast<std::size_t>(guess.num_behind_lead()) + 1);
     for (std::size_t i = 0; i < step.samples.size(); ++i)
       step.samples[i].position = guess.after + guess.lead + static_cast<std::int32_t>(i);
-    step.drafts.push_back({0, guess.most_verified(), guess.number});
+    step.drafts.push_back({0, guess.num_behind_lead(), guess.number});
     model_.begin_verification(step, verified_);
   }
 
@@ -436,7 +436,7 @@ TEST(DraftModel, DraftsAsManyTokensBehindThoseThatAreOnTheirWay) {
   model.append(1, plain.tokens, 1);
   const draft behind = model.propose(ids).at(0);
   EXPECT_EQ(behind.tokens.size(), 2U);
-  EXPECT_EQ(behind.most_verified(), 1);
+  EXPECT_EQ(behind.num_behind_lead(), 1);
   model.append(1, std::span(behind.tokens).first(1), 2);
   EXPECT_TRUE(model.propose(ids).empty()) << "the last token comes anyway";
 }

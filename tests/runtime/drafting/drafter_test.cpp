@@ -79,7 +79,7 @@ TEST(drafter, proposes_as_many_tokens_behind_those_that_are_on_their_way) {
     const draft made = drafts.propose(1);
     EXPECT_EQ(made.tokens, numbers(16, 3));
     EXPECT_EQ(made.lead, 2);
-    EXPECT_EQ(made.most_verified(), 1);
+    EXPECT_EQ(made.num_behind_lead(), 1);
   }
 }
 
