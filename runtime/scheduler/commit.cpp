@@ -28,10 +28,8 @@ void look_ahead(const schedule_batch& rows, std::size_t i) {
   constexpr std::size_t distance = far_prefetch_distance;
   if (i + distance < rows.size()) prefetch_lines(rows[i + distance].who, 3);
   if (i + distance / 2 >= rows.size()) return;
-  if (const sequence& who = *rows[i + distance / 2].who; who.moves_tokens_soon()) {
+  if (const sequence& who = *rows[i + distance / 2].who; who.moves_tokens_soon())
     prefetch_line(who.details.get());
-    prefetch_line(&who.details->num_indexed);
-  }
   if (const sequence& who = *rows[i + distance / 4].who; who.moves_tokens_soon()) who.prefetch_older();
 }
 

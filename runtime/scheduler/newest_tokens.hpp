@@ -15,8 +15,6 @@ namespace troupe {
 // also counts them all.
 class newest_tokens {
  public:
-  static constexpr std::size_t most = 16;
-
   // Behind the first `size`, which are all that there are.
   void add(token_id token, std::int32_t size, std::pmr::vector<token_id>& older) {
     if (is_full(size)) move_to(older, size);
@@ -33,6 +31,7 @@ class newest_tokens {
   }
 
  private:
+  static constexpr std::size_t most = 16;
   static std::size_t place_of(std::int32_t position) { return static_cast<std::size_t>(position) % most; }
 
   std::array<token_id, most> tokens_{};

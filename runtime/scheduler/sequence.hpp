@@ -73,14 +73,7 @@ struct alignas(64) sequence {
   }
   // Whether the next add_token(), or what comes of it, moves the newest tokens.
   bool moves_tokens_soon() const { return newest.is_full(num_known) || num_known + 1 >= index_at; }
-  // The end of the older tokens, with those before it that the KV cache is told next and those to be moved
-  // there.
-  void prefetch_older() const {
-    const std::size_t end = details->older.size();
-    for (const std::size_t token :
-         {end - std::min(end, newest_tokens::most), end, end + newest_tokens::most - 1})
-      prefetch_line(details->older.data() + token);
-  }
+  void prefetch_older() const { prefetch_line(details->older.data() + details->older.size()); }
   bool is_first_answer() const { return details->first_answer == id; }
   std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }

@@ -104,7 +104,7 @@ TEST(SamplerWarmUp, HasTheBatchSizesOfTheDecodeBuckets) {
 TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
   recorder device;
   warm_up_sampler(device, 3, 512);
-  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{15}));
+  EXPECT_EQ(device.hidden, std::vector<std::int32_t>(22, 15)) << "a request's step may come in between";
   ASSERT_EQ(device.calls.size(), 22U);
   EXPECT_EQ(device.synchronized, 1);
   for (std::size_t i = 0; i < 22; ++i) {
@@ -128,7 +128,7 @@ TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
 TEST(SamplerWarmUp, VerifiesAsManyDraftsAsAStepHasRows) {
   recorder device;
   warm_up_sampler(device, 4, 12);
-  EXPECT_EQ(device.hidden, (std::vector<std::int32_t>{12}));
+  EXPECT_EQ(device.hidden, std::vector<std::int32_t>(22, 12));
   EXPECT_EQ(device.calls[0].sequences, 4U);
   EXPECT_EQ(device.calls[9].sequences, 2U + 1U);
   EXPECT_EQ(device.calls[9].rows, 12U);
