@@ -1,20 +1,23 @@
 #!/usr/bin/env python3
 """What drafts bring and cost on the default model; prints Markdown tables.
 
-    tests/bench/drafts.py [tasks] [crowd] [model]        the first two when none is named
+    tests/bench/drafts.py [tasks] [crowd] [within] [model]        the first two when none is named
 
 tasks: one request at a time: rewriting code with one change, summarising with quotes, free chat, five prompts of each
 (draft_prompts.py); tokens a second with drafts and without, and how many of the drafts were right; by each of METHODS ("suffix ngram").
 crowd: 1, 2, 4, 8, 16, 32 and 64 (CROWDS) free chats side by side, in SLICES (40) slices of about a second.
+within: the same in one service, whose chats may have drafts or ask for none (num_speculative_tokens 0) by turns: two services that
+start one after the other differ by more than drafts cost, in what they are tuned to and in where their memory lies.
 model: how many drafts of a draft model are right that is the model itself: of greedy answers, seeded ones and others.
 
-Two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, tasks RUNS (3)
+But for within: two services, one with drafts (TROUPE_SPECULATIVE_CONFIG, {"method": "suffix"}) and one without; they are asked in turns, tasks RUNS (3)
 times each prompt, and medians are shown. The answers of both must be the same. On a machine that others use, run all of it under one
 prefix, such as "nice -n -18 tests/bench/drafts.py".
 """
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -132,13 +135,20 @@ async def ask(port, body):
     return json.loads(answer.split(b"\r\n\r\n", 1)[1])["choices"][0]["message"]["content"]
 
 
-async def slice_of(service, count, load, number):
+@dataclasses.dataclass(frozen=True)
+class Side:
+    """Who is asked, and with which further fields."""
+    service: object
+    fields: tuple = ()
+
+
+async def slice_of(side, count, load, number):
     """Seconds that so many chats take side by side, and their texts. The prompts are those of every slice, so that they are
     computed once; the tenants are new in each, so that nobody's text tells anything of another's."""
     bodies = [{"messages": [{"role": "user", "content": f"Tell me about {TOPICS[i % len(TOPICS)]}, part {i}."}], "max_tokens": SLICE[count],
-               "user": f"{load} {number} {i}", "seed": 1000 * number + i, **LOADS[load]} for i in range(count)]
+               "user": f"{load} {number} {i}", "seed": 1000 * number + i, **LOADS[load], **dict(side.fields)} for i in range(count)]
     begin = time.perf_counter()
-    texts = await asyncio.gather(*(ask(service.port, body) for body in bodies))
+    texts = await asyncio.gather(*(ask(side.service.port, body) for body in bodies))
     return time.perf_counter() - begin, texts
 
 
@@ -169,29 +179,34 @@ def median_between(values):
 
 def crowd():
     with warm() as plain, warm(CONFIG) as drafting:
-        compare_crowds(plain, drafting)
+        compare_crowds(Side(plain), Side(drafting))
+
+
+def within():
+    with warm(CONFIG) as service:
+        compare_crowds(Side(service, (("num_speculative_tokens", 0),)), Side(service))
 
 
 def compare_crowds(plain, drafting):
-    """Short slices of both services in turns, in the order a b b a, so that what else the machine does falls on both."""
+    """Short slices of both sides in turns, in the order a b b a, so that what else the machine does falls on both."""
     print(f"| chats side by side, {CONFIG} | load | tok/s without | with drafts | ratio | 95 % between | of CPU time | 95 % between "
           "| drafted for a token |\n|---|---|---|---|---|---|---|---|---|")
     for count in map(int, os.environ.get("CROWDS", "1 2 4 8 16 32 64").split()):
         for load in LOADS:
             times = {plain: [], drafting: []}
             used = {plain: [], drafting: []}
-            before = counters(drafting)
+            before = counters(drafting.service)
             for number in range(-2, SLICES):
                 texts = {}
-                for service in (plain, drafting) if number % 2 == 0 else (drafting, plain):
-                    began = cpu_seconds(service)
-                    seconds, texts[service] = asyncio.run(slice_of(service, count, load, number + 2))
-                    times[service].append(seconds)
-                    used[service].append(cpu_seconds(service) - began)
+                for side in (plain, drafting) if number % 2 == 0 else (drafting, plain):
+                    began = cpu_seconds(side.service)
+                    seconds, texts[side] = asyncio.run(slice_of(side, count, load, number + 2))
+                    times[side].append(seconds)
+                    used[side].append(cpu_seconds(side.service) - began)
                 if texts[plain] != texts[drafting]:
                     raise SystemExit(f"{count} {load}: other text with drafts than without")
-            drafted = counters(drafting)["draft_tokens_total"] - before["draft_tokens_total"]
-            rates = {service: [count * SLICE[count] / seconds for seconds in times[service][2:]] for service in times}
+            drafted = counters(drafting.service)["draft_tokens_total"] - before["draft_tokens_total"]
+            rates = {side: [count * SLICE[count] / seconds for seconds in times[side][2:]] for side in times}
             ratio, low, high = median_between([b / a for a, b in zip(rates[plain], rates[drafting])])
             work, least, most = median_between([a / b for a, b in list(zip(used[plain], used[drafting]))[2:]])
             print(f"| {count} | {load} | {statistics.median(rates[plain]):.0f} | {statistics.median(rates[drafting]):.0f} | {ratio:.3f} "
@@ -201,8 +216,8 @@ def compare_crowds(plain, drafting):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="tasks|crowd|model", help="what is measured (default: tasks crowd)")
-    parts = {"tasks": tasks, "crowd": crowd, "model": model}
+    parser.add_argument("parts", nargs="*", metavar="tasks|crowd|within|model", help="what is measured (default: tasks crowd)")
+    parts = {"tasks": tasks, "crowd": crowd, "within": within, "model": model}
     chosen = parser.parse_args().parts or ["tasks", "crowd"]
     for name in chosen:
         if name not in parts:
