@@ -42,6 +42,11 @@ struct bucketing_settings {
   std::optional<std::int32_t> decode_batch_bucket_min;
   std::optional<std::int32_t> decode_batch_bucket_step;
   std::optional<std::int32_t> decode_batch_bucket_limit;
+  // Whether one of these four is set: then decode batch sizes are counted down.
+  bool counts_decode_batches_down() const {
+    return decode_batch_bucket_strategy != "auto" || decode_batch_bucket_min || decode_batch_bucket_step ||
+           decode_batch_bucket_limit;
+  }
 
   std::string warmup = "auto";
   std::string tuning_file;  // empty: in the user's cache; "off": none

@@ -30,11 +30,6 @@ std::string in_place_of_ranges(const loaded_settings& loaded) {
   return {};
 }
 
-bool counts_down(const settings& s) {
-  return s.decode_batch_bucket_strategy != "auto" || s.decode_batch_bucket_min ||
-         s.decode_batch_bucket_step || s.decode_batch_bucket_limit;
-}
-
 }  // namespace
 
 std::vector<std::string> warnings_about(const loaded_settings& loaded) {
@@ -48,7 +43,7 @@ std::vector<std::string> warnings_about(const loaded_settings& loaded) {
     warn_of_no_effect(
         loaded, other, [](const std::string& name) { return name.find("_bucket_") != std::string::npos; },
         out);
-  else if (counts_down(loaded.values))
+  else if (loaded.values.counts_decode_batches_down())
     warn_of_no_effect(
         loaded, "beside decode_batch_bucket_*, which count down from max_num_seqs",
         [](const std::string& name) { return name.starts_with("decode_bs_bucket_"); }, out);

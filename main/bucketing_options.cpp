@@ -13,14 +13,10 @@ bucketing_strategy strategy_of(const std::string& name) {
   return bucketing_strategy::exponential;
 }
 
-// Counted down where one of its options is set.
 std::optional<decode_batch_options> decode_batch_of(const config::settings& from) {
-  const std::string& strategy = from.decode_batch_bucket_strategy;
-  const bool is_set = strategy != "auto" || from.decode_batch_bucket_min || from.decode_batch_bucket_step ||
-                      from.decode_batch_bucket_limit;
-  if (!is_set) return std::nullopt;
+  if (!from.counts_decode_batches_down()) return std::nullopt;
   decode_batch_options out;
-  if (strategy == "linear") out.kind = decode_batch_options::strategy::linear;
+  if (from.decode_batch_bucket_strategy == "linear") out.kind = decode_batch_options::strategy::linear;
   out.min = from.decode_batch_bucket_min.value_or(out.min);
   out.step = from.decode_batch_bucket_step.value_or(out.step);
   out.limit = from.decode_batch_bucket_limit.value_or(out.limit);
