@@ -72,8 +72,8 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
     all.add_ended(scheduler_->stopped(id));
   }
   if (!with_grammar_.empty()) release_grammars(ids);
-  if (drafter_)
-    out_.send(drafter_, msg::observe_tokens{}, std::make_shared<const draft_news>(draft_news{.ended = ids}));
+  for (const request_id id : ids) untold_.end(id);
+  tell_drafter_all();
   settle(std::move(all));
 }
 
@@ -139,7 +139,6 @@ void scheduler_state::run(step_batch_ptr batch) {
   const std::uint64_t step = batch->step;
   board_->step_sent(step);
   board_->queue_moves();
-  draft_patience_.planned(!batch->drafts.empty());
   running_.push_back({step, batch->num_rows(), work_of(*batch), now(), first_scheduled(*batch)});
   if (running_.size() == 1) board_->step_started(running_.front().began, running_.front().work);
   metrics_->observe_step_tokens(batch->num_rows());
@@ -187,6 +186,8 @@ void scheduler_state::settle_step(const running_step& ended) {
   out_.send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
                                         std::move(output_.trims), std::move(output_.releases)});
   changed_ = true;
+  draft_patience_.committed(scheduler_->counts().drafts.accepted - reported_.drafts.accepted,
+                            output_.events.size());
   tell_drafter(output_.events);
   plan();
   ask_for_masks();

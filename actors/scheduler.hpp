@@ -21,6 +21,7 @@
 #include "metrics/engine_metrics.hpp"
 #include "runtime/armed_timers.hpp"
 #include "runtime/drafting/draft_patience.hpp"
+#include "runtime/drafting/gathered_news.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 
 namespace troupe {
@@ -105,7 +106,8 @@ class scheduler_state {
   void open_drafts(const engine_request_ptr& request);
   // Tells the drafter what has come of a step, and asks it where its answer would be of use.
   void tell_drafter(const token_batch& events);
-  void ask_for_drafts(draft_news_ptr news, bool waits);
+  void tell_drafter_all();
+  void ask_for_drafts(bool waits);
   void on_drafts(std::uint64_t question, const std::vector<draft>& drafts);
   // Proposes these, too, plans with what has been proposed, and waits for no more.
   void end_drafting(std::uint64_t question, const std::vector<draft>& possible);
@@ -177,6 +179,7 @@ class scheduler_state {
   std::deque<running_step> running_;                                  // oldest first
   draft_patience draft_patience_;
   draft_question drafts_;
+  gathered_news untold_;  // what the drafter has not heard yet
   mask_question masks_;
   std::chrono::nanoseconds last_step_took_{};  // from its beginning to its end
   scheduler_output output_;

@@ -11,40 +11,48 @@
 
 namespace troupe {
 
+namespace {
+
+// How far whoever drafts may be behind.
+constexpr std::int32_t most_untold_steps = 8;
+
+}  // namespace
+
 void scheduler_state::open_drafts(const engine_request_ptr& request) {
-  if (drafter_ && request->sampling->num_speculative_tokens != 0)
-    out_.send(drafter_, msg::open_drafts{request->id}, request);
+  if (!drafter_ || request->sampling->num_speculative_tokens == 0) return;
+  out_.send(drafter_, msg::open_drafts{request->id}, request);
+  untold_.open(request->id);
 }
 
-// Who has not answered is not asked anything else.
+// Who has not answered is not asked anything else. Nobody is told what may wait: where hardly a draft comes,
+// a message more for each step costs several sequences more than the drafts bring.
 void scheduler_state::tell_drafter(const token_batch& events) {
   if (!drafter_ || events.empty()) return;
-  const bool may_ask = phase_ == phase::idle && !drafts_.is_open && scheduler_->wants_drafts();
-  const bool waits = draft_patience_.waits();
-  auto news = std::make_shared<draft_news>();
   for (const token_event& event : events) {
-    if (!event.tokens.empty()) {
-      draft_news::output& said = news->outputs.emplace_back();
-      said.id = event.id;
-      said.count = static_cast<std::int32_t>(event.tokens.size());
-      // A step is planned before the answer where that is not waited for.
-      if (may_ask) said.pending = scheduler_->pending_tokens(event.id) + (waits ? 0 : 1);
-    }
-    news->tokens.insert(news->tokens.end(), event.tokens.begin(), event.tokens.end());
-    if (event.end) news->ended.push_back(event.id);
+    untold_.add(event.id, event.tokens);
+    if (event.end) untold_.end(event.id);
   }
-  if (!may_ask || news->outputs.empty()) {
-    out_.send(drafter_, msg::observe_tokens{}, draft_news_ptr(std::move(news)));
-    return;
-  }
-  ask_for_drafts(std::move(news), waits);
+  untold_.end_step();
+  const bool may_ask = phase_ == phase::idle && !drafts_.is_open && untold_.has_tokens() &&
+                       draft_patience_.asks(untold_.num_steps()) && scheduler_->wants_drafts();
+  if (may_ask) return ask_for_drafts(draft_patience_.waits());
+  if (untold_.has_ends() || untold_.num_steps() >= most_untold_steps) tell_drafter_all();
 }
 
-void scheduler_state::ask_for_drafts(draft_news_ptr news, bool waits) {
+void scheduler_state::tell_drafter_all() {
+  if (!untold_.is_empty())
+    out_.send(drafter_, msg::observe_tokens{}, std::make_shared<const draft_news>(untold_.take()));
+}
+
+// A step is planned before the answer where that is not waited for.
+void scheduler_state::ask_for_drafts(bool waits) {
+  auto news = std::make_shared<draft_news>(untold_.take());
+  for (draft_news::output& said : news->outputs)
+    said.pending = scheduler_->pending_tokens(said.id) + (waits ? 0 : 1);
   drafts_.is_open = true;
   drafts_.stocks = 0;
   const std::uint64_t question = ++drafts_.number;
-  out_.ask(drafter_, msg::propose_drafts{}, std::move(news))
+  out_.ask(drafter_, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
       .then([this, question](const drafts_ptr& drafts) { on_drafts(question, *drafts); },
             [this, question](const caf::error&) { on_drafts(question, {}); });
   drafts_.due = now() + draft_patience::for_step_after(last_step_took_, board_->patience_for_answers());

@@ -19,6 +19,7 @@ constexpr int most_stocks_without_answer = 180;
 void scheduler_state::meet(const company_roster& roster) {
   const bool is_gone = drafter_ != roster.drafter || structured_output_ != roster.structured_output;
   if (is_gone) forget_drafts();
+  if (drafter_ != roster.drafter) untold_.forget();
   drafter_ = roster.drafter;
   meet_tokenizers(roster.tokenizers);
   if (roster.structured_output != structured_output_) meet_structured_output(roster.structured_output);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -31,6 +32,8 @@
 
 namespace troupe::cli {
 namespace {
+
+const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
 void log_engine(const company_options& options, const loaded_engine& engine) {
   spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
@@ -86,10 +89,16 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
   return load_engine(options);
 }
 
-// Loads the model and starts its actors; HTTP tells how far that is. Errors: the exit code.
+// Loads the model and starts its actors; HTTP tells how far that is. Until then a signal ends the process at
+// once: there is nothing to wait for. Errors: the exit code.
 tl::expected<std::unique_ptr<company>, int> start_company(const config::settings& settings,
                                                           const std::shared_ptr<net::request_log>& requests,
+                                                          signal_watch& signals,
                                                           std::optional<net::loading_server>& loading) {
+  const scoped_handler ending(signals, [](int signal, int) {
+    spdlog::info("ended by {} while the model was loading: no request had been taken", name_of(signal));
+    std::_Exit(exit_ok);
+  });
   const auto path = find_model(settings.model);
   if (!path) return tl::unexpected(report(path.error()));
   auto options = to_company_options(settings, *path);
@@ -114,7 +123,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
 int serve(const config::setting_sources& sources) {
   const auto begun = std::chrono::steady_clock::now();
   signal_watch signals(signal_watch::hangup::is_heard);
-  // While the model loads, and when all requests have ended, there is nothing to wait for.
+  // Before anything is there, and when all has ended, there is nothing to wait for.
   const scoped_handler ending(signals, [](int, int) { std::_Exit(exit_ok); });
   const auto loaded = load_with_warnings(sources);
   if (!loaded) return loaded.error();
@@ -125,7 +134,7 @@ int serve(const config::setting_sources& sources) {
   const auto key = find_admin_key(*loaded);
   if (!key) return key.error();
   std::optional<net::loading_server> loading;
-  auto started = start_company(settings, requests, loading);
+  auto started = start_company(settings, requests, signals, loading);
   if (!started) return started.error();
   running_service service(std::move(*started), signals, sources, settings, *key, requests);
   loading.reset();  // the gateway takes its place

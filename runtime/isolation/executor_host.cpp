@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <map>
@@ -17,6 +16,7 @@
 #include "runtime/executor/step_plan.hpp"
 #include "runtime/isolation/call_server.hpp"
 #include "runtime/isolation/child_process.hpp"
+#include "runtime/isolation/crash_signals.hpp"
 #include "runtime/isolation/step_messages.hpp"
 
 namespace troupe {
@@ -51,7 +51,7 @@ class executor_host {
     write(to, answered.error());
     calls_.reply(call_outcome::failure, to);
   } catch (const device_lost& fault) {
-    fmt::print(stderr, "runner process: the device is lost: {}\n", fault.what());
+    say_at_the_end(fmt::format("runner process: the device is lost: {}", fault.what()));
     std::_Exit(device_lost_exit);
   } catch (const std::exception& fault) {
     flat_writer to = calls_.answer();
@@ -265,6 +265,7 @@ result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std
 
 result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open) {
   ::pthread_setname_np(::pthread_self(), "troupe-runner");  // it was started as /proc/self/exe
+  end_by_sent_crash_signals();
   if (!end_with_parent(parent))
     return fail(error_code::unavailable, "the service that started this runner process is gone");
   const std::vector<int> descriptors = inherited_descriptors(num_descriptors);

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/isolation/crash_signals.hpp"
+
 extern "C" {
 #include <sys/pidfd.h>  // of glibc 2.36 forgets to say that it is C
 }
@@ -110,7 +112,7 @@ void process_handle::wait() {
     waited = ::wait4(id_, &status, 0, &used);
   } while (waited < 0 && errno == EINTR);
   end_ = waited == id_ ? describe_end(status) : "an unknown end";  // where SIGCHLD is ignored nobody is told
-  ended_by_kill_ = waited == id_ && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  ended_by_kill_ = waited == id_ && WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status));
   if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 

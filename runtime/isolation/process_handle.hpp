@@ -24,7 +24,7 @@ class process_handle {
   // At once (SIGKILL).
   void kill();
   bool has_ended() const;
-  // Whether it has ended, by a SIGKILL that was not of kill().
+  // Whether it has ended, by a signal that was not of kill() and that no crash raises.
   bool was_killed_by_others();
   // What each of its threads does, for who has to find out why it hangs: name, state as of proc(5), core, and
   // what in the kernel it waits for, "troupe-runner S on 0 in futex_do_wait, ..."; empty where it has ended.

@@ -48,6 +48,19 @@ TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
   stage.expect_idle();
 }
 
+company_setup never_repeating_setup() {
+  company_setup setup;
+  setup.max_model_len = 256;
+  setup.num_blocks = 100;
+  setup.script = [](const sample_row& row) { return row.position % 200; };
+  setup.adjust = [](supervisor_parts& parts) {
+    parts.drafts.emplace();
+    parts.drafts->config.method = speculative_method::ngram;
+    parts.drafts->config.adaptive = false;
+  };
+  return setup;
+}
+
 // A step is planned ahead, so the first token that is guessed is one that is sampled already.
 TEST(DrafterActor, ASingleTokenIsDraftedAStepAheadAsWell) {
   for (const auto method : {speculative_method::ngram, speculative_method::suffix}) {
@@ -116,16 +129,7 @@ TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
 }
 
 TEST(DrafterActor, IsNotWaitedForWhereNothingHasComeOfItLately) {
-  company_setup setup;
-  setup.max_model_len = 256;
-  setup.num_blocks = 100;
-  setup.script = [](const sample_row& row) { return row.position % 200; };  // nothing is said twice
-  setup.adjust = [](supervisor_parts& parts) {
-    parts.drafts.emplace();
-    parts.drafts->config.method = speculative_method::ngram;
-    parts.drafts->config.adaptive = false;
-  };
-  stage stage(setup);
+  stage stage(never_repeating_setup());
   const auto who = stage.ask("somebody", 150);
   const auto* drafter = caf::actor_cast<caf::abstract_actor*>(stage.roster().drafter);
   const auto run_without_the_drafter = [&] {
@@ -137,6 +141,18 @@ TEST(DrafterActor, IsNotWaitedForWhereNothingHasComeOfItLately) {
   while (who->tokens.size() < 40) stage.run(1);
   run_without_the_drafter();
   EXPECT_EQ(who->tokens.size(), 150U);
+  stage.expect_idle();
+}
+
+TEST(DrafterActor, IsAskedAboutFewStepsWhereNothingHasComeOfItLately) {
+  stage stage(never_repeating_setup());
+  const auto who = stage.ask("somebody", 150);
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 150U);
+  const double asked = messages_of(stage, "drafter", "propose_drafts");
+  EXPECT_LE(asked, 16 + 134 / 4);
+  EXPECT_GE(asked, 16 + 134 / 8) << "but it is kept up to date";
+  EXPECT_LE(messages_of(stage, "drafter", "observe_tokens"), 2);
   stage.expect_idle();
 }
 

@@ -156,3 +156,18 @@ def test_a_second_sigterm_ends_it_at_once(start_service):
         service.process.send_signal(signal.SIGTERM)
         service.process.wait(10)
         connection.close()
+
+
+def test_a_signal_while_the_model_loads_ends_the_process_at_once_and_the_log_says_so(start_service):
+    for _ in range(5):  # where it is ready sooner than it is asked
+        service = start_service()
+        service.wait_until(lambda: service.status("/livez") is not None, 30, "listening")
+        begin = time.monotonic()
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        assert time.monotonic() - begin < 5
+        last = service.log().splitlines()[-1]
+        if "ended by SIGTERM while the model was loading" in last:
+            return
+        assert '"ended; every request had finished"' in last
+    raise AssertionError("it was ready before it listened")

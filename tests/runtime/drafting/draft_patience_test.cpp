@@ -9,14 +9,32 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-TEST(draft_patience, is_over_after_steps_without_drafts_and_back_after_one_with) {
+// How many steps it waits from now on where nothing is accepted.
+int steps_of(draft_patience patience) {
+  int steps = 0;
+  for (; patience.waits() && steps < 100; ++steps) patience.committed(0, 1);
+  return steps;
+}
+
+TEST(draft_patience, lasts_as_long_as_what_is_accepted_pays_for_it) {
   draft_patience patience;
-  for (int step = 0; step < 16; ++step) {
-    EXPECT_TRUE(patience.waits()) << step;
-    patience.planned(false);
-  }
-  EXPECT_FALSE(patience.waits());
-  patience.planned(true);
+  EXPECT_EQ(steps_of(patience), 16);
+  while (patience.waits()) patience.committed(0, 8);
+  patience.committed(1, 1);
+  EXPECT_EQ(steps_of(patience), 16) << "a step spared is one of the only sequence's";
+  while (patience.waits()) patience.committed(0, 8);
+  patience.committed(1, 8);
+  EXPECT_EQ(steps_of(patience), 2) << "an eighth of a step is spared";
+  patience.committed(9, 8);
+  EXPECT_EQ(steps_of(patience), 16) << "no more than at first";
+  while (patience.waits()) patience.committed(0, 8);
+  patience.committed(1, 64);
+  EXPECT_EQ(steps_of(patience), 1);
+}
+
+TEST(draft_patience, is_not_used_up_by_steps_that_sample_nothing) {
+  draft_patience patience;
+  for (int step = 0; step < 100; ++step) patience.committed(0, 0);
   EXPECT_TRUE(patience.waits());
 }
 
@@ -24,12 +42,23 @@ TEST(draft_patience, is_over_after_an_answer_too_late_until_one_is_in_time) {
   draft_patience patience;
   patience.answered(true);
   EXPECT_FALSE(patience.waits());
-  patience.planned(true);
+  patience.committed(3, 1);
   EXPECT_FALSE(patience.waits()) << "although a later step has used it";
   patience.answered(true);
   EXPECT_FALSE(patience.waits());
   patience.answered(false);
   EXPECT_TRUE(patience.waits());
+}
+
+TEST(draft_patience, asks_after_each_step_whose_answer_is_waited_for_and_after_four_else) {
+  draft_patience patience;
+  EXPECT_TRUE(patience.asks(1));
+  patience.answered(true);
+  EXPECT_FALSE(patience.asks(1));
+  EXPECT_FALSE(patience.asks(3));
+  EXPECT_TRUE(patience.asks(4));
+  patience.answered(false);
+  EXPECT_TRUE(patience.asks(1));
 }
 
 TEST(draft_patience, begins_anew_with_somebody_else) {

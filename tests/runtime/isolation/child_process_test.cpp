@@ -93,6 +93,7 @@ TEST(child_process, knows_whether_others_have_killed_it) {
     return handle->was_killed_by_others();
   };
   EXPECT_TRUE(ended("kill -KILL $$", false));
+  EXPECT_TRUE(ended("kill -USR1 $$", false));
   EXPECT_FALSE(ended("kill -STOP $$", true));
   EXPECT_FALSE(ended("kill -SEGV $$", false));
   EXPECT_FALSE(ended("exit 9", false));

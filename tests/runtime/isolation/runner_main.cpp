@@ -2,6 +2,7 @@
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
 // file lies there, with "no-cuda:PATH" none on a CUDA device; with "overlaps" its tokens come late; with
 // "service" it starts such a process.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -23,14 +24,22 @@
 namespace troupe {
 namespace {
 
+void touch_what_is_not_there() {
+  void* const page = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile char*>(page) = 1;
+}
+
 class faulty_executor final : public forwarding_executor {
  public:
   using forwarding_executor::forwarding_executor;
   void forward(const device_batch& batch) override {
-    const token_id first = batch.tokens.empty() ? 0 : batch.tokens.front();
+    const token_id first = batch.tokens.empty() ? -1 : batch.tokens.front();
     if (first == test::throws) throw std::runtime_error("a step that throws");
     if (first == test::kills) std::raise(SIGKILL);
     if (first == test::hangs) std::raise(SIGSTOP);
+    if (first == test::raises) std::raise(SIGSEGV);
+    if (first == test::faults) touch_what_is_not_there();
+    if (first == test::aborts) std::abort();
     if (first == test::loses) throw device_lost("the device has left the bus");
     forwarding_executor::forward(batch);
   }

@@ -236,6 +236,24 @@ TEST_F(runner_processes, that_are_killed_by_a_step_are_lost_and_the_next_one_giv
   EXPECT_EQ(serve(*there, vocab_size), before);
 }
 
+// A step that ends its process makes its requests suspects; whoever sends a signal from outside must not.
+TEST_F(runner_processes, know_their_own_crashes_from_signals_that_others_send) {
+  for (const token_id crash : {test::raises, test::faults, test::aborts}) {
+    const auto process = start();
+    const auto device = open(process);
+    EXPECT_THROW(run(*device, crash), device_lost) << crash;
+    EXPECT_FALSE(process->handle()->was_killed_by_others()) << crash;
+  }
+  for (const int signal : {SIGSEGV, SIGABRT, SIGBUS, SIGUSR1, SIGKILL}) {
+    const auto process = start();
+    const auto device = open(process);
+    ::kill(process->handle()->id(), signal);
+    while (!process->handle()->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_THROW(run(*device, 9), device_lost) << signal;
+    EXPECT_TRUE(process->handle()->was_killed_by_others()) << signal;
+  }
+}
+
 TEST_F(runner_processes, end_with_a_device_that_is_lost) {
   const auto there = open(start());
   try {
