@@ -112,6 +112,18 @@ class supervisor_state {
     bool is_excused = false;  // counts for no intensity
     std::int32_t rows = 0;    // of the step that has ended it, if one has
   };
+  enum class drain_phase { none, tokenizers, gateways, done };
+  struct drain_state {
+    drain_phase phase = drain_phase::none;
+    // What is kept of the grace for the last bytes to reach the clients, and for the end of the process.
+    std::chrono::nanoseconds flush_time = net::most_kept_for_last_words;
+    std::set<caf::actor_id> unanswered = {};  // who is asked to drain, and has neither answered nor ended
+    drain_outcome outcome = drain_outcome::complete;
+    std::vector<caf::typed_response_promise<msg::company_drained>> promises = {};  // who waits for the end
+
+    bool has_begun() const { return phase != drain_phase::none; }
+    bool is_under_way() const { return has_begun() && phase != drain_phase::done; }
+  };
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
     std::string kind;                      // by which the metrics know its actor
@@ -244,12 +256,7 @@ class supervisor_state {
   bool has_begun_ = false;  // the warm-up
   bool ready_ = false;
   bool failed_ = false;
-  enum class drain_phase { none, tokenizers, gateways, done } draining_ = drain_phase::none;
-  // What a drain keeps of its grace for the last bytes to reach the clients, and for the end of the process.
-  std::chrono::nanoseconds flush_time_ = net::most_kept_for_last_words;
-  std::set<caf::actor_id> undrained_;  // who is asked to drain, and has neither answered nor ended
-  drain_outcome outcome_ = drain_outcome::complete;
-  std::vector<caf::typed_response_promise<msg::company_drained>> drains_;
+  drain_state drain_;
 };
 
 supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_pointer<supervisor_state> self,

@@ -52,7 +52,7 @@ void supervisor_state::go_on_warming_up() {
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
   if (course_.finished()) return;
   if (!ready_) return warm_up_item_now();
-  if (draining_ == drain_phase::none) warm_up_when_idle();
+  if (!drain_.has_begun()) warm_up_when_idle();
 }
 
 // Of the buckets of the runners to come; this one has seen to its own.

@@ -74,48 +74,56 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
 void scheduler::state::commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks,
                                       step_samples& samples, scheduler_output& output) {
   const std::size_t first = samples.first();
-  const sample_end* end = samples.end_of(first);
-  if (end != nullptr) return commit_end(who, *end, output);
+  if (const sample_end* ended = samples.end_of(first)) return commit_end(who, *ended, output);
   if (samples.is_withheld(first)) return compute_again(who, keeps_blocks);
   if (who.awaits_mask || who.has_costly_grammar) mask_was_there(who);
   token_event& event = output.events.emplace_back();
   event.id = who.id;
   if (who.num_generated() == 0) begin_answer(who, event);
-  std::int32_t accepted = 0;  // drafts that the next sample stands behind
-  bool is_last_right = false;
-  token_end by = token_end::none;
-  while (true) {
-    const std::size_t sample = first + static_cast<std::size_t>(accepted);
-    if (accepted > 0) end = samples.end_of(sample);
-    if (end != nullptr || samples.is_withheld(sample)) break;
-    const sampled_token& sampled = samples.token(sample);
-    if (sampled.logprobs) {
-      if (!event.details) event.details.emplace();
-      event.details->logprobs.push_back(*sampled.logprobs);
-    }
-    by = take_token(who, sampled.token, event);
-    const forced_tokens* forced = samples.forced_after(sample);
-    for (std::size_t i = 0; forced != nullptr && i < forced->tokens.size() && by == token_end::none; ++i) {
-      by = take_token(who, forced->tokens[i], event);
-      ++totals.forced_tokens;
-    }
-    is_last_right = accepted < rows.num_drafts && samples.draft_at(sample + 1) == sampled.token;
-    // Behind an end, or forced tokens, nothing counts.
-    if (!is_last_right || by != token_end::none || forced != nullptr) break;
-    is_last_right = false;
-    ++accepted;
-  }
-  const std::int32_t right = accepted + (is_last_right ? 1 : 0);
-  count_drafts(rows, right);
-  add_history(who, right, event);
+  const taken_samples taken = take_samples(who, rows, samples, event);
+  count_drafts(rows, taken.right);
+  add_history(who, taken.right, event);
   if (keeps_blocks) {
-    who.num_computed += accepted;
-    who.num_stored += accepted;
+    who.num_computed += taken.behind;
+    who.num_stored += taken.behind;
   }
   append_to_cache(who, output);
-  if (by != token_end::none) return finish_by(by, who, event, output);
-  if (samples.is_withheld(first + static_cast<std::size_t>(accepted))) compute_again(who, keeps_blocks);
-  if (end != nullptr) commit_end(who, *end, output);
+  if (taken.by != token_end::none) return finish_by(taken.by, who, event, output);
+  const std::size_t last = first + static_cast<std::size_t>(taken.behind);
+  if (samples.is_withheld(last)) compute_again(who, keeps_blocks);
+  if (const sample_end* ended = samples.end_of(last)) commit_end(who, *ended, output);
+}
+
+scheduler::state::taken_samples scheduler::state::take_samples(sequence& who, const planned_rows& rows,
+                                                               step_samples& samples, token_event& event) {
+  taken_samples taken;
+  for (std::size_t sample = samples.first();; ++sample) {
+    if (samples.end_of(sample) != nullptr || samples.is_withheld(sample)) return taken;
+    const bool forces = take_sample(who, samples, sample, event, taken.by);
+    const bool has_draft = static_cast<std::size_t>(rows.num_drafts) > sample - samples.first();
+    if (!has_draft || samples.draft_at(sample + 1) != samples.token(sample).token) return taken;
+    ++taken.right;
+    // Behind an end, or forced tokens, nothing counts.
+    if (forces || taken.by != token_end::none) return taken;
+    ++taken.behind;
+  }
+}
+
+bool scheduler::state::take_sample(sequence& who, step_samples& samples, std::size_t sample,
+                                   token_event& event, token_end& by) {
+  const sampled_token& sampled = samples.token(sample);
+  if (sampled.logprobs) {
+    if (!event.details) event.details.emplace();
+    event.details->logprobs.push_back(*sampled.logprobs);
+  }
+  by = take_token(who, sampled.token, event);
+  const forced_tokens* forced = samples.forced_after(sample);
+  if (forced == nullptr) return false;
+  for (std::size_t i = 0; i < forced->tokens.size() && by == token_end::none; ++i) {
+    by = take_token(who, forced->tokens[i], event);
+    ++totals.forced_tokens;
+  }
+  return true;
 }
 
 void scheduler::state::begin_answer(sequence& who, token_event& event) {

@@ -115,6 +115,17 @@ struct scheduler::state {
   // Takes its tokens up to the first wrong draft or its end.
   void commit_samples(sequence& who, const planned_rows& rows, bool keeps_blocks, step_samples& samples,
                       scheduler_output& output);
+  // The first of a sequence's samples, and those behind drafts that were right.
+  struct taken_samples {
+    std::int32_t behind = 0;  // drafts that a sample was looked for behind
+    std::int32_t right = 0;   // drafts: of these the last may have nothing behind it that counts
+    token_end by = token_end::none;
+  };
+  taken_samples take_samples(sequence& who, const planned_rows& rows, step_samples& samples,
+                             token_event& event);
+  // Its token, and those that are forced behind it: true where any are. `by`: what the last of them ends.
+  bool take_sample(sequence& who, step_samples& samples, std::size_t sample, token_event& event,
+                   token_end& by);
   void begin_answer(sequence& who, token_event& event);
   static void add_history(sequence& who, std::int32_t accepted_drafts, token_event& event);
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);

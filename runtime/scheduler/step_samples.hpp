@@ -22,7 +22,7 @@ class step_samples {
   token_id draft_at(std::size_t sample) const {
     return batch_.tokens[static_cast<std::size_t>(batch_.samples[sample].row)];
   }
-  // Null where nothing is said of it. Samples may be left out, but not asked for again.
+  // Null where nothing is said of it. Samples may be left out; none is asked for behind a later one.
   const sample_end* end_of(std::size_t sample) { return ends_.of(sample); }
   const forced_tokens* forced_after(std::size_t sample) { return forced_.of(sample); }
   bool is_withheld(std::size_t sample) const { return result_.is_withheld(sample); }

@@ -7,9 +7,9 @@ namespace troupe::test {
 inline constexpr token_id throws = 3;
 inline constexpr token_id kills = 4;
 inline constexpr token_id hangs = 5;
-inline constexpr token_id loses = 2;   // the device
-inline constexpr token_id raises = 0;  // a segmentation fault
-inline constexpr token_id faults = 1;  // for real
+inline constexpr token_id loses = 2;    // the device
+inline constexpr token_id raises = 29;  // a segmentation fault
+inline constexpr token_id faults = 31;  // for real
 inline constexpr token_id aborts = 30;
 
 }  // namespace troupe::test
