@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "metrics/exposition.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/support/overlapping_executor.hpp"
@@ -219,6 +220,10 @@ void stage::take_stock() {
 }
 
 void stage::advance(std::chrono::nanoseconds time) { coordinator_.advance_time(time); }
+
+double stage::metric(const std::string& name, const std::map<std::string, std::string>& labels) {
+  return metrics::exposition(port().metrics_text()).sum(name, labels).value_or(-1);
+}
 
 net::engine_status stage::status() { return board_->status(coordinator_.clock().now()); }
 

@@ -4,6 +4,7 @@
 #include <caf/scheduler/test_coordinator.hpp>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -90,6 +91,12 @@ class stage {
     return run_one_of([only](const caf::abstract_actor* each) { return each == only; }, 0);
   }
   void advance(std::chrono::nanoseconds time);
+  // The sum of the samples in /metrics that have these labels; -1 where there are none.
+  double metric(const std::string& name, const std::map<std::string, std::string>& labels = {});
+  // How many of these messages the actor has handled.
+  double messages_of(const std::string& actor, const std::string& message) {
+    return metric("troupe_actor_message_seconds_count", {{"actor", actor}, {"message", message}});
+  }
   template <class Handle>
   void kill(const Handle& actor) {
     caf::anon_send_exit(actor, caf::exit_reason::kill);

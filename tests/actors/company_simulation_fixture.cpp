@@ -171,10 +171,9 @@ class simulation {
 
  private:
   std::uint64_t metric(const std::string& name) {
-    const std::string text = stage_.port().metrics_text();
-    const std::size_t line = text.find("\n" + name + "{");
-    require(line != std::string::npos, "a metric is missing");
-    return std::stoull(text.substr(text.find("} ", line) + 2));
+    const double value = stage_.metric(name);
+    require(value >= 0, "a metric is missing");
+    return static_cast<std::uint64_t>(value);
   }
 
   company_setup company() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -60,10 +61,8 @@ class CpuAfterDeviceLoss : public testing::Test {
 };
 
 // The gauge of /metrics.
-char degraded(company& company) {
-  const std::string text = company.port().metrics_text();
-  const std::size_t sample = text.find("\ntroupe_degraded");
-  return text[text.find('\n', sample + 1) - 1];
+double degraded(company& company) {
+  return metrics::exposition(company.port().metrics_text()).sum("troupe_degraded").value_or(-1);
 }
 
 TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) {
@@ -78,7 +77,7 @@ TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) 
   company& company = **started;
   ASSERT_TRUE(company.wait_ready());
   EXPECT_EQ(company.status().degraded, "");
-  EXPECT_EQ(degraded(company), '0');
+  EXPECT_EQ(degraded(company), 0);
   const auto before = generate(company, [] {});
   const auto after = generate(company, [&] {
     std::ofstream(lost_) << "lost";
@@ -86,7 +85,7 @@ TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) 
   });
   EXPECT_EQ(after, before);
   EXPECT_EQ(company.status().degraded, "the device is lost: the model runs on the CPU");
-  EXPECT_EQ(degraded(company), '1');
+  EXPECT_EQ(degraded(company), 1);
 }
 
 }  // namespace

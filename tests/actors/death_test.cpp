@@ -7,16 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "metrics/exposition.hpp"
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_members_fixture.hpp"
 
 namespace troupe::test {
 namespace {
 
-double errors_counted(stage& stage) {
-  return metrics::exposition(stage.port().metrics_text()).sum("troupe_request_errors_total").value_or(-1);
-}
+double errors_counted(stage& stage) { return stage.metric("troupe_request_errors_total"); }
 
 double errors_seen(const std::vector<std::shared_ptr<client>>& clients) {
   double errors = 0;

@@ -62,14 +62,6 @@ sampling_params sampling_of(std::uint64_t seed) {
   return out;
 }
 
-double metric_of(stage& on, const std::string& name) {
-  const std::string text = on.port().metrics_text();
-  const std::size_t at = text.find("\n" + name + "{");
-  if (at == std::string::npos) return -1;
-  const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
-  return std::stod(line.substr(line.rfind(' ') + 1));
-}
-
 std::vector<double> probabilities_behind(token_id before, token_id last) {
   toy_language language(1, vocab);
   std::vector<double> all{1.0};
@@ -116,8 +108,8 @@ TEST(DraftDistribution, OfRequestsWithoutASeedIsTheTargets) {
   EXPECT_LT(chi_square_score(counts, probabilities, static_cast<double>(draws)), highest_score);
   EXPECT_LT(total_variation(counts, probabilities, static_cast<double>(draws)),
             total_variation_bound(probabilities, static_cast<double>(draws), chance_of_passing));
-  const double tokens = metric_of(stage, "troupe_rejection_sampled_draft_tokens_total");
-  const double accepted = metric_of(stage, "troupe_rejection_sampled_accepted_tokens_total");
+  const double tokens = stage.metric("troupe_rejection_sampled_draft_tokens_total");
+  const double accepted = stage.metric("troupe_rejection_sampled_accepted_tokens_total");
   EXPECT_GT(accepted, static_cast<double>(draws) / 4);
   EXPECT_GT(tokens - accepted, static_cast<double>(draws) / 4);
   stage.expect_idle();
@@ -127,9 +119,9 @@ TEST(DraftDistribution, OfAnEqualModelHasEveryDraftAccepted) {
   stage stage(setup_of(1));
   for (std::uint64_t seed = 0; seed < 50; ++seed) stage.ask("ab", sampling_of(seed));
   stage.run();
-  const double tokens = metric_of(stage, "troupe_rejection_sampled_draft_tokens_total");
+  const double tokens = stage.metric("troupe_rejection_sampled_draft_tokens_total");
   EXPECT_GT(tokens, 50);
-  EXPECT_EQ(metric_of(stage, "troupe_rejection_sampled_accepted_tokens_total"), tokens);
+  EXPECT_EQ(stage.metric("troupe_rejection_sampled_accepted_tokens_total"), tokens);
 }
 
 }  // namespace

@@ -70,18 +70,6 @@ struct played {
   msg::request_counts counts;
 };
 
-double messages_to_runner(stage& on, const std::string& message) {
-  const std::string text = on.port().metrics_text();
-  const std::string name = "\ntroupe_actor_message_seconds_count{";
-  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    const std::string line = text.substr(at + 1, text.find('\n', at + 1) - at - 1);
-    if (line.find("actor=\"model_runner\"") == std::string::npos) continue;
-    if (line.find("message=\"" + message + '"') != std::string::npos)
-      return std::stod(line.substr(line.rfind(' ') + 1));
-  }
-  return -1;
-}
-
 // Some requests at once, greedy and seeded, long and short; one of them is aborted midway.
 played play(const std::optional<draft_setup>& with) {
   static const model_ptr target = tiny(1);
@@ -141,7 +129,7 @@ played play(const std::optional<draft_setup>& with) {
     stage.take_stock();
   }
   stage.run();
-  const double questions_before = messages_to_runner(stage, "propose_drafts");
+  const double questions_before = stage.messages_of("model_runner", "propose_drafts");
   const auto leaves = stage.ask("somebody who does not stay", 200);
   stage.run(400);
   stage.abort(*leaves);
@@ -152,9 +140,9 @@ played play(const std::optional<draft_setup>& with) {
     out.answers.push_back(who->tokens);
   }
   out.counts = *stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
-  out.questions = messages_to_runner(stage, "propose_drafts");
+  out.questions = stage.messages_of("model_runner", "propose_drafts");
   out.late_questions = out.questions - questions_before;
-  out.steps = messages_to_runner(stage, "run_step");
+  out.steps = stage.messages_of("model_runner", "run_step");
   if (const auto model = drafts.lock()) {
     EXPECT_EQ(model->num_requests(), 0U);
   }

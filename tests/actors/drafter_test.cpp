@@ -11,7 +11,7 @@ namespace troupe::test {
 namespace {
 
 double steps_in(stage& on, const std::string& phase) {
-  return labelled_metric(on, "troupe_step_seconds_count", {"phase=\"" + phase + '"'});
+  return on.metric("troupe_step_seconds_count", {{"phase", phase}});
 }
 
 TEST(DrafterActor, IsAskedAfterStepsAndNotWhereARequestEndsBetweenThem) {
@@ -85,11 +85,11 @@ TEST(DrafterActor, HearsNothingOfARequestThatWantsNoDrafts) {
   sampling.num_speculative_tokens = 0;
   stage.ask("abcdabcdabcd", sampling);
   stage.run();
-  EXPECT_LE(messages_of(stage, "drafter", "open_drafts"), 0);
+  EXPECT_LE(stage.messages_of("drafter", "open_drafts"), 0);
   EXPECT_EQ(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->draft_tokens, 0U);
   stage.ask("abcdabcdabcd", 30);
   stage.run();
-  EXPECT_EQ(messages_of(stage, "drafter", "open_drafts"), 1);
+  EXPECT_EQ(stage.messages_of("drafter", "open_drafts"), 1);
   EXPECT_GT(stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{})->draft_tokens, 10U);
 }
 
@@ -111,7 +111,7 @@ TEST(DrafterActor, ThatEndsTooOftenIsLeftOutAndNobodyElseEnds) {
   const auto later = stage.ask("abcdabcdabcd", 60);
   stage.run();
   EXPECT_EQ(later->tokens, who->tokens);
-  EXPECT_EQ(messages_of(stage, "drafter", "open_drafts"), 1) << "the first request's";
+  EXPECT_EQ(stage.messages_of("drafter", "open_drafts"), 1) << "the first request's";
   stage.kill(stage.roster().scheduler);
   stage.run();
   EXPECT_TRUE(stage.roster().drafter) << "with the next scheduler";
@@ -123,8 +123,8 @@ TEST(DrafterActor, IndexesNothingWhereNothingWaits) {
   const auto who = stage.ask("who repeats itself", 60);
   stage.run();
   EXPECT_EQ(who->tokens.size(), 60U);
-  EXPECT_GT(messages_of(stage, "drafter", "propose_drafts"), 10);
-  EXPECT_LE(messages_of(stage, "drafter", "index_drafts"), 2)
+  EXPECT_GT(stage.messages_of("drafter", "propose_drafts"), 10);
+  EXPECT_LE(stage.messages_of("drafter", "index_drafts"), 2)
       << "the prompt, perhaps, and the answer when it is over";
 }
 
@@ -149,10 +149,10 @@ TEST(DrafterActor, IsAskedAboutFewStepsWhereNothingHasComeOfItLately) {
   const auto who = stage.ask("somebody", 150);
   stage.run();
   EXPECT_EQ(who->tokens.size(), 150U);
-  const double asked = messages_of(stage, "drafter", "propose_drafts");
+  const double asked = stage.messages_of("drafter", "propose_drafts");
   EXPECT_LE(asked, 16 + 134 / 4);
   EXPECT_GE(asked, 16 + 134 / 8) << "but it is kept up to date";
-  EXPECT_LE(messages_of(stage, "drafter", "observe_tokens"), 2);
+  EXPECT_LE(stage.messages_of("drafter", "observe_tokens"), 2);
   stage.expect_idle();
 }
 

@@ -71,19 +71,10 @@ company_setup repeating_company(std::int32_t max_steps_in_flight, bool drafts = 
   return setup;
 }
 
-double metric_value(stage& on, const std::string& name, const std::string& label = "") {
-  const std::string all = on.port().metrics_text();
-  const std::string begin = '\n' + name + '{';
-  for (std::size_t at = all.find(begin); at != std::string::npos; at = all.find(begin, at + 1)) {
-    const std::string line = all.substr(at + 1, all.find('\n', at + 1) - at - 1);
-    if (line.find(label) != std::string::npos) return std::stod(line.substr(line.rfind(' ') + 1));
-  }
-  return -1;
-}
 double filter_questions(stage& on) {
-  return metric_value(on, "troupe_actor_message_seconds_count", "message=\"filter_drafts\"");
+  return std::max(0.0, on.messages_of("structured_output", "filter_drafts"));
 }
-double refused_tokens(stage& on) { return metric_value(on, "troupe_grammar_refused_draft_tokens_total"); }
+double refused_tokens(stage& on) { return on.metric("troupe_grammar_refused_draft_tokens_total"); }
 
 TEST(HeldDrafts, TakeNoRowForWhatTheGrammarDoesNotHaveAndChangeNoToken) {
   stage alone(repeating_company(1, false));
@@ -206,7 +197,7 @@ TEST(HeldDrafts, OfADraftModelEndWhereTheGrammarDoesHoweverTheyAreAccepted) {
     for (const auto& who : clients)
       for (const char c : who->text) EXPECT_TRUE(is_plain(c));
     const auto counts = stage.query<msg::request_counts>(stage.roster().scheduler, msg::count{});
-    const double by_chance = metric_value(stage, "troupe_rejection_sampled_draft_tokens_total");
+    const double by_chance = stage.metric("troupe_rejection_sampled_draft_tokens_total");
     EXPECT_EQ(by_chance, is_by_chance ? static_cast<double>(counts->draft_tokens) : 0);
     EXPECT_GT(filter_questions(stage), 5);
     EXPECT_GT(refused_tokens(stage), 60);

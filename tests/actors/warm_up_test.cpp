@@ -41,25 +41,7 @@ struct watched {
   }
 };
 
-double metric(stage& on, const std::string& name) {
-  const std::string text = on.port().metrics_text();
-  double sum = 0;
-  for (std::size_t at = text.find("\n" + name + "{"); at != std::string::npos;
-       at = text.find("\n" + name + "{", at + 1)) {
-    const std::size_t end = text.find('\n', at + 1);
-    const std::string line = text.substr(at + 1, end - at - 1);
-    sum += std::stod(line.substr(line.rfind(' ') + 1));
-  }
-  return sum;
-}
-
-std::string bucket_count(stage& on, const std::string& bucket) {
-  const std::string text = on.port().metrics_text();
-  const std::string label = "bucket=\"" + bucket + "\"} ";
-  const std::size_t at = text.find(label);
-  if (at == std::string::npos) return "0";
-  return text.substr(at + label.size(), text.find('\n', at) - at - label.size());
-}
+const char* const executions = "troupe_bucket_executions_total";
 
 TEST(WarmUp, RunsEveryBucketOfAFullOneBeforeTheFirstRequest) {
   watched seen;
@@ -69,7 +51,7 @@ TEST(WarmUp, RunsEveryBucketOfAFullOneBeforeTheFirstRequest) {
   EXPECT_EQ(seen.scratch.size(), 11U);
   EXPECT_EQ(stage.board().wait_news(0).progress.size(), 11U + 5U);
   EXPECT_TRUE(std::is_sorted(seen.scratch.begin(), seen.scratch.begin() + 3, std::greater<>()));
-  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
   stage.expect_idle();
 }
 
@@ -82,7 +64,7 @@ TEST(WarmUp, ServesALazyOneAfterOnePrefillAndOneDecode) {
   EXPECT_EQ(seen.scratch[1], (std::pair<std::size_t, std::int32_t>{8, 8}));
   EXPECT_EQ(stage.board().wait_news(0).progress.size(), 2U);
   EXPECT_EQ(seen.scratch.size(), 7U) << "one step of every number of rows, while nothing runs";
-  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
 }
 
 TEST(WarmUp, LeavesOutNothingButItselfWhereItIsSkipped) {
@@ -90,7 +72,7 @@ TEST(WarmUp, LeavesOutNothingButItselfWhereItIsSkipped) {
   stage stage(seen.setup(warm_up_mode::skip));
   EXPECT_TRUE(stage.status().ready);
   EXPECT_TRUE(seen.scratch.empty());
-  EXPECT_EQ(metric(stage, "troupe_warmup_progress"), 1.0);
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
   const auto who = stage.ask("hello", 3);
   stage.run();
   EXPECT_EQ(who->tokens.size(), 3U);
@@ -100,8 +82,8 @@ void expect_next_larger_bucket(stage& stage) {
   const auto who = stage.ask("hello", 2);  // 5 tokens: (1, 8, 0), were it there
   stage.run();
   EXPECT_EQ(who->tokens.size(), 2U);
-  EXPECT_EQ(bucket_count(stage, "(1, 8, 0)"), "0");
-  EXPECT_EQ(bucket_count(stage, "(1, 16, 0)"), "1");
+  EXPECT_EQ(stage.metric(executions, {{"bucket", "(1, 8, 0)"}}), 0);
+  EXPECT_EQ(stage.metric(executions, {{"bucket", "(1, 16, 0)"}}), 1);
 }
 
 TEST(WarmUp, LeavesOutABucketThatFails) {
@@ -147,8 +129,8 @@ TEST(WarmUp, ChangesNoTokenInWhateverWayItIsDone) {
       stage.run();
       all.push_back(one->tokens);
       all.back().insert(all.back().end(), two->tokens.begin(), two->tokens.end());
-      EXPECT_EQ(metric(stage, "troupe_bucket_padding_tokens_total") > 0, pad);
-      EXPECT_GT(metric(stage, "troupe_bucket_executions_total"), 0);
+      EXPECT_EQ(stage.metric("troupe_bucket_padding_tokens_total") > 0, pad);
+      EXPECT_GT(stage.metric("troupe_bucket_executions_total"), 0);
       stage.expect_idle();
     }
   }
@@ -166,7 +148,7 @@ TEST(Buckets, CountAStepBeyondEveryOneAndRunIt) {
   for (int i = 0; i < 4; ++i) clients.push_back(stage.ask("prompt", 3));
   stage.run();
   for (const auto& who : clients) EXPECT_EQ(who->tokens.size(), 3U);
-  EXPECT_GT(metric(stage, "troupe_bucket_fallbacks_total"), 0);
+  EXPECT_GT(stage.metric("troupe_bucket_fallbacks_total"), 0);
   stage.expect_idle();
 }
 
