@@ -3,7 +3,7 @@
 #include <string>
 #include <type_traits>
 
-#include "actors/messages.hpp"
+#include "actors/message_types.hpp"
 #include "metrics/engine_metrics.hpp"
 
 namespace troupe {

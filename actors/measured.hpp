@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "actors/chaos.hpp"
-#include "actors/messages.hpp"
+#include "actors/message_types.hpp"
 #include "actors/net/limited_log.hpp"
 #include "metrics/engine_metrics.hpp"
 

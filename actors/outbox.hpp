@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/messages.hpp"
+#include "actors/message_types.hpp"
 
 namespace troupe {
 
