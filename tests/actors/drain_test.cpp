@@ -1,0 +1,186 @@
+// Companies that come to an orderly end.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "runtime/generation_request.hpp"
+#include "tests/actors/company_members_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+auto ask_to_drain(caf::scoped_actor& self, stage& company) {
+  return self->request(company.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
+}
+
+TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
+  stage stage;
+  const auto open = stage.ask("hello", 9);
+  stage.run(6);
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  stage.run(2);  // the supervisor's, the first tokenizer's
+  const auto late = stage.ask("hello", 9);
+  stage.run();
+  answer.receive(
+      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::complete); },
+      [](const caf::error&) { FAIL(); });
+  ASSERT_EQ(open->ends.size(), 1U);
+  EXPECT_EQ(open->ends[0].reason, finish_reason::length);
+  ASSERT_EQ(late->ends.size(), 1U);
+  ASSERT_TRUE(late->ends[0].failure);
+  EXPECT_EQ(late->ends[0].failure->code, error_code::unavailable);
+  EXPECT_FALSE(stage.status().ready);
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_idle(1);
+}
+
+TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
+  stage stage;
+  const auto open = stage.ask("hello", 100);
+  stage.run(20);
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  stage.run(4);
+  ASSERT_TRUE(open->ends.empty());
+  stage.advance(std::chrono::seconds(11));
+  stage.run();
+  answer.receive(
+      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::requests_cut); },
+      [](const caf::error&) { FAIL(); });
+  ASSERT_EQ(open->ends.size(), 1U);
+  EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+  EXPECT_GT(open->tokens.size(), 0U);
+  stage.expect_idle(1);
+}
+
+TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
+  for (const bool gateway : {false, true}) {
+    stage stage;
+    const auto open = stage.ask("hello", 100);
+    stage.run(20);
+    caf::scoped_actor self{stage.system()};
+    auto answer = ask_to_drain(self, stage);
+    stage.run(4);
+    if (gateway) stage.kill(stage.roster().gateway);
+    for (const tokenizer_actor& tokenizer : stage.roster().tokenizers)
+      if (!gateway) stage.kill(tokenizer);
+    stage.run();
+    stage.advance(std::chrono::seconds(11));
+    stage.run();
+    stage.advance(std::chrono::seconds(2));
+    stage.run();
+    answer.receive([](const msg::company_drained&) {}, [](const caf::error&) { FAIL(); });
+    EXPECT_EQ(open->ends.size(), 1U);
+  }
+}
+
+TEST(Drain, WaitsForNobodyWhoHasEnded) {
+  stage stage;
+  const auto open = stage.ask("hello", 100);
+  stage.run(20);
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  stage.run(4);
+  EXPECT_TRUE(self->mailbox().empty());
+  for (const tokenizer_actor& tokenizer : stage.roster().tokenizers) stage.kill(tokenizer);
+  stage.run();
+  EXPECT_EQ(open->ends.size(), 1U);
+  ASSERT_FALSE(self->mailbox().empty()) << "nothing runs any more, long before the grace is over";
+  answer.receive(
+      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::part_lost); },
+      [](const caf::error&) { FAIL(); });
+}
+
+TEST(Drain, OfACompanyThatHasFailedAnswersToo) {
+  stage stage;
+  for (int i = 0; i < 20 && stage.status().live; ++i) {
+    stage.kill(stage.roster().tokenizers[0]);
+    stage.run();
+  }
+  ASSERT_FALSE(stage.status().live);
+  EXPECT_TRUE(std::ranges::any_of(stage.roster().tokenizers, [](const auto& each) { return !each; }));
+  EXPECT_TRUE(
+      stage.query<msg::company_drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)}));
+}
+
+TEST(Drain, OfAnIdleCompanyAnswersAtOnceAndTwice) {
+  stage stage;
+  for (int i = 0; i < 2; ++i) {
+    const auto answer =
+        stage.query<msg::company_drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->outcome, drain_outcome::complete);
+  }
+}
+
+// A gateway whose clients never take the last of their answers.
+gateway_actor::behavior_type clinging_gateway(
+    gateway_actor::stateful_pointer<caf::unit_t> self,
+    std::shared_ptr<caf::typed_response_promise<msg::drained>> promise) {
+  return {
+      [](const msg::open_stream&, const client_stream_ptr&, const generation_request_ptr&) {},
+      [](const msg::abort&) {},
+      [](const msg::stream_output&, const stream_batch_ptr&) {},
+      [](const msg::meet&, const company_roster_ptr&) {},
+      [self, promise](const msg::drain&) -> caf::result<msg::drained> {
+        *promise = self->make_response_promise<msg::drained>();
+        return *promise;
+      },
+      [](const msg::connections_closed&) {},
+      [promise](const msg::abandon_connections&) { promise->deliver(msg::drained{}); },
+      [](const msg::reload&, const company_limits_ptr&) {},
+      [](const msg::count&) { return msg::gateway_counts{}; },
+      [](const msg::take_stock&) {},
+  };
+}
+
+TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
+  stage stage;
+  const gateway_actor gateway =
+      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
+                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  stage.run();
+  stage.advance(std::chrono::seconds(11));
+  stage.run();
+  stage.advance(std::chrono::seconds(2));  // what a drain keeps of its grace for the last bytes
+  stage.run();
+  answer.receive(
+      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::connections_cut); },
+      [](const caf::error&) { FAIL(); });
+}
+
+// The grace is all of it: what a drain keeps for the last bytes is taken from the requests' time, not added.
+TEST(Drain, IsOverWithItsGraceWhateverIsOpen) {
+  stage stage;
+  const gateway_actor gateway =
+      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
+                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  stage.run();
+  const auto open = stage.ask("hello", 100);
+  stage.run(20);
+  caf::scoped_actor self{stage.system()};
+  auto answer = self->request(stage.supervisor(), std::chrono::milliseconds(10'500),
+                              msg::drain_company{std::chrono::seconds(10)});
+  while (stage.status().ready) stage.run(1);  // until the supervisor has heard of it
+  ASSERT_TRUE(open->ends.empty());
+  stage.advance(std::chrono::seconds(9));
+  stage.run();
+  ASSERT_EQ(open->ends.size(), 1U);
+  EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+  stage.advance(std::chrono::seconds(1));
+  stage.run();
+  stage.advance(std::chrono::seconds(1));  // an answer that has not come by now comes too late
+  answer.receive(
+      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::requests_cut); },
+      [](const caf::error& late) { FAIL() << caf::to_string(late); });
+}
+
+}  // namespace
+}  // namespace troupe::test
