@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <boost/core/demangle.hpp>
 #include <exception>
+#include <string>
 #include <typeinfo>
 
 namespace troupe {
@@ -11,11 +13,11 @@ namespace troupe {
 // error, past the log.
 void log_exceptions(caf::scheduled_actor& self) {
   self.set_exception_handler([](caf::scheduled_actor* who, std::exception_ptr& fault) -> caf::error {
-    const char* kind = "unknown";
+    std::string kind = "unknown";
     try {
       std::rethrow_exception(fault);
     } catch (const std::exception& known) {
-      kind = typeid(known).name();
+      kind = boost::core::demangle(typeid(known).name());
     } catch (...) {
     }
     spdlog::error("actor {} is ended by an exception of the kind {}", who->name(), kind);

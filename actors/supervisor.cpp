@@ -138,15 +138,11 @@ company_roster_ptr supervisor_state::add_gateway(const msg::add_gateway& named, 
   return introduced_;
 }
 
-// Those that go on without it, and those that a new one computes again, are not lost with it.
-bool supervisor_state::holds_requests(const std::string& role) {
-  return role != "model_runner" && role != "drafter";
-}
-
 void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& reason) {
   watched_->erase(source);
   const auto found = members_.find(source);
-  if (found != members_.end() && holds_requests(found->second)) lost_in_drain();
+  // Who goes on without an actor, or is computed again by the next one, is not lost with it.
+  if (found != members_.end() && roles_.at(found->second).holds_requests) lost_in_drain();
   has_drained(source.id());
   if (stopping_.erase(source) != 0) return start_stopped();
   if (found == members_.end()) return;

@@ -130,6 +130,7 @@ class supervisor_state {
     std::function<void()> expect = [] {};  // tells the metrics of its actor and its messages
     std::function<void()> start;           // fills it in the roster, now or when it is ready
     std::function<void()> vacate;          // nobody fills it
+    bool holds_requests = true;            // which end with it
   };
   template <class Handle>
   std::function<void()> expectation(const char* kind) {
@@ -212,7 +213,6 @@ class supervisor_state {
   // One of those asked has answered, or will never.
   void has_drained(caf::actor_id id);
   void lost_in_drain();
-  static bool holds_requests(const std::string& role);
   void end_drain();
   template <class Handle>
   void ask_to_drain(const Handle& actor);

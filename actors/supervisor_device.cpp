@@ -43,7 +43,8 @@ void supervisor_state::add_model_runner() {
   roles_["model_runner"] = {.kind = model_runner_state::name,
                             .expect = expectation<model_runner_actor>(model_runner_state::name),
                             .start = start,
-                            .vacate = [this] { vacate_model_runner(); }};
+                            .vacate = [this] { vacate_model_runner(); },
+                            .holds_requests = false};
 }
 
 // One that had to be killed before it was open would take as long again.

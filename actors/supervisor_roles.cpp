@@ -93,6 +93,7 @@ void supervisor_state::add_roles() {
                ? self_->spawn(model_drafter_behavior, metrics)
                : self_->spawn(drafter_behavior, *parts_.drafts, metrics);
   });
+  roles_.at("drafter").holds_requests = false;
   for (std::size_t shard = 0; shard < roster_.tokenizers.size(); ++shard)
     add_role<tokenizer_actor>(
         fmt::format("tokenizer {}", shard), tokenizer_state::name, roster_.tokenizers[shard],

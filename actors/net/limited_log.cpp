@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <boost/core/demangle.hpp>
 #include <typeinfo>
 
 namespace troupe::net {
@@ -18,7 +19,7 @@ void limited_log::write(spdlog::level::level_enum level, steady_time now, std::s
 }
 
 void limited_log::error(steady_time now, std::string_view what, const std::exception& fault) {
-  error(now, fmt::format("{} ({})", what, typeid(fault).name()));
+  error(now, fmt::format("{} ({})", what, boost::core::demangle(typeid(fault).name())));
 }
 
 }  // namespace troupe::net
