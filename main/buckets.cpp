@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -114,7 +115,21 @@ padding_waste measure(const std::vector<std::int32_t>& lengths, const bucket_pla
   return measure_waste(lengths, bucket_table<bucket>(plan.prompt));
 }
 
+// Empty where every prompt fits into a step.
+std::string tell_longer_than_a_step(const std::vector<std::int32_t>& lengths, std::int32_t rows_of_step) {
+  const auto longer =
+      std::ranges::count_if(lengths, [=](std::int32_t length) { return length > rows_of_step; });
+  if (longer == 0) return {};
+  return fmt::format(
+      "# {} of them {} longer than max_num_batched_tokens ({}) and computed in pieces, for which buckets "
+      "beyond\n"
+      "# that are of no use: suggest for the pieces, or take a larger max_num_batched_tokens.\n",
+      longer, longer == 1 ? "is" : "are", rows_of_step);
+}
+
 int suggest(const buckets_options& options) {
+  const auto loaded = load(options.sources);
+  if (!loaded) return loaded.error();
   const auto lengths = load_trace(options.suggest);
   if (!lengths) return report(lengths.error());
   const auto suggested = suggest_lengths(*lengths, options.count);
@@ -129,6 +144,7 @@ int suggest(const buckets_options& options) {
   fmt::print(
       "# {} buckets for {} prompts: {}\n# For --bucketing-from-file; buckets of decodes are not in it.\n",
       buckets.size(), waste.lengths, percent(waste));
+  fmt::print("{}", tell_longer_than_a_step(*lengths, loaded->values.max_num_batched_tokens));
   for (const bucket& b : buckets) fmt::print("{}\n", to_string(b));
   return exit_ok;
 }

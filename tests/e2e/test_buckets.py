@@ -161,6 +161,15 @@ def test_a_suggestion_is_the_best_of_all_and_a_bucket_file(tmp_path):
         assert buckets("--suggest", trace, "--buckets", count)["trace"] == found["trace"]
 
 
+def test_a_suggestion_tells_of_prompts_that_no_step_computes_whole(tmp_path):
+    trace, file = tmp_path / "lengths.txt", tmp_path / "suggested.txt"
+    trace.write_text("100 512 513 2000")
+    file.write_text(troupe("buckets", "--suggest", trace).stdout)
+    assert "2 of them are longer than max_num_batched_tokens (512)" in file.read_text()
+    assert buckets("--bucketing-from-file", file)["prompt"], "it is a bucket file all the same"
+    assert "longer than" not in troupe("buckets", "--suggest", trace, "--max-num-batched-tokens", "2000").stdout
+
+
 @pytest.mark.parametrize("arguments", [["--num-blocks", "-1"], ["--buckets", "3"], ["--suggest", "x", "--trace", "y"],
                                        ["--suggest", "x", "--buckets", "0"]])
 def test_wrong_usage_ends_with_2(arguments):
