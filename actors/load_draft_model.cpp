@@ -93,8 +93,11 @@ draft_tuning tuning_of(executor& device, const engine_options& options) {
 
 tl::unexpected<error> of_draft_model(const engine_options& options, const error& failure) {
   if (failure.param == "speculative_config") return tl::unexpected<error>(failure);
-  return fail(failure.code, fmt::format("the draft model {}: {}", options.draft->model, failure.message),
-              "speculative_config");
+  const bool is_named = failure.message.starts_with(options.draft->model);
+  return fail(
+      failure.code,
+      fmt::format("the draft model {}{}", is_named ? "" : options.draft->model + ": ", failure.message),
+      "speculative_config");
 }
 
 }  // namespace

@@ -190,6 +190,8 @@ class supervisor_state {
   void note_last_step();
   // Whether nothing has run for as long as the next item wants.
   bool has_been_quiet() const;
+  // Whether what drafts cost is the next item, although requests run: nothing has been for a while.
+  bool wants_costs_now();
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void announce_sampler() const;
@@ -251,7 +253,8 @@ class supervisor_state {
   bool is_warming_up_ = false;           // an item is with the runner
   bool awaits_idle_ = false;             // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
-  bool is_tuning_told_ = false;  // in the log
+  std::optional<steady_time> last_chance_;  // when nothing ran, or an item was run, for the last time
+  bool is_tuning_told_ = false;             // in the log
   bool is_sampler_told_ = false;
   bool has_begun_ = false;  // the warm-up
   bool ready_ = false;

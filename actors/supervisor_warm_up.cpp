@@ -20,6 +20,9 @@ constexpr std::chrono::milliseconds idle_check{100};
 // For how long nothing must have run before a step is tuned: each is timed many times, and a request that
 // comes waits for one of them to end.
 constexpr std::chrono::seconds quiet_time{2};
+// After how long without an idle moment what drafts cost is measured all the same, step by step: until then
+// nothing is drafted.
+constexpr std::chrono::seconds busy_pause{1};
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 
@@ -78,7 +81,9 @@ void supervisor_state::warm_up_when_idle() {
           [this](const msg::request_counts& counts) {
             awaits_idle_ = false;
             note_last_step();
-            if (counts.running == 0 && counts.waiting == 0 && has_been_quiet()) return warm_up_item_now();
+            const bool is_idle = counts.running == 0 && counts.waiting == 0;
+            if (is_idle) last_chance_ = self_->clock().now();
+            if (is_idle ? has_been_quiet() : wants_costs_now()) return warm_up_item_now();
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           },
           [this](const caf::error&) {
@@ -98,8 +103,17 @@ bool supervisor_state::has_been_quiet() const {
          self_->clock().now() - last_step_->since >= quiet_time;
 }
 
+// The runner takes such a step between two of the requests'.
+bool supervisor_state::wants_costs_now() {
+  if (!parts_.drafts || !parts_.drafts->config.adaptive) return false;
+  const steady_time now = self_->clock().now();
+  if (!last_chance_) last_chance_ = now;
+  return now - *last_chance_ >= busy_pause && course_.bring_forward(warm_up_phase::verification);
+}
+
 void supervisor_state::warm_up_item_now() {
   if (is_warming_up_ || course_.finished() || !roster_.model_runner) return;
+  last_chance_ = self_->clock().now();
   is_warming_up_ = true;
   const warm_up_item item = *course_.next();
   if (!ready_ && course_.done() == 0) parts_.board->warm_up_begins(course_.needed());

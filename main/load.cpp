@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "config/combinations.hpp"
+#include "main/checked_values.hpp"
 #include "main/choose_device.hpp"
 #include "main/cuda_support.hpp"
 #include "main/exit_code.hpp"
@@ -24,6 +25,7 @@ tl::expected<config::loaded_settings, std::string> read_settings(config::setting
   if (!loaded) return loaded;
   if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
     return tl::unexpected(chosen.error());
+  if (auto checked = check_values(*loaded); !checked) return tl::unexpected(checked.error());
   for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
   return loaded;
 }

@@ -16,6 +16,11 @@ namespace {
 constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds pause_after_failure{50};
 
+tl::unexpected<error> not_ours(const listen_options& options) {
+  return fail(error_code::invalid_argument,
+              fmt::format("host \"{}\" is not an address of this machine", options.host), "host");
+}
+
 tl::unexpected<error> cannot_listen(const listen_options& options, const asio_error& why) {
   const std::string where = fmt::format("port {} on {}", options.port, options.host);
   if (why == asio::error::address_in_use) {
@@ -24,6 +29,7 @@ tl::unexpected<error> cannot_listen(const listen_options& options, const asio_er
   if (why == asio::error::access_denied) {
     return fail(error_code::io_error, where + " may not be opened by this user", "port");
   }
+  if (why == boost::system::errc::address_not_available) return not_ours(options);
   return fail(error_code::io_error, where + " cannot be opened: " + why.message(), "host");
 }
 
@@ -32,10 +38,7 @@ result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_opti
   tcp::resolver resolver(context);
   const auto places = resolver.resolve(options.host, std::to_string(options.port),
                                        tcp::resolver::passive | tcp::resolver::numeric_service, why);
-  if (why || places.empty()) {
-    return fail(error_code::invalid_argument,
-                fmt::format("host \"{}\" is not an address of this machine", options.host), "host");
-  }
+  if (why || places.empty()) return not_ours(options);
   const tcp::endpoint endpoint = places.begin()->endpoint();
   tcp::acceptor acceptor(context);
   acceptor.open(endpoint.protocol(), why);

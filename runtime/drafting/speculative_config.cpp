@@ -32,6 +32,20 @@ constexpr std::array supported_fields = {
     "rejection_sample_method",
 };
 
+struct owned_field {
+  const char* name;
+  speculative_method owner;
+};
+constexpr std::array owned_fields = {
+    owned_field{"prompt_lookup_min", speculative_method::ngram},
+    owned_field{"prompt_lookup_max", speculative_method::ngram},
+    owned_field{"suffix_decoding_max_tree_depth", speculative_method::suffix},
+    owned_field{"suffix_decoding_max_cached_requests", speculative_method::suffix},
+    owned_field{"suffix_decoding_max_spec_factor", speculative_method::suffix},
+    owned_field{"suffix_decoding_min_token_prob", speculative_method::suffix},
+    owned_field{"rejection_sample_method", speculative_method::draft_model},
+};
+
 // Fields of vLLM's that change nothing here at the value named. Null, which stands for their default there,
 // never does.
 struct idle_field {
@@ -154,6 +168,14 @@ void read_method(field_reader& fields, speculative_config& out) {
   if (!given.empty() && !is_its_name)
     fields.note("model",
                 fmt::format("is for the method draft_model alone, not for {}", to_string(out.method)));
+}
+
+// What one method alone has is a mistake beside another: it was meant to change something.
+void refuse_other_methods_fields(field_reader& fields, const speculative_config& out) {
+  for (const owned_field& field : owned_fields)
+    if (field.owner != out.method && fields.has(field.name))
+      fields.note(field.name, fmt::format("is for the method {} alone, not for {}", to_string(field.owner),
+                                          to_string(out.method)));
 }
 
 void read_prompt_lookup(field_reader& fields, speculative_config& out) {
@@ -283,6 +305,7 @@ result<speculative_config> parse_speculative_config(std::string_view text) {
   speculative_config out;
   field_reader fields(root);
   read_method(fields, out);
+  refuse_other_methods_fields(fields, out);
   fields.read("num_speculative_tokens", 1, 64, out.num_speculative_tokens);
   read_prompt_lookup(fields, out);
   fields.read("suffix_decoding_max_tree_depth", 2, 256, out.suffix_decoding_max_tree_depth);

@@ -22,6 +22,16 @@ void warm_up_course::advance() {
   crashes_ = kills_ = 0;
 }
 
+bool warm_up_course::bring_forward(warm_up_phase phase) {
+  const auto is_of_phase = [phase](const warm_up_item& item) { return item.phase == phase; };
+  const auto left = items_.begin() + static_cast<std::ptrdiff_t>(done_);
+  if (left == items_.end()) return false;
+  if (is_of_phase(*left)) return true;
+  if (std::stable_partition(left, items_.end(), is_of_phase) == left) return false;
+  crashes_ = kills_ = 0;
+  return true;
+}
+
 bool warm_up_course::ended_runner(bool was_killed) {
   constexpr int most_crashes = 2, most_kills = 5;
   ++(was_killed ? kills_ : crashes_);

@@ -22,6 +22,8 @@ class warm_up_course {
   const warm_up_item* next() const;
   // The item that next() gave has been run, or is left out.
   void advance();
+  // What is left of this phase comes next, in its order. Whether anything is.
+  bool bring_forward(warm_up_phase phase);
   // The runner has ended in that item: by itself, or killed from outside. Whether it has so often that the
   // item is to be left out.
   bool ended_runner(bool was_killed);

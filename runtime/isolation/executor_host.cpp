@@ -2,13 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <exception>
 #include <map>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +28,15 @@ namespace troupe {
 namespace {
 
 constexpr int device_lost_exit = 70;  // EX_SOFTWARE
+
+// A line on standard error, in one piece; left out where nobody takes it at once.
+void say_at_the_end(std::string_view line) {
+  pollfd taker{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&taker, 1, 0) != 1 || (taker.revents & POLLOUT) == 0) return;
+  char end = '\n';
+  const std::array<iovec, 2> parts{iovec{const_cast<char*>(line.data()), line.size()}, iovec{&end, 1}};
+  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts.data(), parts.size());
+}
 
 // One executor, and what its steps are read into.
 struct hosted_executor {

@@ -32,7 +32,7 @@ double seconds_of(const timeval& time) {
 
 std::string describe_end(int status) {
   if (WIFEXITED(status)) return fmt::format("exit code {}", WEXITSTATUS(status));
-  return fmt::format("signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  return describe_signal(WTERMSIG(status));
 }
 
 std::string first_line_of(const std::filesystem::path& file) {

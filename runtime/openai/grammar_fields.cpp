@@ -47,7 +47,7 @@ class grammar_reader {
       if (value.is_null() || read_option(path, name, value)) continue;
       if (!read_kind(path, name, value)) return reject(path, path + " is not known");
     }
-    if (!spec_ && fields_.ok() && !wanted->empty())
+    if (!spec_ && fields_.ok())
       reject("structured_outputs",
              "structured_outputs needs one of json, regex, choice, grammar, json_object and structural_tag");
   }

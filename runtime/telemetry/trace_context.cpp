@@ -119,14 +119,17 @@ result<trace_sampling> parse_trace_sampling(std::string_view sampler, std::strin
         std::from_chars(argument.data(), argument.data() + argument.size(), sampling.share);
     const bool whole = fault == std::errc() && end == argument.data() + argument.size();
     if (!whole || !(sampling.share >= 0 && sampling.share <= 1))
-      return fail(error_code::invalid_argument, fmt::format("'{}' is no share between 0 and 1", argument),
+      return fail(error_code::invalid_argument,
+                  fmt::format("otel_traces_sampler_arg '{}' is no share between 0 and 1", argument),
                   "otel_traces_sampler_arg");
   } else if (root != "always_on") {
-    return fail(error_code::invalid_argument,
-                fmt::format("'{}' is none of always_on, always_off, traceidratio, parentbased_always_on, "
-                            "parentbased_always_off, parentbased_traceidratio",
-                            sampler),
-                "otel_traces_sampler");
+    return fail(
+        error_code::invalid_argument,
+        fmt::format(
+            "otel_traces_sampler '{}' is none of always_on, always_off, traceidratio, parentbased_always_on, "
+            "parentbased_always_off, parentbased_traceidratio",
+            sampler),
+        "otel_traces_sampler");
   }
   return sampling;
 }

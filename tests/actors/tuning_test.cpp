@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -85,6 +86,34 @@ TEST_F(Tuning, BeginsWithTheSmallestStepsOnceNothingHasRunForAWhile) {
   for (int i = 0; i < 1000 && kept().empty(); ++i) pass(stage, milliseconds(100));
   ASSERT_FALSE(kept().empty());
   EXPECT_EQ(*kept().begin(), 1);
+}
+
+// Until what they cost is known nothing is drafted; a service that is never idle must not wait for that.
+TEST_F(Tuning, DoesNotKeepWhatDraftsCostFromBeingMeasuredWhileRequestsRun) {
+  company_setup drafting = setup();
+  drafting.adjust = [adjust = drafting.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.drafts.emplace();
+  };
+  stage busy(drafting);
+  const auto costs = [&busy] { return busy.messages_of("scheduler", "step_cost"); };
+  const double at_start = costs();  // they are measured again behind the tuning, which waits for quiet
+  const auto who = busy.ask("hello", 200);
+  double after_second = 0;
+  for (int i = 0; i < 400 && who->ends.empty(); ++i) {
+    busy.advance(milliseconds(100));
+    busy.run(12);
+    if (i == 9) after_second = costs();
+  }
+  EXPECT_EQ(who->tokens.size(), 200U);
+  EXPECT_LE(after_second, at_start + 1) << "one a second at most";
+  EXPECT_GE(costs(), at_start + 3);
+  busy.run();
+  stage quiet(setup());
+  const auto alone = quiet.ask("hello", 200);
+  quiet.run();
+  EXPECT_EQ(alone->tokens.size(), 200U);
+  EXPECT_EQ(who->tokens, alone->tokens);
 }
 
 TEST_F(Tuning, GoesOnWhereAStopHasLeftIt) {

@@ -435,3 +435,21 @@ def test_ctrl_c_while_starting_ends_it():
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     assert process.returncode in (0, 130)
+
+
+@pytest.mark.parametrize("line, word", [("speculative_config = '{\"method\": \"sufix\"}'", "sufix"),
+                                        ("bucketing_from_file = '/nowhere/buckets.txt'", "/nowhere/buckets.txt"),
+                                        ("otlp_traces_endpoint = '127.0.0.1:4317'", "127.0.0.1:4317"),
+                                        ("otel_traces_sampler = 'xray'", "'xray'")])
+def test_a_value_that_nothing_can_be_made_of_is_refused_with_its_place_by_config_and_serve_alike(tmp_path, line, word):
+    file = tmp_path / "troupe.toml"
+    endpoint = "" if "endpoint" in line else "otlp_traces_endpoint = 'http://127.0.0.1:4318'"
+    file.write_text(f"max_num_seqs = 4\n{line}\n{endpoint}\n")
+    for command in (["config"], ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "0"]):
+        refused(troupe(*command, "--config", file), 78, f"{file}:2: ", word)
+
+
+def test_a_host_of_another_machine_is_said_to_be_that():
+    done = troupe("serve", "--model", MODEL, "--host", "192.0.2.1", "--port", "0")
+    refused(done, 78, 'host "192.0.2.1" is not an address of this machine')
+    assert "another port" not in done.stderr

@@ -124,6 +124,8 @@ def test_a_request_may_do_without(sides):
     ('{"method": "ngram", "prompt_lookup_minimum": 3}', "prompt_lookup_minimum"),
     ('{"method": "suffix", "num_speculative_tokens": 0}', "num_speculative_tokens"),
     ('{"method": "draft_model"}', "model"),
+    ('{"method": "ngram", "suffix_decoding_max_tree_depth": 3}', "suffix_decoding_max_tree_depth is for the method suffix alone"),
+    ('{"method": "suffix", "rejection_sample_method": "strict"}', "rejection_sample_method is for the method draft_model alone"),
     ('{"method": "draft_model", "model": "other.gguf", "rejection_sample_method": "block"}', "block"),
 ])
 def test_a_configuration_that_is_wrong_is_refused_by_name(config, named):

@@ -83,6 +83,13 @@ const std::string* text_member(const json& node, const char* name) {
   return found == node.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
+// What a reader of bodies says of a text that is a schema.
+std::string of_schema(const std::string& message) {
+  constexpr std::string_view body = "the body";
+  if (!message.starts_with(body)) return "the JSON Schema: " + message;
+  return "the JSON Schema" + message.substr(body.size());
+}
+
 bool is_recursive_anchor(const json& node) {
   if (!node.is_object()) return false;
   const auto found = node.find("$recursiveAnchor");
@@ -101,7 +108,7 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
                                  .max_large_values = limits.max_values,
                                  .max_members = limits.max_values},
                                 {.everywhere = true});
-  if (!read) return fail(read.error().code, "the JSON Schema: " + read.error().message, read.error().param);
+  if (!read) return fail(read.error().code, of_schema(read.error().message), read.error().param);
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
   schema_document out;
@@ -241,7 +248,9 @@ result<const json*> schema_document::resolve(const json& node, const std::string
   // Written against the whole document, though an $id stands in between: as authors mean it.
   if (target == nullptr && hash == 0 && fragment.starts_with("/")) target = follow(*root_, fragment);
   if (target == nullptr)
-    return fail(error_code::invalid_argument, fmt::format("\"{}\" is nowhere in the schema", reference));
+    return fail(error_code::invalid_argument,
+                fmt::format("\"{}\" is nowhere in the schema{}", reference,
+                            hash > 0 ? "; other documents are not fetched" : ""));
   return target;
 }
 

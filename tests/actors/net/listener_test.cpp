@@ -42,6 +42,7 @@ TEST(listener, a_host_that_is_not_ours_is_an_error_that_names_it) {
     if (std::string(host).empty()) continue;
     ASSERT_FALSE(server.has_value()) << host;
     EXPECT_NE(server.error().message.find(host), std::string::npos);
+    EXPECT_EQ(server.error().code, error_code::invalid_argument) << "no other port would help";
   }
 }
 

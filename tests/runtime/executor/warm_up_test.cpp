@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "runtime/executor/sampler_warm_up.hpp"
 #include "runtime/executor/warm_up_course.hpp"
@@ -249,6 +251,27 @@ TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
   for (int kill = 1; kill < 5; ++kill) EXPECT_FALSE(course.ended_runner(true)) << "another item; " << kill;
   EXPECT_FALSE(course.ended_runner(false));
   EXPECT_TRUE(course.ended_runner(true));
+}
+
+TEST(WarmUpCourse, TakesOnePhaseBeforeTheRestWhereThatIsAskedFor) {
+  const auto items = warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), limits, 16,
+                                   warm_up_extent::every_bucket, {.verification = true});
+  warm_up_course course(items, warm_up_mode::lazy);
+  course.advance();
+  course.advance();
+  EXPECT_NE(course.next()->phase, warm_up_phase::verification);
+  EXPECT_TRUE(course.bring_forward(warm_up_phase::verification));
+  EXPECT_TRUE(course.bring_forward(warm_up_phase::verification)) << "again, before it is run";
+  std::vector<std::int32_t> numbers;
+  for (; course.next()->phase == warm_up_phase::verification; course.advance())
+    numbers.push_back(course.next()->number);
+  EXPECT_GT(numbers.size(), 3U);
+  EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
+  EXPECT_FALSE(course.bring_forward(warm_up_phase::verification));
+  std::size_t rest = 0;
+  for (; course.next() != nullptr; course.advance()) ++rest;
+  EXPECT_EQ(2 + numbers.size() + rest, items.size());
+  EXPECT_FALSE(course.bring_forward(warm_up_phase::sampler)) << "nothing is left";
 }
 
 TEST(WarmUpCourse, LeavesEverythingOutWhereItIsSkipped) {

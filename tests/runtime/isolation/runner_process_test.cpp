@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "runtime/executor/packed_model.hpp"
 #include "runtime/executor/sampler_warm_up.hpp"
 #include "runtime/executor/step_plan.hpp"
+#include "runtime/isolation/crash_signals.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/runtime/isolation/fault_tokens.hpp"
 #include "tests/support/gguf_writer.hpp"
@@ -251,6 +253,9 @@ TEST_F(runner_processes, know_their_own_crashes_from_signals_that_others_send) {
     while (!process->handle()->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_THROW(run(*device, 9), device_lost) << signal;
     EXPECT_TRUE(process->handle()->was_killed_by_others()) << signal;
+    const std::string name = "signal " + std::to_string(signal) + " (" + ::strsignal(signal) + ")";
+    const bool raises_crashes = is_crash_signal(signal);
+    EXPECT_EQ(process->handle()->how_it_ended(), name + (raises_crashes ? ", sent by another process" : ""));
   }
 }
 

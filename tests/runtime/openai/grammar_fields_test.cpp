@@ -73,7 +73,7 @@ TEST(read_grammar, options_stand_beside_a_kind) {
 TEST(read_grammar, bodies_that_ask_for_nothing_get_none) {
   for (const char* body :
        {"{}", R"({"response_format":null})", R"({"response_format":{"type":"text"}})",
-        R"({"structured_outputs":{}})", R"({"guided_json":null})", R"({"guided_json_object":false})"}) {
+        R"({"structured_outputs":null})", R"({"guided_json":null})", R"({"guided_json_object":false})"}) {
     const reading got = read(body);
     EXPECT_TRUE(got.status.has_value()) << body;
     EXPECT_EQ(got.spec, nullptr) << body;
@@ -93,6 +93,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
       {R"({"response_format":{"type":"json_schema","json_schema":{"schema":{},"strict":1}}})",
        "response_format.json_schema.strict"},
       {R"({"structured_outputs":[]})", "structured_outputs"},
+      {R"({"structured_outputs":{}})", "structured_outputs"},
       {R"({"structured_outputs":{"max_white_space":1}})", "structured_outputs"},
       {R"({"structured_outputs":{"jason":{}}})", "structured_outputs.jason"},
       {R"({"structured_outputs":{"regex":5}})", "structured_outputs.regex"},

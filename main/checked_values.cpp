@@ -1,0 +1,39 @@
+#include "main/checked_values.hpp"
+
+#include "main/trace_options.hpp"
+#include "runtime/bucketing/bucket_file.hpp"
+#include "runtime/bucketing/text_file.hpp"
+#include "runtime/drafting/speculative_config.hpp"
+
+namespace troupe::cli {
+namespace {
+
+result<void> check_drafts(const config::settings& settings) {
+  const std::string& text = settings.speculative_config;
+  if (text.empty() || text == "off") return {};
+  return parse_speculative_config(text).map([](const speculative_config&) {});
+}
+
+result<void> check_bucket_file(const config::settings& settings) {
+  if (settings.bucketing_from_file.empty()) return {};
+  const auto text = read_text_file(settings.bucketing_from_file, max_bucket_file_bytes);
+  if (!text) return tl::unexpected(text.error());
+  return parse_buckets(*text, settings.bucketing_from_file).map([](const auto&) {});
+}
+
+}  // namespace
+
+tl::expected<void, std::string> check_values(const config::loaded_settings& loaded) {
+  const auto told = [&loaded](const char* option, const error& wrong) {
+    return tl::unexpected(config::origin_of(loaded, option) + ": " + wrong.message);
+  };
+  if (const auto checked = check_drafts(loaded.values); !checked)
+    return told("speculative_config", checked.error());
+  if (const auto checked = check_bucket_file(loaded.values); !checked)
+    return told("bucketing_from_file", checked.error());
+  if (const auto checked = to_trace_options(loaded.values); !checked)
+    return told(checked.error().param.c_str(), checked.error());
+  return {};
+}
+
+}  // namespace troupe::cli

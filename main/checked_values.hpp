@@ -1,0 +1,15 @@
+// Settings whose text has a form of its own, checked before anything is loaded.
+#pragma once
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "config/load.hpp"
+
+namespace troupe::cli {
+
+// The first of them that nothing can be made of, in one line that begins with its origin:
+// "troupe.toml:3: speculative_config: there is no field ...".
+tl::expected<void, std::string> check_values(const config::loaded_settings& loaded);
+
+}  // namespace troupe::cli
