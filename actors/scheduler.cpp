@@ -73,7 +73,7 @@ void scheduler_state::stopped(const std::vector<request_id>& ids) {
   }
   if (!with_grammar_.empty()) release_grammars(ids);
   for (const request_id id : ids) untold_.end(id);
-  tell_drafter_all();
+  tell_drafter();
   settle(std::move(all));
 }
 
@@ -186,9 +186,11 @@ void scheduler_state::settle_step(const running_step& ended) {
   out_.send(kv_cache_, msg::commit_step{ended.step, std::move(output_.appends), std::move(output_.appended),
                                         std::move(output_.trims), std::move(output_.releases)});
   changed_ = true;
-  draft_patience_.committed(scheduler_->counts().drafts.accepted - reported_.drafts.accepted,
+  const std::uint64_t accepted = scheduler_->counts().drafts.accepted;
+  draft_patience_.committed(accepted - std::exchange(accepted_draft_tokens_, accepted),
                             output_.events.size());
-  tell_drafter(output_.events);
+  note_news(output_.events);
+  ask_drafter();
   plan();
   ask_for_masks();
   report();
@@ -197,7 +199,8 @@ void scheduler_state::settle_step(const running_step& ended) {
 
 void scheduler_state::settle(scheduler_output output) {
   if (!output.releases.empty()) out_.send(kv_cache_, msg::release_blocks{std::move(output.releases)});
-  tell_drafter(output.events);
+  note_news(output.events);
+  if (untold_.has_ends()) tell_drafter();
   deliver({}, output.events);
   changed_ = true;
   plan();

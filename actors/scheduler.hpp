@@ -104,9 +104,11 @@ class scheduler_state {
 
   // scheduler_drafts.cpp
   void open_drafts(const engine_request_ptr& request);
-  // Tells the drafter what has come of a step, and asks it where its answer would be of use.
-  void tell_drafter(const token_batch& events);
-  void tell_drafter_all();
+  void note_news(const token_batch& events);
+  // Behind a step: asks the drafter where its answer would be of use, and tells it what may not wait.
+  void ask_drafter();
+  // Tells it all that it has not heard.
+  void tell_drafter();
   void ask_for_drafts(bool waits);
   void on_drafts(std::uint64_t question, const std::vector<draft>& drafts);
   // Proposes these, too, plans with what has been proposed, and waits for no more.
@@ -179,7 +181,8 @@ class scheduler_state {
   std::deque<running_step> running_;                                  // oldest first
   draft_patience draft_patience_;
   draft_question drafts_;
-  gathered_news untold_;  // what the drafter has not heard yet
+  gathered_news untold_;                     // what the drafter has not heard yet
+  std::uint64_t accepted_draft_tokens_ = 0;  // of all steps
   mask_question masks_;
   std::chrono::nanoseconds last_step_took_{};  // from its beginning to its end
   scheduler_output output_;

@@ -24,22 +24,26 @@ void scheduler_state::open_drafts(const engine_request_ptr& request) {
   untold_.open(request->id);
 }
 
-// Who has not answered is not asked anything else. Nobody is told what may wait: where hardly a draft comes,
-// a message more for each step costs several sequences more than the drafts bring.
-void scheduler_state::tell_drafter(const token_batch& events) {
-  if (!drafter_ || events.empty()) return;
+void scheduler_state::note_news(const token_batch& events) {
+  if (!drafter_) return;
   for (const token_event& event : events) {
     untold_.add(event.id, event.tokens);
     if (event.end) untold_.end(event.id);
   }
-  untold_.end_step();
-  const bool may_ask = phase_ == phase::idle && !drafts_.is_open && untold_.has_tokens() &&
-                       draft_patience_.asks(untold_.num_steps()) && scheduler_->wants_drafts();
-  if (may_ask) return ask_for_drafts(draft_patience_.waits());
-  if (untold_.has_ends() || untold_.num_steps() >= most_untold_steps) tell_drafter_all();
 }
 
-void scheduler_state::tell_drafter_all() {
+// Who has not answered is not asked anything else. Nobody is told what may wait: where hardly a draft comes,
+// a message more for each step costs several sequences more than the drafts bring.
+void scheduler_state::ask_drafter() {
+  if (!drafter_) return;
+  untold_.end_step();
+  const bool may_ask = phase_ == phase::idle && !drafts_.is_open && untold_.has_tokens() &&
+                       draft_patience_.asks() && scheduler_->wants_drafts();
+  if (may_ask) return ask_for_drafts(draft_patience_.waits());
+  if (untold_.has_ends() || untold_.num_steps() >= most_untold_steps) tell_drafter();
+}
+
+void scheduler_state::tell_drafter() {
   if (!untold_.is_empty())
     out_.send(drafter_, msg::observe_tokens{}, std::make_shared<const draft_news>(untold_.take()));
 }
@@ -51,6 +55,7 @@ void scheduler_state::ask_for_drafts(bool waits) {
     said.pending = scheduler_->pending_tokens(said.id) + (waits ? 0 : 1);
   drafts_.is_open = true;
   drafts_.stocks = 0;
+  draft_patience_.asked();
   const std::uint64_t question = ++drafts_.number;
   out_.ask(drafter_, msg::propose_drafts{}, draft_news_ptr(std::move(news)))
       .then([this, question](const drafts_ptr& drafts) { on_drafts(question, *drafts); },

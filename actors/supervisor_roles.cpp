@@ -93,7 +93,6 @@ void supervisor_state::add_roles() {
                ? self_->spawn(model_drafter_behavior, metrics)
                : self_->spawn(drafter_behavior, *parts_.drafts, metrics);
   });
-  roles_.at("drafter").holds_requests = false;
   for (std::size_t shard = 0; shard < roster_.tokenizers.size(); ++shard)
     add_role<tokenizer_actor>(
         fmt::format("tokenizer {}", shard), tokenizer_state::name, roster_.tokenizers[shard],
@@ -103,6 +102,7 @@ void supervisor_state::add_roles() {
   add_role<gateway_actor>("gateway", gateway_state::name, roster_.gateway, [this, metrics] {
     return self_->spawn(gateway_behavior, roster_.tokenizers, metrics);
   });
+  for (const char* name : {"kv_cache", "drafter", "text worker"}) roles_.at(name).holds_requests = false;
 }
 
 grammar_compiler_actor supervisor_state::spawn_compiler(const grammar::grammar_limits& limits) {

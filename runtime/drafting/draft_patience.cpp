@@ -7,6 +7,7 @@ namespace troupe {
 // A sequence's step that is spared pays for waiting of most_steps of its kind.
 void draft_patience::committed(std::uint64_t accepted, std::size_t sequences) {
   if (sequences == 0) return;
+  ++steps_since_asked_;
   if (steps_left_ > 0) --steps_left_;
   const std::uint64_t earned = (accepted * most_steps + sequences - 1) / sequences;
   steps_left_ = std::min(steps_left_ + earned, most_steps);

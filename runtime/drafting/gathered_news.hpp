@@ -19,7 +19,7 @@ class gathered_news {
   void add(request_id id, std::span<const token_id> tokens);
   // It is over.
   void end(request_id id);
-  // A step's are complete: another one that is not told yet, where anything is.
+  // Counts one more step, where there is anything to tell.
   void end_step() { num_steps_ += is_empty() ? 0 : 1; }
 
   std::int32_t num_steps() const { return num_steps_; }

@@ -29,7 +29,9 @@ bool is_sent(const siginfo_t& how) { return how.si_code <= 0; }
 void on_crash_signal(int signal, siginfo_t* how, void*) {
   if (!is_sent(*how) || how->si_pid == ::getpid()) {
     ::sigaction(signal, &usual_actions[place_of(signal)], nullptr);
-    if (is_sent(*how)) std::raise(signal);  // once this returns; a fault comes again by itself
+    // Once this returns. A fault comes again by itself; behind a trap or a forbidden call the program goes
+    // on.
+    if (is_sent(*how) || signal == SIGTRAP || signal == SIGSYS) std::raise(signal);
     return;
   }
   std::raise(stand_in_of(signal));

@@ -31,6 +31,7 @@ constexpr int device_lost_exit = 70;  // EX_SOFTWARE
 
 // A line on standard error, in one piece; left out where nobody takes it at once.
 void say_at_the_end(std::string_view line) {
+  line = line.substr(0, 500);  // less than PIPE_BUF: a pipe that takes anything takes it whole
   pollfd taker{STDERR_FILENO, POLLOUT, 0};
   if (::poll(&taker, 1, 0) != 1 || (taker.revents & POLLOUT) == 0) return;
   char end = '\n';

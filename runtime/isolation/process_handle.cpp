@@ -94,7 +94,7 @@ bool process_handle::was_killed_by_others() {
   if (is_killed_ || !has_ended()) return false;
   const std::lock_guard lock(waiting_);
   wait();
-  return ended_by_kill_;
+  return ended_by_sent_signal_;
 }
 
 double process_handle::cpu_seconds() {
@@ -112,7 +112,7 @@ void process_handle::wait() {
     waited = ::wait4(id_, &status, 0, &used);
   } while (waited < 0 && errno == EINTR);
   end_ = waited == id_ ? describe_end(status) : "an unknown end";  // where SIGCHLD is ignored nobody is told
-  ended_by_kill_ = waited == id_ && WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status));
+  ended_by_sent_signal_ = waited == id_ && WIFSIGNALED(status) && !is_crash_signal(WTERMSIG(status));
   if (waited == id_) cpu_seconds_ = seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 

@@ -24,7 +24,8 @@ class process_handle {
   // At once (SIGKILL).
   void kill();
   bool has_ended() const;
-  // Whether it has ended, by a signal that was not of kill() and that no crash raises.
+  // Whether it has ended, by a signal that was not of kill() and that no crash raises. A crash signal that
+  // was sent is one where it has called end_by_sent_crash_signals().
   bool was_killed_by_others();
   // What each of its threads does, for who has to find out why it hangs: name, state as of proc(5), core, and
   // what in the kernel it waits for, "troupe-runner S on 0 in futex_do_wait, ..."; empty where it has ended.
@@ -42,7 +43,7 @@ class process_handle {
   std::atomic<bool> is_killed_ = false;  // by kill()
   std::mutex waiting_;
   std::string end_;  // empty: nobody has waited for it yet
-  bool ended_by_kill_ = false;
+  bool ended_by_sent_signal_ = false;
   double cpu_seconds_ = 0;
 };
 

@@ -1,6 +1,8 @@
 // A company on the test's own thread: CAF's test coordinator, the null executor and a vocabulary of bytes.
 // Nothing happens until a test asks for it, one message at a time where it likes.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <caf/scheduler/test_coordinator.hpp>
 #include <cstdint>
 #include <functional>
@@ -95,7 +97,10 @@ class stage {
   double metric(const std::string& name, const std::map<std::string, std::string>& labels = {});
   // How many of these messages the actor has handled.
   double messages_of(const std::string& actor, const std::string& message) {
-    return metric("troupe_actor_message_seconds_count", {{"actor", actor}, {"message", message}});
+    const double count =
+        metric("troupe_actor_message_seconds_count", {{"actor", actor}, {"message", message}});
+    EXPECT_GE(count, 0) << "no " << actor << " takes a " << message;
+    return count;
   }
   template <class Handle>
   void kill(const Handle& actor) {

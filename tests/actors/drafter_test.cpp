@@ -144,6 +144,20 @@ TEST(DrafterActor, IsNotWaitedForWhereNothingHasComeOfItLately) {
   stage.expect_idle();
 }
 
+// Each end is told at once, and must not put off the next question.
+TEST(DrafterActor, IsAskedNowAndThenAlsoWhereRequestsEndAllTheTime) {
+  company_setup setup = never_repeating_setup();
+  setup.max_num_seqs = 2;
+  setup.max_num_queued_requests = 100;
+  stage stage(setup);
+  const auto who = stage.ask("somebody", 150);
+  for (int i = 0; i < 70; ++i) stage.ask("and others who leave", 2);
+  stage.run();
+  EXPECT_EQ(who->tokens.size(), 150U);
+  EXPECT_GE(stage.messages_of("drafter", "propose_drafts"), 16 + 134 / 8);
+  stage.expect_idle();
+}
+
 TEST(DrafterActor, IsAskedAboutFewStepsWhereNothingHasComeOfItLately) {
   stage stage(never_repeating_setup());
   const auto who = stage.ask("somebody", 150);

@@ -7,6 +7,7 @@
 
 #include "runtime/generation_request.hpp"
 #include "tests/actors/company_members_fixture.hpp"
+#include "tests/actors/drafting_fixture.hpp"
 
 namespace troupe::test {
 namespace {
@@ -74,6 +75,29 @@ TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
     stage.run();
     answer.receive([](const msg::company_drained&) {}, [](const caf::error&) { FAIL(); });
     EXPECT_EQ(open->ends.size(), 1U);
+  }
+}
+
+// Whoever ends without taking a request along leaves the drain complete.
+TEST(Drain, IsCompleteWhereNobodysRequestsEndWithAPart) {
+  for (int which = 0; which < 3; ++which) {
+    stage stage(repeating_setup(speculative_method::suffix, 4));
+    const auto open = stage.ask("hello", 60);
+    stage.run(60);
+    caf::scoped_actor self{stage.system()};
+    auto answer = ask_to_drain(self, stage);
+    while (stage.status().ready) stage.run(1);
+    ASSERT_TRUE(open->ends.empty());
+    if (which == 0) stage.kill(stage.roster().kv_cache);
+    if (which == 1) stage.kill(stage.roster().drafter);
+    if (which == 2) stage.kill(stage.roster().text_worker);
+    stage.run();
+    answer.receive(
+        [which](const msg::company_drained& drained) {
+          EXPECT_EQ(drained.outcome, drain_outcome::complete) << which;
+        },
+        [](const caf::error&) { FAIL(); });
+    EXPECT_EQ(open->tokens.size(), 60U) << which;
   }
 }
 

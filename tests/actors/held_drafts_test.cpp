@@ -72,7 +72,7 @@ company_setup repeating_company(std::int32_t max_steps_in_flight, bool drafts = 
 }
 
 double filter_questions(stage& on) {
-  return std::max(0.0, on.messages_of("structured_output", "filter_drafts"));
+  return on.messages_of("structured_output", "filter_drafts");
 }
 double refused_tokens(stage& on) { return on.metric("troupe_grammar_refused_draft_tokens_total"); }
 

@@ -52,20 +52,27 @@ TEST(draft_patience, is_over_after_an_answer_too_late_until_one_is_in_time) {
 
 TEST(draft_patience, asks_after_each_step_whose_answer_is_waited_for_and_after_four_else) {
   draft_patience patience;
-  EXPECT_TRUE(patience.asks(1));
+  patience.asked();
+  EXPECT_TRUE(patience.asks());
   patience.answered(true);
-  EXPECT_FALSE(patience.asks(1));
-  EXPECT_FALSE(patience.asks(3));
-  EXPECT_TRUE(patience.asks(4));
+  for (int step = 0; step < 4; ++step) {
+    EXPECT_FALSE(patience.asks()) << step;
+    patience.committed(0, 1);
+  }
+  EXPECT_TRUE(patience.asks());
+  patience.asked();
+  EXPECT_FALSE(patience.asks());
   patience.answered(false);
-  EXPECT_TRUE(patience.asks(1));
+  EXPECT_TRUE(patience.asks());
 }
 
 TEST(draft_patience, begins_anew_with_somebody_else) {
   draft_patience patience;
+  while (patience.waits()) patience.committed(0, 1);
   patience.answered(true);
   patience.forget();
   EXPECT_TRUE(patience.waits());
+  EXPECT_EQ(steps_of(patience), 16);
 }
 
 TEST(draft_patience, is_for_a_few_steps_within_reason) {
