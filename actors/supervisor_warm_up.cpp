@@ -22,7 +22,7 @@ constexpr std::chrono::milliseconds idle_check{100};
 constexpr std::chrono::seconds quiet_time{2};
 // After how long without an idle moment what drafts cost is measured all the same, step by step: until then
 // nothing is drafted.
-constexpr std::chrono::seconds busy_pause{1};
+constexpr std::chrono::milliseconds busy_pause{250};
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 

@@ -71,9 +71,7 @@ company_setup repeating_company(std::int32_t max_steps_in_flight, bool drafts = 
   return setup;
 }
 
-double filter_questions(stage& on) {
-  return on.messages_of("structured_output", "filter_drafts");
-}
+double filter_questions(stage& on) { return on.messages_of("structured_output", "filter_drafts"); }
 double refused_tokens(stage& on) { return on.metric("troupe_grammar_refused_draft_tokens_total"); }
 
 TEST(HeldDrafts, TakeNoRowForWhatTheGrammarDoesNotHaveAndChangeNoToken) {
