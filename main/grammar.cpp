@@ -117,7 +117,10 @@ int check_batch(const grammar_options& options) {
     const std::size_t end = std::min(text->find('\n', start), text->size());
     const auto line = openai::read_json(std::string_view(*text).substr(start, end - start),
                                         {.max_depth = 512}, {.everywhere = true});
-    if (!line || !line->is_object() || !line->contains("schema"))
+    if (!line)
+      return report(error{error_code::invalid_argument,
+                          fmt::format("{}, line {}: {}", options.batch, number, line.error().message)});
+    if (!line->is_object() || !line->contains("schema"))
       return report(error{error_code::invalid_argument,
                           fmt::format("{}, line {}: not an object with a schema", options.batch, number)});
     print(check_line(*line, options.grammar));

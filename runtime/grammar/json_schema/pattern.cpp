@@ -261,6 +261,7 @@ class pattern_parser {
       case 'r':
         return '\r';
       case '0':
+        if (more() && text_[at_] >= '0' && text_[at_] <= '9') unsupported("an octal escape");
         return 0;
       case 'c':
         return more() ? text_[at_++] % 32 : c;

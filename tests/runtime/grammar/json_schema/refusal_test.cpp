@@ -25,6 +25,7 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
        "/unevaluatedProperties"},
       {R"({"anyOf":[true],"unevaluatedItems":{"type":"string"}})", error_code::unsupported,
        "/unevaluatedItems"},
+      {R"({"properties":{"a":{"pattern":"^\\07$"}}})", error_code::unsupported, "/properties/a/pattern"},
       {R"({"multipleOf":1e300})", error_code::unsupported, "/multipleOf"},
       {R"({"multipleOf":12345678901234567890123})", error_code::unsupported, "/multipleOf"},
       {R"({"maxItems":1.000000000000000000001})", error_code::invalid_argument, "/maxItems"},
