@@ -14,10 +14,13 @@ result<void> check_drafts(const config::settings& settings) {
   return parse_speculative_config(text).map([](const speculative_config&) {});
 }
 
+// Beside unified buckets it is refused by whoever makes them, whatever it holds.
 result<void> check_bucket_file(const config::settings& settings) {
-  if (settings.bucketing_from_file.empty()) return {};
+  if (settings.bucketing_from_file.empty() || settings.bucketing_strategy == "unified") return {};
   const auto text = read_text_file(settings.bucketing_from_file, max_bucket_file_bytes);
-  if (!text) return tl::unexpected(text.error());
+  if (!text)
+    return fail(text.error().code, "bucketing_from_file cannot be used: " + text.error().message,
+                "bucketing_from_file");
   return parse_buckets(*text, settings.bucketing_from_file).map([](const auto&) {});
 }
 
