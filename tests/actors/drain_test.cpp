@@ -1,6 +1,7 @@
 // Companies that come to an orderly end.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <vector>
@@ -16,6 +17,12 @@ auto ask_to_drain(caf::scoped_actor& self, stage& company) {
   return self->request(company.supervisor(), caf::infinite, msg::drain_company{std::chrono::seconds(10)});
 }
 
+template <class Answer>
+void expect_outcome(Answer& answer, drain_outcome expected) {
+  answer.receive([expected](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, expected); },
+                 [](const caf::error& why) { FAIL() << caf::to_string(why); });
+}
+
 TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage stage;
   const auto open = stage.ask("hello", 9);
@@ -25,9 +32,7 @@ TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage.run(2);  // the supervisor's, the first tokenizer's
   const auto late = stage.ask("hello", 9);
   stage.run();
-  answer.receive(
-      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::complete); },
-      [](const caf::error&) { FAIL(); });
+  expect_outcome(answer, drain_outcome::complete);
   ASSERT_EQ(open->ends.size(), 1U);
   EXPECT_EQ(open->ends[0].reason, finish_reason::length);
   ASSERT_EQ(late->ends.size(), 1U);
@@ -48,9 +53,7 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
   ASSERT_TRUE(open->ends.empty());
   stage.advance(std::chrono::seconds(11));
   stage.run();
-  answer.receive(
-      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::requests_cut); },
-      [](const caf::error&) { FAIL(); });
+  expect_outcome(answer, drain_outcome::requests_cut);
   ASSERT_EQ(open->ends.size(), 1U);
   EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
   EXPECT_GT(open->tokens.size(), 0U);
@@ -81,6 +84,7 @@ TEST(Drain, EndsAlsoWhereSomebodyEndsMeanwhile) {
 // Whoever ends without taking a request along leaves the drain complete.
 TEST(Drain, IsCompleteWhereNobodysRequestsEndWithAPart) {
   for (int which = 0; which < 3; ++which) {
+    SCOPED_TRACE(which);
     stage stage(repeating_setup(speculative_method::suffix, 4));
     const auto open = stage.ask("hello", 60);
     stage.run(60);
@@ -92,11 +96,7 @@ TEST(Drain, IsCompleteWhereNobodysRequestsEndWithAPart) {
     if (which == 1) stage.kill(stage.roster().drafter);
     if (which == 2) stage.kill(stage.roster().text_worker);
     stage.run();
-    answer.receive(
-        [which](const msg::company_drained& drained) {
-          EXPECT_EQ(drained.outcome, drain_outcome::complete) << which;
-        },
-        [](const caf::error&) { FAIL(); });
+    expect_outcome(answer, drain_outcome::complete);
     EXPECT_EQ(open->tokens.size(), 60U) << which;
   }
 }
@@ -113,9 +113,7 @@ TEST(Drain, WaitsForNobodyWhoHasEnded) {
   stage.run();
   EXPECT_EQ(open->ends.size(), 1U);
   ASSERT_FALSE(self->mailbox().empty()) << "nothing runs any more, long before the grace is over";
-  answer.receive(
-      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::part_lost); },
-      [](const caf::error&) { FAIL(); });
+  expect_outcome(answer, drain_outcome::part_lost);
 }
 
 TEST(Drain, OfACompanyThatHasFailedAnswersToo) {
@@ -174,9 +172,7 @@ TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
   stage.run();
   stage.advance(std::chrono::seconds(2));  // what a drain keeps of its grace for the last bytes
   stage.run();
-  answer.receive(
-      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::connections_cut); },
-      [](const caf::error&) { FAIL(); });
+  expect_outcome(answer, drain_outcome::connections_cut);
 }
 
 // The grace is all of it: what a drain keeps for the last bytes is taken from the requests' time, not added.
@@ -201,9 +197,7 @@ TEST(Drain, IsOverWithItsGraceWhateverIsOpen) {
   stage.advance(std::chrono::seconds(1));
   stage.run();
   stage.advance(std::chrono::seconds(1));  // an answer that has not come by now comes too late
-  answer.receive(
-      [](const msg::company_drained& drained) { EXPECT_EQ(drained.outcome, drain_outcome::requests_cut); },
-      [](const caf::error& late) { FAIL() << caf::to_string(late); });
+  expect_outcome(answer, drain_outcome::requests_cut);
 }
 
 }  // namespace

@@ -116,6 +116,9 @@ class Service:
         assert values, f"/metrics has no {name}"
         return sum(values)
 
+    def restarts(self, actor):
+        return self.metric("troupe_actor_restarts_total", actor=actor)
+
     def children(self):
         """The numbers of the processes that the service has started."""
         found = []

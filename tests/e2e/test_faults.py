@@ -61,12 +61,6 @@ def messages_lost(service, role):
     return re.findall(rf"chaos: {role} has lost (\w+)", whole_log(service))
 
 
-def restarts(service, role):
-    lines = [line for line in service.get("/metrics").splitlines()
-             if line.startswith("troupe_actor_restarts_total") and f'actor="{role}"' in line]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
-
-
 @pytest.mark.parametrize("role, fault, every, isolation", [
     ("model_runner", "throw", 60, "process"), ("model_runner", "throw", 60, "none"), ("kv_cache", "throw", 150, "process"),
     ("model_runner", "lose", 60, "process"), ("kv_cache", "lose", 150, "process"), ("scheduler", "lose", 8, "process"),
@@ -78,10 +72,10 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
         before = service.resources()
         answers = ask_all(service)
         if (role, fault) == ("scheduler", "lose"):
-            assert restarts(service, role) == 0, "it asks for what it has missed"
+            assert service.restarts(role) == 0, "it asks for what it has missed"
             assert messages_lost(service, role) and "actor scheduler: " in whole_log(service)
         else:
-            assert restarts(service, "model_runner" if role == "runner_process" else role) > 0, service.log()
+            assert service.restarts("model_runner" if role == "runner_process" else role) > 0, service.log()
         assert answers == alone
         assert service.status("/livez") == 200
         service.wait_until(lambda: service.status("/readyz") == 200, 30, "ready again")
@@ -159,7 +153,7 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
         before, counted = service.resources(), service.metric("troupe_request_errors_total")
         answers, rounds = [], 0
         # How many messages a round of requests is depends on who comes when.
-        while rounds < 4 and restarts(service, role) == 0:
+        while rounds < 4 and service.restarts(role) == 0:
             answers += ask_all(service, PATIENCE, may_disconnect=role == "http_gateway")
             rounds += 1
             service.wait_until(lambda: service.status("/readyz") == 200, 20, "ready again")
@@ -168,7 +162,7 @@ def test_who_loses_requests_to_these_hears_of_it_and_the_next_are_served(start_s
         counted = service.metric("troupe_request_errors_total") - counted
         # Of those whose connection has ended the gateway may not have known yet.
         assert answers.count(ERROR) <= counted <= answers.count(ERROR) + answers.count(DISCONNECTED)
-        assert restarts(service, role) > 0, service.log()
+        assert service.restarts(role) > 0, service.log()
         assert service.status("/livez") == service.status("/readyz") == 200
         service.wait_as_before(before, 64)
 

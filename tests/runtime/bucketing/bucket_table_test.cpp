@@ -4,24 +4,12 @@
 
 #include <random>
 
-#include "runtime/bucketing/make_buckets.hpp"
+#include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
 
 namespace troupe {
 namespace {
 
 using table = bucket_table<bucket>;
-
-// The documented example, where a block holds one token: 128 to 1024 tokens by 128, batches 1, 2 and 4.
-bucket_plan documented() {
-  bucketing_options options;
-  options.prompt.batch = {.min = 1, .step = 1, .max = 4};
-  options.prompt.query = {.min = 128, .step = 128};
-  options.prompt.blocks = {.max = 0};
-  options.decode.blocks = {.min = 128, .step = 128};
-  const auto made = make_buckets(options, {4, 1024, 1, 1024, 5781});
-  EXPECT_TRUE(made.has_value()) << made.error().message;
-  return made.value_or(bucket_plan{});
-}
 
 bucket found(const table& in, const bucket& shape) {
   const bucket* hit = in.find(shape);
@@ -29,7 +17,7 @@ bucket found(const table& in, const bucket& shape) {
 }
 
 TEST(BucketTable, RunsTheDocumentedRequestInItsBuckets) {
-  const bucket_plan plan = documented();
+  const bucket_plan plan = test::documented_plan();
   const table prompts(plan.prompt);
   const table decodes(plan.decode);
   EXPECT_EQ(found(prompts, {3, 412, 0}), (bucket{4, 512, 0}));
@@ -40,7 +28,7 @@ TEST(BucketTable, RunsTheDocumentedRequestInItsBuckets) {
 }
 
 TEST(BucketTable, HasNothingBeyondEveryBucket) {
-  const bucket_plan plan = documented();
+  const bucket_plan plan = test::documented_plan();
   EXPECT_EQ(table(plan.prompt).find({5, 100, 0}), nullptr);
   EXPECT_EQ(table(plan.prompt).find({1, 1025, 0}), nullptr);
   EXPECT_EQ(table(plan.prompt).find({1, 100, 1}), nullptr);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
+
 namespace troupe {
 namespace {
 
@@ -34,17 +36,7 @@ device_batch batch_of(const std::vector<part>& parts, std::int32_t block_size) {
   return batch;
 }
 
-// 128 to 1024 tokens by 128, batches 1, 2 and 4, one token a block.
-step_buckets documented_steps() {
-  bucketing_options options;
-  options.prompt.batch = {.min = 1, .step = 1, .max = 4};
-  options.prompt.query = {.min = 128, .step = 128};
-  options.prompt.blocks = {.max = 0};
-  options.decode.blocks = {.min = 128, .step = 128};
-  const auto plan = make_buckets(options, {4, 1024, 1, 1024, 5781});
-  EXPECT_TRUE(plan.has_value());
-  return step_buckets(*plan, 1);
-}
+step_buckets documented_steps() { return {test::documented_plan(), 1}; }
 
 TEST(StepShape, TellsPromptsAndDecodesOfOneStepApart) {
   const auto batch = batch_of({{33, 1}, {40, 12}, {17, 1}, {5, 5}}, 16);

@@ -10,23 +10,13 @@
 #include "runtime/engine/engine.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
+#include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
 
 namespace troupe {
 namespace {
 
 // A token a block: the document counts contexts in tokens.
 constexpr std::int32_t block_size = 1;
-
-step_buckets documented_buckets() {
-  bucketing_options options;
-  options.prompt.batch = {.min = 1, .step = 1, .max = 4};
-  options.prompt.query = {.min = 128, .step = 128};
-  options.prompt.blocks = {.max = 0};
-  options.decode.blocks = {.min = 128, .step = 128};
-  const auto plan = make_buckets(options, {4, 1024, block_size, 1024, 5781});
-  EXPECT_TRUE(plan.has_value());
-  return {*plan, block_size};
-}
 
 // Notes the buckets of each step, each that differs from the one before once.
 class noting_executor final : public forwarding_executor {
@@ -42,7 +32,7 @@ class noting_executor final : public forwarding_executor {
   }
 
  private:
-  step_buckets buckets_ = documented_buckets();
+  step_buckets buckets_{test::documented_plan(), block_size};
   std::vector<bucket>& noted_;
 };
 
