@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/isolation/crash_signals.hpp"
 #include "runtime/isolation/spawning_thread.hpp"
 
 extern "C" {
@@ -53,8 +54,7 @@ struct spawn_settings {
     int place = child_process::first_descriptor;
     for (const int each : descriptors) posix_spawn_file_actions_adddup2(&files, each, place++);
     posix_spawn_file_actions_addclosefrom_np(&files, place);
-    sigset_t blocked;
-    sigemptyset(&blocked);
+    sigset_t blocked = crash_signals();
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&blocked, signal);
     posix_spawnattr_setsigmask(&attributes, &blocked);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);

@@ -12,12 +12,12 @@
 namespace troupe {
 namespace {
 
-constexpr std::array crash_signals{SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+constexpr std::array all_crash_signals{SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
-std::array<struct sigaction, crash_signals.size()> usual_actions;
+std::array<struct sigaction, all_crash_signals.size()> usual_actions;
 
 std::size_t place_of(int signal) {
-  return static_cast<std::size_t>(std::ranges::find(crash_signals, signal) - crash_signals.begin());
+  return static_cast<std::size_t>(std::ranges::find(all_crash_signals, signal) - all_crash_signals.begin());
 }
 
 // Nobody else sends those that are for programs to give a meaning to.
@@ -39,10 +39,17 @@ void on_crash_signal(int signal, siginfo_t* how, void*) {
 
 }  // namespace
 
-bool is_crash_signal(int signal) { return place_of(signal) < crash_signals.size(); }
+bool is_crash_signal(int signal) { return place_of(signal) < all_crash_signals.size(); }
+
+sigset_t crash_signals() {
+  sigset_t all;
+  sigemptyset(&all);
+  for (const int each : all_crash_signals) sigaddset(&all, each);
+  return all;
+}
 
 std::string describe_signal(int signal) {
-  for (const int sent : crash_signals)
+  for (const int sent : all_crash_signals)
     if (signal == stand_in_of(sent)) return describe_signal(sent) + ", sent by another process";
   return fmt::format("signal {} ({})", signal, ::strsignal(signal));
 }
@@ -51,8 +58,10 @@ void end_by_sent_crash_signals() {
   struct sigaction action {};
   action.sa_sigaction = on_crash_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (std::size_t i = 0; i < crash_signals.size(); ++i)
-    ::sigaction(crash_signals[i], &action, &usual_actions[i]);
+  for (std::size_t i = 0; i < all_crash_signals.size(); ++i)
+    ::sigaction(all_crash_signals[i], &action, &usual_actions[i]);
+  const sigset_t awaited = crash_signals();
+  ::pthread_sigmask(SIG_UNBLOCK, &awaited, nullptr);
 }
 
 }  // namespace troupe

@@ -259,6 +259,18 @@ TEST_F(runner_processes, know_their_own_crashes_from_signals_that_others_send) {
   }
 }
 
+// However soon: its program may not have begun.
+TEST_F(runner_processes, know_a_signal_that_is_sent_at_their_birth) {
+  for (int i = 0; i < 20; ++i) {
+    for (const int signal : {SIGSEGV, SIGABRT, SIGBUS}) {
+      const auto process = start();
+      ::kill(process->handle()->id(), signal);
+      while (!process->handle()->has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_TRUE(process->handle()->was_killed_by_others()) << process->handle()->how_it_ended();
+    }
+  }
+}
+
 TEST_F(runner_processes, end_with_a_device_that_is_lost) {
   const auto there = open(start());
   try {
