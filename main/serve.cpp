@@ -96,6 +96,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
                                                           signal_watch& signals,
                                                           std::optional<net::loading_server>& loading) {
   const scoped_handler ending(signals, [](int signal, int) {
+    tell_end("the model was loading");
     spdlog::info("ended by {} while the model was loading: no request had been taken", name_of(signal));
     std::_Exit(exit_ok);
   });

@@ -16,6 +16,8 @@ namespace troupe::cli {
 
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
+// That it ends, where there is nothing to finish before: "STOPPING=1".
+void tell_end(const std::string& why);
 
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
 // watchdog as long as the service is live, and ends the process where it has not been for too long, since

@@ -58,6 +58,23 @@ def test_the_service_tells_how_far_it_is_that_it_is_ready_and_that_it_ends(start
         assert service.process.wait(20) == 0
 
 
+def test_a_signal_while_the_model_loads_is_told_too(start_service, notified):
+    for _ in range(5):  # where it is ready sooner than it is asked
+        service = start_service()
+        while not any(line.startswith("STATUS=loading: ") for line in notified.seen):
+            assert notified.read(30), "it does not begin to load"
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        while notified.read(0.1):
+            pass
+        assert "STOPPING=1" in notified.seen
+        if "ended by SIGTERM while the model was loading" in service.log():
+            assert "READY=1" not in notified.seen
+            return
+        notified.seen.clear()
+    raise AssertionError("it was ready before it was told to end")
+
+
 def test_a_reload_is_told_with_its_time_and_its_end(start_service, notified):
     with start_service() as service:
         notified.wait_for("READY=1")
