@@ -168,7 +168,7 @@ auto inspect(Inspector& f, meet& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_lost& x) {
-  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.number);
+  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_drafting, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
@@ -176,7 +176,7 @@ auto inspect(Inspector& f, runner_missed& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {
-  return f(caf::meta::type_name("open_device"), x.proof_rows, x.number);
+  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened& x) {

@@ -240,18 +240,20 @@ struct meet {
 };
 // The model runner is gone, and all that it had stored.
 struct runner_lost {
-  bool was_killed = false;  // from outside
+  bool was_killed = false;    // from outside
+  bool was_drafting = false;  // the draft model's own step ended it: none of a request's did
   message_number number = 0;
 };
 // What the scheduler knows of that.
 struct runner_missed {
-  bool is_excused = false;  // a step may be to blame
+  bool is_excused = false;  // a step may be to blame, or a draft
   bool has_served = false;  // a step has come to its end since the runner before this one was lost
   std::int32_t rows = 0;  // of the step that ended it, or one before it where none has come to its end since
 };
 // Make the device ready to run.
 struct open_device {
   std::int32_t proof_rows = 0;  // of a prompt of nobody's that it has to answer first; 0: none
+  bool has_drafter = false;     // else nobody directs a draft model, and there is none
   message_number number = 0;
 };
 struct device_opened {

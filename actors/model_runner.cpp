@@ -26,18 +26,27 @@ std::vector<std::string> names_of(const bucket_plan& plan) {
   return names;
 }
 
+// Of errors.
+constexpr caf::atom_value draft_model_category = caf::atom("draftmodel");
+
 }  // namespace
 
-caf::result<msg::device_opened> model_runner_state::open_device(std::int32_t proof_rows) {
+caf::error draft_model_fault() {
+  return {1, draft_model_category, caf::make_message(std::string("a step of the draft model failed"))};
+}
+
+bool is_draft_model_fault(const caf::error& reason) { return reason.category() == draft_model_category; }
+
+caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_device& wanted) {
   result<runner_device> opened = std::exchange(parts_.open, {})();
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
-  if (!opened || (proof_rows > 0 && !passes_proof(proof_rows))) {
+  if (!opened || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
   }
-  draft_ = std::move(opened->draft);
+  if (wanted.has_drafter) draft_ = std::move(opened->draft);
   for (const auto& [step, took] : parts_.step_costs)
     if (draft_ && step.is_usual()) draft_->target_step(step.rows, took);
   overlaps_ = device_->overlaps() && !draft_;  // a draft is verified on the host
@@ -180,6 +189,9 @@ void model_runner_state::fail(const std::exception& fault) {
   if (parts_.is_cut_off()) {
     spdlog::debug("what the device did is cut off: {}", fault.what());
     self_->quit();
+  } else if (is_lost_by_draft_) {
+    spdlog::error("a step of the draft model failed: {}", fault.what());
+    self_->quit(draft_model_fault());
   } else if (const auto step = step_at_work()) {
     spdlog::error("step {} failed: {}", *step, fault.what());
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
@@ -272,8 +284,10 @@ drafts_ptr model_runner_state::propose(const draft_work& work) try {
   *drafts = draft_->propose(ids);
   if (draft_->is_resting()) return nullptr;
   return drafts;
-} catch (const device_lost&) {
-  throw;
+} catch (const device_lost& fault) {
+  is_lost_by_draft_ = true;
+  fail(fault);
+  return nullptr;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
   return nullptr;
@@ -288,7 +302,7 @@ model_runner_actor::behavior_type model_runner_behavior(
       [self](const msg::warm_up& request, const warm_up_task_ptr& task) {
         return self->state.warm_up(request, task);
       },
-      [self](const msg::open_device& wanted) { return self->state.open_device(wanted.proof_rows); },
+      [self](const msg::open_device& wanted) { return self->state.open_device(wanted); },
       [self](const msg::run_step&, const step_batch_ptr& batch) { return self->state.run_step(batch); },
       [self](const msg::abandon_masks&) { self->state.abandon_masks(); },
       [self](const msg::collect_tokens&) { self->state.collect_tokens(); },

@@ -52,7 +52,7 @@ class model_runner_state {
   explicit model_runner_state(model_runner_actor::base* self) : self_(self) {}
 
   void start(model_runner_parts parts) { parts_ = std::move(parts); }
-  caf::result<msg::device_opened> open_device(std::int32_t proof_rows);
+  caf::result<msg::device_opened> open_device(const msg::open_device& wanted);
   // A bucket whose scratch step fails is left out from now on.
   caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
   // An exception of the executor is the end of the runner; the text goes to the log only.
@@ -141,6 +141,7 @@ class model_runner_state {
   std::deque<known_masks> masks_;            // of steps to come, oldest first
   std::deque<std::function<void()>> later_;  // what came while a step is held
   std::shared_ptr<executor> device_;
+  bool is_lost_by_draft_ = false;       // the device, by a step of the draft model
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
   step_buckets buckets_;
   std::int32_t block_size_ = 1;
@@ -154,6 +155,10 @@ class model_runner_state {
   std::vector<std::int64_t> verification_times_;  // ns, of the item that is being timed
   std::optional<sampler_course> sampling_;        // of the item at hand
 };
+
+// Why a runner ends whose device was lost in a step of the draft model: no request's step has done it.
+caf::error draft_model_fault();
+bool is_draft_model_fault(const caf::error& reason);
 
 model_runner_actor::behavior_type model_runner_behavior(
     model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts);

@@ -82,6 +82,7 @@ bool model_runner_state::tune_draft(const warm_up_item& item) try {
   if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
   return is_over;
 } catch (const device_lost&) {
+  is_lost_by_draft_ = true;
   throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
@@ -91,6 +92,7 @@ bool model_runner_state::tune_draft(const warm_up_item& item) try {
 void model_runner_state::warm_up_draft(const warm_up_item& item) try {
   if (draft_) draft_->warm_up(item);
 } catch (const device_lost&) {
+  is_lost_by_draft_ = true;
   throw;
 } catch (const std::exception& fault) {
   give_up_draft(fault);

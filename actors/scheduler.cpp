@@ -267,7 +267,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
   return measured(
       self, metrics,
       [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
-      [self](const msg::runner_lost& lost) { return self->state.runner_lost(lost.was_killed); },
+      [self](const msg::runner_lost& lost) { return self->state.runner_lost(lost); },
       [self](const msg::submit&, const engine_request_ptr& request) { self->state.submit(request); },
       [self](const msg::abort& request) { self->state.abort(request.id); },
       [self](const msg::stopped& streams) { self->state.stopped(streams.ids); },

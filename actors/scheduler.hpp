@@ -39,7 +39,7 @@ class scheduler_state {
 
   void start(scheduler_parts parts);
   void meet(const company_roster& roster);
-  msg::runner_missed runner_lost(bool was_killed);
+  msg::runner_missed runner_lost(const msg::runner_lost& lost);
   void submit(const engine_request_ptr& request);
   void abort(request_id id);
   void stopped(const std::vector<request_id>& ids);

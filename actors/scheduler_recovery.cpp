@@ -66,18 +66,18 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
   if (is_storage_lost_ && running_.empty()) lose_storage(blame::nobody);
 }
 
-msg::runner_missed scheduler_state::runner_lost(bool was_killed) {
+msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   model_runner_ = nullptr;
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
-  const bool was_running = !running_.empty();
+  const bool was_running = !running_.empty() && !lost.was_drafting;
   const bool has_served = std::exchange(has_served_, false);
-  if (was_running && !was_killed) deadly_rows_ = running_.front().rows;
-  for (const running_step& lost : running_) tell_first_steps(lost);
+  if (was_running && !lost.was_killed) deadly_rows_ = running_.front().rows;
+  for (const running_step& each : running_) tell_first_steps(each);
   running_.clear();
   board_->step_ended();
-  const blame whose_step = was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
+  const blame whose_step = lost.was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
   lose_storage(was_running ? whose_step : blame::nobody);
-  return {was_running, has_served, deadly_rows_};
+  return {was_running || lost.was_drafting, has_served, deadly_rows_};
 }
 
 // Whose first step was lost has waited until it began, all the same.

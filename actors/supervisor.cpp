@@ -151,7 +151,7 @@ void supervisor_state::on_down(const caf::actor_addr& source, const caf::error& 
   spdlog::error("actor {} has ended: {}", role, words_of(reason));
   roles_.at(role).vacate();
   if (failed_) return introduce();
-  if (role == "model_runner") return on_runner_down();
+  if (role == "model_runner") return on_runner_down(reason);
   restart(role, false);
 }
 
@@ -164,6 +164,7 @@ void supervisor_state::restart(const std::string& role, bool is_excused) {
   }
   if (verdict.is_left_out) {
     spdlog::error("actor {} has ended too often: the service goes on without it", role);
+    left_out_.insert(role);
     return introduce();
   }
   for (auto each = verdict.restarts.rbegin(); each != verdict.restarts.rend(); ++each) stop(*each);
@@ -176,6 +177,7 @@ void supervisor_state::start_stopped() {
   const bool is_scheduler_new = to_start_.contains("scheduler");
   for (const std::string& each : tree_.roles()) {
     if (to_start_.erase(each) == 0) continue;
+    left_out_.erase(each);
     spdlog::warn("actor {} is started again", each);
     parts_.tokenizer.metrics->actor(roles_.at(each).kind).add_restart();
     ++restarts_[each];

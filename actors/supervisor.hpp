@@ -108,9 +108,10 @@ class supervisor_state {
   // How the last runner has come to its end.
   struct end_of_runner {
     bool was_warming_up = false;
-    bool was_killed = false;  // from outside
-    bool is_excused = false;  // counts for no intensity
-    std::int32_t rows = 0;    // of the step that has ended it, if one has
+    bool was_killed = false;    // from outside
+    bool was_drafting = false;  // by the draft model's own step
+    bool is_excused = false;    // counts for no intensity
+    std::int32_t rows = 0;      // of the step that has ended it, if one has
   };
   enum class drain_phase { none, tokenizers, gateways, done };
   struct drain_state {
@@ -150,7 +151,9 @@ class supervisor_state {
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device() const;
   // The scheduler alone knows whether a step is to blame, which is excused.
-  void on_runner_down();
+  void on_runner_down(const caf::error& reason);
+  // Whoever directs the draft model that has ended its runner: too often, and there are no drafts any more.
+  void restart_drafter();
   void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
   void replace_runner(const msg::runner_missed& missed);
@@ -231,9 +234,10 @@ class supervisor_state {
   std::map<std::string, role> roles_;
   std::map<caf::actor_addr, std::string> members_;  // who fills a role, or did when it was heard of last
   std::shared_ptr<std::set<caf::actor_addr>> watched_ = std::make_shared<std::set<caf::actor_addr>>();
-  std::set<caf::actor_addr> stopping_;                         // asked to end, and not gone yet
-  std::set<std::string> to_start_;                             // roles that wait for that
-  std::map<std::string, std::uint64_t> restarts_;              // of roles
+  std::set<caf::actor_addr> stopping_;             // asked to end, and not gone yet
+  std::set<std::string> to_start_;                 // roles that wait for that
+  std::set<std::string> left_out_;                 // roles that nobody fills until others start anew
+  std::map<std::string, std::uint64_t> restarts_;  // of roles
   std::map<timed_step, std::chrono::nanoseconds> step_costs_;  // for whoever is started anew
   device_state device_;
   int failed_openings_ = 0;  // of a device, in a row

@@ -63,7 +63,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
   device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
-  out_.ask(runner, msg::open_device{proof})
+  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter")})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }
@@ -128,15 +128,23 @@ std::optional<std::string> supervisor_state::fault_of_device() const {
   return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
 }
 
-void supervisor_state::on_runner_down() {
+void supervisor_state::on_runner_down(const caf::error& reason) {
   parts_.board->runner_ended(self_->clock().now());
   if (!parts_.open_device) return fail("model_runner");
+  runner_end_.was_drafting = !runner_end_.was_killed && is_draft_model_fault(reason);
   ask_for_blame();
+  if (runner_end_.was_drafting) restart_drafter();
+}
+
+void supervisor_state::restart_drafter() {
+  if (!roster_.drafter) return;
+  stop("drafter");
+  restart("drafter", false);
 }
 
 void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
-  out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed})
+  out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting})
       .then([this](const msg::runner_missed& missed) { replace_runner(missed); },
             [this](const caf::error&) { replace_runner({}); });
 }

@@ -9,58 +9,12 @@
 
 #include "actors/load_engine.hpp"
 #include "runtime/drafting/draft_model.hpp"
-#include "runtime/executor/cpu_executor.hpp"
-#include "runtime/executor/forwarding_executor.hpp"
-#include "runtime/model/model.hpp"
-#include "tests/actors/company_fixture.hpp"
+#include "tests/actors/draft_model_fixture.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
 namespace {
-
-constexpr std::int32_t block_size = 16;
-
-model_ptr tiny(std::uint64_t seed) {
-  const temporary_file file(tiny_model({.seed = seed}));
-  return *load_model(file.path());
-}
-
-std::unique_ptr<executor> device_of(const model_ptr& model, std::int32_t num_blocks) {
-  cpu_executor_options cpu;
-  cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = block_size};
-  const auto probe = load_cpu_executor(model, cpu);
-  cpu.limits.kv_cache_bytes = static_cast<std::size_t>(num_blocks) * (*probe)->layout().bytes_per_block;
-  cpu.threads = 1;
-  cpu.end_tokens = {end_token};
-  return std::move(*make_cpu_executor(model, cpu));
-}
-
-// Fails from its n-th forward on.
-class failing_executor final : public forwarding_executor {
- public:
-  failing_executor(std::unique_ptr<executor> inner, int steps)
-      : forwarding_executor(std::move(inner)), left_(steps) {}
-  void forward(const device_batch& batch) override {
-    if (--left_ < 0) throw std::runtime_error("out of order");
-    forwarding_executor::forward(batch);
-  }
-
- private:
-  int left_;
-};
-
-struct draft_setup {
-  std::uint64_t seed = 1;         // of the draft model; 1 is the target's
-  std::int32_t num_blocks = 200;  // of the target
-  std::int32_t draft_blocks = 200;
-  std::int32_t num_tokens = 4;
-  int steps = 1 << 30;  // that the draft model runs before it fails
-  rejection_method method = rejection_method::automatic;
-  warm_up_mode warm_up = warm_up_mode::lazy;
-  std::size_t dies_after = 0;   // messages, the drafter; 0: never
-  std::size_t loses_after = 0;  // messages, the runner its next one; 0: never
-};
 
 struct played {
   std::vector<std::vector<token_id>> answers;
@@ -72,40 +26,8 @@ struct played {
 
 // Some requests at once, greedy and seeded, long and short; one of them is aborted midway.
 played play(const std::optional<draft_setup>& with) {
-  static const model_ptr target = tiny(1);
   std::weak_ptr<draft_model> drafts;  // of the runner that was opened last
-  company_setup setup;
-  setup.max_num_batched_tokens = 64;
-  setup.max_model_len = 256;
-  if (with) setup.warm_up = with->warm_up;
-  setup.adjust = [&](supervisor_parts& parts) {
-    parts.device.target = device_of(target, 200);
-    parts.tokenizer.limits.vocab_size = target->config.vocab_size;
-    parts.limits.end_tokens = {};
-    if (!with) return;
-    parts.drafts.emplace();
-    parts.drafts->config.method = speculative_method::draft_model;
-    parts.drafts->config.adaptive = false;
-    draft_model_options options;
-    options.max_rows = 64;
-    options.max_sequences = 8;
-    options.max_model_len = 256;
-    options.vocab_size = target->config.vocab_size;
-    options.num_tokens = with->num_tokens;
-    options.rejection = with->method;
-    const auto make = [options, with = *with, &drafts]() -> result<runner_device> {
-      runner_device made{device_of(target, with.num_blocks), nullptr};
-      made.draft = std::make_shared<draft_model>(
-          std::make_shared<failing_executor>(
-              device_of(with.seed == 1 ? target : tiny(with.seed), with.draft_blocks), with.steps),
-          options);
-      drafts = made.draft;
-      return made;
-    };
-    parts.device = *make();
-    parts.open_device = make;
-  };
-  stage stage(setup);
+  stage stage(draft_model_setup(with, drafts));
   std::vector<std::shared_ptr<client>> clients;
   for (std::int32_t i = 0; i < 6; ++i) {
     sampling_params sampling = greedy(40 + i);
@@ -225,7 +147,7 @@ TEST(DraftModelActors, BothModelsAreTunedAtTheStartAndWhatIsChosenIsKept) {
     setup.warm_up = warm_up_mode::full;
     std::shared_ptr<draft_model> draft;
     setup.adjust = [&](supervisor_parts& parts) {
-      parts.device.target = device_of(tiny(1), 200);
+      parts.device.target = device_of_tiny(1, 200);
       parts.tuned_for = tuning_key_of(*parts.device.target, 1);
       parts.tuning_file = folder / "model.json";
       const bool has_plans = use_kept_tuning(*parts.device.target, parts.tuned_for, parts.tuning_file);
@@ -238,7 +160,7 @@ TEST(DraftModelActors, BothModelsAreTunedAtTheStartAndWhatIsChosenIsKept) {
       options.max_sequences = 8;
       options.max_model_len = 256;
       options.vocab_size = 300;
-      const std::shared_ptr<executor> device = device_of(tiny(2), 200);
+      const std::shared_ptr<executor> device = device_of_tiny(2, 200);
       draft = std::make_shared<draft_model>(
           device, options, draft_tuning{true, tuning_key_of(*device, 1), folder / "draft.json"});
       parts.device.draft = draft;

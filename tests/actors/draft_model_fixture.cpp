@@ -1,0 +1,88 @@
+#include "tests/actors/draft_model_fixture.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+#include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/model/model.hpp"
+#include "tests/support/paths.hpp"
+#include "tests/support/tiny_model.hpp"
+
+namespace troupe::test {
+namespace {
+
+model_ptr tiny(std::uint64_t seed) {
+  const temporary_file file(tiny_model({.seed = seed}));
+  return *load_model(file.path());
+}
+
+// Fails from its n-th forward on.
+class failing_draft_executor final : public forwarding_executor {
+ public:
+  failing_draft_executor(std::unique_ptr<executor> inner, int steps, draft_fault fault)
+      : forwarding_executor(std::move(inner)), left_(steps), fault_(fault) {}
+  void forward(const device_batch& batch) override {
+    if (--left_ >= 0) return forwarding_executor::forward(batch);
+    if (fault_ == draft_fault::loses_the_device) throw device_lost("signal 11 (Segmentation fault)");
+    throw std::runtime_error("out of order");
+  }
+
+ private:
+  int left_;
+  draft_fault fault_;
+};
+
+draft_model_options options_of(const draft_setup& setup) {
+  draft_model_options options;
+  options.max_rows = 64;
+  options.max_sequences = 8;
+  options.max_model_len = 256;
+  options.vocab_size = tiny(1)->config.vocab_size;
+  options.num_tokens = setup.num_tokens;
+  options.rejection = setup.method;
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<executor> device_of_tiny(std::uint64_t seed, std::int32_t num_blocks) {
+  const model_ptr model = tiny(seed);
+  cpu_executor_options cpu;
+  cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = 16};
+  const auto probe = load_cpu_executor(model, cpu);
+  cpu.limits.kv_cache_bytes = static_cast<std::size_t>(num_blocks) * (*probe)->layout().bytes_per_block;
+  cpu.threads = 1;
+  cpu.end_tokens = {end_token};
+  return std::move(*make_cpu_executor(model, cpu));
+}
+
+company_setup draft_model_setup(const std::optional<draft_setup>& with, std::weak_ptr<draft_model>& drafts) {
+  company_setup setup;
+  setup.max_num_batched_tokens = 64;
+  setup.max_model_len = 256;
+  if (with) setup.warm_up = with->warm_up;
+  setup.adjust = [with, &drafts](supervisor_parts& parts) {
+    parts.device.target = device_of_tiny(1, 200);
+    parts.tokenizer.limits.vocab_size = tiny(1)->config.vocab_size;
+    parts.limits.end_tokens = {};
+    if (!with) return;
+    parts.drafts.emplace();
+    parts.drafts->config.method = speculative_method::draft_model;
+    parts.drafts->config.adaptive = false;
+    const auto make = [with = *with, &drafts]() -> result<runner_device> {
+      runner_device made{device_of_tiny(1, with.num_blocks), nullptr};
+      made.draft = std::make_shared<draft_model>(
+          std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with.steps,
+                                                   with.fault),
+          options_of(with));
+      drafts = made.draft;
+      return made;
+    };
+    parts.device = *make();
+    parts.open_device = make;
+  };
+  return setup;
+}
+
+}  // namespace troupe::test
