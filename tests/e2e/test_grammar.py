@@ -1,5 +1,6 @@
 """troupe grammar: verdicts on JSON Schemas as Python's jsonschema gives them; no model is needed but for bench."""
 import json
+from random import Random
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -8,6 +9,7 @@ from random_numbers import NumberMaker
 from random_schemas import Maker
 from test_cli import refused, troupe
 
+NO_VALUE = ("JSON Schema: no value satisfies it", "grammar: no text belongs to it")
 CASES_PER_SEED = 500
 SEEDS = range(20)
 
@@ -34,8 +36,7 @@ def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
     compared = 0
     for (schema, values), answer in zip(cases, answers):
         if "refused" in answer:
-            unsatisfiable = any(words in answer["refused"] for words in ("no value satisfies", "no text belongs"))
-            assert not unsatisfiable or not any(is_valid(schema, value) for value in values), schema
+            assert answer["refused"] not in NO_VALUE or not any(is_valid(schema, value) for value in values), schema
             continue
         for value, accepted in zip(values, answer["accepted"]):
             assert accepted == is_valid(schema, value), (schema, value)
@@ -115,22 +116,67 @@ def test_drafts_differ_where_they_say_so(tmp_path):
     assert answers == [{"accepted": expected} for _, _, expected in cases]
 
 
+GOOD_FORMATS = {
+    "date": "2024-02-29", "time": "23:59:59.5+02:00", "date-time": "2024-01-31T00:00:00Z", "duration": "P1Y2M3DT4H5M6S",
+    "email": "a.b+c@example.com", "hostname": "a-b.example", "idn-hostname": "büro.example", "idn-email": "ü@büro.example", "ipv4": "192.168.0.1", "ipv6": "2001:db8::1:192.0.2.33",
+    "uri": "https://u@example.com:80/a/b?c=d#e", "uri-reference": "../a?b", "iri": "http://é.example/ü",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000", "json-pointer": "/a~1b/0", "relative-json-pointer": "1/a",
+    "uri-template": "/a{?b,c*}", "regex": "^(?!x)([a-z\\d_-]+|(?:\\.b){2,})+?$",
+}
+BAD_FORMATS = {
+    "date": "2023-02-29", "time": "24:00:00Z", "date-time": "2024-01-31 00:00:00Z", "duration": "P", "email": "a@@b",
+    "hostname": "-a.example", "idn-hostname": "a b.example", "idn-email": "joe", "ipv4": "192.168.0.256", "ipv6": "1::2::3", "uri": "no uri", "uri-reference": "a b",
+    "iri": "é", "uuid": "123e4567e89b12d3a456426614174000", "json-pointer": "a", "relative-json-pointer": "01",
+    "uri-template": "/a{b", "regex": "(a",
+}
+
+
 def test_formats_are_checked(tmp_path):
-    good = {
-        "date": "2024-02-29", "time": "23:59:59.5+02:00", "date-time": "2024-01-31T00:00:00Z", "duration": "P1Y2M3DT4H5M6S",
-        "email": "a.b+c@example.com", "hostname": "a-b.example", "ipv4": "192.168.0.1", "ipv6": "2001:db8::1:192.0.2.33",
-        "uri": "https://u@example.com:80/a/b?c=d#e", "uri-reference": "../a?b", "iri": "http://é.example/ü",
-        "uuid": "123e4567-e89b-12d3-a456-426614174000", "json-pointer": "/a~1b/0", "relative-json-pointer": "1/a",
-        "uri-template": "/a{?b,c*}", "regex": "^(?!x)([a-z\\d_-]+|(?:\\.b){2,})+?$",
-    }
-    bad = {
-        "date": "2023-02-29", "time": "24:00:00Z", "date-time": "2024-01-31 00:00:00Z", "duration": "P", "email": "a@@b",
-        "hostname": "-a.example", "ipv4": "192.168.0.256", "ipv6": "1::2::3", "uri": "no uri", "uri-reference": "a b",
-        "iri": "é", "uuid": "123e4567e89b12d3a456426614174000", "json-pointer": "a", "relative-json-pointer": "01",
-        "uri-template": "/a{b", "regex": "(a",
-    }
-    cases = [{"schema": {"type": "string", "format": name}, "instances": [good[name], bad[name]]} for name in good]
+    cases = [{"schema": {"type": "string", "format": name}, "instances": [GOOD_FORMATS[name], BAD_FORMATS[name]]} for name in GOOD_FORMATS]
     assert check_batch(tmp_path, cases) == [{"accepted": [True, False]}] * len(cases)
+
+
+# Two alternatives each, 2^40 multiplied out: of which all but one for each value contradict themselves.
+@pytest.mark.parametrize("names_the_kind", [[], ["kind"]])
+def test_forty_conditions_on_one_member_are_not_multiplied_out(tmp_path, names_the_kind):
+    kinds = [f"kind {i}" for i in range(40)]
+    rules = [{"if": {"properties": {"kind": {"const": kind}}, "required": names_the_kind},
+              "then": {"required": [kind], "properties": {kind: {"type": "integer"}}}} for kind in kinds]
+    schema = {"type": "object", "properties": {"kind": {"type": "string"}}, "allOf": rules}
+    random = Random(3)
+    values = [{}, {"kind": "another"}, dict.fromkeys(kinds, 1), {"kind 1": 2}]
+    for _ in range(100):
+        kind, other, value = random.choice(kinds), random.choice(kinds), random.choice([1, "one"])
+        values += [{"kind": kind, kind: value}, {"kind": kind, other: value}, {kind: value, "kind": other, other: value}]
+    answer, = check_batch(tmp_path, [{"schema": schema, "instances": values}])
+    assert answer == {"accepted": [is_valid(schema, value) for value in values]}
+
+
+def near(text, random):
+    """A text a few edits away."""
+    signs = list(text)
+    for _ in range(random.randint(0, 3)):
+        at = random.randint(0, len(signs))
+        signs[at:at + random.randint(0, 2)] = random.choice(["", ":", "@", " ", "{", "}", "(", "*", ".", "-", "a", "0", "é", "/", "%"])
+    return "".join(signs)
+
+
+# "Not a date" must be none for whoever reads it, also where the grammar lets only a part of the format through.
+def test_what_a_denied_format_lets_through_is_not_of_it(tmp_path):
+    random = Random(7)
+    denials = [({"type": "string", "not": {"format": name}}, [near(text, random) for text in [GOOD_FORMATS[name], BAD_FORMATS[name]] * 100])
+               for name in GOOD_FORMATS]
+    answers = check_batch(tmp_path, [{"schema": schema, "instances": texts} for schema, texts in denials])
+    for (schema, texts), answer in zip(denials, answers):
+        accepted = [text for text, is_accepted in zip(texts, answer["accepted"]) if is_accepted]
+        assert not any(is_valid(schema["not"], text) for text in accepted), schema
+        assert accepted, schema
+
+
+def test_no_text_is_of_a_format_and_not_of_it(tmp_path):
+    answers = check_batch(tmp_path, [{"schema": {"type": "string", "format": name, "not": {"format": name}}, "instances": []}
+                                     for name in GOOD_FORMATS])
+    assert all("refused" in answer for answer in answers), answers
 
 
 def test_check_prints_one_verdict(tmp_path):

@@ -120,10 +120,13 @@ struct known_format {
   std::string_view name;
   std::string pattern;
   std::uint32_t max_size = grammar::unbounded;
-  // Of a format that is let through in part: what else may be of it.
+  // Where a part of it is let through, or well-known validators take more: all that may be of it.
   std::string at_most = {};
 };
-const std::string anything = "[^]*";
+// None of ASCII's but letters, digits, hyphens and dots.
+const std::string without_ascii_signs = R"re([^\x00-,/:-@\[-`{-\x7f]*)re";
+// RFC 3986, appendix C, and its characters that are neither reserved nor unreserved.
+const std::string without_delimiters = R"re([^\x00-\x20<>"{}|\\^`]*)re";
 const std::string mail_at_most = "[^]*@[^]*";
 const std::string time_at_most = "[0-9]{2}:[0-9]{2}:[^]*";
 
@@ -135,25 +138,26 @@ const std::array<known_format, 19>& known_formats() {
       {"time", time, grammar::unbounded, time_at_most},
       {"date-time", fmt::format("{}T{}", date, time), grammar::unbounded,
        "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt]" + time_at_most},
-      {"duration", duration},
+      {"duration", duration, grammar::unbounded, "[^]*P[^]*"},
       {"email", mailbox(ascii_atom, hostname), 254, mail_at_most},
       {"idn-email",
        mailbox(ascii_atom + R"re(\u{A0}-\u{D7FF}\u{F900}-\u{FDCF}\u{FDF0}-\u{FFEF})re",
                international_hostname),
        254, mail_at_most},
-      {"hostname", hostname, 253},
-      {"idn-hostname", international_hostname, 253, anything},
+      {"hostname", hostname, 253, hostname + R"re(\.?)re"},
+      {"idn-hostname", international_hostname, 253, without_ascii_signs},
       {"ipv4", ipv4},
       {"ipv6", ipv6},
       {"uri", ascii.uri},
       {"uri-reference", ascii.reference},
-      {"iri", unicode.uri, grammar::unbounded, anything},
-      {"iri-reference", unicode.reference, grammar::unbounded, anything},
-      {"uuid", "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"},
-      {"uri-template", uri_template, grammar::unbounded, anything},
+      {"iri", unicode.uri, grammar::unbounded, "[^]*:[^]*"},
+      {"iri-reference", unicode.reference, grammar::unbounded, without_delimiters},
+      {"uuid", "[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}", grammar::unbounded,
+       "[^]{8}-(?:[^]{4}-){3}[^]*"},
+      {"uri-template", uri_template, grammar::unbounded, R"re((?:[^{}]|\{[^{}]*\})*)re"},
       {"json-pointer", json_pointer},
       {"relative-json-pointer", fmt::format("(?:0|[1-9][0-9]*)(?:#|{})", json_pointer)},
-      {"regex", make_pattern_format(), grammar::unbounded, anything},
+      {"regex", make_pattern_format(), grammar::unbounded, "(?:[^*+?)][^]*)?"},
   }};
   return formats;
 }
@@ -178,8 +182,7 @@ std::optional<string_bodies> make_format(workspace& work, std::string_view name)
                                     work.regex.concat({work.regex.literal("0000"), work.regex.any_bytes()}));
     if (format.max_size != grammar::unbounded)
       whole = work.regex.intersection({whole, work.regex.repeat(work.text.character, 0, format.max_size)});
-    if (format.at_most.empty()) return string_bodies{whole, work.regex.nothing()};
-    return string_bodies{whole, work.regex.difference(read_format(work, format.at_most), whole)};
+    return string_bodies{whole, format.at_most.empty() ? whole : read_format(work, format.at_most)};
   }
   return std::nullopt;
 }

@@ -67,6 +67,27 @@ std::optional<std::vector<const json*>> listed_values(const workspace& work, ter
   return std::nullopt;
 }
 
+bool lists_exclude_each_other(workspace& work, term_id of) {
+  constexpr std::size_t most_compared = 256;
+  const term known = work.terms[of];
+  if (known.what != term::kind::all_of) return false;
+  std::optional<std::vector<const json*>> left;
+  for (const term_id operand : known.operands) {
+    auto values = listed_values(work, operand);
+    if (!values) continue;
+    if (!left) {
+      left = std::move(values);
+      continue;
+    }
+    const std::size_t compared = left->size() * values->size();
+    if (compared > most_compared || !work.spend(compared)) continue;
+    std::erase_if(*left, [&](const json* each) {
+      return std::ranges::none_of(*values, [&](const json* other) { return are_equal(work, *each, *other); });
+    });
+  }
+  return left && left->empty() && !work.failed();
+}
+
 std::string key_of(workspace& work, const json& value) {
   std::string key;
   append_key(work, value, key);

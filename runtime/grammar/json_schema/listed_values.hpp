@@ -12,6 +12,10 @@ namespace troupe::json_schema {
 // Every value of the term is one of these: those of an enum or const in it, or null, true and false by type.
 std::optional<std::vector<const json*>> listed_values(const workspace& work, term_id of);
 
+// Whether parts of the term list their values, few enough to be compared, and no value is in all of the
+// lists.
+bool lists_exclude_each_other(workspace& work, term_id of);
+
 // Equal values have equal keys, different values different ones: 1 and 1.0, objects whose members stand in
 // another order. Costs steps by its length.
 std::string key_of(workspace& work, const json& value);

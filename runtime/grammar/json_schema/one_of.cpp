@@ -36,9 +36,8 @@ value_set set_table::shared_part(const value_set& a, const value_set& b) {
     out.numbers = out.scientific = work_.regex.nothing();
     out.outside = work_.text.scientific;
   }
-  const regex_id reached = reach(work_, a);
-  for (regex_id* bodies : {&out.strings, &out.unsure})
-    if (work_.is_surely_nothing(work_.regex.intersection({reached, *bodies})))
+  for (regex_id* bodies : {&out.strings, &out.reach})
+    if (work_.is_surely_nothing(work_.regex.intersection({a.reach, *bodies})))
       *bodies = work_.regex.nothing();
   std::erase_if(out.arrays, [&](const array_set& each) {
     return std::all_of(a.arrays.begin(), a.arrays.end(), [&](const array_set& other) {

@@ -28,6 +28,12 @@ regex_id other_numbers(workspace& work, regex_id of) {
   return work.regex.difference(work.text.number, of);
 }
 
+regex_id other_bodies(workspace& work, regex_id of) {
+  if (of == work.regex.nothing()) return work.text.any_body;
+  if (of == work.text.any_body) return work.regex.nothing();
+  return work.regex.difference(work.text.spelled_body, of);
+}
+
 term_id items_at(const array_set& array, std::size_t i) {
   return i < array.prefix.size() ? array.prefix[i] : array.items;
 }
@@ -122,7 +128,7 @@ std::size_t weight(const value_set& of) { return weight_of_all(of.arrays) + weig
 
 value_set no_values(workspace& work) {
   value_set out;
-  out.numbers = out.scientific = out.strings = out.unsure = work.regex.nothing();
+  out.numbers = out.scientific = out.strings = out.reach = work.regex.nothing();
   out.outside = work.text.scientific;
   return out;
 }
@@ -130,11 +136,7 @@ value_set no_values(workspace& work) {
 bool has_nothing(const workspace& work, const value_set& of) {
   const regex_id nothing = work.regex.nothing();
   return !of.null && !of.yes && !of.no && of.numbers == nothing && of.scientific == nothing &&
-         of.strings == nothing && of.unsure == nothing && of.arrays.empty() && of.objects.empty();
-}
-
-regex_id reach(workspace& work, const value_set& of) {
-  return either(work.regex, of.strings, of.unsure, work.text.any_body);
+         of.strings == nothing && of.reach == nothing && of.arrays.empty() && of.objects.empty();
 }
 
 value_set all_values(workspace& work) {
@@ -143,8 +145,7 @@ value_set all_values(workspace& work) {
   out.numbers = work.text.number;
   out.scientific = work.text.scientific;
   out.outside = work.regex.nothing();
-  out.strings = work.text.any_body;
-  out.unsure = work.regex.nothing();
+  out.strings = out.reach = work.text.any_body;
   out.arrays.emplace_back();
   out.objects.emplace_back();
   return out;
@@ -187,8 +188,8 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
   out.outside = either(work.regex, a.outside, b.outside, work.text.scientific);
   out.strings = both(work.regex, a.strings, b.strings, work.text.any_body);
-  out.unsure = either(work.regex, both(work.regex, a.unsure, reach(work, b), work.text.any_body),
-                      both(work.regex, b.unsure, reach(work, a), work.text.any_body), work.text.any_body);
+  const bool is_sure = a.reach == a.strings && b.reach == b.strings;
+  out.reach = is_sure ? out.strings : both(work.regex, a.reach, b.reach, work.text.any_body);
   out.arrays = products(work, a.arrays, b.arrays, node,
                         [&](const array_set& x, const array_set& y) { return intersect(work, x, y); });
   out.objects = products(work, a.objects, b.objects, node,
@@ -199,7 +200,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
 // All at once: one after the other, each sum of many would be copied for the next.
 value_set unite(workspace& work, std::span<const value_set* const> sets) {
   value_set out = no_values(work);
-  std::vector<regex_id> numbers, scientific, strings, unsure, outside;
+  std::vector<regex_id> numbers, scientific, strings, reach, outside;
   const auto add = [](auto& all, const auto& more) {
     const auto is_whole = [](const auto& set) { return is_any(set); };
     if (std::ranges::any_of(more, is_whole))
@@ -216,7 +217,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     out.only_exact |= each->only_exact;
     scientific.push_back(each->scientific);
     strings.push_back(each->strings);
-    unsure.push_back(each->unsure);
+    reach.push_back(each->reach);
     if (each->outside != work.text.scientific) outside.push_back(each->outside);
     add(out.arrays, each->arrays);
     add(out.objects, each->objects);
@@ -224,7 +225,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
   out.numbers = work.regex.alternation(numbers);
   out.scientific = work.regex.alternation(scientific);
   out.strings = work.regex.alternation(strings);
-  out.unsure = work.regex.alternation(unsure);
+  out.reach = reach == strings ? out.strings : work.regex.alternation(reach);
   if (!outside.empty()) out.outside = work.regex.intersection(outside);
   return out;
 }
@@ -295,11 +296,8 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.no = !of.no;
   out.numbers = other_numbers(work, of.numbers);
   out.only_exact = out.numbers != work.text.number && out.numbers != work.regex.nothing();
-  const regex_id reached = reach(work, of);
-  out.strings = reached == work.text.any_body     ? work.regex.nothing()
-                : reached == work.regex.nothing() ? work.text.any_body
-                                                  : work.regex.difference(work.text.spelled_body, reached);
-  out.unsure = of.unsure == work.regex.nothing() ? of.unsure : work.regex.difference(of.unsure, of.strings);
+  out.strings = other_bodies(work, of.reach);
+  out.reach = other_bodies(work, of.strings);
   const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
   out.scientific = has_none ? work.text.scientific : of.outside;
   out.outside = of.scientific;

@@ -7,9 +7,6 @@
 
 namespace troupe::json_schema {
 
-// The bodies of strings that are of the set or may be.
-regex_id reach(workspace& work, const value_set& of);
-
 value_set no_values(workspace& work);
 value_set all_values(workspace& work);
 // Whether that shows without looking into anything.

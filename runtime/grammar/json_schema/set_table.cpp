@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "runtime/grammar/json_schema/listed_values.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 
@@ -11,6 +12,9 @@ namespace troupe::json_schema {
 
 namespace {
 
+// More alternatives are looked through for those that contradict themselves before they are multiplied
+// again: of conditions that ask for different values of one member hardly two hold at once.
+constexpr std::size_t many_objects = 8;
 constexpr std::array<const char*, 3> reference_words{"$ref", "$dynamicRef", "$recursiveRef"};
 
 }  // namespace
@@ -95,6 +99,8 @@ value_set set_table::copy_of(term_id id) {
 
 void set_table::narrow(value_set& out, const value_set& to, const json& node) {
   out = intersect(work_, out, to, node);
+  if (out.objects.size() > many_objects)
+    std::erase_if(out.objects, [&](const object_set& each) { return is_surely_empty(each); });
 }
 
 value_set set_table::of_schema(const json& node) {
@@ -181,9 +187,11 @@ void set_table::narrow_by_condition(const json& node, value_set& out) {
   const auto otherwise = schema_word(work_, node, "else");
   if (!condition || (!then && !otherwise)) return;
   const value_set& met = set_of(*condition);
-  value_set yes = intersect(work_, out, met, node);
+  value_set yes = out;
+  narrow(yes, met, node);
   if (then) narrow(yes, set_of(*then), node);
-  value_set no = intersect(work_, out, complement(work_, met, node), node);
+  value_set no = out;
+  narrow(no, complement(work_, met, node), node);
   if (otherwise) narrow(no, set_of(*otherwise), node);
   out = unite(work_, yes, no);
 }
@@ -270,6 +278,7 @@ bool set_table::is_surely_empty(term_id id, std::size_t depth) {
   if (id == term_id::never) return true;
   const auto i = static_cast<std::size_t>(id);
   if (i < empty_.size() && empty_[i]) return true;
+  if (lists_exclude_each_other(work_, id)) return true;
   if (id == term_id::anything || depth > max_depth || !work_.spend()) return false;
   const bool outermost = !std::exchange(is_guess_, true);
   const value_set& set = set_of(id);
@@ -278,7 +287,7 @@ bool set_table::is_surely_empty(term_id id, std::size_t depth) {
   const bool is_empty =
       !set.null && !set.yes && !set.no && std::all_of(set.arrays.begin(), set.arrays.end(), empty) &&
       std::all_of(set.objects.begin(), set.objects.end(), empty) && work_.is_surely_nothing(set.numbers) &&
-      work_.is_surely_nothing(reach(work_, set)) && !is_unsure_;
+      work_.is_surely_nothing(set.reach) && !is_unsure_;
   if (is_empty) {
     if (empty_.size() <= i) empty_.resize(work_.terms.size());
     empty_[i] = true;

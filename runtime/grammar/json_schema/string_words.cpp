@@ -22,13 +22,13 @@ regex_id pattern_body(workspace& work, const json& node, std::string_view word, 
 }
 
 string_bodies string_words(workspace& work, const json& node) {
-  string_bodies out{work.text.any_body, work.regex.nothing()};
+  string_bodies out{work.text.any_body, work.text.any_body};
   const auto both = [&work](regex_id a, regex_id b) {
     return a == work.text.any_body ? b : work.regex.intersection({a, b});
   };
   const auto narrow = [&](regex_id to) {
     out.sure = both(out.sure, to);
-    out.unsure = both(out.unsure, to);
+    out.reach = both(out.reach, to);
   };
   if (const json* pattern = find_word(work, node, "pattern")) {
     if (pattern->is_string())
@@ -40,8 +40,8 @@ string_bodies string_words(workspace& work, const json& node) {
     if (!format->is_string())
       work.malformed(node, "format", "must be a string");
     else if (const auto of_format = format_bodies(work, format->get<std::string>())) {
-      out.unsure = both(out.sure, of_format->unsure);
       out.sure = both(out.sure, of_format->sure);
+      out.reach = both(out.reach, of_format->reach);
     }
   }
   const std::uint32_t min = minimum_word(work, node, "minLength");

@@ -114,7 +114,7 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
   }
   if (std::max(out.arrays.size(), out.objects.size()) > work_.limits.max_alternatives)
     work_.refuse(node, "enum", "has too many arrays or objects");
-  out.strings = work_.regex.one_of(std::move(strings));
+  out.strings = out.reach = work_.regex.one_of(std::move(strings));
   const number_texts texts = one_of_numbers(work_, numbers);
   add_numbers(texts, out);
   return out;
@@ -140,7 +140,7 @@ object_set set_table::of_object(const json& node) {
   object_set out = object_words(work_, node);
   if (const auto names = schema_word(work_, node, "propertyNames"); names && *names != term_id::anything) {
     const value_set& allowed = set_of(*names);
-    if (allowed.strings != work_.text.any_body) out.names.push_back({allowed.strings, reach(work_, allowed)});
+    if (allowed.strings != work_.text.any_body) out.names.push_back({allowed.strings, allowed.reach});
   }
   return out;
 }
@@ -155,7 +155,7 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
   else if (type == "string") {
     const string_bodies bodies = string_words(work_, node);
     out.strings = bodies.sure;
-    out.unsure = bodies.unsure;
+    out.reach = bodies.reach;
   } else if (type == "array")
     out.arrays = {array_words(work_, node)};
   else if (type == "object")

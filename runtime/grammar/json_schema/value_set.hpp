@@ -76,8 +76,8 @@ struct value_set {
       false;  // ... those alone are written that are exactly_read(): others may be of no number of it
   regex_id scientific{};  // with one: some spellings of numbers of the set
   regex_id outside{};     // with one: some spellings of numbers that it has not
-  regex_id strings{};     // bodies, and ...
-  regex_id unsure{};      // ... more that may be of the set or not: whoever denies it denies these, too
+  regex_id strings{};     // bodies
+  regex_id reach{};       // these, and what may be of the set besides: whoever denies it denies all of them
   std::vector<array_set> arrays;
   std::vector<object_set> objects;
 };

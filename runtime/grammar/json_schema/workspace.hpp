@@ -20,7 +20,7 @@ namespace troupe::json_schema {
 // Of strings.
 struct string_bodies {
   regex_id sure{};
-  regex_id unsure{};  // as in value_set
+  regex_id reach{};  // as in value_set
 };
 
 struct number_texts {
