@@ -1,5 +1,6 @@
 """troupe grammar: verdicts on JSON Schemas as Python's jsonschema gives them; no model is needed but for bench."""
 import json
+import re
 from random import Random
 
 import pytest
@@ -9,7 +10,7 @@ from random_numbers import NumberMaker
 from random_schemas import Maker
 from test_cli import refused, troupe
 
-NO_VALUE = ("JSON Schema: no value satisfies it", "grammar: no text belongs to it")
+NO_VALUE = re.compile(r'JSON Schema, at ".*": this is satisfied by no value|grammar: no text belongs to it')
 CASES_PER_SEED = 500
 SEEDS = range(20)
 
@@ -36,7 +37,7 @@ def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
     compared = 0
     for (schema, values), answer in zip(cases, answers):
         if "refused" in answer:
-            assert answer["refused"] not in NO_VALUE or not any(is_valid(schema, value) for value in values), schema
+            assert not NO_VALUE.fullmatch(answer["refused"]) or not any(is_valid(schema, value) for value in values), schema
             continue
         for value, accepted in zip(values, answer["accepted"]):
             assert accepted == is_valid(schema, value), (schema, value)

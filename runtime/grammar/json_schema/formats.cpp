@@ -128,7 +128,7 @@ const std::string without_ascii_signs = R"re([^\x00-,/:-@\[-`{-\x7f]*)re";
 // RFC 3986, appendix C, and its characters that are neither reserved nor unreserved.
 const std::string without_delimiters = R"re([^\x00-\x20<>"{}|\\^`]*)re";
 const std::string mail_at_most = "[^]*@[^]*";
-const std::string time_at_most = "[0-9]{2}:[0-9]{2}:[^]*";
+const std::string time_at_most = "(?:[01][0-9]|2[0-4]):[0-5][0-9]:(?:[0-5][0-9]|60)[^]*";
 
 const std::array<known_format, 19>& known_formats() {
   static const uri_grammar ascii("");

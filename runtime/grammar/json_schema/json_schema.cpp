@@ -18,7 +18,8 @@ result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema
   const term_id root = work.terms.schema(document.root());
   const schema_plan plan(work, sets, root);
   if (!work.failed() && !plan.has_values(root))
-    work.fail_with(error{error_code::invalid_argument, "JSON Schema: no value satisfies it", ""});
+    work.refuse(plan.place_without_values(root), "", "is satisfied by no value",
+                error_code::invalid_argument);
   grammar::symbol_id symbol{};
   if (!work.failed()) symbol = grammar_writer(builder, work, plan).write(root);
   if (work.failed()) return tl::unexpected(*work.failure());

@@ -1,6 +1,7 @@
 #include "runtime/grammar/json_schema/plan.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "runtime/grammar/json_schema/words.hpp"
@@ -104,6 +105,31 @@ bool schema_plan::has_values(const object_layout& of) const {
     if (std::none_of(choices.begin(), choices.end(), can_be)) return false;
   const bool unlimited = std::any_of(of.others.begin(), of.others.end(), can_be);
   return of.min <= of.max && needed <= of.max && (unlimited || possible >= of.min);
+}
+
+std::optional<term_id> schema_plan::missing_part(const term_plan& of) const {
+  if (of.arrays.size() + of.objects.size() != 1) return std::nullopt;
+  const auto is_missing = [&](const named_member& each) { return each.required && !has_values(each.values); };
+  for (const object_layout& object : of.objects)
+    if (const auto found = std::ranges::find_if(object.named, is_missing); found != object.named.end())
+      return found->values;
+  for (const array_layout& array : of.arrays)
+    for (std::size_t i = 0; i < array.min && !array.is_distinct; ++i) {
+      const term_id item = i < array.prefix.size() ? array.prefix[i] : array.items;
+      if (!has_values(item)) return item;
+      if (i >= array.prefix.size()) break;
+    }
+  return std::nullopt;
+}
+
+const json& schema_plan::place_without_values(term_id id) const {
+  std::unordered_set<term_id> seen;
+  while (seen.insert(id).second) {
+    const auto part = missing_part((*this)[id]);
+    if (!part || *part == term_id::never) break;
+    id = *part;
+  }
+  return sets_.place_of(id);
 }
 
 // The least fixed point: values grow from scalars and empty arrays and objects upwards.

@@ -1,6 +1,7 @@
 // Every term that the grammar will need, laid out, and which of them have any value at all.
 #pragma once
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "runtime/grammar/json_schema/layout.hpp"
@@ -25,6 +26,9 @@ class schema_plan {
   bool has_values(term_id id) const { return (*this)[id].has_values; }
   bool has_values(const array_layout& of) const;
   bool has_values(const object_layout& of) const;
+  // Of a term without values: the part of the schema that leaves it none, as far inside as one part alone
+  // does.
+  const json& place_without_values(term_id id) const;
 
  private:
   static std::size_t size_of(const term_plan& of);  // in members and items that are named in it
@@ -32,6 +36,8 @@ class schema_plan {
   void need(const array_layout& of);
   void need(const object_layout& of);
   void plan_term(term_id id);
+  // A member or an item that it cannot do without, and that has no values.
+  std::optional<term_id> missing_part(const term_plan& of) const;
   bool can_count(const array_layout& of, std::size_t k) const;
   bool has_scalars(const value_set& of);
   void find_values();

@@ -29,6 +29,9 @@ class set_table {
   // it is surely empty.
   std::optional<array_set> without_idle_counts(array_set of);
 
+  // The part of the schema that the term, or its first operand, is.
+  const json& place_of(term_id id) const;
+
   // What the rules together say of the member `name`.
   term_id member_term(const object_set& of, const std::string& name);
 
@@ -37,7 +40,6 @@ class set_table {
   bool enter(term_id id);
   value_set work_out(term_id id);
   value_set copy_of(term_id id);
-  const json& place_of(term_id id) const;
 
   // set_table.cpp: words that name other schemas.
   value_set of_schema(const json& node);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
@@ -14,6 +15,27 @@ struct refused {
   error_code code;
   std::string pointer;
 };
+
+// As far inside as one part alone is to blame.
+TEST(JsonSchemaRefusal, OfASchemaWithoutValuesNamesThePartThatHasNone) {
+  const std::string narrow = R"({"type":"string","minLength":5,"maxLength":2})";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {narrow, ""},
+      {R"({"type":"object","required":["a"],"properties":{"b":true,"a":{"$ref":"#/$defs/o"}},"$defs":{"o":)"
+       R"({"type":"object","required":["b"],"properties":{"b":)" +
+           narrow + "}}}}",
+       "/$defs/o/properties/b"},
+      {R"({"type":"array","minItems":1,"items":)" + narrow + "}", "/items"},
+      {R"({"type":"array","minItems":2,"prefixItems":[true,)" + narrow + "]}", "/prefixItems/1"},
+      {R"({"type":"object","required":["x"],"properties":{"x":{"$ref":"#"}}})", "/properties/x"},
+      {R"({"type":["array","object"],"minItems":1,"items":false,"required":["a"],"properties":{"a":false}})",
+       ""}};
+  for (const auto& [schema, pointer] : cases) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"" + pointer + "\": this is satisfied by no value");
+  }
+}
 
 TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
   const std::vector<refused> cases{
