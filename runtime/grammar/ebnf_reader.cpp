@@ -96,7 +96,7 @@ result<std::uint32_t> ebnf_reader::number() {
   std::uint64_t value = 0;
   while (peek() >= '0' && peek() <= '9') {
     value = value * 10 + static_cast<std::uint64_t>(take() - '0');
-    if (value > most_repeats) return tl::unexpected(exceeded("repeats", most_repeats, "max_repeats"));
+    if (value > most_repeats) return tl::unexpected(exceeded("repeats", most_repeats, ""));
   }
   return static_cast<std::uint32_t>(value);
 }

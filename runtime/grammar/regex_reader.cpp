@@ -91,8 +91,7 @@ result<std::optional<std::uint32_t>> regex_reader::number() {
   std::uint64_t value = 0;
   while (is_digit(peek())) {
     value = value * 10 + (take() - '0');
-    if (value > most_regex_repeats)
-      return tl::unexpected(exceeded("repeats", most_regex_repeats, "max_repeats"));
+    if (value > most_regex_repeats) return tl::unexpected(exceeded("repeats", most_regex_repeats, ""));
   }
   return static_cast<std::uint32_t>(value);
 }

@@ -303,8 +303,9 @@ class parser {
           return reader_.unsupported("a condition is");
         case 'R':
         case '&':
-        case 'P':
           return reader_.unsupported("recursion is");
+        case 'P':
+          return reader_.unsupported(reader_.take_if('=') ? "a back-reference is" : "recursion is");
         default:
           return reader_.invalid("an unknown kind of group");
       }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/grammar/limits.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::json_schema {
@@ -95,7 +96,7 @@ class pattern_parser {
 
   pattern_index alternation() {
     if (++depth_ > limits_.max_depth) {
-      unsupported("too many nested groups");
+      if (!failure_) failure_ = grammar::exceeded("levels of groups", limits_.max_depth, "max_depth");
       return 0;
     }
     std::vector<pattern_index> branches{concatenation()};
@@ -359,7 +360,8 @@ class pattern_parser {
 }  // namespace
 
 result<pattern> parse_pattern(std::string_view text, const pattern_limits& limits) {
-  if (text.size() > limits.max_bytes) return fail(error_code::unsupported, "the pattern is too long");
+  if (text.size() > limits.max_bytes)
+    return tl::unexpected(grammar::exceeded("bytes in a pattern", limits.max_bytes, "max_source_bytes"));
   return pattern_parser(text, limits).parse();
 }
 

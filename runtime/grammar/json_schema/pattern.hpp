@@ -48,8 +48,8 @@ struct pattern_limits {
 };
 
 // \d, \w and \s are as in ECMA-262: ASCII digits and word characters, Unicode white space. \A and \z, \Z are
-// read as ^ and $. Errors: invalid_argument for what is not a pattern; unsupported for back-references, \b,
-// look-behind and unknown Unicode properties.
+// read as ^ and $. Errors: invalid_argument for what is not a pattern; too_large; unsupported for
+// back-references, \b, look-behind and unknown Unicode properties.
 result<pattern> parse_pattern(std::string_view text, const pattern_limits& limits = {});
 
 }  // namespace troupe::json_schema

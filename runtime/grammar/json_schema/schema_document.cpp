@@ -214,8 +214,8 @@ const json* schema_document::step_into(const json& node, const std::string& toke
   if (!node.is_array()) return nullptr;
   std::size_t index = 0;
   const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
-  if (read.ec != std::errc() || read.ptr != token.data() + token.size() || index >= node.size())
-    return nullptr;
+  const bool is_number = read.ec == std::errc() && read.ptr == token.data() + token.size();
+  if (!is_number || (token.size() > 1 && token.front() == '0') || index >= node.size()) return nullptr;
   return &node[index];
 }
 

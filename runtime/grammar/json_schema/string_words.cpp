@@ -10,12 +10,13 @@ namespace troupe::json_schema {
 constexpr std::uint64_t steps_per_range = 12;
 
 regex_id pattern_body(workspace& work, const json& node, std::string_view word, const std::string& pattern) {
-  const auto body = pattern_language(work.regex, pattern,
-                                     {[&work](regex_store& store, const grammar::code_point_set& set) {
-                                        return work.spend(steps_per_range * set.size()) ? spell(store, set)
-                                                                                        : store.nothing();
-                                      },
-                                      work.text.spelled_body, false});
+  const auto body = pattern_language(
+      work.regex, pattern,
+      {[&work](regex_store& store, const grammar::code_point_set& set) {
+         return work.spend(steps_per_range * set.size()) ? spell(store, set) : store.nothing();
+       },
+       work.text.spelled_body, false},
+      {.max_bytes = work.limits.max_source_bytes, .max_depth = work.limits.max_depth});
   if (body) return *body;
   work.refuse(node, word, "cannot be read: " + body.error().message, body.error().code);
   return work.regex.nothing();

@@ -101,6 +101,7 @@ TEST(regex_syntax, what_cannot_be_kept_is_refused_by_name) {
   EXPECT_NE(problem_of("a++").find("possessive"), std::string::npos);
   EXPECT_NE(problem_of("(?>a)").find("atomic"), std::string::npos);
   EXPECT_NE(problem_of("(?(1)a)").find("condition"), std::string::npos);
+  EXPECT_NE(problem_of("(?P<x>a)(?P=x)").find("back-reference"), std::string::npos);
   EXPECT_NE(problem_of("(?R)").find("recursion"), std::string::npos);
   EXPECT_NE(problem_of("(?m)^a").find("flag m"), std::string::npos);
   EXPECT_NE(problem_of(R"(\p{Script=Han})").find("Script=Han"), std::string::npos);

@@ -24,10 +24,12 @@ std::string target(const schema_document& document, const std::string& at) {
 TEST(SchemaDocument, FollowsPointersWithEscapesAndIndices) {
   const auto document =
       parse(R"({"$defs":{"a/b":{"items":[{"x":1},{"y~":{}}]}},"$ref":"#/$defs/a~1b/items/1/y~0",
-                                  "p":{"$ref":"#/%24defs/a~1b"},"q":{"$ref":"#/$defs/a~1b/items/2"}})");
+                                  "p":{"$ref":"#/%24defs/a~1b"},"q":{"$ref":"#/$defs/a~1b/items/2"},
+                                  "r":{"$ref":"#/$defs/a~1b/items/01"}})");
   EXPECT_EQ(target(document, ""), "/$defs/a~1b/items/1/y~0");
   EXPECT_EQ(target(document, "/p"), "/$defs/a~1b");
   EXPECT_TRUE(target(document, "/q").starts_with("error: "));
+  EXPECT_TRUE(target(document, "/r").starts_with("error: ")) << "RFC 6901, section 4: no leading zeros";
 }
 
 TEST(SchemaDocument, FollowsIdentifiersAndAnchors) {
