@@ -8,21 +8,23 @@
 namespace troupe::cli {
 namespace {
 
-constexpr int end_of_watch = SIGUSR1;
+constexpr int wake_up = SIGUSR1;  // others may send it, too, and mean nothing by it
 
 }  // namespace
 
 signal_watch::signal_watch(hangup which) {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);
   sigemptyset(&signals_);
-  for (const int signal : {SIGINT, SIGTERM, end_of_watch}) sigaddset(&signals_, signal);
+  for (const int signal : {SIGINT, SIGTERM, wake_up}) sigaddset(&signals_, signal);
   if (which == hangup::is_heard) sigaddset(&signals_, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals_, &previous_);
   thread_ = std::thread([this] { watch(); });
 }
 
 signal_watch::~signal_watch() {
-  pthread_kill(thread_.native_handle(), end_of_watch);
+  is_over_ = true;
+  pthread_kill(thread_.native_handle(), wake_up);
   thread_.join();
   pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
 }
@@ -40,7 +42,8 @@ void signal_watch::handle_hangup(std::function<void()> next) {
 }
 
 void signal_watch::watch() {
-  for (int signal = 0; sigwait(&signals_, &signal) == 0 && signal != end_of_watch;) dispatch(signal);
+  for (int signal = 0; sigwait(&signals_, &signal) == 0 && !is_over_;)
+    if (signal != wake_up) dispatch(signal);
 }
 
 void signal_watch::dispatch(int signal) {

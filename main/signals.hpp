@@ -1,6 +1,7 @@
 // SIGINT, SIGTERM and, where that is wanted, SIGHUP as calls on a thread of their own, where locks and
 // messages are allowed.
 #pragma once
+#include <atomic>
 #include <csignal>
 #include <functional>
 #include <mutex>
@@ -15,7 +16,8 @@ class signal_watch {
   using handler = std::function<void(int signal, int count)>;
 
   // Make it before any other thread: threads inherit that these signals wait for this one. SIGPIPE is ignored
-  // from now on. Without a handler a signal ends the process at once, with 128 + its number.
+  // from now on; SIGCHLD is not, even if whoever started this process did: nobody would be told how a child
+  // has ended. Without a handler a signal ends the process at once, with 128 + its number.
   // SIGHUP is left to the system (which ends the process) unless it is to be heard.
   enum class hangup { is_left, is_heard };
   explicit signal_watch(hangup which = hangup::is_left);
@@ -37,6 +39,7 @@ class signal_watch {
   int count_ = 0;
   std::function<void()> on_hangup_;
   bool hung_up_ = false;  // while nobody was called
+  std::atomic<bool> is_over_ = false;
   sigset_t signals_{};
   sigset_t previous_{};
   std::thread thread_;

@@ -68,6 +68,17 @@ def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
             service.wait_as_before(before, 64)
 
 
+def test_a_starter_that_ignores_the_ends_of_children_costs_nobody_anything(start_service):
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    service = start_service()
+    signal.signal(signal.SIGCHLD, before)
+    with service:
+        undisturbed = ask_all(service)
+        for _ in range(4):
+            assert ask_all(service, lambda: end_runner(service, signal.SIGKILL)) == undisturbed
+        assert pathlib.Path(service.log_path).read_text().count("signal 9 (Killed)") >= 4
+
+
 def test_a_runner_that_hangs_is_killed_when_its_deadline_is_over_twice(start_service):
     with start_service("--step-deadline", "1s") as service:
         undisturbed = ask_all(service)

@@ -148,6 +148,16 @@ def test_no_new_request_is_taken_while_draining(start_service):
         connection.close()
 
 
+def test_a_signal_that_means_nothing_to_it_leaves_it_its_others(start_service):
+    with start_service() as service:
+        for _ in range(3):
+            service.process.send_signal(signal.SIGUSR1)
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_until(lambda: "reloaded: " in service.log(), 10, "reloading")
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(10) == 0
+
+
 def test_a_second_sigterm_ends_it_at_once(start_service):
     with start_service("--shutdown-grace", "60") as service:
         connection, _ = begin_stream(service, max_tokens=8000)
