@@ -64,10 +64,50 @@ std::string kind_of(const toml::node& node) {
   return out.str();
 }
 
+// Behind the string that begins at `begin`, or the end of the text where it does not end.
+std::size_t end_of_string(std::string_view content, std::size_t begin) {
+  const char quote = content[begin];
+  const std::string mark(content.substr(begin, 3) == std::string(3, quote) ? 3 : 1, quote);
+  for (std::size_t i = begin + mark.size(); i < content.size(); ++i) {
+    if (quote == '"' && content[i] == '\\')
+      ++i;
+    else if (content.substr(i, mark.size()) == mark)
+      return i + mark.size();
+    else if (mark.size() == 1 && content[i] == '\n')
+      return i;
+  }
+  return content.size();
+}
+
 std::string unknown_key(std::string_view key) {
   const std::string_view nearest = nearest_option(key);
   return "unknown key '" + shown(key) + "'" +
          (nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?");
+}
+
+// Where a key has more parts than anybody means, "a.a.a...": toml++ reads and frees tables within tables by
+// recursion, which has no end of its own for keys with dots. Its line, from 1.
+std::optional<std::uint32_t> line_of_endless_key(std::string_view content) {
+  constexpr std::size_t most_dots = 256;
+  constexpr std::string_view separators = "=,{}[]";
+  std::size_t dots = 0;
+  std::uint32_t line = 1;
+  for (std::size_t i = 0; i < content.size(); ++i) {
+    const char c = content[i];
+    if (c == '#') {
+      i = std::min(content.find('\n', i), content.size()) - 1;
+    } else if (c == '"' || c == '\'') {
+      const std::size_t end = end_of_string(content, i);
+      line += static_cast<std::uint32_t>(std::count(content.begin() + i, content.begin() + end, '\n'));
+      i = end - 1;
+    } else if (c == '\n' || separators.find(c) != std::string_view::npos) {
+      dots = 0;
+      line += c == '\n' ? 1 : 0;
+    } else if (c == '.' && ++dots > most_dots) {
+      return line;
+    }
+  }
+  return std::nullopt;
 }
 
 struct problem {
@@ -79,6 +119,8 @@ struct problem {
 
 tl::expected<std::vector<file_entry>, std::string> parse_toml(std::string_view content,
                                                               const std::string& path) {
+  if (const auto line = line_of_endless_key(content))
+    return tl::unexpected(path + ":" + std::to_string(*line) + ": a key of more than 256 parts");
   toml::table table;
   try {
     table = toml::parse(content, path);

@@ -187,6 +187,23 @@ TEST(Load, AHugeFileIsRefused) {
   EXPECT_EQ(message, ": a configuration file has at most 1MiB");
 }
 
+// However deep: whoever reads a key's parts by recursion would end with the stack.
+TEST(Load, AKeyWithPartsWithoutEndIsRefused) {
+  for (const std::size_t dots : {300, 500'000}) {
+    std::string parts;
+    for (std::size_t i = 0; i < dots; ++i) parts += ".a";
+    for (const std::string& text :
+         {"a" + parts + " = 1", "[a" + parts + "]", "x = {a" + parts + " = 1}", "[[a" + parts + "]]"})
+      EXPECT_EQ(file_error("# ' \"\nport = 1\n" + text), ":3: a key of more than 256 parts");
+  }
+  const std::string dots(1000, '.');
+  for (const std::string& text : {"'" + dots + "'", "\"\\\"" + dots + "\"", "'''\n'" + dots + "\n'''",
+                                  "\"\"\"\n\\\"\"" + dots + "\n\"\"\" # " + dots})
+    EXPECT_EQ(file_error("model = " + text + "\nnothing = 1").substr(0, 3),
+              text.find('\n') == text.npos ? ":2:" : ":4:")
+        << text;
+}
+
 TEST(Load, AWrongVariableIsNamed) {
   const auto loaded =
       load_settings({.flags = {}, .environment = {{"TROUPE_PORT", "tcp://10.0.0.1:80"}}, .file = {}});

@@ -122,14 +122,16 @@ def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
         service.wait_as_before(before)
 
 
-def test_a_pipe_is_not_read_again_and_holds_nobody_up(start_service, operators, settings):
+def test_a_pipe_or_a_terminal_is_not_read_again_and_holds_nobody_up(start_service, operators, settings):
     config = settings("max_num_seqs = 8")
     with start_service(*operators.flags, "--config", config, "--shutdown-grace", "5s") as service:
         for path in (config, operators.key_file):
             os.rename(path, f"{path}.kept")
-            os.mkfifo(path)
-            status, body, _ = operators.ask("/admin/reload", {})
-            assert status == 400 and f"{path}: a pipe cannot be read again" in body["error"]["message"]
+            for kind, make in ("pipe", os.mkfifo), ("device", lambda path: os.symlink("/dev/ptmx", path)):
+                make(path)
+                status, body, _ = operators.ask("/admin/reload", {})
+                assert status == 400 and f"{path}: a {kind} cannot be read again" in body["error"]["message"]
+                os.unlink(path)
             os.rename(f"{path}.kept", path)
         assert operators.ask("/admin/reload", {})[0] == 200
         service.process.send_signal(signal.SIGTERM)
