@@ -89,22 +89,18 @@ std::string unknown_key(std::string_view key) {
 // recursion, which has no end of its own for keys with dots. Its line, from 1.
 std::optional<std::uint32_t> line_of_endless_key(std::string_view content) {
   constexpr std::size_t most_dots = 256;
-  constexpr std::string_view separators = "=,{}[]";
+  constexpr std::string_view separators = "=,{}[]\n";
   std::size_t dots = 0;
-  std::uint32_t line = 1;
   for (std::size_t i = 0; i < content.size(); ++i) {
     const char c = content[i];
     if (c == '#') {
       i = std::min(content.find('\n', i), content.size()) - 1;
     } else if (c == '"' || c == '\'') {
-      const std::size_t end = end_of_string(content, i);
-      line += static_cast<std::uint32_t>(std::count(content.begin() + i, content.begin() + end, '\n'));
-      i = end - 1;
-    } else if (c == '\n' || separators.find(c) != std::string_view::npos) {
+      i = end_of_string(content, i) - 1;
+    } else if (separators.find(c) != std::string_view::npos) {
       dots = 0;
-      line += c == '\n' ? 1 : 0;
     } else if (c == '.' && ++dots > most_dots) {
-      return line;
+      return 1 + static_cast<std::uint32_t>(std::ranges::count(content.substr(0, i), '\n'));
     }
   }
   return std::nullopt;

@@ -29,7 +29,7 @@ std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
 
 void tell_status(const std::string& line) { notify("STATUS=" + line); }
 
-void tell_end(const std::string& why) { notify("STOPPING=1\nSTATUS=ending: " + why); }
+void tell_end(const std::string& why) { notify(end_notice(why)); }
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
     : status_(std::move(status)), line_(notify), patience_(patience), end_(std::move(end)) {

@@ -18,6 +18,8 @@ std::string trouble_of(const net::engine_status& now, bool was_ready) {
 
 }  // namespace
 
+std::string end_notice(const std::string& why) { return "STOPPING=1\nSTATUS=ending: " + why; }
+
 void status_line::ready() {
   const std::lock_guard lock(mutex_);
   was_ready_ = true;
@@ -48,7 +50,7 @@ void status_line::reloading() {
 void status_line::stopping(std::chrono::nanoseconds within, const std::string& why) {
   const std::lock_guard lock(mutex_);
   is_stopping_ = true;
-  notify_("STOPPING=1\nSTATUS=ending: " + why);
+  notify_(end_notice(why));
   notify_(fmt::format("EXTEND_TIMEOUT_USEC={}",
                       std::chrono::duration_cast<std::chrono::microseconds>(within).count()));
 }

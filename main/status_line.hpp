@@ -10,6 +10,9 @@
 
 namespace troupe::cli {
 
+// What is told first of all where it ends.
+std::string end_notice(const std::string& why);
+
 // A service that is in trouble, not live or, once it was ready, without a runner for long, says so whatever
 // else it would say, until it serves again; the log has a line for each change. Any thread; what is told has
 // one order.

@@ -1,5 +1,6 @@
 #include "tests/actors/draft_model_fixture.hpp"
 
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -12,9 +13,11 @@
 namespace troupe::test {
 namespace {
 
-model_ptr tiny(std::uint64_t seed) {
-  const temporary_file file(tiny_model({.seed = seed}));
-  return *load_model(file.path());
+const model_ptr& tiny(std::uint64_t seed) {
+  static std::map<std::uint64_t, model_ptr> loaded;
+  model_ptr& model = loaded[seed];
+  if (!model) model = *load_model(temporary_file(tiny_model({.seed = seed})).path());
+  return model;
 }
 
 // Fails from its n-th forward on.
@@ -47,7 +50,7 @@ draft_model_options options_of(const draft_setup& setup) {
 }  // namespace
 
 std::unique_ptr<executor> device_of_tiny(std::uint64_t seed, std::int32_t num_blocks) {
-  const model_ptr model = tiny(seed);
+  const model_ptr& model = tiny(seed);
   cpu_executor_options cpu;
   cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = 16};
   const auto probe = load_cpu_executor(model, cpu);

@@ -67,9 +67,16 @@ std::optional<std::vector<const json*>> listed_values(const workspace& work, ter
   return std::nullopt;
 }
 
+void keep_common(workspace& work, std::vector<const json*>& left, const std::vector<const json*>& right) {
+  std::erase_if(left, [&](const json* each) {
+    return std::ranges::none_of(
+        right, [&](const json* other) { return !work.spend() || are_equal(work, *each, *other); });
+  });
+}
+
 bool lists_exclude_each_other(workspace& work, term_id of) {
   constexpr std::size_t most_compared = 256;
-  const term known = work.terms[of];
+  const term& known = work.terms[of];
   if (known.what != term::kind::all_of) return false;
   std::optional<std::vector<const json*>> left;
   for (const term_id operand : known.operands) {
@@ -79,11 +86,7 @@ bool lists_exclude_each_other(workspace& work, term_id of) {
       left = std::move(values);
       continue;
     }
-    const std::size_t compared = left->size() * values->size();
-    if (compared > most_compared || !work.spend(compared)) continue;
-    std::erase_if(*left, [&](const json* each) {
-      return std::ranges::none_of(*values, [&](const json* other) { return are_equal(work, *each, *other); });
-    });
+    if (left->size() * values->size() <= most_compared) keep_common(work, *left, *values);
   }
   return left && left->empty() && !work.failed();
 }

@@ -12,6 +12,8 @@ namespace troupe::json_schema {
 // Every value of the term is one of these: those of an enum or const in it, or null, true and false by type.
 std::optional<std::vector<const json*>> listed_values(const workspace& work, term_id of);
 
+// Leaves in `left` what is in `right`, too.
+void keep_common(workspace& work, std::vector<const json*>& left, const std::vector<const json*>& right);
 // Whether parts of the term list their values, few enough to be compared, and no value is in all of the
 // lists.
 bool lists_exclude_each_other(workspace& work, term_id of);

@@ -14,16 +14,13 @@ namespace troupe::json_schema {
 // the branches of a tagged union do. Makes no term, so that many branches may be compared, each with each.
 bool set_table::differ_by_a_member(const object_set& a, const object_set& b) {
   constexpr std::size_t most_compared = 16;
-  const auto are_apart = [&](const std::vector<const json*>& x, const std::vector<const json*>& y) {
-    return std::ranges::none_of(x, [&](const json* one) {
-      return std::ranges::any_of(
-          y, [&](const json* other) { return !work_.spend() || are_equal(work_, *one, *other); });
-    });
-  };
   return std::ranges::any_of(a.required, [&](const std::string& name) {
     if (std::ranges::find(b.required, name) == b.required.end()) return false;
-    const auto x = listed_values(work_, member_term(a, name)), y = listed_values(work_, member_term(b, name));
-    return x && y && x->size() * y->size() <= most_compared && are_apart(*x, *y);
+    auto x = listed_values(work_, member_term(a, name));
+    const auto y = listed_values(work_, member_term(b, name));
+    if (!x || !y || x->size() * y->size() > most_compared) return false;
+    keep_common(work_, *x, *y);
+    return x->empty();
   });
 }
 

@@ -113,12 +113,12 @@ std::optional<term_id> schema_plan::missing_part(const term_plan& of) const {
   for (const object_layout& object : of.objects)
     if (const auto found = std::ranges::find_if(object.named, is_missing); found != object.named.end())
       return found->values;
-  for (const array_layout& array : of.arrays)
-    for (std::size_t i = 0; i < array.min && !array.is_distinct; ++i) {
-      const term_id item = i < array.prefix.size() ? array.prefix[i] : array.items;
-      if (!has_values(item)) return item;
-      if (i >= array.prefix.size()) break;
-    }
+  for (const array_layout& array : of.arrays) {
+    if (array.is_distinct) break;
+    for (std::size_t i = 0; i < array.prefix.size() && i < array.min; ++i)
+      if (!has_values(array.prefix[i])) return array.prefix[i];
+    if (array.min > array.prefix.size() && !has_values(array.items)) return array.items;
+  }
   return std::nullopt;
 }
 

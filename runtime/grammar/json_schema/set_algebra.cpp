@@ -22,16 +22,10 @@ regex_id either(regex_store& regex, regex_id a, regex_id b, regex_id all) {
   return a == all || b == all ? all : regex.alternation({a, b});
 }
 
-regex_id other_numbers(workspace& work, regex_id of) {
-  if (of == work.regex.nothing()) return work.text.number;
-  if (of == work.text.number) return work.regex.nothing();
-  return work.regex.difference(work.text.number, of);
-}
-
-regex_id other_bodies(workspace& work, regex_id of) {
-  if (of == work.regex.nothing()) return work.text.any_body;
-  if (of == work.text.any_body) return work.regex.nothing();
-  return work.regex.difference(work.text.spelled_body, of);
+// `written`: all, where some of it is left out.
+regex_id others(regex_store& regex, regex_id of, regex_id all, regex_id written) {
+  if (of == regex.nothing()) return all;
+  return of == all ? regex.nothing() : regex.difference(written, of);
 }
 
 term_id items_at(const array_set& array, std::size_t i) {
@@ -294,10 +288,10 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.null = !of.null;
   out.yes = !of.yes;
   out.no = !of.no;
-  out.numbers = other_numbers(work, of.numbers);
+  out.numbers = others(work.regex, of.numbers, work.text.number, work.text.number);
   out.only_exact = out.numbers != work.text.number && out.numbers != work.regex.nothing();
-  out.strings = other_bodies(work, of.reach);
-  out.reach = other_bodies(work, of.strings);
+  out.strings = others(work.regex, of.reach, work.text.any_body, work.text.spelled_body);
+  out.reach = others(work.regex, of.strings, work.text.any_body, work.text.spelled_body);
   const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
   out.scientific = has_none ? work.text.scientific : of.outside;
   out.outside = of.scientific;
