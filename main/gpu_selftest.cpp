@@ -142,6 +142,11 @@ void print_selftest_table(const std::string& model, const std::string& weights,
   std::printf("%s\n", report.passed() ? "passed" : "FAILED");
 }
 
+double microseconds() {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 int run_selftest(const selftest_options& wanted) {
   const auto path = find_model(wanted.model);
   if (!path) return report(path.error());
@@ -161,9 +166,9 @@ int run_selftest(const selftest_options& wanted) {
   options.prompt = wanted.prompt;
   options.context = wanted.context;
   options.rounds = wanted.rounds;
-  options.now = [] {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
+  options.now = microseconds;
+  options.progress = [begin = microseconds()](const std::string& line) {
+    std::fprintf(stderr, "[%6.1f s] %s\n", 1e-6 * (microseconds() - begin), line.c_str());
   };
   const auto tested = run_self_test(*model, options);
   if (!tested) return report(tested.error());

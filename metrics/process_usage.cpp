@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,7 +15,7 @@ namespace {
 
 // The fields of /proc/ID/stat behind the program's name, which may hold blanks and brackets.
 struct stat_fields {
-  double user_ticks = 0, system_ticks = 0, start_ticks = 0, virtual_bytes = 0, resident_pages = 0;
+  double start_ticks = 0, virtual_bytes = 0, resident_pages = 0;
 };
 
 std::optional<stat_fields> read_stat(const std::string& id) {
@@ -26,12 +27,6 @@ std::optional<stat_fields> read_stat(const std::string& id) {
   std::string skipped;
   for (int field = 3; field <= 24; ++field) {
     switch (field) {
-      case 14:
-        rest >> out.user_ticks;
-        break;
-      case 15:
-        rest >> out.system_ticks;
-        break;
       case 22:
         rest >> out.start_ticks;
         break;
@@ -49,8 +44,12 @@ std::optional<stat_fields> read_stat(const std::string& id) {
   return out;
 }
 
-double cpu_seconds(const stat_fields& stat) {
-  return (stat.user_ticks + stat.system_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+// Of the process `id`; 0: of this one. By its clock: /proc/ID/stat counts hundredths of a second.
+std::optional<double> cpu_seconds(pid_t id) {
+  clockid_t clock{};
+  timespec used{};
+  if (::clock_getcpuclockid(id, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return std::nullopt;
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
 
 double resident_bytes(const stat_fields& stat) {
@@ -78,9 +77,10 @@ double count_descriptors() {
 std::optional<process_usage> read_process_usage() {
   const auto stat = read_stat("self");
   const auto boot = boot_seconds();
-  if (!stat || !boot) return std::nullopt;
+  const auto used = cpu_seconds(0);
+  if (!stat || !boot || !used) return std::nullopt;
   process_usage out;
-  out.cpu_seconds = cpu_seconds(*stat);
+  out.cpu_seconds = *used;
   out.start_seconds = *boot + stat->start_ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
   out.virtual_bytes = stat->virtual_bytes;
   out.resident_bytes = resident_bytes(*stat);
@@ -92,8 +92,9 @@ std::optional<process_usage> read_process_usage() {
 
 std::optional<other_process_usage> read_process_usage(std::int32_t id) {
   const auto stat = read_stat(std::to_string(id));
-  if (!stat) return std::nullopt;
-  return other_process_usage{cpu_seconds(*stat), resident_bytes(*stat)};
+  const auto used = cpu_seconds(id);
+  if (!stat || !used) return std::nullopt;
+  return other_process_usage{*used, resident_bytes(*stat)};
 }
 
 }  // namespace troupe::metrics

@@ -208,6 +208,7 @@ checks::timing_report time_all(const model& model, const self_test_options& opti
                                const cuda_device& device) {
   checks::timing_options wanted = timings_of(model.config, options);
   wanted.multiprocessors = device.multiprocessors;
+  wanted.progress = options.progress;
   if (options.device.weights == weight_form::plain) return checks::time_kernels(wanted);
   const cuda_stream stream;
   const device_weights weights = upload_weights(model, stream, options.device.weights);
@@ -234,6 +235,7 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (options.device.weights == weight_form::fp8) report.tolerance = fp8_tolerance;
   checks::kernel_check_options checked = options.checks;
   checked.fp8 = has_fp8_products(*found);
+  checked.progress = options.progress;
   report.kernels = checks::check_kernels(checked);
   auto timed = time_all(*model, options, *found);
   report.limits = timed.limits;
@@ -246,12 +248,16 @@ result<self_test_report> run_self_test(const model_ptr& model, const self_test_o
   if (!host) return tl::unexpected(host.error());
   const std::vector<token_id> prompt = some_tokens(options.prompt, model->config.vocab_size);
   const answer here = ask(**host, prompt, nullptr);
+  options.progress("the model on the CPU");
   const auto eager = try_device(model, options, eager_steps, prompt, here, report);
   if (!eager) return tl::unexpected(eager.error());
+  options.progress("the model on the device, step by step");
   const auto graphs = try_device(model, options, steps_as_graphs, prompt, here, report);
   if (!graphs) return tl::unexpected(graphs.error());
+  options.progress("the model on the device, decodes as graphs");
   const auto invariant = try_device(model, options, invariant_steps, prompt, here, report);
   if (!invariant) return tl::unexpected(invariant.error());
+  options.progress("the model on the device, batch-invariant");
   compare(*graphs, here, report);
   // The products of the two were chosen by measuring, each for itself: their last bits may differ.
   report.graphs_agree = compare_choices(*graphs, *eager, 1).different == 0;

@@ -25,6 +25,8 @@ struct self_test_options {
   std::int32_t context = 1024;     // of each sequence of the decodes that are timed
   std::int32_t rounds = 20;        // of each timing of a step; the median counts
   std::function<double()> now;     // microseconds
+  // A line for each part that is done: a whole test takes minutes.
+  std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 
 struct decode_timing {

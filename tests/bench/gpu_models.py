@@ -5,7 +5,8 @@ without what nobody can carry along.
     tests/bench/gpu_models.py SHAPE FILE
 
 SHAPE is one of those below: its weights are bf16. With "-q4" behind it they are quantised, in blocks of 32: Q4_1, and Q8_0
-for embedding and head, as in the default model. The files have no vocabulary: they serve `troupe inspect` and `troupe gpu-selftest`.
+for embedding and head, as in the default model. The vocabulary is an end, the 256 bytes and tokens without a meaning: what such a model says is
+nonsense, but it takes a text and answers.
 """
 import array
 import dataclasses
@@ -79,6 +80,19 @@ def text(value):
     return struct.pack("<Q", len(data)) + data
 
 
+def tokens(count):
+    """The end of a text, GPT-2's letters for bytes (printable ones stand for themselves, the others are U+0100 and on), and
+    names for the rest. All vocabularies here are larger than that."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    other = iter(range(0x100, 0x200))
+    letters = [chr(byte if byte in printable else next(other)) for byte in range(256)]
+    return ["<|endoftext|>", *letters, *(f"<{number}>" for number in range(257, count))]
+
+
+def strings(values):
+    return struct.pack("<IIQ", 9, 8, len(values)) + b"".join(text(each) for each in values)
+
+
 def metadata(name, shape):
     numbers = {"context_length": shape.context, "embedding_length": shape.hidden, "block_count": shape.layers,
                "feed_forward_length": shape.intermediate, "attention.head_count": shape.heads,
@@ -90,6 +104,11 @@ def metadata(name, shape):
         yield text(f"llama.{key}") + struct.pack("<II", 4, value)
     for key, value in {"attention.layer_norm_rms_epsilon": 1e-5, "rope.freq_base": 10_000.0}.items():
         yield text(f"llama.{key}") + struct.pack("<If", 6, value)
+    yield text("tokenizer.ggml.model") + struct.pack("<I", 8) + text("gpt2")
+    yield text("tokenizer.ggml.pre") + struct.pack("<I", 8) + text("gpt-2")
+    yield text("tokenizer.ggml.tokens") + strings(tokens(shape.vocab))
+    yield text("tokenizer.ggml.merges") + strings([])
+    yield text("tokenizer.ggml.eos_token_id") + struct.pack("<II", 4, 0)
 
 
 def type_of(columns, deviation, alias, quantised):

@@ -44,6 +44,8 @@ def test_a_made_up_model_is_one_that_troupe_reads(tmp_path):
     done = subprocess.run([BINARY, "inspect", file], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "82240 parameters" in done.stdout
+    done = subprocess.run([BINARY, "run", "--model", file, "--device", "cpu", "--max-tokens", "4", "Hello"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout, done.stderr
     again = tmp_path / "again.gguf"
     subprocess.run([sys.executable, BENCH / "gpu_models.py", "tiny", again], check=True, timeout=120)
     assert file.read_bytes() == again.read_bytes()
@@ -56,6 +58,8 @@ def test_a_made_up_quantised_model_is_one_that_troupe_reads(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "82240 parameters" in done.stdout
     assert "q4_1" in done.stdout.lower() and "q8_0" in done.stdout.lower()
+    done = subprocess.run([BINARY, "run", "--model", file, "--device", "cpu", "--max-tokens", "4", "Hello"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def test_blocks_of_codes_are_the_numbers_that_they_were_made_of():

@@ -386,6 +386,21 @@ TEST(EngineMetrics, TellWhatTheProcessUses) {
   EXPECT_NEAR(cpu, static_cast<double>(std::clock()) / CLOCKS_PER_SEC, 0.1);
 }
 
+TEST(EngineMetrics, TellOfAMillisecondOfTheProcessesTime) {
+  engine_metrics metrics(options);
+  metrics.set_runner_process({::getpid(), 0});
+  for (int i = 0; i < 20; ++i) {
+    const auto before = read(metrics);
+    const std::clock_t begin = std::clock();
+    while (std::clock() - begin < CLOCKS_PER_SEC / 1000) {
+    }
+    const auto after = read(metrics);
+    for (const std::string& name :
+         {std::string("process_cpu_seconds_total"), sample("troupe_runner_cpu_seconds_total")})
+      EXPECT_GE(after.at(name) - before.at(name), 0.0009) << name;
+  }
+}
+
 TEST(EngineMetrics, AreAllThereFromTheStart) {
   const parsed_text text = read(engine_metrics(options));
   EXPECT_EQ(text.at(sample("vllm:num_requests_running")), 0);

@@ -1,6 +1,7 @@
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
@@ -31,6 +32,8 @@ void check_list::add(const std::string& name,
   }
   check.difference = compared.difference();
   check.bound = compared.bound();
+  options_.progress(fmt::format("{}: {}{}", name, check.passed ? "right" : "WRONG",
+                                check.failure.empty() ? "" : ": " + check.failure));
   done_.push_back(std::move(check));
 }
 

@@ -25,6 +25,7 @@ struct kernel_check_options {
   std::vector<std::int32_t> batches = {1, 8, 64, 512};  // rows of products that must keep their bits
   bool fp8 = true;                                      // whether the device multiplies 8-bit floats
   gemm_opener open_gemm = {};
+  std::function<void(const std::string&)> progress = [](const std::string&) {};  // a line for each check
 };
 
 // The element that comes nearest to its bound, or goes furthest beyond, of all shapes.

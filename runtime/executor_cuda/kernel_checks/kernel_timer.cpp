@@ -1,6 +1,7 @@
 #include "runtime/executor_cuda/kernel_checks/kernel_timer.hpp"
 
 #include <cuda_runtime_api.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -108,6 +109,7 @@ void kernel_timer::add(kernel_timing timing) {
   const double seconds = timing.microseconds * 1e-6;
   if (limits_.copy_bandwidth > 0) timing.bandwidth_share = timing.bytes / seconds / limits_.copy_bandwidth;
   if (limits_.arithmetic > 0) timing.arithmetic_share = timing.operations / seconds / limits_.arithmetic;
+  options_.progress(fmt::format("{}, {}: {:.1f} us", timing.name, timing.shape, timing.microseconds));
   done_.push_back(std::move(timing));
 }
 

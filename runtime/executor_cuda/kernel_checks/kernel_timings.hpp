@@ -50,6 +50,7 @@ struct timing_options {
   // As cuda_executor_options has it; the second measures all that the library has, for comparison.
   gemm_opener open_gemm = {};
   gemm_opener open_thorough_gemm = {};
+  std::function<void(const std::string&)> progress = [](const std::string&) {};  // a line for each timing
 };
 
 struct kernel_timing {
