@@ -14,18 +14,18 @@ struct pair_range {
   int count;
 
   __device__ __forceinline__ int row(int pair, int group) const { return first_row + (first + pair) / group; }
-  // Tokens that the range's last query sees, and so all that any of it does.
-  __device__ __forceinline__ int visible(const attention_arguments& in) const {
-    return __ldg(in.positions + row(count - 1, in.group)) + 1;
-  }
 };
 
-// At most `most` pairs from `first` on; count <= 0 where the sequence has none there.
-__device__ __forceinline__ pair_range pairs_of(const attention_arguments& in, int sequence, int first,
-                                               int most) {
-  const int row = __ldg(in.query_starts + sequence);
-  const int pairs = (__ldg(in.query_starts + sequence + 1) - row) * in.group;
-  return {row, first, min(pairs - first, most)};
+__device__ __forceinline__ attention_item load_item(const attention_arguments& in, int index) {
+  const int4* at = reinterpret_cast<const int4*>(in.items + index);
+  const int4 low = __ldg(at);
+  const int4 high = __ldg(at + 1);
+  return {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+}
+
+// At most 16 of an item's pairs from number `offset` on; count <= 0 where it has none there.
+__device__ __forceinline__ pair_range pairs_of(const attention_item& item, int offset) {
+  return {item.first_row, item.first_pair + offset, min(item.pairs - offset, tile_pairs)};
 }
 
 // The first element of a query or an output; `pair` counts from the range's first.
@@ -103,8 +103,8 @@ void launch_attention(Kernel kernel, int shared_bytes, const attention_arguments
                          shared_bytes);
   }
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(arguments.kv.num_kv_heads));
-  TROUPE_LAUNCH(kernel, grid, dim3(attention_threads), static_cast<std::size_t>(shared_bytes), stream,
-                arguments);
+  TROUPE_LAUNCH_EARLY(kernel, grid, dim3(attention_threads), static_cast<std::size_t>(shared_bytes), stream,
+                      arguments);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -13,6 +13,18 @@ std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole - 1) /
 
 }  // namespace
 
+attention_item item_of(const attended_sequence& sequence, std::int32_t group, std::int32_t first,
+                       std::int32_t most) {
+  attention_item item;
+  item.sequence = sequence.number;
+  item.first_pair = first;
+  item.first_row = sequence.first_row;
+  item.pairs = std::min(most, sequence.num_rows * group - first);
+  item.stored = sequence.context - sequence.num_rows;
+  item.context = item.stored + (first + item.pairs - 1) / group + 1;
+  return item;
+}
+
 attention_plan::attention_plan(std::int32_t group, std::int32_t partial_rows, std::int32_t max_items)
     : group_(group), max_partial_rows_(partial_rows) {
   split_.reserve(static_cast<std::size_t>(max_items));
@@ -23,6 +35,7 @@ void attention_plan::clear() {
   split_.clear();
   chunks_.clear();
   used_rows_ = 0;
+  rows_ = 0;
 }
 
 void attention_plan::add(std::int32_t sequence, std::int32_t num_rows, std::int32_t context) {
@@ -33,16 +46,18 @@ void attention_plan::add(std::int32_t sequence, std::int32_t num_rows, std::int3
   const bool few = num_rows == 1 || pairs <= pairs_of_a_chunk;
   // In 64 bits: contexts and rows are as large as requests make them.
   const std::int64_t room = stretches > 1 ? static_cast<std::int64_t>(stretches) * pairs : 0;
+  const attended_sequence added{sequence, rows_, num_rows, context};
+  rows_ += num_rows;
   if (!few || used_rows_ + room > max_partial_rows_) {
     for (std::int32_t pair = 0; pair < pairs; pair += pairs_of_a_chunk)
-      chunks_.push_back({sequence, pair, 0, 0});
+      chunks_.push_back(item_of(added, group_, pair, pairs_of_a_chunk));
     return;
   }
   for (std::int32_t pair = 0; pair < pairs; pair += pairs_of_a_split) {
-    for (std::int32_t stretch = 0; stretch < stretches; ++stretch) {
-      split_.push_back({sequence, pair, stretch, used_rows_});
-    }
-    if (stretches > 1) used_rows_ += stretches * std::min(pairs_of_a_split, pairs - pair);
+    attention_item item = item_of(added, group_, pair, pairs_of_a_split);
+    item.partial_row = used_rows_;
+    for (item.stretch = 0; item.stretch < stretches; ++item.stretch) split_.push_back(item);
+    if (stretches > 1) used_rows_ += stretches * item.pairs;
   }
 }
 

@@ -17,6 +17,8 @@ struct group_keys {
 // The first 22 bits of the k-th greatest of the groups' greatest keys; 0 where there are fewer groups than
 // that.
 __global__ void __launch_bounds__(search_threads) find_bounds(sampling_call call) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(search_parts, parts);
   const auto index = static_cast<std::int32_t>(blockIdx.x);
   const sampling_row& row = call.batch.rows[index];
@@ -30,8 +32,8 @@ __global__ void __launch_bounds__(search_threads) find_bounds(sampling_call call
 }  // namespace
 
 void bound_top_k(const sampling_call& call, cudaStream_t stream) {
-  TROUPE_LAUNCH(find_bounds, dim3(static_cast<unsigned>(call.batch.num_rows)), dim3(search_threads), 0,
-                stream, call);
+  TROUPE_LAUNCH_EARLY(find_bounds, dim3(static_cast<unsigned>(call.batch.num_rows)), dim3(search_threads), 0,
+                      stream, call);
 }
 
 }  // namespace troupe::kernels::cuda

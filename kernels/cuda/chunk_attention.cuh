@@ -61,7 +61,7 @@ struct staged_tile {
         copy_async(put, at, inside);
       } else {
         std::uint32_t pairs[4] = {0, 0, 0, 0};
-        if (inside) chunk_reader<Element, Stored>::widen(__ldg(reinterpret_cast<const uint2*>(at)), pairs);
+        if (inside) chunk_reader<Element, Stored>::widen(*reinterpret_cast<const uint2*>(at), pairs);
         *put = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
       }
     }
@@ -70,7 +70,7 @@ struct staged_tile {
       if (part == kv_part::value) return;
       const int token = static_cast<int>(threadIdx.x) % tile_tokens;
       const float* of = head.scales + (static_cast<int>(threadIdx.x) < tile_tokens ? 0 : head.value_offset);
-      scales[threadIdx.x] = token < tokens ? __ldg(of + head.place(first + token)) : 0.0F;
+      scales[threadIdx.x] = token < tokens ? of[head.place(first + token)] : 0.0F;
     }
   }
 
@@ -226,9 +226,9 @@ __device__ __forceinline__ void attend_chunk(const attention_arguments& in, cons
                                              const staged_tile<Element, Stored, Dims>& tile, float4* kept) {
   const int warp = static_cast<int>(threadIdx.x / 32);
   const int kv_head = static_cast<int>(blockIdx.y);
-  const int context = pairs_of(in, item.sequence, item.first_pair, chunk_pairs).visible(in);
-  const pair_range range = pairs_of(in, item.sequence, item.first_pair + warp * tile_pairs, tile_pairs);
-  const int seen = range.count > 0 ? range.visible(in) : 0;  // of this warp's queries
+  const pair_range range = pairs_of(item, warp * tile_pairs);
+  // Tokens that this warp's queries see.
+  const int seen = range.count > 0 ? item.stored + (range.first + range.count - 1) / in.group + 1 : 0;
   const paged_head<Stored> head(in, item.sequence, kv_head);
   const lane_queries<Element> lane(in, range, kv_head);
   chunk_rows<Element, Stored, Dims> rows;
@@ -239,12 +239,12 @@ __device__ __forceinline__ void attend_chunk(const attention_arguments& in, cons
       rows.queries[c] = load_queries(lane.elements[0], lane.elements[1], c, in.kv.head_dim);
     }
   }
-  tile.stage(head, kv_part::key, 0, context);
-  for (int first = 0; first < context; first += tile_tokens) {
+  tile.stage(head, kv_part::key, 0, item.context);
+  for (int first = 0; first < item.context; first += tile_tokens) {
     const bool looks = first < seen;
     wait_for_copies();
     __syncthreads();  // the keys are there, and nobody reads the values before any more
-    tile.stage(head, kv_part::value, first, context - first);
+    tile.stage(head, kv_part::value, first, item.context - first);
     float scores[2][4][4] = {};
     if (looks) rows.score(tile, lane, in.kv.head_dim, scores);
     const int visible[2] = {lane.visible[0] - first, lane.visible[1] - first};
@@ -252,8 +252,8 @@ __device__ __forceinline__ void attend_chunk(const attention_arguments& in, cons
     if (looks) weights = weigh<Element>(scores, visible, in.scale * log2_of_e, tile);
     wait_for_copies();
     __syncthreads();  // the values are there, and nobody reads the keys any more
-    if (first + tile_tokens < context) {
-      tile.stage(head, kv_part::key, first + tile_tokens, context - first - tile_tokens);
+    if (first + tile_tokens < item.context) {
+      tile.stage(head, kv_part::key, first + tile_tokens, item.context - first - tile_tokens);
     }
     if (looks) rows.add(tile, weights);
     if (looks && (first + tile_tokens) % stretch_tokens == 0) rows.end_stretch(first < stretch_tokens);
@@ -274,10 +274,11 @@ __global__ void __launch_bounds__(attention_threads, chunk_residents<Dims>)
   TROUPE_SHARED(float, scales, [2 * tile_tokens]);
   constexpr int part = tile_tokens * Dims / chunk_elements;
   const staged_tile<Element, Stored, Dims> tile = {staged, staged + part, scales};
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   for (int index = static_cast<int>(blockIdx.x); index < __ldg(in.num_items);
        index += static_cast<int>(gridDim.x)) {
-    const int4 raw = __ldg(reinterpret_cast<const int4*>(in.items + index));
-    attend_chunk<Element, Stored, Dims>(in, {raw.x, raw.y, raw.z, raw.w}, tile,
+    attend_chunk<Element, Stored, Dims>(in, load_item(in, index), tile,
                                         reinterpret_cast<float4*>(staged + 2 * part));
     __syncthreads();  // the next item stages keys where this one's were read
   }

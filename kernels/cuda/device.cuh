@@ -13,6 +13,12 @@
   ::troupe::kernels::cuda::emulation::launch(#kernel, kernel, grid, block, shared_bytes, \
                                              stream __VA_OPT__(, ) __VA_ARGS__)
 
+// The same of a kernel that may begin before the one ahead of it has ended: early_launch.cuh says what it
+// must keep to, and the emulation reports what does not.
+#define TROUPE_LAUNCH_EARLY(kernel, grid, block, shared_bytes, stream, ...)                    \
+  ::troupe::kernels::cuda::emulation::launch_early(#kernel, kernel, grid, block, shared_bytes, \
+                                                   stream __VA_OPT__(, ) __VA_ARGS__)
+
 // The block's dynamic shared memory as a pointer to `type`, aligned to 16 bytes. Once in a kernel.
 #define TROUPE_DYNAMIC_SHARED(type, name) \
   type* const name = static_cast<type*>(::troupe::kernels::cuda::emulation::dynamic_shared_memory())
@@ -35,8 +41,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/early_launch.cuh"
+
 #define TROUPE_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
   kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
+#define TROUPE_LAUNCH_EARLY(kernel, grid, block, shared_bytes, stream, ...) \
+  ::troupe::kernels::cuda::launch_early(kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__)
 #define TROUPE_DYNAMIC_SHARED(type, name)                       \
   extern __shared__ __align__(16) unsigned char name##_bytes[]; \
   type* const name = reinterpret_cast<type*>(name##_bytes)

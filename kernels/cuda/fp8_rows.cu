@@ -20,6 +20,8 @@ __device__ __forceinline__ float scale_of(int exponent) {
 
 template <class T>
 __global__ void __launch_bounds__(fp8_threads) quantize_to_fp8_kernel(fp8_rows_arguments a) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(float, partial, [fp8_threads / 32]);
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * a.width;
   const T* const input = static_cast<const T*>(a.input) + row;
@@ -47,6 +49,8 @@ __global__ void __launch_bounds__(fp8_threads) quantize_to_fp8_kernel(fp8_rows_a
 
 template <class T, bool adds>
 __global__ void __launch_bounds__(fp8_threads) scale_fp8_sums_kernel(fp8_scale_arguments a) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   const int column = static_cast<int>(blockIdx.x * fp8_threads + threadIdx.x) * fp8_run;
   if (column >= a.width) return;
   float scales[fp8_run];
@@ -77,7 +81,7 @@ void quantize_to_fp8(const fp8_rows_arguments& arguments, cudaStream_t stream) {
   with_element_type(arguments.type, [&](auto element) {
     using type = decltype(element);
     const dim3 grid(static_cast<unsigned>(arguments.rows));
-    TROUPE_LAUNCH((quantize_to_fp8_kernel<type>), grid, fp8_threads, 0, stream, arguments);
+    TROUPE_LAUNCH_EARLY((quantize_to_fp8_kernel<type>), grid, fp8_threads, 0, stream, arguments);
   });
 }
 
@@ -88,13 +92,14 @@ void scale_fp8_sums(const fp8_scale_arguments& arguments, cudaStream_t stream) {
                   static_cast<unsigned>(min(arguments.rows, 65535)));
   switch (arguments.kind) {
     case fp8_sums::bf16:
-      TROUPE_LAUNCH((scale_fp8_sums_kernel<__nv_bfloat16, false>), grid, fp8_threads, 0, stream, arguments);
+      TROUPE_LAUNCH_EARLY((scale_fp8_sums_kernel<__nv_bfloat16, false>), grid, fp8_threads, 0, stream,
+                          arguments);
       break;
     case fp8_sums::f32:
-      TROUPE_LAUNCH((scale_fp8_sums_kernel<float, false>), grid, fp8_threads, 0, stream, arguments);
+      TROUPE_LAUNCH_EARLY((scale_fp8_sums_kernel<float, false>), grid, fp8_threads, 0, stream, arguments);
       break;
     case fp8_sums::add_to_f32:
-      TROUPE_LAUNCH((scale_fp8_sums_kernel<float, true>), grid, fp8_threads, 0, stream, arguments);
+      TROUPE_LAUNCH_EARLY((scale_fp8_sums_kernel<float, true>), grid, fp8_threads, 0, stream, arguments);
       break;
   }
 }

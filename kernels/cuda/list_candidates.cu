@@ -77,6 +77,8 @@ __device__ std::uint32_t compact(const float4 (&loaded)[list_loads], std::uint32
 
 // A block to a slice, 16 logits to a thread, all of them in registers.
 __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call call) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(std::uint64_t, parts, [list_threads / 32]);
   TROUPE_SHARED(std::uint32_t, totals, [list_threads / 32]);
   TROUPE_SHARED(std::int32_t, critical_bin);
@@ -129,9 +131,9 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
 }  // namespace
 
 void list_candidates(const sampling_call& call, cudaStream_t stream) {
-  TROUPE_LAUNCH(list_slices,
-                dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
-                dim3(list_threads), 0, stream, call);
+  TROUPE_LAUNCH_EARLY(list_slices,
+                      dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
+                      dim3(list_threads), 0, stream, call);
 }
 
 }  // namespace troupe::kernels::cuda

@@ -22,7 +22,22 @@ struct alignas(16) attention_item {
   std::int32_t first_pair = 0;   // a multiple of 16 (split), of 64 (chunks)
   std::int32_t stretch = 0;      // split: which 256 tokens of the context
   std::int32_t partial_row = 0;  // split: where the item's tile of pairs has its room in the work space
+  std::int32_t first_row = 0;    // of the sequence
+  std::int32_t pairs = 0;        // of the item: up to 16 (split), 64 (chunks)
+  std::int32_t context = 0;      // tokens that the last of them sees
+  std::int32_t stored = 0;       // tokens of the context that were there before this step
 };
+
+// A sequence of a step: rows, one at least, the last of which sees `context` tokens.
+struct attended_sequence {
+  std::int32_t number = 0;
+  std::int32_t first_row = 0;
+  std::int32_t num_rows = 1;
+  std::int32_t context = 1;
+};
+// At most `most` of its pairs from `first` on, of the context's first stretch.
+attention_item item_of(const attended_sequence& sequence, std::int32_t group, std::int32_t first,
+                       std::int32_t most);
 
 // What the two kernels have to do in a step: the same for all layers and KV heads. Filled on the host from
 // lengths that it knows; the items are copied to the device with the rest of the step.
@@ -33,8 +48,9 @@ class attention_plan {
   attention_plan(std::int32_t group, std::int32_t partial_rows, std::int32_t max_items);
 
   void clear();
-  // Sequence number `sequence` of the step: rows, one at least, the last of which sees `context` tokens. Few
-  // queries are split along the context; many, or those for which the work space has no room, go in chunks.
+  // Sequence number `sequence` of the step, whose rows are behind those of the one before: one row at least,
+  // the last of which sees `context` tokens. Few queries are split along the context; many, or those for
+  // which the work space has no room, go in chunks.
   void add(std::int32_t sequence, std::int32_t num_rows, std::int32_t context);
 
   std::span<const attention_item> split() const { return split_; }
@@ -45,6 +61,7 @@ class attention_plan {
   std::int32_t group_;
   std::int32_t max_partial_rows_;
   std::int32_t used_rows_ = 0;
+  std::int32_t rows_ = 0;  // of the sequences so far
   std::vector<attention_item> split_;
   std::vector<attention_item> chunks_;
 };
@@ -66,7 +83,6 @@ struct attention_arguments {
   std::int64_t query_stride = 0;  // multiples of 8; both pointers aligned to 16 bytes
   std::int64_t out_stride = 0;
   const std::int32_t* positions = nullptr;     // [rows]
-  const std::int32_t* query_starts = nullptr;  // [sequences + 1]: first row of each
   const std::int32_t* block_tables = nullptr;  // [sequences][max_blocks]
   const attention_item* items = nullptr;
   const std::int32_t* num_items =

@@ -135,6 +135,8 @@ __global__ void __launch_bounds__(product_threads, 2) multiply_units(quantized_p
   const std::int32_t units = product.weights.units;
   const auto first_tile = static_cast<std::int32_t>(blockIdx.x) * Tiles;
   tile_sums<RowTiles> sums[Tiles];
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   for (std::int32_t first = warp; first < units; first += product_warps * ahead) {
     tiled_unit<Kind> loaded[ahead][Tiles];
     unit_input<RowTiles> input[ahead];
@@ -171,11 +173,11 @@ void multiply_kind(const quantized_product& product, cudaStream_t stream) {
   const auto tiles = static_cast<unsigned>(product.weights.tiles);
   const dim3 block(product_threads);
   if (product.rows <= 4) {
-    TROUPE_LAUNCH((multiply_units<Kind, 1, 1>), dim3(tiles), block, 0, stream, product);
+    TROUPE_LAUNCH_EARLY((multiply_units<Kind, 1, 1>), dim3(tiles), block, 0, stream, product);
   } else if (product.rows <= 8) {
-    TROUPE_LAUNCH((multiply_units<Kind, 1, 2>), dim3((tiles + 1) / 2), block, 0, stream, product);
+    TROUPE_LAUNCH_EARLY((multiply_units<Kind, 1, 2>), dim3((tiles + 1) / 2), block, 0, stream, product);
   } else {
-    TROUPE_LAUNCH((multiply_units<Kind, 2, 2>), dim3((tiles + 1) / 2), block, 0, stream, product);
+    TROUPE_LAUNCH_EARLY((multiply_units<Kind, 2, 2>), dim3((tiles + 1) / 2), block, 0, stream, product);
   }
 }
 
@@ -185,6 +187,8 @@ constexpr int dequantize_warps = 8;
 template <weight_kind Kind>
 __global__ void __launch_bounds__(dequantize_warps * 32)
     dequantize_units(tiled_matrix weights, __nv_bfloat16* out) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   const unsigned lane = threadIdx.x % 32;
   const auto unit = static_cast<std::int32_t>(blockIdx.y * dequantize_warps + threadIdx.x / 32);
   const auto tile = static_cast<std::int32_t>(blockIdx.x);
@@ -222,8 +226,8 @@ template <weight_kind Kind>
 void dequantize_kind(const tiled_matrix& weights, void* out, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(weights.tiles),
                   static_cast<unsigned>((weights.units + dequantize_warps - 1) / dequantize_warps));
-  TROUPE_LAUNCH((dequantize_units<Kind>), grid, dim3(dequantize_warps * 32), 0, stream, weights,
-                static_cast<__nv_bfloat16*>(out));
+  TROUPE_LAUNCH_EARLY((dequantize_units<Kind>), grid, dim3(dequantize_warps * 32), 0, stream, weights,
+                      static_cast<__nv_bfloat16*>(out));
 }
 
 // Calls f.template operator()<kind>() with the matrix's kind.

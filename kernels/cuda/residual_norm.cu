@@ -10,6 +10,8 @@ constexpr int max_norm_threads = 512;
 // Every thread owns `strides` runs of `count` neighbouring elements, blockDim.x * count apart.
 template <class T, int count, int strides>
 __global__ void __launch_bounds__(max_norm_threads) residual_norm_kernel(residual_norm_arguments a) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(float, partial, [max_norm_threads / 32]);
   const std::size_t row = static_cast<std::size_t>(blockIdx.x) * a.width;
   float* const residual = a.residual + row;
@@ -52,11 +54,11 @@ void launch_norm(const residual_norm_arguments& a, cudaStream_t stream) {
     return dim3(static_cast<unsigned>(((runs + strides - 1) / strides + 31) / 32 * 32));
   };
   if (runs <= max_norm_threads) {
-    TROUPE_LAUNCH((residual_norm_kernel<T, count, 1>), grid, threads(1), 0, stream, a);
+    TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, 1>), grid, threads(1), 0, stream, a);
   } else if (runs <= 2 * max_norm_threads) {
-    TROUPE_LAUNCH((residual_norm_kernel<T, count, 2>), grid, threads(2), 0, stream, a);
+    TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, 2>), grid, threads(2), 0, stream, a);
   } else {
-    TROUPE_LAUNCH((residual_norm_kernel<T, count, 8>), grid, threads(8), 0, stream, a);
+    TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, 8>), grid, threads(8), 0, stream, a);
   }
 }
 

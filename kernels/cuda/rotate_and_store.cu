@@ -80,6 +80,8 @@ __device__ __forceinline__ void store_in_kv(const float (&x)[run], float maximum
 // `lanes` lanes hold a head; lanes beyond the head or the rows only take part in the shuffles.
 template <class T, int lanes>
 __global__ void __launch_bounds__(rotate_threads) rotate_and_store_kernel(rotate_and_store_arguments a) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   const int heads = a.num_heads + 2 * a.kv.num_kv_heads;
   const std::int64_t item = (static_cast<std::int64_t>(blockIdx.x) * rotate_threads + threadIdx.x) / lanes;
   const std::int64_t row = item / heads;
@@ -132,7 +134,7 @@ void launch_rotate(const rotate_and_store_arguments& a, cudaStream_t stream) {
   const std::int64_t items = static_cast<std::int64_t>(a.rows) * (a.num_heads + 2 * a.kv.num_kv_heads);
   constexpr int items_per_block = rotate_threads / lanes;
   const dim3 grid(static_cast<unsigned>((items + items_per_block - 1) / items_per_block));
-  TROUPE_LAUNCH((rotate_and_store_kernel<T, lanes>), grid, rotate_threads, 0, stream, a);
+  TROUPE_LAUNCH_EARLY((rotate_and_store_kernel<T, lanes>), grid, rotate_threads, 0, stream, a);
 }
 
 }  // namespace

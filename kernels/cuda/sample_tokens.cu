@@ -61,6 +61,8 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
 
 // A block to a row.
 __global__ void __launch_bounds__(search_threads) draw_rows(sampling_call call) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(draw_space, space);
   TROUPE_SHARED(draft_weights, weights);
   TROUPE_SHARED(found_token, found);
@@ -132,8 +134,8 @@ std::size_t sampling_workspace_bytes(std::int32_t num_rows, std::int32_t vocab) 
 }
 
 void draw_tokens(const sampling_call& call, cudaStream_t stream) {
-  TROUPE_LAUNCH(draw_rows, dim3(static_cast<unsigned>(call.batch.num_rows)), dim3(search_threads), 0, stream,
-                call);
+  TROUPE_LAUNCH_EARLY(draw_rows, dim3(static_cast<unsigned>(call.batch.num_rows)), dim3(search_threads), 0,
+                      stream, call);
 }
 
 void sample_tokens(const sampling_batch& batch, const sampling_needs& needs, cudaStream_t stream) {

@@ -9,6 +9,8 @@ constexpr int silu_threads = 128;
 
 template <class T, int count>
 __global__ void __launch_bounds__(silu_threads) silu_multiply_kernel(silu_multiply_arguments a) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   const int column = static_cast<int>(blockIdx.x * silu_threads + threadIdx.x) * count;
   if (column >= a.width) return;
   for (int row = static_cast<int>(blockIdx.y); row < a.rows; row += static_cast<int>(gridDim.y)) {
@@ -29,7 +31,7 @@ void launch_silu(const silu_multiply_arguments& a, cudaStream_t stream) {
   constexpr int columns = silu_threads * count;
   const dim3 grid(static_cast<unsigned>((a.width + columns - 1) / columns),
                   static_cast<unsigned>(min(a.rows, 65535)));
-  TROUPE_LAUNCH((silu_multiply_kernel<T, count>), grid, silu_threads, 0, stream, a);
+  TROUPE_LAUNCH_EARLY((silu_multiply_kernel<T, count>), grid, silu_threads, 0, stream, a);
 }
 
 }  // namespace

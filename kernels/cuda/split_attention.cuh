@@ -30,17 +30,20 @@ constexpr int chunks_ahead = sizeof(Stored) == 2 && Dims > 64 ? 8 : 16;
 
 template <class Element, class Stored, int Dims>
 __device__ __forceinline__ void score_keys(const tile_in_blocks<Stored>& tile,
-                                           const lane_queries<Element>& queries, float (&scores)[2][4][4]) {
+                                           const lane_queries<Element>& queries, bool is_stored,
+                                           float (&scores)[2][4][4]) {
   constexpr int groups = Dims / 32;
   constexpr int ahead = chunks_ahead<Stored, Dims> >= 2 * groups ? chunks_ahead<Stored, Dims> / groups
                                                                  : 2;  // of eight rounds of eight tokens
   typename raw_chunk<Stored>::type loaded[ahead][groups];
   std::uint32_t a[2 * groups][4];
+  if (!is_stored) wait_for_earlier_kernels();
 #pragma unroll
   for (int n = 0; n < ahead; ++n) {
 #pragma unroll
     for (int c = 0; c < groups; ++c) loaded[n][c] = tile.key(n, c);
   }
+  if (is_stored) wait_for_earlier_kernels();
 #pragma unroll
   for (int c = 0; c < groups; ++c) {
     const query_operands part = load_queries(queries.elements[0], queries.elements[1], c, tile.head.head_dim);
@@ -86,13 +89,14 @@ __device__ __forceinline__ void keep_outputs(const float (&sums)[8][4], float* o
 struct split_work {
   attention_item item;
   pair_range range;
-  int context;  // tokens that any of the queries sees
 
   __device__ __forceinline__ int tokens()
       const {  // of the stretch; none where these queries do not see so far
-    return min(context - item.stretch * stretch_tokens, stretch_tokens);
+    return min(item.context - item.stretch * stretch_tokens, stretch_tokens);
   }
-  __device__ __forceinline__ int stretches() const { return (context + stretch_tokens - 1) / stretch_tokens; }
+  __device__ __forceinline__ int stretches() const {
+    return (item.context + stretch_tokens - 1) / stretch_tokens;
+  }
   // Index into the work space of a query's result of a stretch.
   __device__ __forceinline__ std::int64_t partial(const attention_arguments& in, int stretch,
                                                   int pair) const {
@@ -102,11 +106,9 @@ struct split_work {
 };
 
 __device__ __forceinline__ split_work load_work(const attention_arguments& in, int index) {
-  const int4 raw = __ldg(reinterpret_cast<const int4*>(in.items + index));
   split_work work;
-  work.item = {raw.x, raw.y, raw.z, raw.w};
-  work.range = pairs_of(in, raw.x, raw.y, tile_pairs);
-  work.context = work.range.visible(in);
+  work.item = load_item(in, index);
+  work.range = pairs_of(work.item, 0);
   return work;
 }
 
@@ -118,8 +120,10 @@ __device__ __forceinline__ void attend_tile(const attention_arguments& in, const
   const paged_head<Stored> head(in, work.item.sequence, static_cast<int>(blockIdx.y));
   const tile_in_blocks<Stored> tile(head, first, tokens);
   const lane_queries<Element> queries(in, work.range, static_cast<int>(blockIdx.y));
+  const bool is_stored = first + tokens <= work.item.stored;
+  if (is_stored) tile.ask_for_values(first);
   float scores[2][4][4];
-  score_keys<Element, Stored, Dims>(tile, queries, scores);
+  score_keys<Element, Stored, Dims>(tile, queries, is_stored, scores);
   constexpr int steps = Dims / 64 * 4;  // of 64 elements of 16 tokens
   constexpr int ahead = chunks_ahead<Stored, Dims> / 4;
   static_assert(4 % ahead == 0);
@@ -237,6 +241,7 @@ __global__ void __launch_bounds__(attention_threads, split_residents(Dims))
   TROUPE_SHARED(softmax_state, states, [stretch_tiles][tile_pairs]);
   TROUPE_SHARED(split_work, work);
   TROUPE_SHARED(int, came_last);
+  let_later_kernels_begin();
   for (int index = static_cast<int>(blockIdx.x); index < __ldg(in.num_items);
        index += static_cast<int>(gridDim.x)) {
     {
@@ -250,6 +255,7 @@ __global__ void __launch_bounds__(attention_threads, split_residents(Dims))
                                            outputs + tile * tile_pairs * split_pitch<Dims>);
       }
     }
+    wait_for_earlier_kernels();
     __syncthreads();
     fold_tiles<Element, Dims>(in, work, outputs, states);
     if (work.stretches() > 1) {

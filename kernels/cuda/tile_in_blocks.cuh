@@ -29,7 +29,16 @@ struct tile_in_blocks {
     const auto token = places[n] + static_cast<unsigned>(min(within, last_of(n)) + offset);
     const auto at =
         token * static_cast<unsigned>(last_chunk + 1) + static_cast<unsigned>(min(chunk, last_chunk));
-    return __ldg(reinterpret_cast<const raw*>(head.elements) + at);
+    return reinterpret_cast<const raw*>(head.elements)[at];
+  }
+  // All lanes together: the values will lie in the L2 cache.
+  __device__ __forceinline__ void ask_for_values(int first) const {
+    const int row_bytes = head.head_dim * static_cast<int>(sizeof(Stored));
+    for (int token = static_cast<int>(threadIdx.x % 32); token <= last; token += 32) {
+      const auto place = static_cast<std::int64_t>(head.place(first + token) + head.value_offset);
+      const auto* row = reinterpret_cast<const char*>(head.elements) + place * row_bytes;
+      for (int byte = 0; byte < row_bytes; byte += 128) prefetch_line(row + byte);
+    }
   }
   // Of token 8 n + g, elements 32 c + 8 t and on.
   __device__ __forceinline__ raw key(int n, int c) const {
@@ -43,7 +52,7 @@ struct tile_in_blocks {
   }
   __device__ __forceinline__ float2 scales(int n, int offset) const {
     const int within = min(2 * static_cast<int>(threadIdx.x % 4), last_of(n) / 2 * 2);
-    const float2 two = __ldg(reinterpret_cast<const float2*>(head.scales + places[n] + within + offset));
+    const float2 two = *reinterpret_cast<const float2*>(head.scales + places[n] + within + offset);
     return make_float2(two.x, within < last_of(n) ? two.y : 0.0F);
   }
   __device__ __forceinline__ float2 key_scales(int n) const { return scales(n, 0); }

@@ -26,6 +26,8 @@ struct slice_histogram {
 
 // A block to a slice, 16 logits to a thread.
 __global__ void __launch_bounds__(weigh_threads) sum_slices(sampling_call call) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(slice_histogram, histogram);
   TROUPE_SHARED(std::uint64_t, parts, [weigh_threads / 32]);
   const auto slice = static_cast<std::int32_t>(blockIdx.x);
@@ -72,9 +74,9 @@ __global__ void __launch_bounds__(weigh_threads) sum_slices(sampling_call call) 
 }  // namespace
 
 void weigh_slices(const sampling_call& call, cudaStream_t stream) {
-  TROUPE_LAUNCH(sum_slices,
-                dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
-                dim3(weigh_threads), 0, stream, call);
+  TROUPE_LAUNCH_EARLY(sum_slices,
+                      dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
+                      dim3(weigh_threads), 0, stream, call);
 }
 
 }  // namespace troupe::kernels::cuda

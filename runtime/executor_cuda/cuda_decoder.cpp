@@ -99,7 +99,6 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   arguments.query_stride = weights_.layers.front().qkv.outputs;
   arguments.out_stride = query_width_;
   arguments.positions = step.positions;
-  arguments.query_starts = step.query_start;
   arguments.block_tables = step.block_tables;
   arguments.max_blocks = shape.blocks;
   arguments.layer = layer;

@@ -44,7 +44,6 @@ flat_step lay_out(const flat_step_shape& shape, std::int32_t* memory) {
   out.sources = all.take(size(shape.rows));
   out.positions = all.take(size(shape.rows));
   out.slots = all.take(size(shape.rows));
-  out.query_start = all.take(size(shape.sequences) + 1);
   out.block_tables = all.take(size(shape.sequences) * size(shape.blocks));
   out.item_counts = all.take(2);
   out.split_items = items(shape.split_items);
@@ -87,7 +86,6 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   fill(to.sources, rows_, shape.rows, -1);
   fill(to.positions, rows_, shape.rows, 0);
   fill(to.slots, rows_, shape.rows, no_slot);
-  fill(to.query_start, sequences_, shape.sequences + 1, rows_);
   std::fill(to.block_tables + size(sequences_) * size(shape.blocks),
             to.block_tables + size(shape.sequences) * size(shape.blocks), no_block);
 
@@ -115,7 +113,6 @@ void step_flattener::add_sequence(const device_batch& batch, const sequence_rows
   copy(sources_, to.sources);
   copy(batch.positions, to.positions);
   copy(batch.slots, to.slots);
-  to.query_start[sequences_] = rows_;
   rows_ += from.num_rows;
   std::int32_t* table = to.block_tables + size(sequences_) * size(shape.blocks);
   std::copy_n(batch.block_tables.begin() + from.table_offset, from.table_length, table);

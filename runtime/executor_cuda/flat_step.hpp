@@ -34,7 +34,6 @@ struct flat_step {
   std::int32_t* sources = nullptr;       // [rows]: of `sampled`, -1: the token is in `tokens`
   std::int32_t* positions = nullptr;     // [rows]
   std::int32_t* slots = nullptr;         // [rows]; no_slot: K and V are not stored
-  std::int32_t* query_start = nullptr;   // [sequences + 1]: the first row of each; its rows stand together
   std::int32_t* block_tables = nullptr;  // [sequences][blocks]; no_block where nothing is read
   std::int32_t* item_counts = nullptr;   // [2]: of split_items, of chunk_items
   kernels::cuda::attention_item* split_items = nullptr;

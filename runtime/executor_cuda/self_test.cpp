@@ -193,6 +193,9 @@ std::size_t decoded_weight_bytes(const model& model, weight_form form) {
 // The products of a step of this model.
 checks::timing_options timings_of(const model_config& config, const self_test_options& options) {
   checks::timing_options wanted = options.timings;
+  wanted.model_heads = {config.num_heads, config.num_kv_heads, config.head_dim};
+  wanted.model_context = std::min(options.context, config.context_length);
+  wanted.model_batches = options.device.graph_rows;
   const std::int32_t attended = config.num_heads * config.head_dim;
   const std::int32_t qkv = attended + 2 * config.num_kv_heads * config.head_dim;
   wanted.matrices = {

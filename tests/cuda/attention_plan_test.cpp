@@ -40,6 +40,21 @@ TEST(attention_plan, computes_many_queries_in_chunks) {
   EXPECT_EQ(listed(plan.chunks()), expected);
 }
 
+// Pairs of a row stand together: the last of 16 belong to the row whose tokens are told.
+TEST(attention_plan, tells_where_the_pairs_of_an_item_are_and_what_they_see) {
+  attention_plan plan(3, 1000, 100);
+  plan.add(0, 1, 40);
+  plan.add(1, 7, 50);    // 21 pairs: 16 and 5
+  plan.add(2, 30, 130);  // 90 pairs: 64 and 26
+  std::vector<std::vector<std::int32_t>> list;
+  for (const std::span<const attention_item> items : {plan.split(), plan.chunks()})
+    for (const attention_item& each : items)
+      list.push_back({each.first_row, each.first_pair, each.pairs, each.context, each.stored});
+  const std::vector<std::vector<std::int32_t>> expected = {
+      {0, 0, 3, 40, 39}, {1, 0, 16, 49, 43}, {1, 16, 5, 50, 43}, {8, 0, 64, 122, 100}, {8, 64, 26, 130, 100}};
+  EXPECT_EQ(list, expected);
+}
+
 TEST(attention_plan, splits_a_single_row_of_any_number_of_heads) {
   attention_plan plan(100, 1000, 100);
   plan.add(0, 1, 100);

@@ -1,5 +1,6 @@
 #include "kernels/cuda/emulation/block_races.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "kernels/cuda/emulation/device_memory.hpp"
@@ -67,9 +68,9 @@ void check_record(const place_record& record, access kind) {
 
 }  // namespace
 
-void begin_block_races(std::uint64_t blocks) {
-  launch_number++;
+std::uint32_t begin_block_races(std::uint64_t blocks) {
   progress.assign(blocks, {});
+  return ++launch_number;
 }
 
 void enter_block(std::uint64_t block) { current_block = static_cast<std::uint32_t>(block); }
@@ -79,7 +80,7 @@ void fence() {
 }
 
 void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
-  if (progress.size() < 2) return;
+  if (progress.size() < 2 && kind == access::read) return;
   block_progress& mine = progress[current_block];
   place_record* const last = place_records() + (place + bytes - 1) / bytes_of_a_record;
   for (place_record* record = place_records() + place / bytes_of_a_record; record <= last; record++) {
@@ -96,6 +97,14 @@ void check_between_blocks(std::size_t place, std::size_t bytes, access kind) {
     mine.acquired = true;
     mine.released = mine.fences;
   }
+}
+
+std::uint32_t last_writer(std::size_t place, std::size_t bytes) {
+  std::uint32_t writer = 0;
+  const place_record* const last = place_records() + (place + bytes - 1) / bytes_of_a_record;
+  for (const place_record* record = place_records() + place / bytes_of_a_record; record <= last; record++)
+    writer = std::max(writer, record->write.launch);
+  return writer;
 }
 
 }  // namespace troupe::kernels::cuda::emulation

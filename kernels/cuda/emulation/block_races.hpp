@@ -7,7 +7,8 @@
 
 namespace troupe::kernels::cuda::emulation {
 
-void begin_block_races(std::uint64_t blocks);
+// The launch's number: 1, 2, ...
+std::uint32_t begin_block_races(std::uint64_t blocks);
 void enter_block(std::uint64_t block);
 
 // __threadfence by the running thread.
@@ -18,5 +19,8 @@ void fence();
 // other block did before a __threadfence and an atomic operation behind that, for a block that has carried
 // out an atomic operation: so the last block to arrive may finish what the others began.
 void check_between_blocks(std::size_t place, std::size_t bytes, access kind);
+
+// The last launch that wrote any of these bytes; 0: none.
+std::uint32_t last_writer(std::size_t place, std::size_t bytes);
 
 }  // namespace troupe::kernels::cuda::emulation

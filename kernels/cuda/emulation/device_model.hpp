@@ -21,6 +21,7 @@
 #include "kernels/cuda/emulation/atomics.hpp"
 #include "kernels/cuda/emulation/device_math.hpp"
 #include "kernels/cuda/emulation/device_variables.hpp"
+#include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/launch.hpp"
 #include "kernels/cuda/emulation/shared_memory.hpp"
 #include "kernels/cuda/emulation/synchronisation.hpp"

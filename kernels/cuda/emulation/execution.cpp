@@ -7,6 +7,7 @@
 #include "kernels/cuda/emulation/block_races.hpp"
 #include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/device_variables.hpp"
+#include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/fiber.hpp"
 #include "kernels/cuda/emulation/reports.hpp"
 #include "kernels/cuda/emulation/running_block.hpp"
@@ -101,6 +102,7 @@ bool run_block() {
     block_thread& thread = running.thread[i];
     thread.stack = new_stack(stack_memory() + i * stack_bytes, stack_bytes, thread_main);
     thread.waits = thread_waits::no;
+    thread.has_waited = false;
     make_ready(i);
   }
   begin_warps();
@@ -188,7 +190,7 @@ bool execute(const kernel_call& call) {
   }
   begin_kernel_shared_memory(call.dynamic_bytes, call.most_shared_bytes);
   const std::uint64_t blocks = std::uint64_t{call.grid.x} * call.grid.y * call.grid.z;
-  begin_block_races(blocks);
+  begin_early_launch(call.early, begin_block_races(blocks));
   // A device promises no order of blocks: every other launch runs from the last to the first.
   const bool backwards = std::exchange(last_was_backwards, !last_was_backwards);
   for (std::uint64_t i = 0; i < blocks; i++) {
@@ -198,7 +200,7 @@ bool execute(const kernel_call& call) {
     enter_block(b);
     if (!run_block()) return false;
   }
-  return true;
+  return end_early_launch();
 }
 
 }  // namespace troupe::kernels::cuda::emulation

@@ -23,6 +23,7 @@ struct kernel_call {
   std::size_t most_shared_bytes = 0;  // static and dynamic together
   std::shared_ptr<void> arguments;
   std::size_t argument_bytes = 0;
+  bool early = false;  // may begin before what is ahead of it has ended: early_launch.hpp
   void (*invoke)(const void* function, const void* arguments) = nullptr;
 };
 

@@ -8,6 +8,7 @@
 
 #include "kernels/cuda/emulation/block_races.hpp"
 #include "kernels/cuda/emulation/device_memory.hpp"
+#include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/memory_check.hpp"
 #include "kernels/cuda/emulation/running_block.hpp"
 #include "kernels/cuda/emulation/shared_memory.hpp"
@@ -60,7 +61,9 @@ void check_access(const void* memory, std::size_t bytes, access kind, std::size_
     stop_kernel("out of bounds: {} {} bytes of device memory beside its allocations",
                 kind == access::read ? "read of" : "write to", bytes);
   }
-  check_between_blocks(place_in_device_range(address), bytes, kind);
+  const std::size_t place = place_in_device_range(address);
+  if (running.call->early) check_early_access(kind, last_writer(place, bytes));
+  check_between_blocks(place, bytes, kind);
 }
 
 }  // namespace troupe::kernels::cuda::emulation

@@ -21,6 +21,7 @@ struct block_thread {
   int predicate = 0;
   lane_request request{};  // also holds the place of a block barrier
   std::uint64_t result = 0;
+  bool has_waited = false;  // for the kernels before: early_launch.hpp
 };
 
 struct warp_state {

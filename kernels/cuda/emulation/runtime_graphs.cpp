@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/runtime_state.hpp"
 
 namespace emulation = troupe::kernels::cuda::emulation;
@@ -67,6 +68,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   const std::lock_guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   return emulation::record(stream, [calls = executable->calls] {
+    emulation::settle_launches();
     for (const auto& call : calls) {
       if (const cudaError_t error = call(); error != cudaSuccess) return error;
     }

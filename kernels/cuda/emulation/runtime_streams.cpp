@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/launch.hpp"
 #include "kernels/cuda/emulation/reports.hpp"
 #include "kernels/cuda/emulation/runtime_state.hpp"
@@ -104,14 +105,18 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   CUstream_st* const stream = emulation::find_stream(handle);
   if (stream == nullptr) return emulation::fail(cudaErrorInvalidResourceHandle);
   if (emulation::capturing_anywhere()) return emulation::refuse_while_capturing();
-  return emulation::run_stream(*stream);
+  const cudaError_t error = emulation::run_stream(*stream);
+  emulation::settle_launches();
+  return error;
 }
 
 cudaError_t cudaDeviceSynchronize() {
   const emulation::guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   if (emulation::capturing_anywhere()) return emulation::refuse_while_capturing();
-  return emulation::run_all();
+  const cudaError_t error = emulation::run_all();
+  emulation::settle_launches();
+  return error;
 }
 
 // Each question lets one call run, so that who asks again and again sees the work end.

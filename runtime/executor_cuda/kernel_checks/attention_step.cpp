@@ -43,19 +43,20 @@ step_items items_of(attention_way way, std::int32_t group, const std::vector<att
             plan.partial_rows()};
   }
   step_items items;
+  kernels::cuda::attended_sequence of;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    const auto sequence = static_cast<std::int32_t>(i);
-    const std::int32_t pairs = sequences[i].rows * group;
-    if (way == attention_way::chunks) {
-      for (std::int32_t pair = 0; pair < pairs; pair += 64) items.chunks.push_back({sequence, pair, 0, 0});
-      continue;
-    }
-    const std::int32_t stretches = (sequences[i].context + 255) / 256;
-    for (std::int32_t pair = 0; pair < pairs; pair += 16) {
-      for (std::int32_t s = 0; s < stretches; ++s)
-        items.split.push_back({sequence, pair, s, items.partial_rows});
+    of = {static_cast<std::int32_t>(i), of.first_row, sequences[i].rows, sequences[i].context};
+    const std::int32_t pairs = of.num_rows * group;
+    const std::int32_t stretches = (of.context + 255) / 256;
+    for (std::int32_t pair = 0; way == attention_way::chunks && pair < pairs; pair += 64)
+      items.chunks.push_back(item_of(of, group, pair, 64));
+    for (std::int32_t pair = 0; way != attention_way::chunks && pair < pairs; pair += 16) {
+      attention_item item = item_of(of, group, pair, 16);
+      item.partial_row = items.partial_rows;
+      for (item.stretch = 0; item.stretch < stretches; ++item.stretch) items.split.push_back(item);
       items.partial_rows += 16 * stretches;
     }
+    of.first_row += of.num_rows;
   }
   return items;
 }
@@ -183,7 +184,7 @@ std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blo
   const auto partial = static_cast<std::size_t>(std::max(items.partial_rows, 1) * shape_.kv_heads);
   const device_data<unsigned char> data(data_);
   const device_data<float> scales(scales_.empty() ? std::vector<float>(1) : scales_);
-  const device_data<std::int32_t> tables(tables_), starts(starts_), positions(positions_);
+  const device_data<std::int32_t> tables(tables_), positions(positions_);
   const device_data<T> queries(rounded<T>(queries_));
   const device_data<T> out(
       std::vector<T>(queries_.size() + row_elements, T(-77.0F)));  // one row that is not asked for
@@ -198,7 +199,6 @@ std::vector<float> attention_step::run_typed(attention_way way, std::int32_t blo
       .query_stride = static_cast<std::int64_t>(row_elements),
       .out_stride = static_cast<std::int64_t>(row_elements),
       .positions = positions.data(),
-      .query_starts = starts.data(),
       .block_tables = tables.data(),
       .max_blocks = max_blocks_,
       .layer = attention_layer,

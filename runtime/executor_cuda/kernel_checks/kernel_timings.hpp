@@ -19,13 +19,20 @@ struct timing_options {
   std::int32_t rows = 8192;    // of hidden states
   std::int32_t width = 4096;
   std::int32_t intermediate = 14'336;
-  std::int32_t heads = 32;
-  std::int32_t kv_heads = 8;
-  std::int32_t head_dim = 128;
+  struct attention_heads {
+    std::int32_t queries = 32;
+    std::int32_t kv = 8;
+    std::int32_t dim = 128;
+  };
+  attention_heads heads = {};
   std::int32_t batch = 32;  // decodes that attend
   std::int32_t context = 4096;
   std::int32_t chunk = 2048;  // rows of a prompt that attend
   std::int32_t sampled_rows = 64;
+  // Decodes of the model: its heads, its sequences' context, of which none are timed where it is 0.
+  attention_heads model_heads = {};
+  std::int32_t model_context = 0;
+  std::vector<std::int32_t> model_batches = {1, 8, 64};
   std::vector<std::int32_t> vocabularies = {49'152, 151'936};
   std::int32_t product = 8192;         // edge of the product that shows what the device can compute
   std::int32_t multiprocessors = 132;  // of the device
@@ -79,7 +86,8 @@ struct timing_report {
 // Throws what check_cuda() and the library throw; std::runtime_error where there is no library.
 timing_report time_kernels(const timing_options& options);
 
-// Bytes a second that a copy of so many bytes on the device reads and writes.
+// Bytes a second that a copy of so many bytes on the device reads and writes: the library's or a kernel's,
+// whichever is faster.
 double measure_copies(std::size_t bytes);
 
 }  // namespace troupe::checks

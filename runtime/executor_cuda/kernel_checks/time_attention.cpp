@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
 
 #include "kernels/cuda/paged_attention.hpp"
 #include "kernels/cuda/rotate_and_store.hpp"
@@ -27,46 +28,42 @@ const char* name_of(kv_element element) {
 // A step of `sequences` with `rows` rows each, every one at the end of `context` tokens in blocks of its own.
 class timed_step {
  public:
-  timed_step(const timing_options& options, kv_element element, std::int32_t sequences, std::int32_t rows,
-             std::int32_t context)
-      : options_(options),
+  timed_step(const timing_options::attention_heads& heads, kv_element element, std::int32_t sequences,
+             std::int32_t rows, std::int32_t context)
+      : heads_(heads),
         rows_(sequences * rows),
         blocks_((context + tokens_of_a_block - 1) / tokens_of_a_block),
         kv_{.element = element,
             .num_layers = 1,
             .num_blocks = sequences * blocks_,
-            .num_kv_heads = options.kv_heads,
+            .num_kv_heads = heads.kv,
             .block_size = tokens_of_a_block,
-            .head_dim = options.head_dim},
+            .head_dim = heads.dim},
         memory_(kv_.data_bytes()),
         scales_(std::max<std::size_t>(1, kv_.scale_bytes() / sizeof(float))),
-        width_(options.heads * options.head_dim),
-        qkv_width_((options.heads + 2 * options.kv_heads) * options.head_dim),
+        width_(heads.queries * heads.dim),
+        qkv_width_((heads.queries + 2 * heads.kv) * heads.dim),
         qkv_(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(qkv_width_)),
         out_(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(width_)) {
     fill_memory();
     fill_normal_bf16(qkv_.data(), qkv_.bytes(), 1);
-    kernels::cuda::attention_plan plan(options.heads / options.kv_heads, 1 << 22, 1 << 16);
+    kernels::cuda::attention_plan plan(heads.queries / heads.kv, 1 << 22, 1 << 16);
     for (std::int32_t i = 0; i < sequences; ++i) plan.add(i, rows, context);
     split_.assign(plan.split().begin(), plan.split().end());
     chunks_.assign(plan.chunks().begin(), plan.chunks().end());
     partial_rows_ = std::max(1, plan.partial_rows());
-    for (std::int32_t i = 0; i < sequences; ++i) {
+    for (std::int32_t i = 0; i < sequences; ++i)
       for (std::int32_t row = 0; row < rows; ++row) positions_.push_back(context - rows + row);
-      starts_.push_back(i * rows);
-    }
-    starts_.push_back(rows_);
     tables_.resize(static_cast<std::size_t>(kv_.num_blocks));
     std::iota(tables_.begin(), tables_.end(), 0);
     std::shuffle(tables_.begin(), tables_.end(), std::mt19937(3));
   }
 
   double time_attention(kernel_timer& timer) const {
-    const auto partials = static_cast<std::size_t>(partial_rows_ * options_.kv_heads);
-    const device_array<float> outputs(partials * static_cast<std::size_t>(options_.head_dim)),
-        states(partials * 2);
+    const auto partials = static_cast<std::size_t>(partial_rows_ * heads_.kv);
+    const device_array<float> outputs(partials * static_cast<std::size_t>(heads_.dim)), states(partials * 2);
     const device_data<std::int32_t> arrived(std::vector<std::int32_t>(partials, 0));
-    const device_data<std::int32_t> positions(positions_), starts(starts_), tables(tables_);
+    const device_data<std::int32_t> positions(positions_), tables(tables_);
     const bool splits = !split_.empty();
     const device_data<kernels::cuda::attention_item> items(splits ? split_ : chunks_);
     const auto count = static_cast<std::int32_t>(items.size());
@@ -79,13 +76,12 @@ class timed_step {
     arguments.query_stride = qkv_width_;
     arguments.out_stride = width_;
     arguments.positions = positions.data();
-    arguments.query_starts = starts.data();
     arguments.block_tables = tables.data();
     arguments.items = items.data();
     arguments.num_items = number.data();
     arguments.max_blocks = blocks_;
-    arguments.group = options_.heads / options_.kv_heads;
-    arguments.scale = 1.0F / std::sqrt(static_cast<float>(options_.head_dim));
+    arguments.group = heads_.queries / heads_.kv;
+    arguments.scale = 1.0F / std::sqrt(static_cast<float>(heads_.dim));
     return timer.time([&](std::int32_t) {
       (splits ? kernels::cuda::attend_split : kernels::cuda::attend_chunks)(arguments, element_type::bf16,
                                                                             count, timer.stream().get());
@@ -96,8 +92,7 @@ class timed_step {
     std::vector<std::int32_t> numbers(static_cast<std::size_t>(rows_));
     std::iota(numbers.begin(), numbers.end(), 0);
     const device_data<std::int32_t> slots(numbers);
-    const device_array<float> angles(static_cast<std::size_t>(rows_) *
-                                     static_cast<std::size_t>(options_.head_dim));
+    const device_array<float> angles(static_cast<std::size_t>(rows_) * static_cast<std::size_t>(heads_.dim));
     fill_normal_f32(angles.data(), angles.bytes(), 0.5F);
     kernels::cuda::rotate_and_store_arguments arguments{};
     arguments.qkv = qkv_.data();
@@ -107,8 +102,8 @@ class timed_step {
     arguments.angles = angles.data();
     arguments.slots = slots.data();
     arguments.rows = rows_;
-    arguments.num_heads = options_.heads;
-    arguments.rope_dim = options_.head_dim;
+    arguments.num_heads = heads_.queries;
+    arguments.rope_dim = heads_.dim;
     arguments.pairs = kernels::cuda::rope_pairs::halves;
     arguments.type = element_type::bf16;
     return timer.time(
@@ -141,7 +136,7 @@ class timed_step {
     fill_repeating(scales_.data(), scales_.bytes(), std::as_bytes(std::span(scales)));
   }
 
-  const timing_options& options_;
+  timing_options::attention_heads heads_;
   std::int32_t rows_;
   std::int32_t blocks_;  // of a sequence
   kernels::cuda::paged_kv kv_;
@@ -153,16 +148,19 @@ class timed_step {
   device_array<__nv_bfloat16> out_;
   std::vector<kernels::cuda::attention_item> split_, chunks_;
   std::int32_t partial_rows_ = 1;
-  std::vector<std::int32_t> positions_, starts_, tables_;
+  std::vector<std::int32_t> positions_, tables_;
 };
 
-void time_decode(kernel_timer& timer, kv_element element) {
-  const timing_options& options = timer.options();
-  const timed_step step(options, element, options.batch, 1, options.context);
+std::string describe(const timing_options::attention_heads& heads) {
+  return fmt::format("{} heads of {}, {} KV heads", heads.queries, heads.dim, heads.kv);
+}
+
+void time_decode(kernel_timer& timer, const timing_options::attention_heads& heads, kv_element element,
+                 std::int32_t sequences, std::int32_t context) {
+  const timed_step step(heads, element, sequences, 1, context);
   kernel_timing timing;
   timing.name = fmt::format("paged_attention, decode, {} KV", name_of(element));
-  timing.shape = fmt::format("{} x {} tokens, {} heads of {}, {} KV heads", options.batch, options.context,
-                             options.heads, options.head_dim, options.kv_heads);
+  timing.shape = fmt::format("{} x {} tokens, {}", sequences, context, describe(heads));
   timing.bytes = step.kv_bytes() + 2 * step.query_bytes();
   timing.microseconds = step.time_attention(timer);
   timer.add(std::move(timing));
@@ -170,27 +168,24 @@ void time_decode(kernel_timer& timer, kv_element element) {
 
 void time_chunk(kernel_timer& timer) {
   const timing_options& options = timer.options();
-  const timed_step step(options, kv_element::bf16, 1, options.chunk, options.chunk);
+  const timed_step step(options.heads, kv_element::bf16, 1, options.chunk, options.chunk);
   const double pairs = 0.5 * options.chunk * (options.chunk + 1.0);  // of a row and a token that it sees
   kernel_timing timing;
   timing.name = "paged_attention, prompt, bf16 KV";
-  timing.shape = fmt::format("{} tokens, {} heads of {}, {} KV heads", options.chunk, options.heads,
-                             options.head_dim, options.kv_heads);
+  timing.shape = fmt::format("{} tokens, {}", options.chunk, describe(options.heads));
   timing.bytes = step.kv_bytes() + 2 * step.query_bytes();
-  timing.operations = 4.0 * pairs * options.heads * options.head_dim;
+  timing.operations = 4.0 * pairs * options.heads.queries * options.heads.dim;
   timing.microseconds = step.time_attention(timer);
   timer.add(std::move(timing));
 }
 
-void time_rotation(kernel_timer& timer) {
-  const timing_options& options = timer.options();
-  const timed_step step(options, kv_element::bf16, 1, options.rows, options.rows);
+void time_rotation(kernel_timer& timer, const timing_options::attention_heads& heads, std::int32_t rows) {
+  const timed_step step(heads, kv_element::bf16, 1, rows, rows);
   kernel_timing timing;
   timing.name = "rotate_and_store, bf16 KV";
-  timing.shape = fmt::format("{} rows, {} heads of {}, {} KV heads", options.rows, options.heads,
-                             options.head_dim, options.kv_heads);
+  timing.shape = fmt::format("{} rows, {}", rows, describe(heads));
   // Queries there and back, keys and values read and stored, angles.
-  timing.bytes = 2 * step.query_bytes() + 2 * step.stored_bytes() + 4.0 * options.rows * options.head_dim;
+  timing.bytes = 2 * step.query_bytes() + 2 * step.stored_bytes() + 4.0 * rows * heads.dim;
   timing.microseconds = step.time_rotation(timer);
   timer.add(std::move(timing));
 }
@@ -198,10 +193,16 @@ void time_rotation(kernel_timer& timer) {
 }  // namespace
 
 void time_attention(kernel_timer& timer) {
-  time_rotation(timer);
+  const timing_options& options = timer.options();
+  time_rotation(timer, options.heads, options.rows);
   for (const kv_element element : {kv_element::bf16, kv_element::int8, kv_element::fp8})
-    time_decode(timer, element);
+    time_decode(timer, options.heads, element, options.batch, options.context);
   time_chunk(timer);
+  if (options.model_context == 0) return;
+  for (const std::int32_t sequences : options.model_batches) {
+    time_rotation(timer, options.model_heads, sequences);
+    time_decode(timer, options.model_heads, kv_element::bf16, sequences, options.model_context);
+  }
 }
 
 }  // namespace troupe::checks

@@ -2,22 +2,13 @@
 // none.
 #include "kernels/cuda/device.cuh"
 #include "tests/cuda/cuda_fixture.hpp"
+#include "tests/cuda/emulation/outcome.hpp"
 
 namespace troupe {
 namespace {
 
-class memory_check : public test::cuda_kernels {
- protected:
-  // The one report of the kernel that was launched last; empty where it ran to its end.
-  static std::string outcome() {
-    const cudaError_t error = cudaDeviceSynchronize();
-    const std::vector<std::string> reports = kernels::cuda::emulation::take_reports();
-    EXPECT_EQ(reports.empty(), error == cudaSuccess);
-    EXPECT_LE(reports.size(), 1U);
-    cudaDeviceReset();
-    return reports.empty() ? "" : reports.front();
-  }
-};
+using test::outcome;
+using memory_check = test::cuda_kernels;
 
 #define EXPECT_REPORT(words) EXPECT_NE(outcome().find(words), std::string::npos)
 

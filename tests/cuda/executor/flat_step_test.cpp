@@ -7,6 +7,7 @@
 namespace troupe {
 namespace {
 
+using kernels::cuda::attention_item;
 using kernels::cuda::attention_plan;
 
 // Two decodes around a chunk of three rows, the chunk and one decode sampled.
@@ -47,6 +48,21 @@ written_step write(step_flattener& flattener, const device_batch& batch, const f
 std::vector<std::int32_t> values(const std::int32_t* from, std::size_t count) { return {from, from + count}; }
 using integers = std::vector<std::int32_t>;
 
+// Of each sequence's first item: where its rows begin, its pairs, what the last sees, and what was there
+// before.
+std::vector<integers> attended(const written_step& out, std::int32_t sequences) {
+  std::vector<integers> list(static_cast<std::size_t>(sequences));
+  const auto note = [&](const attention_item* items, std::int32_t count) {
+    for (const attention_item& each : std::span(items, static_cast<std::size_t>(count))) {
+      integers& of = list.at(static_cast<std::size_t>(each.sequence));
+      if (of.empty()) of = {each.first_row, each.pairs, each.context, each.stored};
+    }
+  };
+  note(out.step.split_items, out.step.item_counts[0]);
+  note(out.step.chunk_items, out.step.item_counts[1]);
+  return list;
+}
+
 TEST(flat_step, holds_rows_sequences_tables_and_what_attention_does) {
   step_flattener flattener(attention_plan(2, 100, 100));
   const device_batch batch = three_sequences();
@@ -59,7 +75,7 @@ TEST(flat_step, holds_rows_sequences_tables_and_what_attention_does) {
   EXPECT_EQ(values(out.step.tokens, 5), batch.tokens);
   EXPECT_EQ(values(out.step.positions, 5), batch.positions);
   EXPECT_EQ(values(out.step.slots, 5), batch.slots);
-  EXPECT_EQ(values(out.step.query_start, 4), (integers{0, 1, 4, 5}));
+  EXPECT_EQ(attended(out, 3), (std::vector<integers>{{0, 2, 17, 16}, {1, 6, 3, 0}, {4, 2, 6, 5}}));
   EXPECT_EQ(values(out.step.block_tables, 6), (integers{6, 7, 3, no_block, 4, no_block}));
   EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
   EXPECT_EQ(values(out.step.copies, 4), (integers{1, 2, 2, 5}));
@@ -83,7 +99,7 @@ TEST(flat_step, what_pads_a_batch_is_left_out_and_samples_stay_with_their_rows) 
   EXPECT_EQ(shape.sequences, 3);
   const written_step out = write(flattener, padded, shape);
   EXPECT_EQ(values(out.step.tokens, 5), batch.tokens);
-  EXPECT_EQ(values(out.step.query_start, 4), (integers{0, 1, 4, 5}));
+  EXPECT_EQ(attended(out, 3), (std::vector<integers>{{0, 1, 17, 16}, {1, 3, 3, 0}, {4, 1, 6, 5}}));
   EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
 }
 
@@ -97,7 +113,7 @@ TEST(flat_step, of_a_larger_shape_has_rows_and_sequences_that_are_not_there) {
   const written_step out = write(flattener, batch, shape);
   EXPECT_EQ(values(out.step.tokens + 5, 2), (integers{0, 0}));
   EXPECT_EQ(values(out.step.slots + 5, 2), (integers{no_slot, no_slot}));
-  EXPECT_EQ(values(out.step.query_start, 6), (integers{0, 1, 4, 5, 5, 5}));
+  EXPECT_EQ(attended(out, 5), (std::vector<integers>{{0, 1, 17, 16}, {1, 3, 3, 0}, {4, 1, 6, 5}, {}, {}}));
   EXPECT_EQ(values(out.step.block_tables + 9, 6), integers(6, no_block));
 }
 

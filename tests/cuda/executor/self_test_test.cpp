@@ -23,9 +23,7 @@ class self_tests : public test::cuda_kernels {
     options.checks = {.shapes = 1, .width = 64, .rows = 2, .context = 40, .vocab = 64, .batches = {1, 3}};
     options.checks.open_gemm = test::open_reference_gemm;
     options.timings = {.rounds = 1, .launches = 2, .rows = 3, .width = 64, .intermediate = 32};
-    options.timings.heads = 2;
-    options.timings.kv_heads = 1;
-    options.timings.head_dim = 16;
+    options.timings.heads = {.queries = 2, .kv = 1, .dim = 16};
     options.timings.batch = 2;
     options.timings.context = 40;
     options.timings.chunk = 70;
@@ -48,7 +46,7 @@ class self_tests : public test::cuda_kernels {
 void expect_timings(const self_test_report& report) {
   EXPECT_GT(report.limits.copy_bandwidth, 0.0);
   EXPECT_GT(report.limits.arithmetic, 0.0);
-  EXPECT_EQ(report.timings.size(), 2U + 1U + 3U + 1U + 4U + 2U * 5U * 2U);
+  EXPECT_EQ(report.timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U);
   for (const checks::kernel_timing& each : report.timings) {
     EXPECT_GT(each.microseconds, 0.0) << each.name;
     EXPECT_GT(each.bytes, 0.0) << each.name;
@@ -158,7 +156,7 @@ TEST_F(self_tests, time_and_try_weights_that_stay_quantised) {
   for (const checks::kernel_timing& each : as_in_file->timings)
     if (each.name.starts_with("quantised product")) timed.push_back(each.shape);
   EXPECT_EQ(timed.size(), 5U * 2U);
-  EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 4U + 2U * 5U * 2U + timed.size());
+  EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U + timed.size());
 }
 
 TEST_F(self_tests, time_and_try_weights_in_fp8) {
