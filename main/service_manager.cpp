@@ -9,12 +9,24 @@
 #include <optional>
 #include <utility>
 
+#include "main/service_notifier.hpp"
+
 namespace troupe::cli {
 namespace {
 
 using clock = std::chrono::steady_clock;
 
-void notify(const std::string& state) { sd_notify(0, state.c_str()); }
+// What is told last is waited for so long.
+constexpr std::chrono::milliseconds time_for_last_word{200};
+
+// Never gone: its thread may be in the middle of sending when the process ends.
+service_notifier& notifier() {
+  static auto* const only =
+      new service_notifier([](const std::string& state) { sd_notify(0, state.c_str()); });
+  return *only;
+}
+
+void notify(const std::string& state) { notifier().tell(state); }
 
 // A third of what systemd waits for, and often enough to notice anything.
 std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
@@ -29,7 +41,10 @@ std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
 
 void tell_status(const std::string& line) { notify("STATUS=" + line); }
 
-void tell_end(const std::string& why) { notify(end_notice(why)); }
+void tell_end(const std::string& why) {
+  notify(end_notice(why));
+  notifier().flush(time_for_last_word);
+}
 
 liveness_watch::liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end)
     : status_(std::move(status)), line_(notify), patience_(patience), end_(std::move(end)) {
@@ -43,6 +58,7 @@ liveness_watch::~liveness_watch() {
   }
   changed_.notify_all();
   thread_.join();
+  notifier().flush(time_for_last_word);
 }
 
 void liveness_watch::watch() {

@@ -1,5 +1,5 @@
 // What systemd hears of the service: sd_notify(3), sd_watchdog_enabled(3). Without systemd nobody hears
-// anything.
+// anything, and nobody waits for a systemd that does not listen (main/service_notifier.hpp).
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -16,7 +16,7 @@ namespace troupe::cli {
 
 // What the service is doing, in one line: "STATUS=".
 void tell_status(const std::string& line);
-// That it ends, where there is nothing to finish before: "STOPPING=1".
+// That it ends, where there is nothing to finish before: "STOPPING=1". Gives that a moment to be read.
 void tell_end(const std::string& why);
 
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
@@ -31,7 +31,7 @@ class liveness_watch {
 
   // `patience`: how long the service may be not live before `end` is called, once.
   liveness_watch(status_of status, std::chrono::nanoseconds patience, process_end end);
-  ~liveness_watch();
+  ~liveness_watch();  // gives what was told last a moment to be read
   status_line& line() { return line_; }
   // Any thread.
   void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }

@@ -1,4 +1,5 @@
 """What systemd hears of a service, on a socket of the test's own."""
+import contextlib
 import json
 import os
 import re
@@ -29,6 +30,13 @@ class Notifications:
         except TimeoutError:
             return False
         return True
+
+    def fill_up(self):
+        """Until whoever sends more has to wait for a reader."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other, contextlib.suppress(BlockingIOError):
+            other.setblocking(False)
+            while True:
+                other.sendto(b"STATUS=of another process", self.path)
 
     def wait_for(self, line, patience=60):
         end = time.monotonic() + patience
@@ -88,6 +96,22 @@ def test_a_reload_is_told_with_its_time_and_its_end(start_service, notified):
         assert begun < notified.seen.index("READY=1")
         told = int(notified.seen[begun + 1].removeprefix("MONOTONIC_USEC="))
         assert before <= told <= time.monotonic_ns() // 1000
+
+
+@pytest.mark.parametrize("since", ["its start", "it is ready"])
+def test_a_systemd_that_does_not_listen_holds_nobody_up(start_service, notified, monkeypatch, since):
+    monkeypatch.setenv("WATCHDOG_USEC", "30000")  # told often
+    if since == "its start":
+        notified.fill_up()
+    with start_service("--shutdown-grace", "5s") as service:
+        notified.fill_up()
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_until(lambda: "reloaded: nothing is different" in service.log(), 20, "reloaded")
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
+        assert service.status("/livez") == service.status("/readyz") == 200
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0, service.log()
+        assert "the service does not end" not in service.log()
 
 
 def test_the_watchdog_is_fed_while_steps_come_to_an_end(start_service, notified, monkeypatch):
