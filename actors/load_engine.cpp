@@ -5,10 +5,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "actors/device_plan.hpp"
 #include "actors/load_draft_model.hpp"
+#include "actors/open_at_start.hpp"
+#include "actors/start_device.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/blocks_for.hpp"
 #include "runtime/drafting/draft_model.hpp"
@@ -72,55 +76,6 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
   return static_cast<std::int32_t>(held);
 }
 
-void log_kv_cache(const engine_options& options, const memory_profile& profile, const kv_layout& layout) {
-  const double mebibytes = static_cast<double>(layout.num_blocks) *
-                           static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
-  const std::string source = options.cuda && options.cuda->memory_utilization > 0
-                                 ? fmt::format("gpu_memory_utilization {}", options.cuda->memory_utilization)
-                             : options.memory_utilization > 0
-                                 ? fmt::format("memory_utilization {} of {} MiB", options.memory_utilization,
-                                               profile.available >> 20U)
-                                 : fmt::format("kv_cache_memory {} MiB", options.kv_cache_bytes >> 20U);
-  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all ({})",
-               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes, source);
-}
-
-void log_profile(const executor_limits& limits, const memory_profile& profile) {
-  spdlog::info(
-      "profiling: a step of {} tokens and {} sequences takes {:.1f} MiB beside {:.1f} MiB of weights; {} MiB "
-      "are free for the KV cache",
-      limits.max_rows, limits.max_sequences, static_cast<double>(profile.activations) / (1U << 20U),
-      static_cast<double>(profile.weights) / (1U << 20U), profile.available >> 20U);
-}
-
-engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks) {
-  return {options.max_num_seqs, options.max_num_batched_tokens, options.block_size, max_model_len,
-          num_blocks};
-}
-
-// Reserves what padded steps may need; buckets that there is no room for are left out, with a warning. Rows
-// and batch sizes do not depend on the number of blocks, which is not known before the device has its memory.
-result<padded_limits> reserve_buckets(const engine_options& options, std::int32_t max_model_len,
-                                      executor& device, std::optional<std::int64_t>& too_many_rows) {
-  padded_limits holds;
-  if (!options.pad_to_buckets.value_or(device.fixed_shapes())) return holds;
-  const bucket_dimension& blocks = options.bucketing.decode.blocks;
-  const std::int32_t any = std::max({1, options.block_size, blocks.min.value_or(1), blocks.max.value_or(1)});
-  auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, any));
-  if (!plan) return tl::unexpected<error>(plan.error());
-  const auto reserve = [&](const padded_limits& most) {
-    return device.reserve_steps(most.rows, most.sequences);
-  };
-  for (const buckets_left_out& each :
-       fit_buckets(*plan, options.max_num_batched_tokens, options.max_num_seqs, reserve, holds)) {
-    too_many_rows = each.rows;  // fewer each time
-    const std::string others =
-        each.count > 1 ? fmt::format(" and {} more of {} rows", each.count - 1, each.rows) : "";
-    spdlog::warn("{}{} left out: {}", each.first, others, each.why);
-  }
-  return holds;
-}
-
 // In a line for people.
 result<std::string> check_device(const engine_options& options) {
   if (!options.cuda) {
@@ -136,72 +91,103 @@ result<std::string> check_device(const engine_options& options) {
   return options.cuda_devices.find(options.cuda->device_id);
 }
 
-// The batch sizes of the decode buckets; without buckets those that vLLM's and others' graphs begin with.
-std::vector<std::int32_t> graph_rows(const engine_options& options, std::int32_t max_model_len) {
-  if (!options.cuda || !options.cuda->graphs) return {};
-  const std::int32_t blocks = std::max(1, max_model_len / options.block_size);
-  const auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, blocks));
-  if (!plan || plan->decode.empty()) return {1, 2, 4, 8, 16, 32};
-  std::vector<std::int32_t> rows;
-  for (const bucket& each : plan->decode) rows.push_back(each.batch);
-  std::ranges::sort(rows);
-  rows.erase(std::ranges::unique(rows).begin(), rows.end());
-  return rows;
-}
-
-// The device with its weights and all its memory: the phases of the start that come before the warm-up.
-struct started_device {
-  std::shared_ptr<executor> device;
-  cpu_executor_options options;  // of another device that is the same
-  std::optional<cpu_executor_options> last_resort;
-  padded_limits padded;
-  std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
-};
-
-result<started_device> start_device(executor_place& place, const engine_options& options,
-                                    const tokenizer& vocabulary, std::int32_t max_model_len,
-                                    const model_config& config) {
-  cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
-  cpu.limits.max_model_len = max_model_len;
-  started_device out;
-  if (options.cuda && options.cpu_after_device_loss) {
-    auto last_resort = options_on_cpu(options, config, cpu);
-    if (!last_resort) return tl::unexpected<error>(last_resort.error());
-    out.last_resort = std::move(*last_resort);
-  }
-  place.set_graph_rows(graph_rows(options, max_model_len));
-  auto device = load_target(place, cpu);
-  if (!device) return tl::unexpected<error>(device.error());
-  spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
-
-  options.on_phase("profiling");
-  const auto padded = reserve_buckets(options, max_model_len, **device, out.too_many_rows);
-  if (!padded) return tl::unexpected<error>(padded.error());
-  const result<memory_profile> profile = (*device)->profile();
-  if (!profile) return tl::unexpected<error>(profile.error());
-  executor_limits largest = cpu.limits;
-  largest.max_rows = std::max(largest.max_rows, padded->rows);
-  largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
-  log_profile(largest, *profile);
-  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
-  log_kv_cache(options, *profile, (*device)->layout());
-  out.device = std::move(*device);
-  out.padded = *padded;
-  out.options = cpu;
-  if (options.cuda) return out;  // its share is of the same memory again
-  const kv_layout layout = out.device->layout();
-  cpu.limits.kv_cache_bytes = static_cast<std::size_t>(layout.num_blocks) * layout.bytes_per_block;
-  cpu.memory_utilization = 0;
-  out.options = std::move(cpu);
-  return out;
-}
-
 result<std::optional<draft_file>> read_draft_file(executor_place& place, const engine_options& options,
                                                   const tokenizer& vocabulary) {
   if (!options.draft) return std::nullopt;
   auto file = read_draft_model(place, options, vocabulary);
   if (!file) return tl::unexpected<error>(file.error());
   return std::move(*file);
+}
+
+// What the files of the model and the draft model hold, whatever device it is for.
+struct model_files {
+  model_ptr model;
+  tokenizer_ptr vocabulary;
+  std::shared_ptr<const chat_template> chat;
+  std::int32_t context = 0;
+  std::optional<draft_file> draft;
+};
+
+result<model_files> read_files(executor_place& place, const engine_options& options) {
+  const result<model_ptr> model = place.add_model(options.model_path);
+  if (!model) return tl::unexpected<error>(model.error());
+  const result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
+  if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
+  const result<std::shared_ptr<const chat_template>> chat = load_chat_template((*model)->file);
+  if (!chat) return tl::unexpected<error>(chat.error());
+  const result<std::int32_t> context = context_length(options, (*model)->config.context_length);
+  if (!context) return tl::unexpected<error>(context.error());
+  const auto draft = read_draft_file(place, options, **vocabulary);
+  if (!draft) return tl::unexpected<error>(draft.error());
+  return model_files{*model, *vocabulary, *chat, *context, *draft};
+}
+
+// Its buckets, and the plans that it runs by as far as an earlier start has left them.
+result<void> set_up_steps(loaded_engine& engine, const engine_options& options, const started_device& started,
+                          std::int32_t num_blocks) {
+  engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
+  engine.padded = started.padded;
+  auto buckets = make_buckets(options.bucketing, sizes_of(options, engine.max_model_len, num_blocks));
+  if (!buckets) return tl::unexpected<error>(buckets.error());
+  if (started.too_many_rows) remove_from(*buckets, *started.too_many_rows);
+  engine.buckets = std::move(*buckets);
+  engine.tuned_for = tuning_key_of(*engine.device, options.threads);
+  engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
+  engine.tune = options.tune && engine.device->plans() != nullptr;
+  if (engine.tune && use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file))
+    for (const auto& [rows, plan] : engine.device->plans()->chosen()) engine.tuned.insert(rows);
+  return {};
+}
+
+result<void> add_draft_model(loaded_engine& engine, executor_place& place, const draft_file& draft,
+                             const engine_options& options, const drafted_for& target) {
+  auto drafting = load_draft_model(place, draft, options, target);
+  if (!drafting) return tl::unexpected<error>(drafting.error());
+  engine.draft = std::move(*drafting);
+  if (engine.draft->wants_tuning()) {  // the same steps, whatever is known of the model's own
+    engine.tune = true;
+    engine.tuned.clear();
+  }
+  return {};
+}
+
+// Opens the device, for the first time.
+result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, const model_files& files,
+                                  const engine_options& options) {
+  result<started_device> started =
+      start_device(*place, options, *files.vocabulary, files.context, files.model->config);
+  if (!started) return tl::unexpected<error>(started.error());
+  const kv_layout layout = started->device->layout();
+  const result<std::int32_t> max_model_len = context_in_cache(options, files.context, layout);
+  if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
+
+  loaded_engine engine;
+  engine.device = started->device;
+  engine.vocabulary = files.vocabulary;
+  engine.chat = files.chat;
+  engine.name = std::filesystem::path(options.model_path).stem().string();
+  engine.max_model_len = *max_model_len;
+  if (const auto set = set_up_steps(engine, options, *started, layout.num_blocks); !set)
+    return tl::unexpected<error>(set.error());
+  const drafted_for target{*max_model_len, engine.vocabulary->vocab_size(), layout};
+  if (files.draft)
+    if (const auto added = add_draft_model(engine, *place, *files.draft, options, target); !added)
+      return tl::unexpected<error>(added.error());
+  engine_options quiet = options;
+  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
+  const device_plan plan{place,
+                         started->options,
+                         started->last_resort,
+                         started->padded,
+                         engine.tuned_for,
+                         engine.tuning_file,
+                         files.draft,
+                         quiet,
+                         target};
+  engine.open_device = [plan] { return reopen(plan); };
+  if (plan.last_resort) engine.open_last_resort = [plan] { return reopen_on_cpu(plan); };
+  if (place->is_isolated()) engine.process = process_of(place);
+  return engine;
 }
 
 }  // namespace
@@ -265,64 +251,14 @@ result<loaded_engine> load_engine(const engine_options& options) {
   options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);
   const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);
-  const result<model_ptr> model = place->add_model(options.model_path);
-  if (!model) return tl::unexpected<error>(model.error());
-  result<tokenizer_ptr> vocabulary = load_tokenizer((*model)->file);
-  if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
-  result<std::shared_ptr<const chat_template>> chat = load_chat_template((*model)->file);
-  if (!chat) return tl::unexpected<error>(chat.error());
-  const result<std::int32_t> length = context_length(options, (*model)->config.context_length);
-  if (!length) return tl::unexpected<error>(length.error());
-  const auto draft = read_draft_file(*place, options, **vocabulary);
-  if (!draft) return tl::unexpected<error>(draft.error());
-  result<started_device> started = start_device(*place, options, **vocabulary, *length, (*model)->config);
-  if (!started) return tl::unexpected<error>(started.error());
-  const kv_layout layout = started->device->layout();
-  const result<std::int32_t> max_model_len = context_in_cache(options, *length, layout);
-  if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
-
-  loaded_engine engine;
-  engine.device = started->device;
-  engine.vocabulary = std::move(*vocabulary);
-  engine.chat = std::move(*chat);
-  engine.name = std::filesystem::path(options.model_path).stem().string();
-  engine.max_model_len = *max_model_len;
-  engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
-  engine.padded = started->padded;
-  auto buckets = make_buckets(options.bucketing, sizes_of(options, *max_model_len, layout.num_blocks));
-  if (!buckets) return tl::unexpected<error>(buckets.error());
-  if (started->too_many_rows) remove_from(*buckets, *started->too_many_rows);
-  engine.buckets = std::move(*buckets);
-  engine.tuned_for = tuning_key_of(*engine.device, options.threads);
-  engine.tuning_file = tuning_path(engine.tuned_for, options.tuning_file, options.tuning_folder);
-  engine.tune = options.tune && engine.device->plans() != nullptr;
-  if (engine.tune && use_kept_tuning(*engine.device, engine.tuned_for, engine.tuning_file))
-    for (const auto& [rows, plan] : engine.device->plans()->chosen()) engine.tuned.insert(rows);
-  const drafted_for target{*max_model_len, engine.vocabulary->vocab_size(), layout};
-  if (*draft) {
-    auto drafting = load_draft_model(*place, **draft, options, target);
-    if (!drafting) return tl::unexpected<error>(drafting.error());
-    engine.draft = std::move(*drafting);
-    if (engine.draft->wants_tuning()) {  // the same steps, whatever is known of the model's own
-      engine.tune = true;
-      engine.tuned.clear();
-    }
-  }
-  engine_options quiet = options;
-  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
-  const device_plan plan{place,
-                         started->options,
-                         started->last_resort,
-                         started->padded,
-                         engine.tuned_for,
-                         engine.tuning_file,
-                         *draft,
-                         quiet,
-                         target};
-  engine.open_device = [plan] { return reopen(plan); };
-  if (plan.last_resort) engine.open_last_resort = [plan] { return reopen_on_cpu(plan); };
-  if (place->is_isolated()) engine.process = process_of(place);
-  return engine;
+  const result<model_files> files = read_files(*place, options);
+  if (!files) return tl::unexpected<error>(files.error());
+  engine_options wanted = options;
+  wanted.on_phase = [&options, told = std::set<std::string>()](const std::string& phase) mutable {
+    if (told.insert(phase).second)
+      options.on_phase(phase);  // the first time alone, however often it is tried
+  };
+  return open_at_start(*place, options.pauses_at_start, [&] { return open_engine(place, *files, wanted); });
 }
 
 }  // namespace troupe

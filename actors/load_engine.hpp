@@ -20,6 +20,7 @@
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/result.hpp"
+#include "runtime/supervision/restart_backoff.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
@@ -57,6 +58,7 @@ struct engine_options {
   // The program of a process that the device runs in, so that what kills it kills nothing else; unset: this
   // one.
   std::optional<runner_program> isolation;
+  restart_pauses pauses_at_start = {};  // before that process is started again, where it ends as it opens
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
@@ -115,7 +117,7 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 // the log what it does. A bucket that steps would be padded to but that there is no room for is left out,
 // with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, chat_template::compile and
 // make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's, or a draft
-// model of another vocabulary.
+// model of another vocabulary; internal where the device's process ends again and again.
 result<loaded_engine> load_engine(const engine_options& options);
 
 // What the options say of an executor for a model that ends with these tokens, of whatever context.

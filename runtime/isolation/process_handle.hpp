@@ -24,6 +24,7 @@ class process_handle {
   // At once (SIGKILL).
   void kill();
   bool has_ended() const;
+  bool has_ended_by_itself() const { return has_ended() && !is_killed_; }  // or by others than kill()
   // Whether it has ended, by a signal that was not of kill() and that no crash raises. A crash signal that
   // was sent is one where it has called end_by_sent_crash_signals().
   bool was_killed_by_others();

@@ -3,12 +3,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "runtime/executor/step_plan.hpp"
+#include "tests/support/gguf_writer.hpp"
+#include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -136,6 +140,55 @@ TEST_F(LoadEngine, TunesAllButWhatAnEarlierStartHasLeft) {
   kept.threads = 2;
   EXPECT_NE(load_engine(kept)->tuning_file, first->tuning_file) << "another number of threads";
   std::filesystem::remove_all(folder);
+}
+
+struct LoadEngineInAProcess : LoadEngine {
+  // As it opens its device, until so many have ended.
+  engine_options whose_process_ends(int times) {
+    engine_options out = options();
+    out.isolation = runner_program{test::runner_program_path(),
+                                   {"runner", "dies:" + std::to_string(times) + ":" + ends.path()}};
+    out.pauses_at_start = {std::chrono::milliseconds(1), std::chrono::milliseconds(1)};
+    out.on_phase = [this](const std::string& phase) { phases.push_back(phase); };
+    return out;
+  }
+  std::uintmax_t count() const { return std::filesystem::file_size(ends.path()); }
+
+  test::temporary_file ends{""};
+  std::vector<std::string> phases;
+};
+
+TEST_F(LoadEngineInAProcess, AProcessThatEndsAsItOpensItsDeviceIsFollowedByAnother) {
+  const auto loaded = load_engine(whose_process_ends(2));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(count(), 2);
+  EXPECT_FALSE(loaded->process->has_ended());
+  EXPECT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(phases, (std::vector<std::string>{"device check", "weights", "profiling"}));
+}
+
+TEST_F(LoadEngineInAProcess, ProcessesThatEndAgainAndAgainAreGivenUp) {
+  const auto loaded = load_engine(whose_process_ends(1000));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(count(), 6) << "as often as the company would start it again, and once";
+  EXPECT_EQ(loaded.error().code, error_code::internal);
+  EXPECT_EQ(loaded.error().message,
+            "the runner process has ended 6 times in a row before its device was open, the last time by "
+            "signal 9 (Killed)");
+}
+
+TEST_F(LoadEngineInAProcess, WhatTheDeviceRefusesIsNotTriedAgain) {
+  engine_options refused = whose_process_ends(0);
+  refused.kv_cache_bytes = 1;
+  const auto loaded = load_engine(refused);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().message, load_engine([&] {
+                                      engine_options here = refused;
+                                      here.isolation.reset();
+                                      return here;
+                                    }())
+                                        .error()
+                                        .message);
 }
 
 struct LoadEngineOnCuda : LoadEngine {

@@ -68,6 +68,24 @@ def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
             service.wait_as_before(before, 64)
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_a_runner_that_is_killed_as_soon_as_it_appears_at_the_start_is_followed_by_another(start_service, how):
+    service = start_service()
+    killed = []
+
+    def kill_the_next():
+        for runner in service.children():
+            if runner not in killed:
+                killed.append(runner)
+                os.kill(runner, how)
+        return len(killed) >= 2
+
+    service.wait_until(kill_the_next, 60, "with two runners, one after the other")
+    with service:
+        assert ask(service, 0, 5)
+        assert not set(runners(service)) & set(killed)
+
+
 def test_a_starter_that_ignores_the_ends_of_children_costs_nobody_anything(start_service):
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     service = start_service()

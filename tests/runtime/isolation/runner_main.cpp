@@ -1,7 +1,8 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
-// file lies there, with "no-cuda:PATH" none on a CUDA device; with "overlaps" its tokens come late; with
-// "service" it starts such a process.
+// file lies there, with "no-cuda:PATH" none on a CUDA device; with "dies:NUMBER:PATH" the process is killed
+// as it opens one, until the file there has so many bytes, one for each such end; with "overlaps" its tokens
+// come late; with "service" it starts such a process.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,10 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "runtime/executor/forwarding_executor.hpp"
@@ -86,12 +89,28 @@ result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const 
   return fail(error_code::resource_exhausted, "no executor today", "threads");
 }
 
+result<std::unique_ptr<executor>> open_or_die(const std::string& number_and_path, const executor_setup& setup,
+                                              std::span<const int> files) {
+  const std::size_t colon = number_and_path.find(':');
+  const std::string path = number_and_path.substr(colon + 1);
+  std::error_code not_there;
+  const std::uintmax_t ends = std::filesystem::file_size(path, not_there);
+  if (!not_there && ends >= std::stoul(number_and_path.substr(0, colon))) return open(setup, files);
+  std::ofstream(path, std::ios::app) << 'x';
+  std::raise(SIGKILL);
+  return refuse(setup, files);
+}
+
 executor_opener opener_of(const std::string& word) {
   if (word == "none") return refuse;
   if (word == "overlaps") return open_overlapping;
   if (word.starts_with("no-cuda:"))
     return [path = word.substr(8)](const executor_setup& setup, std::span<const int> files) {
       return setup.cuda && std::filesystem::exists(path) ? refuse(setup, files) : open(setup, files);
+    };
+  if (word.starts_with("dies:"))
+    return [rest = word.substr(5)](const executor_setup& setup, std::span<const int> files) {
+      return open_or_die(rest, setup, files);
     };
   if (!word.starts_with("one:")) return open;
   const auto is_first = std::make_shared<bool>(true);

@@ -1,0 +1,53 @@
+#include "actors/open_at_start.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "runtime/supervision/supervision_tree.hpp"
+
+namespace troupe {
+namespace {
+
+// One whose device was refused is ended with it, which is no loss.
+bool has_lost_process(const executor_place& place) {
+  const auto process = place.process();
+  return process && process->has_ended_by_itself();
+}
+
+// Where the process has ended, whatever its end made of a call is an error.
+result<loaded_engine> try_to_open(const executor_place& place,
+                                  const std::function<result<loaded_engine>()>& open) try {
+  return open();
+} catch (const device_lost& fault) {
+  if (!has_lost_process(place)) throw;
+  return fail(error_code::unavailable, fault.what());
+}
+
+}  // namespace
+
+result<loaded_engine> open_at_start(const executor_place& place, const restart_pauses& pauses,
+                                    const std::function<result<loaded_engine>()>& open) {
+  restart_backoff backoff(pauses);
+  const std::int32_t most_restarts = restart_intensity{}.most;
+  for (std::int32_t restarts = 0;; ++restarts) {
+    result<loaded_engine> opened = try_to_open(place, open);
+    if (opened || !has_lost_process(place)) return opened;
+    const std::string how = place.process()->how_it_ended();
+    if (restarts == most_restarts)
+      return fail(error_code::internal,
+                  fmt::format("the runner process has ended {} times in a row before its device was open, "
+                              "the last time by {}",
+                              restarts + 1, how));
+    const std::chrono::duration<double> pause = backoff.ended(std::chrono::steady_clock::now());
+    spdlog::warn(
+        "the runner process has ended before its device was open: {}; it is started again in {:.2f} s", how,
+        pause.count());
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+}  // namespace troupe

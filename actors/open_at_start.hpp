@@ -1,0 +1,19 @@
+// The first opening of a device, tried again where its process ends meanwhile: a kill then is to cost no more
+// than later, when the supervisor has another one opened.
+#pragma once
+#include <functional>
+
+#include "actors/load_engine.hpp"
+#include "runtime/isolation/executor_place.hpp"
+#include "runtime/result.hpp"
+#include "runtime/supervision/restart_backoff.hpp"
+
+namespace troupe {
+
+// Calls `open`, which begins a process of `place`, until it gives an engine, or fails while that process
+// lives. Errors: those of `open`; internal where processes end more often than the company's intensity allows
+// to start them again.
+result<loaded_engine> open_at_start(const executor_place& place, const restart_pauses& pauses,
+                                    const std::function<result<loaded_engine>()>& open);
+
+}  // namespace troupe

@@ -1,0 +1,29 @@
+// The first device: its weights, what its largest step takes, and its KV cache.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "actors/load_engine.hpp"
+#include "runtime/isolation/executor_place.hpp"
+
+namespace troupe {
+
+engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks);
+
+// A device with its weights and all its memory: the phases of the start that come before the warm-up.
+struct started_device {
+  std::shared_ptr<executor> device;
+  cpu_executor_options options;  // of another device that is the same
+  std::optional<cpu_executor_options> last_resort;
+  padded_limits padded;
+  std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
+};
+
+// Says in the log what it does. Errors: those of load_target(), options_on_cpu(), make_buckets(), and of an
+// executor that is given its memory.
+result<started_device> start_device(executor_place& place, const engine_options& options,
+                                    const tokenizer& vocabulary, std::int32_t max_model_len,
+                                    const model_config& config);
+
+}  // namespace troupe
