@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/net/http_exchange.hpp"
@@ -21,6 +22,9 @@ struct admin_shared {
 class admin_connection final : public http_exchange {
  public:
   admin_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<admin_shared> shared);
+  std::optional<std::chrono::steady_clock::time_point> strange_since() const override {
+    return is_known_ ? std::nullopt : std::optional(came_);
+  }
 
  private:
   // As http_exchange has it.

@@ -69,12 +69,24 @@ void socket_server::admit(tcp::socket socket) {
   if (options_.send_buffer_bytes > 0) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
-  const bool refused = clients_.size() - refused_ >= max_connections_;
+  const bool refused = clients_.size() - refused_ >= max_connections_ && !make_room();
   if (refused && refused_ >= max_refused) return;
   serve_client(
       refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_(), refusal_timeout)
               : make_(context_, std::move(socket)),
       refused);
+}
+
+// False: all who are there stay. Whoever has to go counts no more, though his coroutine has yet to end.
+bool socket_server::make_room() {
+  std::shared_ptr<connection> first;
+  for (const auto& client : clients_)
+    if (client->strange_since() && (!first || client->strange_since() < first->strange_since()))
+      first = client;
+  if (!first) return false;
+  first->close();
+  clients_.erase(first);
+  return true;
 }
 
 void socket_server::serve_client(std::shared_ptr<connection> client, bool refused) {

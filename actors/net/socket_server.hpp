@@ -21,7 +21,8 @@ class socket_server {
  public:
   using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
 
-  // `refusal` makes what a client beyond max_connections reads. Errors: those of open_listener.
+  // `refusal` makes what a client beyond max_connections reads, where no connection is a stranger's: of those
+  // the one that came first is closed in its favour. Errors: those of open_listener.
   static result<std::unique_ptr<socket_server>> start(listen_options options, std::size_t max_connections,
                                                       std::function<std::string()> refusal,
                                                       connection_factory make);
@@ -51,6 +52,7 @@ class socket_server {
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
+  bool make_room();
   void on_end(const std::shared_ptr<connection>& client, bool refused);
   void end_clients();
 

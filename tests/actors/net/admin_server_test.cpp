@@ -126,6 +126,31 @@ TEST(AdminServerWithPlacesForTwo, StrangersWhoSayNothingOrHalfARequestDoNotKeepO
   EXPECT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200) << "who has the key has time";
 }
 
+TEST(AdminServerWithPlacesForTwo, StrangersGiveWayToWhoComesLaterAndOperatorsToNobody) {
+  scripted_admin service;
+  admin_options options;
+  options.limits.max_connections = 2;
+  options.stranger_timeout = std::chrono::hours(1);
+  const auto server = *admin_server::start(options, service);
+  raw_client silent(server.port());
+  raw_client half(server.port());
+  ASSERT_TRUE(half.send("GET /admin/actors HTTP/1.1\r\nHost"));
+  raw_client known(server.port());
+  EXPECT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200);
+  EXPECT_TRUE(silent.at_end()) << "it was there first";
+  for (int i = 0; i < 100; ++i) {
+    raw_client stranger(server.port());
+    EXPECT_EQ(ask(stranger, "GET", "/admin/actors", "").status, 401);
+    EXPECT_EQ(ask(known, "GET", "/admin/actors", bearer()).status, 200);
+  }
+  EXPECT_TRUE(half.at_end());
+  raw_client second(server.port());
+  EXPECT_EQ(ask(second, "GET", "/admin/actors", bearer()).status, 200);
+  raw_client beyond(server.port());
+  EXPECT_EQ(ask(beyond, "GET", "/admin/actors", bearer()).status, 503) << "operators have both places";
+  EXPECT_EQ(ask(second, "GET", "/admin/actors", bearer()).status, 200);
+}
+
 TEST_F(AdminServer, TheSchemesNameMayBeWrittenAnyhow) {
   EXPECT_EQ(ask("GET", "/admin/actors", "authorization: bearer   " + key + "\r\n").status, 200);
 }
