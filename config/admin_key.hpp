@@ -19,6 +19,7 @@ struct admin_key_place {
   std::string file;            // its path; empty: none
   std::string file_origin;     // who names the file: "--admin-key-file", "troupe.toml:7"
   bool is_read_again = false;  // by a reload, which cannot read a pipe
+  file_observer before_file = [](const std::string&) {};
 };
 admin_key_place admin_key_place_of(const loaded_settings& loaded);
 

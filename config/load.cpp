@@ -42,6 +42,7 @@ tl::expected<void, std::string> store(loaded_settings& loaded, const option& whi
 }
 
 tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path) {
+  loaded.before_file(path);
   if (loaded.are_read_again)
     if (auto readable = check_read_again(path); !readable) return readable;
   const auto content = read_file(path);
@@ -165,6 +166,7 @@ std::string origin_of(const loaded_settings& loaded, std::string_view name) {
 tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
   loaded_settings loaded;
   loaded.are_read_again = sources.are_read_again;
+  loaded.before_file = sources.before_file;
   if (const std::string file = file_of(sources); !file.empty()) {
     if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
   }

@@ -1,5 +1,6 @@
 // Flags over environment over file over defaults, with the origin of every value.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -14,11 +15,15 @@ namespace troupe::config {
 // Has the operators' key, where no file has it.
 inline constexpr const char* admin_key_variable = "TROUPE_ADMIN_KEY";
 
+// Hears the path of each file before it is opened.
+using file_observer = std::function<void(const std::string& path)>;
+
 struct setting_sources {
   std::map<std::string, std::string, std::less<>> flags;  // option name -> text as given
   std::vector<std::pair<std::string, std::string>> environment;
   std::string file;             // --config; empty: TROUPE_CONFIG, else none
   bool are_read_again = false;  // by a reload, which cannot read a pipe
+  file_observer before_file = [](const std::string&) {};
 };
 
 struct loaded_settings {
@@ -28,6 +33,7 @@ struct loaded_settings {
   std::vector<std::string> warnings;  // unknown TROUPE_* variables
   std::string admin_key;              // of that variable; not among the settings, which are printed
   bool are_read_again = false;        // as in setting_sources
+  file_observer before_file = [](const std::string&) {};
 };
 
 // Where the option's value comes from, for messages.

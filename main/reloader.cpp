@@ -21,6 +21,21 @@ namespace {
 
 tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid_argument, std::move(why)); }
 
+// Of the sources of the start, once more.
+settings_reader::reading reading_of(config::setting_sources sources, bool has_operators) {
+  sources.are_read_again = true;
+  return [sources, has_operators](const settings_reader::file_teller& begins) -> result<read_sources> {
+    config::setting_sources told = sources;
+    told.before_file = begins;
+    auto loaded = read_settings(told);
+    if (!loaded) return refused(loaded.error());
+    read_sources all{std::move(*loaded), {}};
+    if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded));
+    all.loaded.before_file = [](const std::string&) {};  // `begins` is gone by then
+    return all;
+  };
+}
+
 }  // namespace
 
 // What a reload takes up besides the company's limits.
@@ -34,8 +49,9 @@ struct reloader::new_settings {
 };
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
-    : sources_(std::move(sources)), parts_(parts), in_force_(std::move(in_force)) {
-  sources_.are_read_again = true;
+    : parts_(parts),
+      reader_(reading_of(std::move(sources), parts.key != nullptr)),
+      in_force_(std::move(in_force)) {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -45,6 +61,7 @@ reloader::~reloader() {
     is_over_ = true;
   }
   changed_.notify_all();
+  reader_.end();
   thread_.join();
   for (const reply& answer : asked_) answer(fail(error_code::unavailable, "the service is about to end"));
 }
@@ -99,19 +116,20 @@ result<reloader::changes> reloader::reload() try {
   return fail(error_code::internal, fault.what());
 }
 
-result<reloader::new_settings> reloader::prepare() const {
+result<reloader::new_settings> reloader::prepare() {
   const config::settings before = in_force();
-  auto loaded = read_settings(sources_);
-  if (!loaded) return refused(loaded.error());
-  const auto planned = config::plan_reload(before, *loaded);
+  result<read_sources> read = reader_.read();
+  if (!read) return tl::unexpected<error>(read.error());
+  config::loaded_settings& loaded = read->loaded;
+  const auto planned = config::plan_reload(before, loaded);
   if (!planned) return refused(planned.error());
-  new_settings wanted{.log = log_change(loaded->values)};
+  new_settings wanted{.log = log_change(loaded.values)};
   for (const config::setting_change& each : *planned)
     wanted.made.push_back({std::string(each.which->name), each.before, each.after});
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
-  wanted.warnings = loaded->warnings;
-  if (parts_.key != nullptr) {
-    const auto key = config::read_admin_key(config::admin_key_place_of(*loaded));
+  wanted.warnings = loaded.warnings;
+  if (read->key) {
+    const auto& key = *read->key;
     if (!key) return refused(key.error());
     if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
     if (!parts_.key->matches(key->text)) {
@@ -120,7 +138,7 @@ result<reloader::new_settings> reloader::prepare() const {
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
-  wanted.loaded = std::move(*loaded);
+  wanted.loaded = std::move(loaded);
   return wanted;
 }
 

@@ -14,6 +14,7 @@
 #include "config/load.hpp"
 #include "main/operators_key.hpp"
 #include "main/service_manager.hpp"
+#include "main/settings_reader.hpp"
 #include "main/stop_request.hpp"
 
 namespace troupe::cli {
@@ -33,7 +34,7 @@ class reloader {
   using reply = std::function<void(const result<changes>&)>;
 
   reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts);
-  ~reloader();  // those that were asked for and have not begun are refused
+  ~reloader();  // those that were asked for and have not been read are refused; it waits for no file
   reloader(const reloader&) = delete;
   reloader& operator=(const reloader&) = delete;
 
@@ -48,12 +49,12 @@ class reloader {
   result<changes> reload();
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
-  result<new_settings> prepare() const;
+  result<new_settings> prepare();
   result<void> tell_company(const config::settings& wanted);
   changes take_up(new_settings&& wanted) noexcept;
 
-  config::setting_sources sources_;
   const reloaded_parts parts_;
+  settings_reader reader_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   config::settings in_force_;

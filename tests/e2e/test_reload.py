@@ -1,5 +1,7 @@
 """SIGHUP and POST /admin/reload: new settings for a running service, all of them or none."""
 import concurrent.futures
+import contextlib
+import fcntl
 import os
 import signal
 import time
@@ -136,6 +138,34 @@ def test_a_pipe_or_a_terminal_is_not_read_again_and_holds_nobody_up(start_servic
         assert operators.ask("/admin/reload", {})[0] == 200
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
+
+
+@contextlib.contextmanager
+def kept_from_readers(path):
+    """Whoever opens it waits, as for a file of a disk that does not answer: fcntl(2), leases."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # tells that somebody waits
+    with open(path, "r+") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        yield
+    signal.signal(signal.SIGIO, before)
+
+
+def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(start_service, operators, settings):
+    config = settings("max_num_seqs = 8")
+    with start_service(*operators.flags, "--config", config, "--shutdown-grace", "20s") as service:
+        before = service.resources()
+        with kept_from_readers(operators.key_file):
+            for why in "could not be read within 5 s", "an earlier reload still waits for this file":
+                status, body, _ = operators.ask("/admin/reload", {})
+                assert (status, body["error"]["message"]) == (503, f"{operators.key_file}: {why}")
+        service.wait_until(lambda: operators.ask("/admin/reload", {})[0] == 200, 20, "reloaded")
+        service.wait_as_before(before)
+        with kept_from_readers(config), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            asked = service.log().count("an operator asks for a reload")
+            pool.submit(operators.ask, "/admin/reload", {})
+            service.wait_until(lambda: service.log().count("an operator asks for a reload") > asked, 20, "asked")
+            service.process.send_signal(signal.SIGTERM)
+            assert service.process.wait(20) == 0, service.log()
 
 
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):
