@@ -25,6 +25,10 @@ attention_item item_of(const attended_sequence& sequence, std::int32_t group, st
   return item;
 }
 
+std::int64_t split_items_of_a_row(std::int32_t group, std::int64_t context) {
+  return parts(group, pairs_of_a_split) * ((context - 1) / tokens_of_a_stretch + 1);
+}
+
 attention_plan::attention_plan(std::int32_t group, std::int32_t partial_rows, std::int32_t max_items)
     : group_(group), max_partial_rows_(partial_rows) {
   split_.reserve(static_cast<std::size_t>(max_items));

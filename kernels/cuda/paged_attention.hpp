@@ -39,6 +39,9 @@ struct attended_sequence {
 attention_item item_of(const attended_sequence& sequence, std::int32_t group, std::int32_t first,
                        std::int32_t most);
 
+// Items of a sequence with one row and so many tokens, if it is split.
+std::int64_t split_items_of_a_row(std::int32_t group, std::int64_t context);
+
 // What the two kernels have to do in a step: the same for all layers and KV heads. Filled on the host from
 // lengths that it knows; the items are copied to the device with the rest of the step.
 class attention_plan {

@@ -8,7 +8,6 @@
 #include "kernels/cuda/gather_embeddings.hpp"
 #include "kernels/cuda/gather_rows.hpp"
 #include "kernels/cuda/rope_angles.hpp"
-#include "kernels/cuda/rotate_and_store.hpp"
 
 namespace troupe {
 namespace {
@@ -81,8 +80,7 @@ void cuda_decoder::run_layer(const cuda_stream& stream, const flat_step_shape& s
                              const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured) {
   const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
   const std::int32_t rows = shape.rows;
-  project_qkv(stream, weights, rows);
-  rotate_and_store(stream, shape, step, kv, layer);
+  project_and_rotate(stream, shape, step, kv, layer);
   attend(stream, shape, step, kv, layer, captured);
   project_output(stream, weights, rows);
   gate(stream, weights, rows);
@@ -104,9 +102,13 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   arguments.layer = layer;
   arguments.group = config_.num_heads / config_.num_kv_heads;
   arguments.scale = 1.0F / std::sqrt(static_cast<float>(config_.head_dim));
-  // A graph's blocks take items in turn: as many as the device holds, whatever the step.
+  // A graph's blocks take items in turn: as many as the device holds, or as such a step has at most.
   const std::int32_t held = kernels::cuda::split_residents(config_.head_dim) * sizes_.multiprocessors;
-  const std::int32_t blocks = captured ? std::max(1, held / config_.num_kv_heads) : shape.split_items;
+  const std::int64_t most = shape.rows * kernels::cuda::split_items_of_a_row(
+                                             arguments.group, std::int64_t{shape.blocks} * kv.block_size);
+  const std::int32_t blocks =
+      captured ? static_cast<std::int32_t>(std::clamp<std::int64_t>(held / config_.num_kv_heads, 1, most))
+               : shape.split_items;
   if (captured || shape.split_items > 0) {
     arguments.items = step.split_items;
     arguments.num_items = step.item_counts;
@@ -162,28 +164,27 @@ void cuda_decoder::embed(const cuda_stream& stream, const flat_step_shape& shape
                              stream.get());
 }
 
-void cuda_decoder::rotate_and_store(const cuda_stream& stream, const flat_step_shape& shape,
-                                    const flat_step& step, const kernels::cuda::paged_kv& kv,
-                                    std::int32_t layer) {
+kernels::cuda::rotate_and_store_arguments cuda_decoder::rotation_of(const flat_step_shape& shape,
+                                                                    const flat_step& step,
+                                                                    const kernels::cuda::paged_kv& kv,
+                                                                    std::int32_t layer) {
   const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
-  kernels::cuda::rotate_and_store(
-      {.qkv = qkv_.data(),
-       .qkv_stride = weights.qkv.outputs,
-       .kv = kv,
-       .bias = weights.qkv_bias,
-       .query_norm = weights.query_norm,
-       .key_norm = weights.key_norm,
-       .epsilon = config_.rms_norm_eps,
-       .angles = angles_.data(),
-       .slots = step.slots,
-       .rows = shape.rows,
-       .num_heads = config_.num_heads,
-       .rope_dim = config_.rope_dim,
-       .pairs = config_.rope == rope_layout::halves ? kernels::cuda::rope_pairs::halves
-                                                    : kernels::cuda::rope_pairs::interleaved,
-       .layer = layer,
-       .type = weights_.type},
-      stream.get());
+  return {.qkv = qkv_.data(),
+          .qkv_stride = weights.qkv.outputs,
+          .kv = kv,
+          .bias = weights.qkv_bias,
+          .query_norm = weights.query_norm,
+          .key_norm = weights.key_norm,
+          .epsilon = config_.rms_norm_eps,
+          .angles = angles_.data(),
+          .slots = step.slots,
+          .rows = shape.rows,
+          .num_heads = config_.num_heads,
+          .rope_dim = config_.rope_dim,
+          .pairs = config_.rope == rope_layout::halves ? kernels::cuda::rope_pairs::halves
+                                                       : kernels::cuda::rope_pairs::interleaved,
+          .layer = layer,
+          .type = weights_.type};
 }
 
 }  // namespace troupe

@@ -53,8 +53,12 @@ class cuda_decoder {
 
  private:
   void embed(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step);
-  void rotate_and_store(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
-                        const kernels::cuda::paged_kv& kv, std::int32_t layer);
+  // Queries, keys and values of the rows, rotated, the last two in the KV memory.
+  void project_and_rotate(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
+                          const kernels::cuda::paged_kv& kv, std::int32_t layer);
+  kernels::cuda::rotate_and_store_arguments rotation_of(const flat_step_shape& shape, const flat_step& step,
+                                                        const kernels::cuda::paged_kv& kv,
+                                                        std::int32_t layer);
   void run_layer(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
                  const kernels::cuda::paged_kv& kv, std::int32_t layer, bool captured);
   void attend(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
@@ -67,7 +71,7 @@ class cuda_decoder {
   void norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows);
   void multiply_few(const cuda_stream& stream, const void* input, const normed_rows& normed,
                     const device_matrix& weight, std::int32_t rows, kernels::cuda::few_row_output kind,
-                    void* out);
+                    void* out, const kernels::cuda::rotate_and_store_arguments& rotation = {});
   // Each reads and writes what the step has of its rows.
   void project_qkv(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_output(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/residual_norm.hpp"
+#include "kernels/cuda/rotate_and_store.hpp"
 #include "kernels/cuda/silu_multiply.hpp"
 #include "runtime/executor_cuda/cold_timer.hpp"
 #include "runtime/executor_cuda/cuda_decoder.hpp"
@@ -28,7 +29,7 @@ void cuda_decoder::norm(const cuda_stream& stream, float* residual, const float*
 // Of `input`, or of what the norm makes of `residual`.
 void cuda_decoder::multiply_few(const cuda_stream& stream, const void* input, const normed_rows& normed,
                                 const device_matrix& weight, std::int32_t rows, few_row_output kind,
-                                void* out) {
+                                void* out, const kernels::cuda::rotate_and_store_arguments& rotation) {
   kernels::cuda::multiply_few_rows({.weights = weight.data,
                                     .input = input,
                                     .residual = normed.residual,
@@ -40,7 +41,8 @@ void cuda_decoder::multiply_few(const cuda_stream& stream, const void* input, co
                                     .inputs = weight.inputs,
                                     .multiprocessors = sizes_.multiprocessors,
                                     .kind = kind,
-                                    .type = weights_.type},
+                                    .type = weights_.type,
+                                    .rotation = rotation},
                                    stream.get());
 }
 
@@ -50,6 +52,18 @@ void cuda_decoder::project_qkv(const cuda_stream& stream, const device_layer& la
                         few_row_output::rounded, qkv_.data());
   norm(stream, hidden_.data(), layer.attention_norm, rows);
   products_.multiply(stream, normed_.data(), layer.qkv, rows, gemm_output::rounded, qkv_.data());
+}
+
+void cuda_decoder::project_and_rotate(const cuda_stream& stream, const flat_step_shape& shape,
+                                      const flat_step& step, const kernels::cuda::paged_kv& kv,
+                                      std::int32_t layer) {
+  const device_layer& weights = weights_.layers[static_cast<std::size_t>(layer)];
+  const auto rotation = rotation_of(shape, step, kv, layer);
+  if (shape.rows <= few_rows_.qkv && kernels::cuda::can_rotate_few_rows(rotation))
+    return multiply_few(stream, nullptr, {hidden_.data(), weights.attention_norm}, weights.qkv, shape.rows,
+                        few_row_output::rotated, qkv_.data(), rotation);
+  project_qkv(stream, weights, shape.rows);
+  kernels::cuda::rotate_and_store(rotation, stream.get());
 }
 
 void cuda_decoder::project_output(const cuda_stream& stream, const device_layer& layer, std::int32_t rows) {

@@ -56,6 +56,90 @@ void compare_few_rows(std::mt19937& random, const kernel_check_options& options,
   }
 }
 
+// Queries, keys and values of few rows, rotated and stored: by one kernel and by two, which must agree to the
+// bit.
+struct rotated_rows {
+  rotated_rows(std::mt19937& random, std::int32_t of_rows, kernels::cuda::kv_element element)
+      : rows(of_rows),
+        inputs(8 * pick(random, 1, 130)),
+        num_heads(pick(random, 1, 4)),
+        biased(random() % 2 == 0),
+        pairs(random() % 2 == 0 ? kernels::cuda::rope_pairs::halves : kernels::cuda::rope_pairs::interleaved),
+        kv{.element = element,
+           .num_layers = 2,
+           .num_blocks = 3,
+           .num_kv_heads = pick(random, 1, 2),
+           .block_size = 16,
+           .head_dim = 16 * pick(random, 1, 8)} {}
+  std::int32_t width() const { return (num_heads + 2 * kv.num_kv_heads) * kv.head_dim; }
+
+  std::int32_t rows, inputs, num_heads;
+  bool biased;
+  kernels::cuda::rope_pairs pairs;
+  kernels::cuda::paged_kv kv;
+};
+
+template <class T>
+void compare_rotated(std::mt19937& random, const kernel_check_options&, comparison& compared) {
+  using kernels::cuda::kv_element;
+  rotated_rows of(random, pick(random, 1, kernels::cuda::max_few_rows),
+                  std::is_same_v<T, __half> ? kv_element::fp16 : kv_element::bf16);
+  const device_data<T> weights(rounded<T>(some_numbers(of.width(), of.inputs, random)));
+  const device_data<float> residual(some_numbers(of.rows, of.inputs, random));
+  const device_data<float> norm(some_numbers(1, of.inputs, random)),
+      bias(some_numbers(1, of.width(), random));
+  const device_data<float> angles(some_numbers(of.rows, of.kv.head_dim, random));
+  const device_data<std::int32_t> slots(std::vector<std::int32_t>{5, 40, -1, 16});
+  struct outcome {
+    std::vector<float> qkv, kv;
+  };
+  const auto run = [&](bool at_once) {
+    const device_data<T> qkv(static_cast<std::size_t>(of.rows * of.width()));
+    const device_data<T> memory(std::vector<T>(of.kv.data_bytes() / sizeof(T), T(7.0F)));
+    of.kv.data = memory.data();
+    const kernels::cuda::rotate_and_store_arguments rotation{.qkv = qkv.data(),
+                                                             .qkv_stride = of.width(),
+                                                             .kv = of.kv,
+                                                             .bias = of.biased ? bias.data() : nullptr,
+                                                             .query_norm = nullptr,
+                                                             .key_norm = nullptr,
+                                                             .epsilon = 0,
+                                                             .angles = angles.data(),
+                                                             .slots = slots.data(),
+                                                             .rows = of.rows,
+                                                             .num_heads = of.num_heads,
+                                                             .rope_dim = of.kv.head_dim,
+                                                             .pairs = of.pairs,
+                                                             .layer = 1,
+                                                             .type = type_of<T>};
+    using kernels::cuda::few_row_output;
+    kernels::cuda::multiply_few_rows({.weights = weights.data(),
+                                      .input = nullptr,
+                                      .residual = residual.data(),
+                                      .norm_weight = norm.data(),
+                                      .epsilon = 1e-5F,
+                                      .output = qkv.data(),
+                                      .rows = of.rows,
+                                      .outputs = of.width(),
+                                      .inputs = of.inputs,
+                                      .multiprocessors = 2,
+                                      .kind = at_once ? few_row_output::rotated : few_row_output::rounded,
+                                      .type = type_of<T>,
+                                      .rotation = rotation},
+                                     nullptr);
+    if (!at_once) kernels::cuda::rotate_and_store(rotation, nullptr);
+    return outcome{floats(qkv.read()), floats(memory.read())};
+  };
+  const outcome expected = run(false), found = run(true);
+  for (std::size_t i = 0; i < found.kv.size(); ++i) compared.add(found.kv[i], expected.kv[i], 0);
+  for (std::int32_t row = 0; row < of.rows; ++row) {
+    for (std::int32_t i = 0; i < of.num_heads * of.kv.head_dim; ++i) {
+      const auto at = static_cast<std::size_t>(row * of.width() + i);
+      compared.add(found.qkv[at], expected.qkv[at], 0);
+    }
+  }
+}
+
 }  // namespace
 
 void check_few_rows(check_list& list) {
@@ -69,6 +153,8 @@ void check_few_rows(check_list& list) {
   add("few_row_product, fp16", compare_few_rows<__half, false>);
   add("few_row_product, normed, bf16", compare_few_rows<__nv_bfloat16, true>);
   add("few_row_product, normed, fp16", compare_few_rows<__half, true>);
+  add("few_row_product, rotated, bf16", compare_rotated<__nv_bfloat16>);
+  add("few_row_product, rotated, fp16", compare_rotated<__half>);
 }
 
 }  // namespace troupe::checks

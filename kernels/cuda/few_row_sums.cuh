@@ -1,0 +1,106 @@
+// What few_row_product.cu sums: rows as they are or normed, times a lane's share of an output's weights.
+#pragma once
+#include "kernels/cuda/elements.cuh"
+#include "kernels/cuda/few_row_product.hpp"
+
+namespace troupe::kernels::cuda {
+
+inline constexpr int few_row_warps = 8;
+inline constexpr int few_row_threads = 32 * few_row_warps;
+inline constexpr int few_row_run = 8;  // inputs of a lane at a time
+
+// RMSNorm of the rows into shared memory, as residual_rms_norm() rounds them.
+template <class T>
+__device__ __forceinline__ void norm_few_rows(const few_row_arguments& a, T* normed, float* partial) {
+  for (int row = 0; row < a.rows; row++) {
+    const float* const residual = a.residual + static_cast<std::size_t>(row) * a.inputs;
+    float squares = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < a.inputs; i += few_row_threads)
+      squares += residual[i] * residual[i];
+    const float scale = rsqrtf(block_sum(squares, partial) / static_cast<float>(a.inputs) + a.epsilon);
+    for (int i = static_cast<int>(threadIdx.x); i < a.inputs; i += few_row_threads)
+      normed[row * a.inputs + i] = from_float<T>(residual[i] * (scale * a.norm_weight[i]));
+    __syncthreads();
+  }
+}
+
+// Adds the products of eight weights with the same inputs of each row.
+template <class T, int rows>
+__device__ __forceinline__ void add_products(const few_row_arguments& a, const T* input, int first,
+                                             const float (&weight)[few_row_run], float (&sums)[rows]) {
+#pragma unroll
+  for (int row = 0; row < rows; row++) {
+    if (row >= a.rows) break;
+    float x[few_row_run];
+    load_floats<few_row_run>(input + static_cast<std::size_t>(row) * a.inputs + first, x);
+#pragma unroll
+    for (int i = 0; i < few_row_run; i++) sums[row] += weight[i] * x[i];
+  }
+}
+
+template <int rows>
+__device__ __forceinline__ void end_sums(float (&sums)[rows]) {
+#pragma unroll
+  for (int row = 0; row < rows; row++) sums[row] = warp_sum(sums[row]);
+}
+
+template <class T>
+__device__ __forceinline__ const T* weights_of(const few_row_arguments& a, int output) {
+  return static_cast<const T*>(a.weights) + static_cast<std::size_t>(output) * a.inputs;
+}
+
+// The sums of one output for all rows, the same in each lane: its weights are loaded as they are used.
+template <class T, int rows>
+__device__ __forceinline__ void sum_streamed(const few_row_arguments& a, const T* input, int output,
+                                             float (&sums)[rows]) {
+  const T* const weights = weights_of<T>(a, output);
+#pragma unroll
+  for (int row = 0; row < rows; row++) sums[row] = 0;
+#pragma unroll 4
+  for (int first = static_cast<int>(threadIdx.x % 32) * few_row_run; first < a.inputs;
+       first += 32 * few_row_run) {
+    float weight[few_row_run];
+    load_floats<few_row_run>(weights + first, weight);
+    add_products<T, rows>(a, input, first, weight, sums);
+  }
+  end_sums<rows>(sums);
+}
+
+// A lane's share of an output's weights, `runs` loads of eight of them: all are on the way before what they
+// are multiplied with is there.
+template <class T, int runs>
+class held_weights {
+ public:
+  __device__ __forceinline__ void ask_for(const few_row_arguments& a, int output) {
+    const T* const weights = weights_of<T>(a, output);
+#pragma unroll
+    for (int i = 0; i < runs; i++)
+      if (place_of(i) < a.inputs) held_[i] = *reinterpret_cast<const run*>(weights + place_of(i));
+  }
+
+  // The same sums, in the same order, as sum_streamed() has.
+  template <int rows>
+  __device__ __forceinline__ void sum(const few_row_arguments& a, const T* input, float (&sums)[rows]) const {
+#pragma unroll
+    for (int row = 0; row < rows; row++) sums[row] = 0;
+#pragma unroll
+    for (int i = 0; i < runs; i++) {
+      if (place_of(i) >= a.inputs) continue;
+      float weight[few_row_run];
+#pragma unroll
+      for (int j = 0; j < few_row_run; j++) weight[j] = to_float(held_[i].values[j]);
+      add_products<T, rows>(a, input, place_of(i), weight, sums);
+    }
+    end_sums<rows>(sums);
+  }
+
+ private:
+  using run = packed_elements<T, few_row_run>;
+  static __device__ __forceinline__ int place_of(int i) {
+    return (static_cast<int>(threadIdx.x % 32) + 32 * i) * few_row_run;
+  }
+
+  run held_[runs];
+};
+
+}  // namespace troupe::kernels::cuda
