@@ -1,7 +1,11 @@
 #include "actors/net/listener.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/ip/v6_only.hpp>
 #include <chrono>
 #include <exception>
@@ -49,6 +53,18 @@ result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_opti
   return acceptor;
 }
 
+// Clients leave the highest numbers to the service itself: where they took them all, the next runner's
+// process would find none. A descriptor gets the lowest number that is free.
+bool are_left_for_clients(int any) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
+  const rlim_t kept = std::min<rlim_t>(64, limit.rlim_cur / 8);
+  const int lowest = ::fcntl(any, F_DUPFD_CLOEXEC, 0);
+  if (lowest < 0) return false;
+  ::close(lowest);
+  return static_cast<rlim_t>(lowest) < limit.rlim_cur - kept;
+}
+
 }  // namespace
 
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
@@ -76,9 +92,13 @@ asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, std::function<void
         pause.expires_after(pause_after_failure);
         co_await pause.async_wait(no_throw);
       }
-      auto [failure, socket] = co_await acceptor.async_accept(no_throw);
-      if (!failure) on_client(std::move(socket));
-      if (failure && failure != asio::error::connection_aborted) failed = failure.message();
+      if (are_left_for_clients(acceptor.native_handle())) {
+        auto [failure, socket] = co_await acceptor.async_accept(no_throw);
+        if (!failure) on_client(std::move(socket));
+        if (failure && failure != asio::error::connection_aborted) failed = failure.message();
+      } else {
+        failed = "the descriptors that are left are the service's own";
+      }
     } catch (const std::exception& fault) {
       failed = fault.what();
     }

@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace troupe {
@@ -13,7 +16,9 @@ class executor_place::open_file {
  public:
   // Where it cannot be opened the descriptor is negative.
   explicit open_file(const std::string& path)
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+      : name_(path),
+        descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)),
+        version_(version_now()) {}
   ~open_file() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
@@ -23,8 +28,35 @@ class executor_place::open_file {
   // Of this file and no other.
   std::string path() const { return fmt::format("/proc/self/fd/{}", descriptor_); }
 
+  // Fails where it has been written to since it was opened: a process that reads it now would have other
+  // weights.
+  result<void> check_unchanged() const {
+    const version now = version_now();
+    if (now == version_) return {};
+    return fail(
+        error_code::unavailable,
+        fmt::format(
+            "{} has been written to since the service opened it, so that its weights are no longer those "
+            "that answers were begun with: end the service and start it again",
+            name_));
+  }
+
  private:
+  struct version {
+    off_t bytes = 0;
+    std::int64_t seconds = 0;
+    std::int64_t nanoseconds = 0;
+    bool operator==(const version&) const = default;
+  };
+  version version_now() const {
+    struct stat found {};
+    if (::fstat(descriptor_, &found) != 0) return {};
+    return {found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+  }
+
+  std::string name_;
   int descriptor_;
+  version version_;
 };
 
 result<model_ptr> executor_place::read(const std::string& path, packed_file& into) const {
@@ -89,6 +121,8 @@ executor_setup executor_place::setup_of(std::size_t number, const cpu_executor_o
 
 result<void> executor_place::begin() {
   if (!isolation_) return {};
+  for (const packed_file& each : files_)
+    if (auto unchanged = each.file->check_unchanged(); !unchanged) return unchanged;
   double used = 0;
   if (const auto last = process()) {
     last->kill();

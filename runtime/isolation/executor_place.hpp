@@ -39,7 +39,8 @@ class executor_place {
   result<void> turn_to_cpu();
 
   // Executors from here on have nothing in common with those before but the weights: a new process, once the
-  // last one is gone. Errors: those of runner_process::start().
+  // last one is gone. Errors: those of runner_process::start(); unavailable where a model's file has been
+  // written to.
   result<void> begin();
   // An executor of model `number`, its start still to come. Errors: those of load_cpu_executor or
   // cuda_support::open, and begin().

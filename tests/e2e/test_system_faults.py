@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import resource
+import signal
 import socket
 import subprocess
 import time
@@ -74,13 +75,35 @@ def test_a_tuning_file_on_a_full_disk_is_a_warning(start_service, tmp_path):
         assert not [f for f in folder.iterdir() if f.stat().st_size > 0]
 
 
+def leave_descriptors(service, number):
+    """So many for clients, behind which an eighth of all is the service's own. The limits before."""
+    limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, ((service.open_descriptors() + number) * 8 // 7 + 1, limits[1]))
+    return limits
+
+
+def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_service):
+    with start_service() as service:
+        complete(service)
+        stream = begin_stream(service)
+        leave_descriptors(service, 4)
+        crowd = [socket.create_connection(("127.0.0.1", service.port), timeout=60) for _ in range(40)]
+        crowd[0].sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert crowd[0].recv(100).startswith(b"HTTP/1.1 200")
+        os.kill(service.children()[0], signal.SIGKILL)
+        assert ends_whole(*stream), "it goes on in another process"
+        assert service.process.poll() is None
+        for client in crowd:
+            client.close()
+        complete(service)
+
+
 def test_when_descriptors_run_out_serving_goes_on_and_new_clients_wait_for_them(start_service):
     with start_service() as service:
         complete(service)
         before = service.resources()
-        limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
         stream = begin_stream(service)
-        resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (service.open_descriptors() + 4, limits[1]))
+        limits = leave_descriptors(service, 4)
         crowd = [socket.create_connection(("127.0.0.1", service.port), timeout=60) for _ in range(40)]
         for client in crowd:
             client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")

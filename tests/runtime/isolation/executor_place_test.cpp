@@ -51,6 +51,21 @@ TEST(executor_place, runs_each_model_the_same_here_and_in_a_process) {
   EXPECT_EQ(there.process(), process);
 }
 
+TEST(executor_place, begins_no_process_with_a_file_that_has_been_written_to) {
+  const test::temporary_file model(test::tiny_model({.seed = 1}));
+  executor_place place(test_runner());
+  ASSERT_TRUE(place.add_model(model.path()).has_value());
+  ASSERT_TRUE(place.begin().has_value());
+  std::fstream(model.path(), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(-1, std::ios::end)
+      .put('x');
+  std::filesystem::last_write_time(model.path(), std::filesystem::file_time_type::clock::now());
+  const auto begun = place.begin();
+  ASSERT_FALSE(begun.has_value());
+  EXPECT_NE(begun.error().message.find(model.path() + " has been written to"), std::string::npos)
+      << begun.error().message;
+}
+
 TEST(executor_place, reads_the_file_that_it_was_given_whatever_lies_there_later) {
   const test::temporary_file model(test::tiny_model({.seed = 1}));
   executor_place place(test_runner());
