@@ -58,11 +58,11 @@ result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_opti
 bool are_left_for_clients(int any) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  const rlim_t kept = std::min<rlim_t>(64, limit.rlim_cur / 8);
+  const rlim_t kept = std::clamp<rlim_t>(limit.rlim_cur / 8, 16, 64);
   const int lowest = ::fcntl(any, F_DUPFD_CLOEXEC, 0);
   if (lowest < 0) return false;
   ::close(lowest);
-  return static_cast<rlim_t>(lowest) < limit.rlim_cur - kept;
+  return static_cast<rlim_t>(lowest) + kept < limit.rlim_cur;
 }
 
 }  // namespace

@@ -76,9 +76,9 @@ def test_a_tuning_file_on_a_full_disk_is_a_warning(start_service, tmp_path):
 
 
 def leave_descriptors(service, number):
-    """So many for clients, behind which an eighth of all is the service's own. The limits before."""
+    """So many for clients, behind which 16 are the service's own. The limits before."""
     limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, ((service.open_descriptors() + number) * 8 // 7 + 1, limits[1]))
+    resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (service.open_descriptors() + number + 16, limits[1]))
     return limits
 
 
