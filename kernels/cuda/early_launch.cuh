@@ -35,8 +35,11 @@ __device__ __forceinline__ void prefetch_line(const void* memory) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(memory));
 }
 
-// Whether the device that is current can do so; asked once for each.
+// Whether the device that is current can do so, and has kernels that wait; asked once for each.
 inline bool can_launch_early() {
+#ifndef TROUPE_KERNELS_WAIT
+  return false;  // compiled for older devices alone: a newer one runs their code, in which nothing waits
+#endif
   constexpr int most_devices = 64;
   static std::atomic<signed char> known[most_devices] = {};  // 0: not yet asked
   int device = 0;
@@ -44,7 +47,8 @@ inline bool can_launch_early() {
   signed char answer = known[device].load(std::memory_order_relaxed);
   if (answer == 0) {
     int major = 0;
-    cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
+      return false;
     answer = major >= 9 ? 1 : -1;
     known[device].store(answer, std::memory_order_relaxed);
   }

@@ -45,6 +45,16 @@ __device__ __forceinline__ void store_floats(T* memory, const float (&values)[co
   *reinterpret_cast<packed_elements<T, count>*>(memory) = stored;
 }
 
+// silu(gate) * up.
+__device__ __forceinline__ float gated(float gate, float up) { return gate / (1.0F + __expf(-gate)) * up; }
+
+// Two elements as one complex number, turned by an angle.
+__device__ __forceinline__ void rotate_pair(float& x, float& y, float cosine, float sine) {
+  const float turned = fmaf(-y, sine, x * cosine);
+  y = fmaf(x, sine, y * cosine);
+  x = turned;
+}
+
 // Calls `function` with a value of the type, for its sake alone.
 template <class Function>
 void with_element_type(element_type type, Function&& function) {

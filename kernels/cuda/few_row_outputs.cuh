@@ -35,14 +35,12 @@ __device__ __forceinline__ void store_gated(const few_row_arguments& a, int outp
 #pragma unroll
   for (int row = 0; row < rows; row++) {
     if (row >= a.rows) break;
-    const float gate = rounded_to<T>(gates[row]);
     static_cast<T*>(a.output)[static_cast<std::size_t>(row) * (a.outputs / 2) + output] =
-        from_float<T>(gate / (1.0F + __expf(-gate)) * rounded_to<T>(ups[row]));
+        from_float<T>(gated(rounded_to<T>(gates[row]), rounded_to<T>(ups[row])));
   }
 }
 
-// What a row's pair of elements of a head is rotated by, and where the row is stored: asked for before the
-// sums.
+// What a row's pair of elements of a head is rotated by, and where the row is stored.
 struct pair_turn {
   float cosine = 1.0F;
   float sine = 0.0F;
@@ -108,11 +106,7 @@ __device__ __forceinline__ void store_rotated(const few_row_arguments& a, int fi
   const int head = first / r.kv.head_dim;
   const bool is_query = head < r.num_heads;
   const bool is_value = head >= r.num_heads + r.kv.num_kv_heads;
-  if (!is_value) {
-    const float turned = fmaf(-y, turn.sine, x * turn.cosine);
-    y = fmaf(x, turn.sine, y * turn.cosine);
-    x = turned;
-  }
+  if (!is_value) rotate_pair(x, y, turn.cosine, turn.sine);
   T* to = static_cast<T*>(a.output) + static_cast<std::size_t>(row) * a.outputs + head * r.kv.head_dim;
   if (!is_query) {
     if (turn.slot < 0) return;

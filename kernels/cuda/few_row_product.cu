@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;
 constexpr int blocks_of_a_multiprocessor = 8;
+// Loads of a lane that are held in registers: rows of 768 and 1,536 inputs.
+constexpr int few_runs = 3;
+constexpr int more_runs = 6;
 
 __device__ __forceinline__ int first_output() {
   return static_cast<int>(blockIdx.x * few_row_warps + threadIdx.x / 32);
@@ -26,7 +29,7 @@ __device__ __forceinline__ const T* input_rows(const few_row_arguments& a, T* no
 template <int rows, int runs, few_row_output kind>
 constexpr int few_row_residents() {
   const bool holds_more =
-      runs > 3 || kind == few_row_output::rotated || (kind == few_row_output::gated && rows > 1);
+      runs > few_runs || kind == few_row_output::rotated || (kind == few_row_output::gated && rows > 1);
   return holds_more ? 2 : 3;
 }
 
@@ -99,13 +102,15 @@ void launch_kind(const few_row_arguments& a, cudaStream_t stream) {
   const std::int32_t normed = a.input == nullptr ? a.rows * a.inputs : few_row_run;  // never none
   const std::size_t shared = sizeof(T) * static_cast<std::size_t>(normed);
   constexpr int inputs_of_a_run = 32 * few_row_run;
-  if (a.inputs <= 3 * inputs_of_a_run) {
-    TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, 3, kind>), grid, few_row_threads, shared, stream, a);
+  if (a.inputs <= few_runs * inputs_of_a_run) {
+    TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, few_runs, kind>), grid, few_row_threads, shared, stream, a);
     return;
   }
+  // The products with the longest rows of small models are a block's last, which add to the residual stream.
   if constexpr (kind == few_row_output::add_to_f32) {
-    if (a.inputs <= 6 * inputs_of_a_run) {
-      TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, 6, kind>), grid, few_row_threads, shared, stream, a);
+    if (a.inputs <= more_runs * inputs_of_a_run) {
+      TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, more_runs, kind>), grid, few_row_threads, shared, stream,
+                          a);
       return;
     }
   }
@@ -135,8 +140,9 @@ bool can_norm_few_rows(std::int32_t rows, std::int32_t inputs) {
 }
 
 bool can_rotate_few_rows(const rotate_and_store_arguments& rotation) {
+  const kv_element same = rotation.type == element_type::bf16 ? kv_element::bf16 : kv_element::fp16;
   return rotation.query_norm == nullptr && rotation.key_norm == nullptr &&
-         rotation.rope_dim == rotation.kv.head_dim && kv_element_bytes(rotation.kv.element) == 2;
+         rotation.rope_dim == rotation.kv.head_dim && rotation.kv.element == same;
 }
 
 void multiply_few_rows(const few_row_arguments& arguments, cudaStream_t stream) {

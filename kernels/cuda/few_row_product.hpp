@@ -44,9 +44,10 @@ bool can_norm_few_rows(std::int32_t rows, std::int32_t inputs);
 bool can_rotate_few_rows(const rotate_and_store_arguments& rotation);
 
 // Products of few rows with plain weights, with the norm before them and what comes of gates and ups, or of
-// queries, keys and values, after them in one launch. A warp computes an output for all rows, 8 inputs a lane
-// at a time, so that each weight is read once; every block norms the rows for itself. Sums are fp32, in an
-// order that depends on the number of inputs alone: a row's bits do not depend on the others.
+// queries, keys and values, after them in one launch. A warp computes an output, or two that belong together,
+// for all rows, 8 inputs a lane at a time, so that each weight is read once; every block norms the rows for
+// itself. Sums are fp32, in an order that depends on the number of inputs alone: a row's bits do not depend
+// on the others.
 //
 // Bandwidth of the weights bounds it; what it saves are launches, which take longer than the products of
 // small models.

@@ -25,6 +25,8 @@ template <class T, int count>
 void launch_gather(const gather_embeddings_arguments& a, cudaStream_t stream) {
   constexpr int columns = gather_threads * count;
   const dim3 grid(static_cast<unsigned>(a.rows), static_cast<unsigned>((a.width + columns - 1) / columns));
+  // In the ordinary way: so what was launched before a step has ended, and its kernels may read keys, values
+  // and the step's own numbers before they wait for each other.
   TROUPE_LAUNCH((gather_embeddings_kernel<T, count>), grid, gather_threads, 0, stream, a);
 }
 

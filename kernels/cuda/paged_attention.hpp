@@ -76,8 +76,8 @@ struct attention_workspace {
   std::int32_t* arrived = nullptr;  // [partial_rows][kv_heads]: zeroed once; each launch leaves it so
 };
 
-// Pointers are to device memory. Rows of a sequence are contiguous, positions ascending; a row sees the
-// tokens [0, position] of its sequence. Rows of no item are not written.
+// Pointers are to device memory. Rows of a sequence are contiguous, positions one after the other; a row sees
+// the tokens [0, position] of its sequence. Rows of no item are not written.
 struct attention_arguments {
   paged_kv kv;
   attention_workspace workspace;
@@ -107,8 +107,9 @@ constexpr std::int32_t split_residents(std::int32_t head_dim) { return head_dim 
 // Few queries of a sequence, its context split into stretches of 256 tokens that blocks compute independently
 // (FlashDecoding, pytorch.org/blog/flash-decoding; all query heads of a KV head together). The block that
 // finishes a query's last stretch folds them in order, so no second launch is needed. `blocks`: at most so
-// many a KV head run, each taking items in turn; what the items number where that is known, for a graph what
-// the device holds at a time: with more, the last few would run when it is nearly empty.
+// many a KV head run, each taking items in turn; what the items number where that is known, for a graph the
+// most that such a step has, or what the device holds at a time: with more, the last few would run when it is
+// nearly empty.
 void attend_split(const attention_arguments& arguments, element_type type, std::int32_t blocks,
                   cudaStream_t stream);
 

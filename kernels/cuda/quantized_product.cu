@@ -25,7 +25,7 @@ struct unit_input {
         const std::int32_t first = unit * unit_inputs + part * 16 + static_cast<std::int32_t>(lane % 4) * 4;
         uint2 four = make_uint2(0, 0);
         if (row < product.rows && first < product.weights.inputs)
-          four = __ldg(reinterpret_cast<const uint2*>(input + row * product.input_stride + first));
+          four = *reinterpret_cast<const uint2*>(input + row * product.input_stride + first);
         pairs[part / 2][part % 2][0][tile][0] = four.x;
         pairs[part / 2][part % 2][0][tile][1] = four.y;
       }

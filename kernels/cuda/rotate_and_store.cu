@@ -27,11 +27,7 @@ __device__ __forceinline__ void rotate_interleaved(float (&x)[run], const float*
   float angle[run];
   load_floats<run>(angles + first, angle);
 #pragma unroll
-  for (int i = 0; i < run; i += 2) {
-    const float turned = fmaf(-x[i + 1], angle[i + 1], x[i] * angle[i]);
-    x[i + 1] = fmaf(x[i], angle[i + 1], x[i + 1] * angle[i]);
-    x[i] = turned;
-  }
+  for (int i = 0; i < run; i += 2) rotate_pair(x[i], x[i + 1], angle[i], angle[i + 1]);
 }
 
 // The other element of a pair is another lane's; every lane of the warp must come here.

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(silu_threads) silu_multiply_kernel(silu_multip
     load_floats<count>(gates, gate);
     load_floats<count>(gates + a.width, up);
 #pragma unroll
-    for (int i = 0; i < count; i++) gate[i] = gate[i] / (1.0F + __expf(-gate[i])) * up[i];
+    for (int i = 0; i < count; i++) gate[i] = gated(gate[i], up[i]);
     store_floats<count>(static_cast<T*>(a.output) + static_cast<std::int64_t>(row) * a.width + column, gate);
   }
 }

@@ -4,15 +4,16 @@
 // What limits it is the bandwidth of the KV memory, which is read once for all query heads. An H100
 // moves 3.35 TB/s, 25 bytes a nanosecond and SM. Of 16-bit elements at head_dim 128 a warp has 4 KB on the
 // way, three blocks of four warps fit on an SM: at 800 ns from request to data under load they could take 60
-// bytes a nanosecond. Of that are lost: to find a tile (item, rows, positions and block table, each from the
-// L2 cache) half a microsecond, to fold four tiles as much, beside 6.4 to stream the 32 KB of one: 52 bytes
-// remain, twice what there is. Other shapes reach 40 (head_dim 256, int8 at 64) to 80. A tile takes some
-// 1,100 instructions of the 9,000 that an SM could issue while its bytes arrive, 2,300 of 4,500 where 8-bit
-// elements are widened; the tensor cores compute 16 rows for at most 16 queries in a tenth of the time. At
-// batch 32 x 4,096 with 8 KV heads there are 4,096 items for 396 places, so the last, part-filled round costs
-// 6 %. Results of stretches are 4 bytes an element, written and read: at 4 query heads a KV head 3 % of the
-// KV bytes (6 % for 8-bit ones), and they stay in the L2 cache. Together: 85 % of the bandwidth, by this
-// reckoning.
+// bytes a nanosecond. Of that are lost: to find a tile (item and block table, each from the
+// L2 cache) a third of a microsecond, to fold four tiles as much, beside 6.4 to stream the 32 KB of one: 52
+// bytes remain, twice what there is. Other shapes reach 40 (head_dim 256, int8 at 64) to 80. A tile takes
+// some 1,100 instructions of the 9,000 that an SM could issue while its bytes arrive, 2,300 of 4,500 where
+// 8-bit elements are widened; the tensor cores compute 16 rows for at most 16 queries in a tenth of the time.
+// At batch 32 x 4,096 with 8 KV heads there are 4,096 items for 396 places, so the last, part-filled round
+// costs 6 %. Results of stretches are 4 bytes an element, written and read: at 4 query heads a KV head 3 % of
+// the KV bytes (6 % for 8-bit ones), and they stay in the L2 cache. Together 85 % of the bandwidth, by this
+// reckoning; on an H200, which moves 4.07 TB/s, 80 % were measured at 16 bits. Its 49 % in int8 and 55 % in
+// fp8 are instructions, not bytes.
 #pragma once
 #include "kernels/cuda/attention_items.cuh"
 #include "kernels/cuda/tile_in_blocks.cuh"
@@ -28,6 +29,8 @@ constexpr int split_pitch = Dims + 4;
 template <class Stored, int Dims>
 constexpr int chunks_ahead = sizeof(Stored) == 2 && Dims > 64 ? 8 : 16;
 
+// Keys of earlier steps are loaded before the kernels ahead are waited for, everything of this step behind
+// that.
 template <class Element, class Stored, int Dims>
 __device__ __forceinline__ void score_keys(const tile_in_blocks<Stored>& tile,
                                            const lane_queries<Element>& queries, bool is_stored,

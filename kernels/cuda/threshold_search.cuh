@@ -16,10 +16,10 @@ struct search_parts {
 };
 
 // The greatest key for which `above` and the amounts of all values with a key of at least it reach the
-// target; at least `prefix`, from which it differs in the last `bits` alone (an even number), as all keys do
-// that are not below it, and `prefix` where nothing reaches it. With last > 0 only the bits above the last
-// ones are searched: a lower bound. Where a single value is left that has the bits found so far, it is the
-// one.
+// target; at least `prefix`, from which it differs in the last `bits` alone (an even number), and `prefix`
+// where nothing reaches it. Preconditions: above < target; keys that are not below the prefix differ from it
+// in those bits alone. With last > 0 only the bits above the last ones are searched: a lower bound. Where a
+// single value is left that has the bits found so far, it is the one.
 //   values.visit(f)  calls f(key, amount) for what this thread has to look at
 template <class Values>
 __device__ std::uint32_t greatest_reaching(const Values& values, std::uint32_t prefix, int bits, int last,

@@ -25,7 +25,7 @@ struct self_test_options {
   std::int32_t context = 1024;     // of each sequence of the decodes that are timed
   std::int32_t rounds = 20;        // of each timing of a step; the median counts
   std::function<double()> now;     // microseconds
-  // A line for each part that is done: a whole test takes minutes.
+  // A line for each part that is done: of a large model a test takes minutes.
   std::function<void(const std::string&)> progress = [](const std::string&) {};
 };
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "kernels/cuda/emulation/early_launch.hpp"
+
 inline float rsqrtf(float x) { return 1.0F / std::sqrt(x); }
 inline float __expf(float x) { return std::exp(x); }
 inline float __logf(float x) { return std::log(x); }
@@ -82,6 +84,7 @@ inline float max(float a, float b) { return std::fmax(a, b); }
 // Loads that go through the read-only cache on a device, or past the caches.
 template <class T>
 T __ldg(const T* memory) {
+  ::troupe::kernels::cuda::emulation::check_read_only_load(memory, sizeof(T));
   return *memory;
 }
 template <class T>

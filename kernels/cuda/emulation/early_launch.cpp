@@ -1,5 +1,7 @@
 #include "kernels/cuda/emulation/early_launch.hpp"
 
+#include "kernels/cuda/emulation/block_races.hpp"
+#include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/reports.hpp"
 #include "kernels/cuda/emulation/running_block.hpp"
 
@@ -32,6 +34,14 @@ void check_early_access(access kind, std::uint32_t writer) {
   if (!running.call->early || running.thread[running.current].has_waited) return;
   if (kind != access::read) stop_kernel("early write: the kernels before may not have ended");
   if (writer > settled_launch) stop_kernel("early read: of what a kernel wrote that may not have ended");
+}
+
+void check_read_only_load(const void* memory, std::size_t bytes) {
+  if (!running.checked || !running.call->early || kind_of(memory) != memory_kind::device) return;
+  const unchecked from_here;
+  const std::size_t place = place_in_device_range(reinterpret_cast<std::uintptr_t>(memory));
+  if (last_writer(place, bytes) > settled_launch)
+    stop_kernel("read-only load: of what a kernel wrote that may have run beside this one");
 }
 
 }  // namespace emulation

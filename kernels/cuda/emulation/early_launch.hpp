@@ -2,6 +2,7 @@
 // when that has ended; what would be a race on a device is reported.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/cuda/emulation/shared_memory.hpp"
 
@@ -23,6 +24,10 @@ bool end_early_launch();
 // Stops the running kernel where its thread has not waited yet and writes, or reads what launch number
 // `writer` (0: none) wrote that may still run.
 void check_early_access(access kind, std::uint32_t writer);
+
+// Stops a kernel that began early and reads by __ldg what a kernel wrote that may have run beside it, though
+// it waited: the cache for what is read only need not have seen that. Called by __ldg.
+void check_read_only_load(const void* memory, std::size_t bytes);
 
 }  // namespace emulation
 }  // namespace troupe::kernels::cuda

@@ -7,6 +7,7 @@
 #include "kernels/cuda/residual_norm.hpp"
 #include "kernels/cuda/rope_angles.hpp"
 #include "kernels/cuda/silu_multiply.hpp"
+#include "kernels/cuda/stream_copy.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 
@@ -205,6 +206,16 @@ void compare_block_copies(std::mt19937& random, comparison& compared) {
   compare(scales, device_scales.read());
 }
 
+// Around what a block takes, 16 KB; what lies behind stays.
+void compare_stream_copy(std::mt19937& random, comparison& compared) {
+  const std::size_t count = area(4, pick(random, 1, 5000));
+  const std::vector<float> values = normal_floats(count, 1, random);
+  const device_data<float> from(values), to(std::vector<float>(count + 4, 7.0F));
+  kernels::cuda::stream_copy(to.data(), from.data(), count * sizeof(float), nullptr);
+  const std::vector<float> found = to.read();
+  for (std::size_t i = 0; i < found.size(); ++i) compared.add(found[i], i < count ? values[i] : 7.0F, 0);
+}
+
 }  // namespace
 
 void check_elementwise(check_list& list) {
@@ -220,6 +231,7 @@ void check_elementwise(check_list& list) {
            [&](std::mt19937& random, comparison& c) { compare_gathered_rows(random, options, c); });
   list.add("rope_angles", [&](std::mt19937& random, comparison& c) { compare_angles(random, options, c); });
   list.add("copy_kv_blocks", compare_block_copies);
+  list.add("stream_copy", compare_stream_copy);
 }
 
 }  // namespace troupe::checks
