@@ -22,6 +22,9 @@ grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_r
   if (is_forced && who.failure) return {};
   auto filled = who.failure ? result<bool>(tl::unexpected(*who.failure)) : fill_mask(who, row, step);
   filled_row made;
+  if (filled && *filled && !is_forced && !row.wants_logprobs)
+    if (auto forced = force(who, row.sample, step, made); !forced)
+      filled = tl::unexpected(std::move(forced.error()));
   if (!filled) {
     who.is_over = true;
     std::ranges::fill(step.masks->row(row.sample), ~std::uint32_t{0});
@@ -29,14 +32,9 @@ grammar_sessions::filled_row grammar_sessions::fill(session& who, const masked_r
     end(made, row.sample, who.place, std::move(filled.error()), may_be_complete);
     return made;
   }
-  if (!*filled) {
-    made.withheld = static_cast<std::int32_t>(row.sample);
-    return made;
-  }
-  step.masks->is_masked[row.sample] = 1;
-  if (is_forced) return made;
-  if (!row.wants_logprobs) force(who, row.sample, step, made);
-  if (made.withheld) return made;
+  if (!*filled) made.withheld = static_cast<std::int32_t>(row.sample);
+  step.masks->is_masked[row.sample] = *filled ? 1 : 0;
+  if (is_forced || made.withheld) return made;
   who.share = 1;
   who.times_withheld = who.times_tried = 0;
   if (!made.forced) fill_drafts(who, row, step, made);
@@ -68,6 +66,9 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_s
     if (accepted && who.place.is_terminated()) break;
     auto filled =
         accepted ? try_mask(who, sample, step) : result<bool>(tl::unexpected(std::move(accepted.error())));
+    if (filled && *filled && !row.wants_logprobs)
+      if (auto forced = force(who, sample, step, made); !forced)
+        filled = tl::unexpected(std::move(forced.error()));
     if (!filled) {
       std::ranges::fill(masks.row(sample), ~std::uint32_t{0});
       end(made, sample, who.place, std::move(filled.error()), true);
@@ -78,7 +79,6 @@ void grammar_sessions::fill_drafts(session& who, const masked_row& row, masked_s
       break;
     }
     masks.is_masked[sample] = 1;
-    if (!row.wants_logprobs) force(who, sample, step, made);
     if (made.forced || made.withheld) break;
   }
   if (auto back = who.place.rollback(taken); !back) who.failure = std::move(back.error());
@@ -99,38 +99,43 @@ result<bool> grammar_sessions::fill_mask(session& who, const masked_row& row, ma
 
 result<bool> grammar_sessions::try_mask(session& who, std::size_t sample, masked_step& step) {
   const std::uint64_t most = allowance(who, step);
-  const std::uint64_t before = who.place.steps_left();
   auto tried = who.place.try_mask(step.masks->row(sample), most);
   const bool is_done = !tried || *tried == matcher::progress::done;
-  charge(step, who, before, most, is_done);
+  charge(step, who.place, most, is_done);
   if (!tried) return tl::unexpected(std::move(tried.error()));
-  if (is_done || !is_whole_share(who, most)) return is_done;
-  const bool is_slow = ++who.times_tried % most_tries == 0;
-  if (is_slow || *tried == matcher::progress::none) who.share *= 2;
+  if (!is_done && is_whole_share(who, most)) ask_for_more(who, most, *tried == matcher::progress::some);
   return is_done;
 }
 
-// One token alone is as soon sampled, and what costs too much to find is sampled. What only takes too long
-// for this step is waited for: the tokens must not depend on who else is in it.
-void grammar_sessions::force(session& who, std::size_t sample, masked_step& step, filled_row& made) {
-  if (!spells_forced_) return;
-  const std::uint64_t before = who.place.steps_left();
+// Whatever is known after a try may be let go of before the next one, for ever: also who gets further each
+// time needs enough for all at once in the end.
+void grammar_sessions::ask_for_more(session& who, std::uint64_t most, bool is_further) {
+  const bool is_slow = ++who.times_tried % most_tries == 0;
+  if (is_slow || (is_whole_share(who, most) && !is_further)) who.share *= 2;
+}
+
+// One token alone is as soon sampled. Neither what takes too long for this step nor what takes more than the
+// text may spend is sampled instead: the tokens must not depend on what others have worked out, or had let go
+// of.
+result<void> grammar_sessions::force(session& who, std::size_t sample, masked_step& step, filled_row& made) {
+  if (!spells_forced_) return {};
   const std::uint64_t most = allowance(who, step);
   auto tried = who.place.try_forced_tokens(*spells_forced_, most);
   const bool is_done = !tried || tried->has_value();
-  charge(step, who, before, most, is_done);
-  if (!tried) return;
+  charge(step, who.place, most, is_done);
+  if (!tried) return tl::unexpected(std::move(tried.error()));
   const auto place = static_cast<std::int32_t>(sample);
   if (!is_done) {
-    if (is_whole_share(who, most)) who.share *= 2;
+    ask_for_more(who, most, false);
     made.withheld = place;
-    return;
+    return {};
   }
   std::vector<token_id>& tokens = **tried;
-  if (tokens.size() < 2) return;
+  if (tokens.size() < 2) return {};
   allow_only(step.masks->row(sample), tokens.front());
   tokens.erase(tokens.begin());
   made.forced = forced_tokens{place, std::move(tokens)};
+  return {};
 }
 
 std::vector<request_id> grammar_sessions::prepare(std::span<const request_id> ids) {
@@ -149,11 +154,11 @@ std::vector<request_id> grammar_sessions::prepare(std::span<const request_id> id
 bool grammar_sessions::is_guess_known(session& who, masked_step& work) {
   if (!spells_forced_) return true;
   matcher ahead = who.place.fork();
-  const std::uint64_t most = allowance(who, work), before = ahead.steps_left();
+  const std::uint64_t most = allowance(who, work);
   const auto tried = ahead.try_forced_tokens(*spells_forced_, most);
   const bool is_done = !tried || tried->has_value();
-  work.spent += is_done ? before - std::min(before, ahead.steps_left()) : most;
-  if (!is_done && is_whole_share(who, most)) who.share *= 2;
+  charge(work, ahead, most, is_done);
+  if (!is_done) ask_for_more(who, most, false);
   return is_done;
 }
 

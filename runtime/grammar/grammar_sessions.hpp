@@ -159,12 +159,13 @@ class grammar_sessions {
   void fill_drafts(session& who, const masked_row& row, masked_step& step, filled_row& made);
   result<bool> fill_mask(session& who, const masked_row& row, masked_step& step);
   result<bool> try_mask(session& who, std::size_t sample, masked_step& step);
-  // What a try took, of `most` that it might, where `before` were left.
-  static void charge(masked_step& step, const session& who, std::uint64_t before, std::uint64_t most,
-                     bool is_done) {
-    step.spent += is_done ? before - who.place.steps_left() : most;
+  // What a try took, of `most` that it might.
+  static void charge(masked_step& step, const matcher& place, std::uint64_t most, bool is_done) {
+    step.spent += is_done ? place.steps_spent() : most;
   }
-  void force(session& who, std::size_t sample, masked_step& step, filled_row& made);
+  // A try with so many steps was in vain. `is_further`: the next one begins with more than it did.
+  void ask_for_more(session& who, std::uint64_t most, bool is_further);
+  result<void> force(session& who, std::size_t sample, masked_step& step, filled_row& made);
   static void advance(session& who, const masked_row& row, const step_result& result);
   std::shared_ptr<step_masks> fresh_masks(std::uint64_t step, std::size_t num_samples);
 

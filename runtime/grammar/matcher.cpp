@@ -13,17 +13,19 @@ error matcher::of_text(std::string why) {
 }
 
 // Where the automaton is another one than before, the tokens are gone through again, on a budget of their
-// own.
+// own. Whose work was let go of, to make room for others, has to do it again: nor is that held against it.
 result<compiled_grammar::access> matcher::enter() {
-  is_text_to_blame_ = false;
-  steps_at_entry_ = means_.steps;
+  is_text_to_blame_ = has_read_again_ = false;
   compiled_grammar::access machine = grammar_->use(means_.steps, std::exchange(goes_on_, false));
+  steps_at_entry_ = means_.steps;
   if (machine.generation() == generation_) return machine;
   generation_ = 0;
   const grammar_limits& limits = grammar_->limits();
-  if (!tokens_.empty()) machine->begin(limits.max_mask_steps);
+  has_read_again_ = !tokens_.empty();
+  steps_at_entry_ = means_.steps = limits.max_mask_steps;
+  machine->begin(limits.max_mask_steps);
   const auto done = replay(machine);
-  if (!tokens_.empty()) machine->begin(means_.steps);
+  if (has_read_again_) machine->begin(means_.steps);
   if (!done) states_.clear();
   if (!done && !tokens_.empty() && done.error().param == "max_mask_steps")
     return tl::unexpected(
@@ -37,16 +39,17 @@ result<compiled_grammar::access> matcher::enter() {
 // It is the grammar that passes a limit where the tokens before have left everything.
 error matcher::blame(error why) {
   const grammar_limits& limits = grammar_->limits();
-  if (why.param != "max_mask_steps" || steps_at_entry_ == limits.max_mask_steps) return why;
+  const bool has_all = steps_at_entry_ == limits.max_mask_steps && !has_read_again_;
+  if (why.param != "max_mask_steps" || has_all) return why;
   return of_text(
       fmt::format("the masks of this text take more work than they may: {} steps and {} more with each token",
                   limits.max_mask_steps, limits.mask_steps_per_token));
 }
 
 // What is above half is for guesses, so that the next mask has enough whatever they cost.
-result<compiled_grammar::access> matcher::enter_to_guess(std::uint64_t most) {
+result<compiled_grammar::access> matcher::enter_to_guess() {
   auto machine = enter();
-  if (machine) (*machine)->begin(std::min(most, steps_to_guess()));
+  if (machine) (*machine)->begin(steps_to_guess());
   return machine;
 }
 
@@ -79,10 +82,11 @@ result<void> matcher::fill_mask(std::span<std::uint32_t> mask) {
 // A request must not end in company where it goes on alone, nor guess less: what a try leaves half done, and
 // will be done again, is not held against it.
 result<matcher::progress> matcher::try_mask(std::span<std::uint32_t> mask, std::uint64_t most) {
-  const std::uint64_t before = means_.steps;
   std::uint64_t kept = 0;
+  steps_at_entry_ = means_.steps;
   auto tried = try_within(mask, most, kept);
-  if (tried && *tried != progress::done) means_.steps = before - std::min(before, kept);
+  spent_ = steps_at_entry_ - means_.steps;
+  if (tried && *tried != progress::done) means_.steps = steps_at_entry_ - std::min(steps_at_entry_, kept);
   goes_on_ = tried && *tried != progress::done;
   return tried;
 }
@@ -157,8 +161,9 @@ result<void> matcher::rollback(std::size_t n) {
 }
 
 result<std::size_t> matcher::count_accepted(std::span<const token_id> tokens, std::uint64_t most) {
-  const auto machine = enter_to_guess(most);
+  const auto machine = enter_to_guess();
   if (!machine) return tl::unexpected(machine.error());
+  if (most < steps_to_guess()) (*machine)->begin(most);
   std::size_t count = 0;
   for (const token_id token : tokens) {
     const auto taken = take(*machine, token);
@@ -198,7 +203,7 @@ result<std::string> matcher::forced_text(const compiled_grammar::access& machine
 
 result<std::string> matcher::forced_bytes(std::size_t max_bytes) {
   if (terminated_) return std::string();
-  const auto machine = enter_to_guess(no_bound);
+  const auto machine = enter_to_guess();
   if (!machine) return tl::unexpected(machine.error());
   automaton::state_id at = states_.back();
   return forced_text(*machine, max_bytes, at);
@@ -213,9 +218,10 @@ result<std::vector<token_id>> matcher::forced_tokens(const tokenizer& tokenizer,
 result<std::optional<std::vector<token_id>>> matcher::try_forced_tokens(const tokenizer& tokenizer,
                                                                         std::uint64_t most,
                                                                         std::size_t max_bytes) {
-  const std::uint64_t before = means_.steps;
+  steps_at_entry_ = means_.steps;
   auto guessed = guess_within(tokenizer, most, max_bytes);
-  if (guessed && !*guessed) means_.steps = before;
+  spent_ = steps_at_entry_ - means_.steps;
+  if (guessed && !*guessed) means_.steps = steps_at_entry_;
   return guessed;
 }
 
@@ -223,13 +229,14 @@ result<std::optional<std::vector<token_id>>> matcher::guess_within(const tokeniz
                                                                    std::uint64_t most,
                                                                    std::size_t max_bytes) {
   if (terminated_) return std::vector<token_id>();
-  const auto machine = enter_to_guess(most);
+  const auto machine = enter();
   if (!machine) return tl::unexpected(machine.error());
-  const bool is_bound = most < steps_to_guess();
+  const bool is_bound = most < means_.steps;
+  if (is_bound) (*machine)->begin(most);
   auto tokens = forced_tokens(*machine, tokenizer, max_bytes);
   if (tokens) return std::move(*tokens);
   if (is_bound && tokens.error().param == "max_mask_steps") return std::nullopt;
-  return tl::unexpected(std::move(tokens.error()));
+  return tl::unexpected(blame(std::move(tokens.error())));
 }
 
 // Under the lock.

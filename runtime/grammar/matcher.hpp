@@ -15,8 +15,8 @@
 namespace troupe::grammar {
 
 // A small value that holds nothing of the automaton: copy it to fork. A matcher may spend max_mask_steps, and
-// regains mask_steps_per_token with each token that is accepted. Beside that, a call may have to read all
-// tokens again, within max_mask_steps of its own.
+// regains mask_steps_per_token with each token that is accepted, and all where what was worked out was let go
+// of meanwhile. Beside that, a call may have to read all tokens again, within max_mask_steps of its own.
 // Matchers of one grammar may be used on several threads, one thread each.
 class matcher {
  public:
@@ -62,7 +62,7 @@ class matcher {
   // what follows. Nothing has been accepted.
   result<std::vector<token_id>> forced_tokens(const tokenizer& tokenizer, std::size_t max_bytes = 1024);
   // The same with no more than about `most` steps; nothing where these are not enough, which is not held
-  // against the text.
+  // against the text. Errors: as of fill_mask().
   result<std::optional<std::vector<token_id>>> try_forced_tokens(const tokenizer& tokenizer,
                                                                  std::uint64_t most,
                                                                  std::size_t max_bytes = 1024);
@@ -74,12 +74,13 @@ class matcher {
   std::size_t num_accepted() const { return tokens_.size(); }  // tokens, an end token included
   token_id accepted(std::size_t i) const { return tokens_[i]; }
   std::uint64_t steps_left() const { return means_.steps; }  // that it may spend
+  std::uint64_t steps_spent() const { return spent_; }       // by the last try of a mask or a forced text
   const compiled_grammar& grammar() const { return *grammar_; }
 
  private:
   // The automaton, with states_ up to date in it.
   result<compiled_grammar::access> enter();
-  result<compiled_grammar::access> enter_to_guess(std::uint64_t most);
+  result<compiled_grammar::access> enter_to_guess();
   // `kept`: what a try that was not enough has spent for good.
   result<progress> try_within(std::span<std::uint32_t> mask, std::uint64_t most, std::uint64_t& kept);
   result<std::optional<std::vector<token_id>>> guess_within(const tokenizer& tokenizer, std::uint64_t most,
@@ -102,6 +103,8 @@ class matcher {
   compiled_grammar_ptr grammar_;
   means means_;
   std::uint64_t steps_at_entry_ = 0;  // of the call at hand
+  std::uint64_t spent_ = 0;
+  bool has_read_again_ = false;  // in the call at hand
   bool is_text_to_blame_ = false;
   bool goes_on_ = false;                     // with a mask that the last try has left half done
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
