@@ -41,6 +41,17 @@ class magnitudes {
     return store_.optional(store_.concat({store_.literal("."), store_.plus(digit_)}));
   }
 
+  // Whole numbers not less than `whole`, of as many digits.
+  regex_id as_long_and_not_below(const std::string& whole) {
+    regex_id out = store_.empty();
+    for (std::size_t i = whole.size(); i-- > 0;) {
+      const regex_id more =
+          store_.concat({between(static_cast<char>(whole[i] + 1), '9'), any_digits(whole.size() - i - 1)});
+      out = store_.alternation({more, store_.concat({between(whole[i], whole[i]), out})});
+    }
+    return out;
+  }
+
   // Whole numbers less than `whole`, of as many digits.
   regex_id as_long_and_below(const std::string& whole) {
     regex_id out = store_.nothing();

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/grammar/json_schema/number_reach.hpp"
 #include "runtime/grammar/json_schema/scientific_language.hpp"
 #include "runtime/grammar/json_schema/words.hpp"
 #include "runtime/openai/exact_number.hpp"
@@ -42,18 +43,6 @@ std::vector<number_bound> bounds_of(workspace& work, const json& node, std::stri
   return out;
 }
 
-// Readers take a number with a point for a double, and 0.99999999999999999 so for 1: what must be less than 1
-// is at most the double before it. Next to zero are numbers that nobody writes without an exponent.
-number_bound as_doubles(const number_bound& bound, bool is_lower) {
-  if (!bound.exclusive) return bound;
-  if (bound.value.is_zero()) {
-    constexpr std::size_t zeros = 29;
-    return {{.negative = !is_lower, .whole = "0", .fraction = std::string(zeros, '0') + '1'}, false};
-  }
-  const auto next = next_double(bound.value, is_lower);
-  return next ? number_bound{*next, false} : bound;
-}
-
 // Where doubles are further apart than whole numbers "9007199254740993.0" is read as less than it says.
 bool tells_doubles_from_numbers(const number_bound& bound) {
   constexpr std::size_t digits_of_2_to_the_53rd = 16;
@@ -63,8 +52,13 @@ bool tells_doubles_from_numbers(const number_bound& bound) {
 
 number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   regex_store& regex = work.regex;
-  const auto narrow = [&](regex_id to) {
-    of.numbers = of.numbers == work.text.number ? to : regex.intersection({of.numbers, to});
+  const auto both = [&](regex_id a, regex_id b) {
+    return a == work.text.number ? b : regex.intersection({a, b});
+  };
+  const auto narrow = [&](regex_id to, regex_id reach) {
+    const bool is_sure = of.reach == of.numbers && reach == to;
+    of.numbers = both(of.numbers, to);
+    of.reach = is_sure ? of.numbers : both(of.reach, reach);
   };
   const auto lows = bounds_of(work, node, "minimum", "exclusiveMinimum");
   const auto highs = bounds_of(work, node, "maximum", "exclusiveMaximum");
@@ -72,7 +66,8 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
   const auto narrow_by = [&](const std::vector<number_bound>& bounds, bool are_lower, auto texts_within) {
     for (const number_bound& each : bounds) {
       const number_bound bound = as_doubles(each, are_lower);
-      narrow(texts_within(regex, work.text, bound.value, bound.exclusive));
+      narrow(texts_within(regex, work.text, bound.value, bound.exclusive),
+             reach_of_bound(regex, work.text, each, are_lower));
     }
   };
   narrow_by(lows, true, at_least);
@@ -89,7 +84,7 @@ number_texts make_bounded(workspace& work, const json& node, number_texts of) {
     if (step->negative || step->is_zero()) {
       work.malformed(node, "multipleOf", "must be greater than 0");
     } else if (const auto multiples = multiples_of(regex, work.text, *step)) {
-      narrow(*multiples);
+      narrow(*multiples, regex.alternation({*multiples, reach_of_multiples(regex, *step)}));
       // Of so many decimals no double tells which is a multiple.
       constexpr std::size_t decimals_of_doubles = 15;
       of.only_exact = of.only_exact || step->fraction.size() <= decimals_of_doubles;
@@ -114,9 +109,9 @@ number_texts number_words(workspace& work, const json& node, number_texts of) {
   for (const char* word : number_names)
     if (const json* value = find_word(work, node, word)) key += word + openai::dump_exactly(*value);
   if (key.empty() || !work.spend(1 + key.size() / 16)) return of;
-  key += fmt::format("|{}|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
-                     static_cast<std::uint32_t>(of.scientific), static_cast<std::uint32_t>(of.outside),
-                     of.only_exact);
+  key += fmt::format("|{}|{}|{}|{}|{}", static_cast<std::uint32_t>(of.numbers),
+                     static_cast<std::uint32_t>(of.reach), static_cast<std::uint32_t>(of.scientific),
+                     static_cast<std::uint32_t>(of.outside), of.only_exact);
   const auto known = work.bounded_numbers.find(key);
   if (known != work.bounded_numbers.end()) return known->second;
   const number_texts made = make_bounded(work, node, of);

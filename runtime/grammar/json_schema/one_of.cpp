@@ -29,8 +29,8 @@ value_set set_table::shared_part(const value_set& a, const value_set& b) {
   if (!work_.spend(weight(b))) return none_;
   value_set out = b;
   // Every number has a spelling without exponent: no such text in common, no number in common.
-  if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.numbers}))) {
-    out.numbers = out.scientific = work_.regex.nothing();
+  if (work_.is_surely_nothing(work_.regex.intersection({a.numbers, b.number_reach}))) {
+    out.numbers = out.number_reach = out.scientific = work_.regex.nothing();
     out.outside = work_.text.scientific;
   }
   for (regex_id* bodies : {&out.strings, &out.reach})

@@ -122,21 +122,22 @@ std::size_t weight(const value_set& of) { return weight_of_all(of.arrays) + weig
 
 value_set no_values(workspace& work) {
   value_set out;
-  out.numbers = out.scientific = out.strings = out.reach = work.regex.nothing();
+  out.numbers = out.number_reach = out.scientific = out.strings = out.reach = work.regex.nothing();
   out.outside = work.text.scientific;
   return out;
 }
 
 bool has_nothing(const workspace& work, const value_set& of) {
   const regex_id nothing = work.regex.nothing();
-  return !of.null && !of.yes && !of.no && of.numbers == nothing && of.scientific == nothing &&
-         of.strings == nothing && of.reach == nothing && of.arrays.empty() && of.objects.empty();
+  return !of.null && !of.yes && !of.no && of.numbers == nothing && of.number_reach == nothing &&
+         of.scientific == nothing && of.strings == nothing && of.reach == nothing && of.arrays.empty() &&
+         of.objects.empty();
 }
 
 value_set all_values(workspace& work) {
   value_set out;
   out.null = out.yes = out.no = true;
-  out.numbers = work.text.number;
+  out.numbers = out.number_reach = work.text.number;
   out.scientific = work.text.scientific;
   out.outside = work.regex.nothing();
   out.strings = out.reach = work.text.any_body;
@@ -178,6 +179,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
   out.yes = a.yes && b.yes;
   out.no = a.no && b.no;
   out.numbers = both(work.regex, a.numbers, b.numbers, work.text.number);
+  out.number_reach = both(work.regex, a.number_reach, b.number_reach, work.text.number);
   out.only_exact = a.only_exact || b.only_exact;
   out.scientific = both(work.regex, a.scientific, b.scientific, work.text.scientific);
   out.outside = either(work.regex, a.outside, b.outside, work.text.scientific);
@@ -194,7 +196,7 @@ value_set intersect(workspace& work, const value_set& a, const value_set& b, con
 // All at once: one after the other, each sum of many would be copied for the next.
 value_set unite(workspace& work, std::span<const value_set* const> sets) {
   value_set out = no_values(work);
-  std::vector<regex_id> numbers, scientific, strings, reach, outside;
+  std::vector<regex_id> numbers, number_reach, scientific, strings, reach, outside;
   const auto add = [](auto& all, const auto& more) {
     const auto is_whole = [](const auto& set) { return is_any(set); };
     if (std::ranges::any_of(more, is_whole))
@@ -208,6 +210,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     out.yes |= each->yes;
     out.no |= each->no;
     numbers.push_back(each->numbers);
+    number_reach.push_back(each->number_reach);
     out.only_exact |= each->only_exact;
     scientific.push_back(each->scientific);
     strings.push_back(each->strings);
@@ -217,6 +220,7 @@ value_set unite(workspace& work, std::span<const value_set* const> sets) {
     add(out.objects, each->objects);
   }
   out.numbers = work.regex.alternation(numbers);
+  out.number_reach = work.regex.alternation(number_reach);
   out.scientific = work.regex.alternation(scientific);
   out.strings = work.regex.alternation(strings);
   out.reach = reach == strings ? out.strings : work.regex.alternation(reach);
@@ -288,11 +292,12 @@ value_set complement(workspace& work, const value_set& of, const json& node) {
   out.null = !of.null;
   out.yes = !of.yes;
   out.no = !of.no;
-  out.numbers = others(work.regex, of.numbers, work.text.number, work.text.number);
+  out.numbers = others(work.regex, of.number_reach, work.text.number, work.text.number);
+  out.number_reach = others(work.regex, of.numbers, work.text.number, work.text.number);
   out.only_exact = out.numbers != work.text.number && out.numbers != work.regex.nothing();
   out.strings = others(work.regex, of.reach, work.text.any_body, work.text.spelled_body);
   out.reach = others(work.regex, of.strings, work.text.any_body, work.text.spelled_body);
-  const bool has_none = of.numbers == work.regex.nothing() && of.scientific == work.regex.nothing();
+  const bool has_none = of.number_reach == work.regex.nothing() && of.scientific == work.regex.nothing();
   out.scientific = has_none ? work.text.scientific : of.outside;
   out.outside = of.scientific;
   out.arrays = {array_set{}};

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/grammar/json_schema/number_reach.hpp"
 #include "runtime/grammar/json_schema/scientific_language.hpp"
 #include "runtime/grammar/json_schema/set_algebra.hpp"
 #include "runtime/grammar/json_schema/set_table.hpp"
@@ -15,6 +16,8 @@ namespace {
 
 constexpr std::array<std::string_view, 6> all_types{"null", "boolean", "number", "string", "array", "object"};
 constexpr std::size_t digits_in_a_step = 64;
+constexpr std::size_t most_values_with_reach = 256;  // of a schema
+constexpr std::uint32_t most_zeros_more = 2;         // 1.000, 0.500
 // Words under which another schema may evaluate members or items of the same instance.
 constexpr std::array<const char*, 11> applicators{
     "$ref", "$dynamicRef", "$recursiveRef",    "allOf",        "anyOf",   "oneOf",
@@ -32,8 +35,18 @@ void check_unevaluated(workspace& work, const json& node) {
   }
 }
 
-// Numbers by their texts, whole ones apart: any of them, then zeros behind the point. With an exponent only
-// as most programs write them.
+regex_id reach_of(workspace& work, regex_id all_spellings, const std::vector<decimal>& values) {
+  std::vector<regex_id> reach{all_spellings};
+  work.values_with_reach += values.size();
+  if (work.values_with_reach > most_values_with_reach)
+    reach.push_back(reach_of_many(work.regex));
+  else
+    for (const decimal& value : values) reach.push_back(reach_of_value(work.regex, value));
+  return values.empty() ? work.regex.nothing() : work.regex.alternation(reach);
+}
+
+// Numbers by their texts, whole ones apart: any of them, then a few zeros behind the point, so that a model
+// does not go on with them for ever. With an exponent only as most programs write them.
 number_texts one_of_numbers(workspace& work, const std::vector<const json*>& numbers) {
   regex_store& regex = work.regex;
   std::vector<std::string> whole;
@@ -45,7 +58,7 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
     if (!work.spend((value.whole.size() + value.fraction.size()) / digits_in_a_step)) break;
     if (auto text = scientific_text(value)) scientific.push_back(std::move(*text));
     if (value.is_zero())
-      zero = equal_to(regex, value);
+      zero = regex.one_of({"0", "-0", "0.0", "-0.0"});
     else if (value.is_integer() && !is_a_double(value))
       as_they_are.push_back(to_text(value));
     else if (value.is_integer())
@@ -53,19 +66,24 @@ number_texts one_of_numbers(workspace& work, const std::vector<const json*>& num
     else
       fractional.push_back(to_text(value));
   }
-  const regex_id zeros = regex.star(regex.literal("0"));
-  const regex_id plain =
-      regex.alternation({zero, regex.one_of(std::move(as_they_are)),
-                         regex.concat({regex.one_of(std::move(whole)),
-                                       regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
-                         regex.concat({regex.one_of(std::move(fractional)), zeros})});
+  const regex_id whole_ones = regex.one_of(std::move(whole)), others = regex.one_of(std::move(fractional)),
+                 large_ones = regex.one_of(std::move(as_they_are));
+  const auto with_zeros = [&](regex_id zeros) {
+    return regex.alternation(
+        {zero, large_ones,
+         regex.concat({whole_ones, regex.optional(regex.concat({regex.literal(".0"), zeros}))}),
+         regex.concat({others, zeros})});
+  };
   const regex_id outside =
       values.empty() ? work.text.scientific : scientific_unlike(regex, work.text.scientific, values);
-  return {plain, regex.one_of(std::move(scientific)), outside};
+  return {with_zeros(regex.repeat(regex.literal("0"), 0, most_zeros_more)),
+          reach_of(work, with_zeros(regex.star(regex.literal("0"))), values),
+          regex.one_of(std::move(scientific)), outside};
 }
 
 void add_numbers(const number_texts& texts, value_set& out) {
   out.numbers = texts.numbers;
+  out.number_reach = texts.reach;
   out.scientific = texts.scientific;
   out.outside = texts.outside;
   out.only_exact = texts.only_exact;
@@ -161,15 +179,19 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
   else if (type == "object")
     out.objects = {of_object(node)};
   else if (type == "number") {
-    const auto texts = number_words(work_, node, {text.number, text.scientific, regex.nothing()});
+    const auto texts =
+        number_words(work_, node, {text.number, text.number, text.scientific, regex.nothing()});
     add_numbers(texts, out);
   } else if (type == "integer") {
     // In draft 4 an integer is a matter of spelling.
     const bool by_spelling = work_.document.version() == draft::draft4;
     const regex_id plain = regex.concat({regex.optional(regex.literal("-")), text.whole});
-    const number_texts all = by_spelling ? number_texts{plain, regex.nothing(), text.scientific}
-                                         : number_texts{text.integer, text.scientific_integer,
-                                                        scientific_fractions(regex, text.scientific)};
+    if (!work_.integer_reach)
+      work_.integer_reach = regex.alternation({text.integer, reach_of_integers(regex)});
+    const number_texts all = by_spelling
+                                 ? number_texts{plain, plain, regex.nothing(), text.scientific}
+                                 : number_texts{text.integer, *work_.integer_reach, text.scientific_integer,
+                                                scientific_fractions(regex, text.scientific)};
     const auto texts = number_words(work_, node, all);
     add_numbers(texts, out);
   } else {

@@ -70,14 +70,16 @@ struct value_set {
   bool null = false;
   bool yes = false;
   bool no = false;
-  regex_id numbers{};  // without exponent: all spellings of a number or none (of whole ones of type integer
-                       // 15 and 15.0), of which ...
+  regex_id numbers{};  // without exponent: all spellings of a number or none (of those of an enum or a const,
+                       // and of type integer, a few: 15, 15.0), of which ...
   bool only_exact =
       false;  // ... those alone are written that are exactly_read(): others may be of no number of it
-  regex_id scientific{};  // with one: some spellings of numbers of the set
-  regex_id outside{};     // with one: some spellings of numbers that it has not
-  regex_id strings{};     // bodies
-  regex_id reach{};       // these, and what may be of the set besides: whoever denies it denies all of them
+  regex_id number_reach{};  // these, all their spellings, and what readers may take for one of the set:
+                            // whoever denies it denies all of them
+  regex_id scientific{};    // with one: some spellings of numbers of the set
+  regex_id outside{};       // with one: some spellings of numbers that it has not
+  regex_id strings{};       // bodies
+  regex_id reach{};         // these, and what may be of the set besides: whoever denies it denies all of them
   std::vector<array_set> arrays;
   std::vector<object_set> objects;
 };

@@ -25,6 +25,7 @@ struct string_bodies {
 
 struct number_texts {
   regex_id numbers{};
+  regex_id reach{};  // as number_reach in value_set
   regex_id scientific{};
   regex_id outside{};       // as in value_set
   bool only_exact = false;  // as in value_set
@@ -74,7 +75,8 @@ class workspace {
   // is exactly_read(), the items that differ from one another by the schema they are in.
   std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
-  std::optional<regex_id> exactly_read;
+  std::optional<regex_id> exactly_read, integer_reach;
+  std::size_t values_with_reach = 0;  // numbers of an enum or a const whose reach was made one by one
   std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;
 
  private:
