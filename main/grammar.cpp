@@ -117,13 +117,15 @@ int check_batch(const grammar_options& options) {
     const std::size_t end = std::min(text->find('\n', start), text->size());
     const auto line = openai::read_json(std::string_view(*text).substr(start, end - start),
                                         {.max_depth = 512}, {.everywhere = true});
+    const auto wrong = [&](std::string_view why) {
+      print({{"error", fmt::format("{}, line {}: {}", options.batch, number, why)}});
+    };
     if (!line)
-      return report(error{error_code::invalid_argument,
-                          fmt::format("{}, line {}: {}", options.batch, number, line.error().message)});
-    if (!line->is_object() || !line->contains("schema"))
-      return report(error{error_code::invalid_argument,
-                          fmt::format("{}, line {}: not an object with a schema", options.batch, number)});
-    print(check_line(*line, options.grammar));
+      wrong(line.error().message);
+    else if (!line->is_object() || !line->contains("schema"))
+      wrong("not an object with a schema");
+    else
+      print(check_line(*line, options.grammar));
     start = end + 1;
   }
   return exit_ok;
@@ -227,7 +229,7 @@ void add_check(CLI::App& grammar, command_body& chosen) {
       command
           ->add_option("--batch", options->batch,
                        "File with a line {\"schema\": ..., \"instances\": [values], \"texts\": [strings]} "
-                       "for each schema; one line of JSON for each")
+                       "for each schema; one line of JSON for each, with an \"error\" where the line is none")
           ->type_name("FILE");
   schema->needs(instance);
   instance->needs(schema);

@@ -11,7 +11,8 @@
 namespace troupe::grammar {
 
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {
-  if (source_bytes(spec) <= limits.max_source_bytes) return {};
+  const bool has_text = spec.kind != grammar_kind::json_object;  // of the client's
+  if (!has_text || source_bytes(spec) <= limits.max_source_bytes) return {};
   error refusal = exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes");
   refusal.code = error_code::invalid_argument;
   return tl::unexpected(std::move(refusal));

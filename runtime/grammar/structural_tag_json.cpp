@@ -1,5 +1,7 @@
 #include "runtime/grammar/structural_tag_json.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
 #include <string>
@@ -184,8 +186,12 @@ class reader {
   result<symbol_id> schema_symbol(const json& schema, const std::string& at) {
     auto symbol = json_schema::json_schema_symbol(builder_, openai::dump_exactly(schema), options_, limits_);
     if (symbol) return symbol;
-    std::string& param = symbol.error().param;
+    auto& [code, message, param, retry] = symbol.error();
     const bool names_a_limit = !param.empty() && !param.starts_with('/');
+    // The message says where in the schema, which is somewhere in the tags.
+    const std::string told = fmt::format("at \"{}\"", param);
+    if (const auto place = message.find(told); !names_a_limit && place != std::string::npos)
+      message.replace(place, told.size(), fmt::format("at \"{}\"", at + param));
     param = names_a_limit ? at : at + param;
     return symbol;
   }

@@ -29,13 +29,22 @@ class grammar_reader {
       return reject("response_format", "response_format must be an object with a \"type\"");
     const auto& name = type->get_ref<const std::string&>();
     if (name == "text") return;
-    if (name == "json_object") return take("response_format", {.kind = grammar_kind::json_object});
+    if (name == "json_object") return read_json_object(*format);
     if (name == "json_schema") return read_json_schema(*format);
     if (name == "structural_tag")
       return take("response_format", {.kind = grammar_kind::structural_tag, .text = dump_exactly(*format)});
     reject("response_format",
            "the type of response_format must be \"text\", \"json_object\", \"json_schema\" or "
            "\"structural_tag\"");
+  }
+
+  // Whoever says more, such as a schema, wants what it does not do.
+  void read_json_object(const json& format) {
+    for (const auto& [name, value] : format.items())
+      if (name != "type" && !value.is_null())
+        return reject("response_format." + name, "response_format of type \"json_object\" has no \"" + name +
+                                                     "\"; a schema is given by type \"json_schema\"");
+    take("response_format", {.kind = grammar_kind::json_object});
   }
 
   void read_structured_outputs() {

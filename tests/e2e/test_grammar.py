@@ -87,6 +87,15 @@ def test_a_rejection_says_what_follows(tmp_path):
         assert (run.returncode, run.stdout) == (1, said)
 
 
+def test_a_line_that_is_none_does_not_end_a_batch(tmp_path):
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text('{"schema": true, "texts": ["1"]}\n{"schema":\n[]\n{"schema": false}\n{"schema": {"type": "null"}, "texts": ["1"]}\n')
+    run = troupe("grammar", "check", "--batch", batch)
+    answers = [json.loads(line) for line in run.stdout.splitlines()]
+    assert run.returncode == 0 and [list(answer)[0] for answer in answers] == ["accepted", "error", "error", "refused", "accepted"]
+    assert f"{batch}, line 2: " in answers[1]["error"] and answers[4] == {"accepted": [False]}
+
+
 def test_spellings_of_a_value(tmp_path):
     cases = [
         ({"type": "integer"}, {"1": True, "1.0": True, "-0": True, "1.5": False, "01": False, "1e2": True, "1.": False}),

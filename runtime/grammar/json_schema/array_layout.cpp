@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -82,7 +84,8 @@ array_layout lay_out(workspace& work, const array_set& of) {
   if (of.items == term_id::never) out.max = std::min(out.max, static_cast<std::uint32_t>(of.prefix.size()));
   if (of.unique != nullptr && out.max > 1 && !lay_out_distinct(work, of, out)) {
     work.refuse(*of.unique, "uniqueItems",
-                "can be enforced only where the items are an enum of scalar values");
+                fmt::format("can be enforced only where the items are an enum of at most {} scalar values",
+                            max_distinct));
     return out;
   }
   if (!of.counts.empty()) lay_out_counts(work, of, out);

@@ -1,5 +1,8 @@
 #include "runtime/grammar/json_schema/json_schema.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 #include <utility>
 
 #include "runtime/grammar/json_schema/plan.hpp"
@@ -50,7 +53,10 @@ result<grammar::grammar_builder> read_json_schema(std::string_view text, const s
 
 result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options,
                                           const grammar::grammar_limits& limits) {
-  return read_json_schema(only_objects ? R"({"type":"object"})" : "true", options, limits);
+  const std::string_view text = only_objects ? R"({"type":"object"})" : "true";
+  grammar::grammar_limits roomy = limits;  // for a text that is ours
+  roomy.max_source_bytes = std::max(limits.max_source_bytes, text.size());
+  return read_json_schema(text, options, roomy);
 }
 
 }  // namespace troupe::json_schema

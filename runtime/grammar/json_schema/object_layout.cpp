@@ -207,9 +207,9 @@ class object_planner {
 
   bool is_too_many(const std::vector<object_layout>& layouts) {
     if (layouts.size() <= work_.limits.max_alternatives) return false;
-    work_.refuse(
-        origin(), "",
-        fmt::format("has more alternatives, multiplied out, than {}", work_.limits.max_alternatives));
+    work_.refuse(origin(), "",
+                 fmt::format("has more alternatives, multiplied out, than {} (max_alternatives)",
+                             work_.limits.max_alternatives));
     return true;
   }
 

@@ -231,7 +231,7 @@ class pattern_parser {
     return c < 'a' ? complement(*set) : *set;
   }
 
-  // \\p{Lu}, \\P{General_Category=Letter}, \\pL.
+  // \\p{Lu}, \\P{General_Category=Letter}, \\p{gc=L}, \\pL.
   std::optional<code_set> unicode_property() {
     const bool negated = text_[at_++] == 'P';
     std::string property;
@@ -242,7 +242,9 @@ class pattern_parser {
       property += static_cast<char>(std::min(text_[at_++], 127U));
     }
     const std::size_t equals = property.find('=');
-    if (equals != std::string::npos && property.starts_with('G')) property.erase(0, equals + 1);
+    const std::string_view name = std::string_view(property).substr(0, equals);
+    if (equals != std::string::npos && (name == "General_Category" || name == "gc"))
+      property.erase(0, equals + 1);
     const auto set = grammar::unicode_class(property);
     if (!set) unsupported("an unknown Unicode property");
     return set && negated ? complement(*set) : set.value_or(code_set{});

@@ -90,6 +90,15 @@ std::string of_schema(const std::string& message) {
   return "the JSON Schema" + message.substr(body.size());
 }
 
+// With the limit that it passes, and the option's name.
+std::string with_limit(const std::string& message, const document_limits& limits) {
+  if (message.ends_with("too deeply"))
+    return fmt::format("{}, more than {} levels (max_depth)", message, limits.max_depth);
+  if (message.ends_with("too many values"))
+    return fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values);
+  return message;
+}
+
 bool is_recursive_anchor(const json& node) {
   if (!node.is_object()) return false;
   const auto found = node.find("$recursiveAnchor");
@@ -108,7 +117,8 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
                                  .max_large_values = limits.max_values,
                                  .max_members = limits.max_values},
                                 {.everywhere = true});
-  if (!read) return fail(read.error().code, of_schema(read.error().message), read.error().param);
+  if (!read)
+    return fail(read.error().code, of_schema(with_limit(read.error().message, limits)), read.error().param);
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
   schema_document out;

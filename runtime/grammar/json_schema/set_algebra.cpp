@@ -66,9 +66,9 @@ std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std:
       if (made.min > made.max) continue;
       out.push_back(std::move(made));
       if (out.size() <= work.limits.max_alternatives) continue;
-      work.refuse(
-          node, "",
-          fmt::format("has more alternatives, multiplied out, than {}", work.limits.max_alternatives));
+      work.refuse(node, "",
+                  fmt::format("has more alternatives, multiplied out, than {} (max_alternatives)",
+                              work.limits.max_alternatives));
       return {};
     }
   }

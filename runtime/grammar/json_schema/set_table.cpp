@@ -1,5 +1,7 @@
 #include "runtime/grammar/json_schema/set_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -44,7 +46,9 @@ bool set_table::enter(term_id id) {
     return false;
   }
   if (depth_ >= work_.limits.max_schema_depth)
-    work_.refuse(place_of(id), "", "goes through too many schemas to the first type");
+    work_.refuse(place_of(id), "",
+                 fmt::format("goes through more than {} schemas to the first type (max_schema_depth)",
+                             work_.limits.max_schema_depth));
   return work_.spend();
 }
 

@@ -18,7 +18,9 @@ regex_id pattern_body(workspace& work, const json& node, std::string_view word, 
        work.text.spelled_body, false},
       {.max_bytes = work.limits.max_source_bytes, .max_depth = work.limits.max_depth});
   if (body) return *body;
-  work.refuse(node, word, "cannot be read: " + body.error().message, body.error().code);
+  const bool is_key = word == "patternProperties";
+  work.refuse(node, word, "cannot be read: " + body.error().message, body.error().code,
+              is_key ? std::optional<std::string_view>(pattern) : std::nullopt);
   return work.regex.nothing();
 }
 

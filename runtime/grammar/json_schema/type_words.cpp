@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -131,7 +133,9 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
       out.objects.push_back(exactly(work_, *value));
   }
   if (std::max(out.arrays.size(), out.objects.size()) > work_.limits.max_alternatives)
-    work_.refuse(node, "enum", "has too many arrays or objects");
+    work_.refuse(
+        node, "enum",
+        fmt::format("has more arrays or objects than {} (max_alternatives)", work_.limits.max_alternatives));
   out.strings = out.reach = work_.regex.one_of(std::move(strings));
   const number_texts texts = one_of_numbers(work_, numbers);
   add_numbers(texts, out);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "runtime/openai/json_reader.hpp"
+
 namespace troupe::json_schema {
 
 namespace {
@@ -11,10 +13,12 @@ constexpr std::size_t read_bytes_in_a_step = 8;  // read along derivatives that 
 
 }  // namespace
 
-void workspace::refuse(const json& node, std::string_view word, std::string_view why, error_code code) {
+void workspace::refuse(const json& node, std::string_view word, std::string_view why, error_code code,
+                       std::optional<std::string_view> key) {
   if (failed()) return;
   std::string pointer = document.pointer_of(node);
   if (!word.empty()) pointer.append("/").append(word);
+  if (key) pointer.append("/").append(openai::escape_pointer(*key));
   failure_ =
       error{code, fmt::format("JSON Schema, at \"{}\": {} {}", pointer, word.empty() ? "this" : word, why),
             std::move(pointer)};

@@ -55,8 +55,9 @@ class workspace {
   const std::optional<error>& failure() const { return failure_ ? failure_ : regex.failure(); }
 
   // `word`, a member of `node`, cannot be served: `why` completes the sentence "... : pattern <why>".
+  // `key`: of the word's value, where that is to blame.
   void refuse(const json& node, std::string_view word, std::string_view why,
-              error_code code = error_code::unsupported);
+              error_code code = error_code::unsupported, std::optional<std::string_view> key = {});
   // `word` does not have the form that JSON Schema gives it.
   void malformed(const json& node, std::string_view word, std::string_view why) {
     refuse(node, word, why, error_code::invalid_argument);

@@ -32,6 +32,22 @@ TEST(compile_spec, every_kind_holds_to_its_texts) {
   expect_texts({.kind = grammar_kind::grammar, .text = "start: \"a\" /[0-9]/"}, {"a1"}, {"a", "b1"});
 }
 
+TEST(compile_spec, any_object_has_no_text_to_be_too_large) {
+  const grammar_limits few{.max_source_bytes = 4};
+  EXPECT_TRUE(of({.kind = grammar_kind::json_object}, few).has_value());
+  EXPECT_FALSE(of({.kind = grammar_kind::json_schema, .text = R"({"type":"object"})"}, few).has_value());
+}
+
+TEST(compile_spec, a_schema_within_tags_is_told_by_one_pointer) {
+  const auto refused = of({.kind = grammar_kind::structural_tag,
+                           .text = R"({"structures":[{"begin":"<a>","schema":{"items":{"type":7}},)"
+                                   R"("end":"</a>"}],"triggers":["<a"]})"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().param, "/structures/0/schema/items/type");
+  EXPECT_NE(refused.error().message.find("at \"/structures/0/schema/items/type\""), std::string::npos)
+      << refused.error().message;
+}
+
 TEST(compile_spec, white_space_and_order_are_as_asked_for) {
   const std::string two = R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
                               "required":["a","b"],"additionalProperties":false})";

@@ -107,6 +107,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
        "structured_outputs.disable_additional_properties"},
       {R"({"structured_outputs":{"json":{},"regex":"a"}})", "structured_outputs.regex"},
       {R"({"response_format":{"type":"json_object"},"guided_regex":"a"})", "guided_regex"},
+      {R"({"response_format":{"type":"json_object","schema":{}}})", "response_format.schema"},
       {R"({"guided_choice":"a"})", "guided_choice"},
       {R"({"guided_whitespace_pattern":" *"})", "guided_whitespace_pattern"},
   };

@@ -127,6 +127,8 @@ TEST(PatternLanguage, KnowsTheEscapesAndClassesOfTheStandard) {
   EXPECT_FALSE(own.finds("\\d", "٣"));
   EXPECT_TRUE(own.finds("^\\p{Lu}\\pL\\P{L}[\\p{Nd}x]$", "Éé-٣"));
   EXPECT_FALSE(own.finds("^\\p{Lu}$", "é"));
+  EXPECT_TRUE(own.finds("^\\p{gc=Lu}\\p{General_Category=Lu}$", "AB"));
+  EXPECT_FALSE(own.finds("^\\p{gc=Lu}$", "a"));
   EXPECT_FALSE(own.finds("[]", "a"));
   EXPECT_TRUE(own.finds("^(?<year>[0-9]{4})$", "2024"));
 }

@@ -37,12 +37,34 @@ TEST(JsonSchemaRefusal, OfASchemaWithoutValuesNamesThePartThatHasNone) {
   }
 }
 
+TEST(JsonSchemaRefusal, NamesTheLimitThatIsPassed) {
+  std::string many = "0", nested = "{}", arrays;
+  for (int i = 1; i <= 300; ++i) {
+    many += "," + std::to_string(i);
+    nested = R"({"items":)" + nested + "}";
+    arrays += (i == 1 ? "[" : ",[") + std::to_string(i) + "]";
+  }
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {R"({"type":"array","uniqueItems":true,"items":{"enum":[)" + many + "]}}", "at most 256 scalar values"},
+      {R"({"enum":[)" + arrays + "]}", "than 256 (max_alternatives)"},
+      {nested, "more than 200 levels (max_depth)"}};
+  for (const auto& [schema, said] : cases) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << said;
+    EXPECT_NE(read.error().message.find(said), std::string::npos) << read.error().message;
+  }
+  const auto values = read_json_schema(R"({"enum":[)" + many + "]}", {}, {.max_schema_values = 100});
+  ASSERT_FALSE(values);
+  EXPECT_NE(values.error().message.find("more than 100 (max_schema_values)"), std::string::npos)
+      << values.error().message;
+}
+
 TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
   const std::vector<refused> cases{
       {R"({"properties":{"a":{"type":"array","uniqueItems":true}}})", error_code::unsupported,
        "/properties/a/uniqueItems"},
       {R"({"items":{"type":"string","pattern":"(a)\\1"}})", error_code::unsupported, "/items/pattern"},
-      {R"({"patternProperties":{"(":{}}})", error_code::invalid_argument, "/patternProperties"},
+      {R"({"patternProperties":{"(/":{}}})", error_code::invalid_argument, "/patternProperties/(~1"},
       {R"({"allOf":[{"$ref":"#/a"}],"unevaluatedProperties":false,"a":{}})", error_code::unsupported,
        "/unevaluatedProperties"},
       {R"({"anyOf":[true],"unevaluatedItems":{"type":"string"}})", error_code::unsupported,
