@@ -36,11 +36,12 @@ result<compiled_grammar::access> matcher::enter() {
   return machine;
 }
 
-// It is the grammar that passes a limit where the tokens before have left everything.
+// It is the grammar that passes a limit where the tokens before have left everything, in however many tries.
 error matcher::blame(error why) {
   const grammar_limits& limits = grammar_->limits();
-  const bool has_all = steps_at_entry_ == limits.max_mask_steps && !has_read_again_;
-  if (why.param != "max_mask_steps" || has_all) return why;
+  if (why.param == "max_mask_steps" && means_.has_all && !has_read_again_)
+    return exceeded("steps for one token", limits.max_mask_steps, "max_mask_steps");
+  if (why.param != "max_mask_steps") return why;
   return of_text(
       fmt::format("the masks of this text take more work than they may: {} steps and {} more with each token",
                   limits.max_mask_steps, limits.mask_steps_per_token));
@@ -59,6 +60,7 @@ void matcher::refill() {
   means_.furthest = tokens_.size();
   const grammar_limits& limits = grammar_->limits();
   means_.steps = std::min(limits.max_mask_steps, means_.steps + limits.mask_steps_per_token);
+  means_.has_all = means_.steps == limits.max_mask_steps;
 }
 
 result<void> matcher::replay(const compiled_grammar::access& machine) {
@@ -151,6 +153,7 @@ result<void> matcher::rollback(std::size_t n) {
   if (n > tokens_.size())
     return fail(error_code::invalid_argument, "grammar: more tokens to take back than were accepted");
   if (n == 0) return {};
+  means_.has_all = means_.has_all && means_.steps == grammar_->limits().max_mask_steps;
   tokens_.resize(tokens_.size() - n);
   if (terminated_) {
     terminated_ = false;

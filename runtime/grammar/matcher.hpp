@@ -48,6 +48,7 @@ class matcher {
   struct means {
     std::uint64_t steps = 0;
     std::size_t furthest = 0;  // that num_accepted() has ever been
+    bool has_all = true;       // where the text is now: the tokens before have left everything
   };
   means means_left() const { return means_; }
   void set_back(const means& to) { means_ = to; }

@@ -98,6 +98,20 @@ TEST(withheld_masks, cost_a_text_no_more_in_pieces_than_whole) {
   }
 }
 
+// Else the first who asks for such a grammar would be told of its own text, and the next would pay again.
+TEST(withheld_masks, that_no_text_can_have_are_the_grammars_fault_in_pieces_too) {
+  const grammar_limits few{.max_mask_steps = 2'000, .mask_steps_per_token = 1};
+  matcher pieces(*compile(regex("(.*7.{14})*"), vocabulary_of_steps(), few));
+  std::vector<std::uint32_t> mask(vocabulary_of_steps()->num_words());
+  std::uint64_t most = 10;
+  auto tried = pieces.try_mask(mask, most);
+  for (; tried && *tried != matcher::progress::done && most < 1'000'000; most += 100)
+    tried = pieces.try_mask(mask, most);
+  ASSERT_FALSE(tried.has_value());
+  EXPECT_EQ(tried.error().param, "max_mask_steps");
+  EXPECT_FALSE(pieces.is_text_to_blame());
+}
+
 TEST(withheld_masks, who_has_the_step_for_itself_waits_for_its_mask) {
   grammar_sessions sessions(nullptr, few_steps);
   sessions.open(1, costly_grammar());
