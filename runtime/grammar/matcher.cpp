@@ -42,9 +42,11 @@ error matcher::blame(error why) {
   if (why.param == "max_mask_steps" && means_.has_all && !has_read_again_)
     return exceeded("steps for one token", limits.max_mask_steps, "max_mask_steps");
   if (why.param != "max_mask_steps") return why;
-  return of_text(
-      fmt::format("the masks of this text take more work than they may: {} steps and {} more with each token",
-                  limits.max_mask_steps, limits.mask_steps_per_token));
+  return of_text(fmt::format(
+      "the masks of this text take more work than they may: {} steps and {} more with each token "
+      "(--grammar-max-mask-steps, --grammar-mask-steps-per-token); a grammar with fewer choices side by side "
+      "takes less",
+      limits.max_mask_steps, limits.mask_steps_per_token));
 }
 
 // What is above half is for guesses, so that the next mask has enough whatever they cost.

@@ -1,10 +1,12 @@
 #include "runtime/grammar/json_schema/json_schema.hpp"
 
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 #include <utility>
 
+#include "runtime/grammar/json_schema/contradiction.hpp"
 #include "runtime/grammar/json_schema/plan.hpp"
 #include "runtime/grammar/json_schema/schema_document.hpp"
 #include "runtime/grammar/json_schema/set_table.hpp"
@@ -14,15 +16,19 @@
 namespace troupe::json_schema {
 namespace {
 
+void refuse_without_values(workspace& work, const json& schema) {
+  const std::string why = contradiction_in(schema);
+  work.refuse(schema, "", "is satisfied by no value" + (why.empty() ? "" : ": " + why),
+              error_code::invalid_argument);
+}
+
 result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema_document& document,
                                  const schema_options& options, const grammar::grammar_limits& limits) {
   workspace work(document, builder.regex(), limits, options);
   set_table sets(work);
   const term_id root = work.terms.schema(document.root());
   const schema_plan plan(work, sets, root);
-  if (!work.failed() && !plan.has_values(root))
-    work.refuse(plan.place_without_values(root), "", "is satisfied by no value",
-                error_code::invalid_argument);
+  if (!work.failed() && !plan.has_values(root)) refuse_without_values(work, plan.place_without_values(root));
   grammar::symbol_id symbol{};
   if (!work.failed()) symbol = grammar_writer(builder, work, plan).write(root);
   if (work.failed()) return tl::unexpected(*work.failure());

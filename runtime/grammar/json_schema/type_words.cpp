@@ -199,7 +199,8 @@ void set_table::add_type(const json& node, std::string_view type, value_set& out
     const auto texts = number_words(work_, node, all);
     add_numbers(texts, out);
   } else {
-    work_.malformed(node, "type", "must name a type of JSON");
+    work_.malformed(node, "type",
+                    "must name a type of JSON: array, boolean, integer, null, number, object or string");
   }
 }
 

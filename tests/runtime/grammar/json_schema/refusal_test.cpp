@@ -33,7 +33,34 @@ TEST(JsonSchemaRefusal, OfASchemaWithoutValuesNamesThePartThatHasNone) {
   for (const auto& [schema, pointer] : cases) {
     const auto read = read_json_schema(schema);
     ASSERT_FALSE(read) << schema;
-    EXPECT_EQ(read.error().message, "JSON Schema, at \"" + pointer + "\": this is satisfied by no value");
+    const bool says_why = schema.find("minLength") != std::string::npos;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"" + pointer + "\": this is satisfied by no value" +
+                                        (says_why ? ": minLength is above maxLength" : ""));
+  }
+}
+
+TEST(JsonSchemaRefusal, OfASchemaWithoutValuesNamesTheWordsThatContradictEachOther) {
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {R"({"type":"object","properties":{"name":{}},"required":["name","nmae"],"additionalProperties":false})",
+       "\"nmae\" is required and not among the properties, and additionalProperties is false"},
+      {R"({"type":"object","propertys":{"name":{}},"required":["name"],"additionalProperties":false})",
+       "\"name\" is required and not among the properties, and additionalProperties is false"},
+      {R"({"type":"integer","minimum":10,"maximum":5})", "minimum is above maximum"},
+      {R"({"type":"string","enum":[1,2]})", "no value of enum is of the type"},
+      {R"({"type":["null","integer"],"const":1.5})", "const is not of the type"},
+      {R"({"enum":[]})", "enum lists no value"}};
+  for (const auto& [schema, why] : cases) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"\": this is satisfied by no value: " + why);
+  }
+  for (const std::string schema :
+       {R"({"type":"string","enum":["a"],"minLength":2})",
+        R"({"type":"object","required":["a"],"patternProperties":{"^b":{}},"additionalProperties":false})",
+        R"({"type":"number","const":1,"minimum":2})"}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"\": this is satisfied by no value") << "no guess";
   }
 }
 
