@@ -59,16 +59,17 @@ tl::expected<admin_key, std::string> from_file(const std::string& path) {
 }  // namespace
 
 admin_key_place admin_key_place_of(const loaded_settings& loaded) {
-  return {origin_of(loaded, "admin_port"),     loaded.admin_key,      loaded.values.admin_key_file,
-          origin_of(loaded, "admin_key_file"), loaded.are_read_again, loaded.before_file};
+  return {origin_of(loaded, "admin_port"), loaded.admin_key, loaded.values.admin_key_file,
+          origin_of(loaded, "admin_key_file"), loaded.are_read_again};
 }
 
-tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place) {
+tl::expected<admin_key, std::string> read_admin_key(const admin_key_place& place,
+                                                    const file_observer& before_file) {
   const std::string variable = admin_key_variable;
   if (!place.file.empty() && !place.variable.empty())
     return refused(place.file_origin + ", " + variable +
                    ": of two keys for operators one is not meant; set only one of them");
-  if (!place.file.empty()) place.before_file(place.file);
+  if (!place.file.empty()) before_file(place.file);
   if (!place.file.empty() && place.is_read_again)
     if (auto readable = check_read_again(place.file); !readable) return refused(std::move(readable.error()));
   if (!place.file.empty()) return from_file(place.file);

@@ -41,8 +41,9 @@ tl::expected<void, std::string> store(loaded_settings& loaded, const option& whi
   return {};
 }
 
-tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path) {
-  loaded.before_file(path);
+tl::expected<void, std::string> apply_file(loaded_settings& loaded, const std::string& path,
+                                           const file_observer& before_file) {
+  before_file(path);
   if (loaded.are_read_again)
     if (auto readable = check_read_again(path); !readable) return readable;
   const auto content = read_file(path);
@@ -163,12 +164,12 @@ std::string origin_of(const loaded_settings& loaded, std::string_view name) {
   return found == loaded.origins.end() ? std::string(name) + " (default)" : found->second;
 }
 
-tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources) {
+tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources,
+                                                         const file_observer& before_file) {
   loaded_settings loaded;
   loaded.are_read_again = sources.are_read_again;
-  loaded.before_file = sources.before_file;
   if (const std::string file = file_of(sources); !file.empty()) {
-    if (auto applied = apply_file(loaded, file); !applied) return failure(applied.error());
+    if (auto applied = apply_file(loaded, file, before_file); !applied) return failure(applied.error());
   }
   if (auto applied = apply_common_variables(loaded, sources); !applied) return failure(applied.error());
   if (auto applied = apply_environment(loaded, sources); !applied) return failure(applied.error());

@@ -15,7 +15,8 @@ namespace troupe::config {
 // Has the operators' key, where no file has it.
 inline constexpr const char* admin_key_variable = "TROUPE_ADMIN_KEY";
 
-// Hears the path of each file before it is opened.
+// Hears the path of each file before it is opened. It is called during the call that it is given to, no
+// later.
 using file_observer = std::function<void(const std::string& path)>;
 
 struct setting_sources {
@@ -23,7 +24,6 @@ struct setting_sources {
   std::vector<std::pair<std::string, std::string>> environment;
   std::string file;             // --config; empty: TROUPE_CONFIG, else none
   bool are_read_again = false;  // by a reload, which cannot read a pipe
-  file_observer before_file = [](const std::string&) {};
 };
 
 struct loaded_settings {
@@ -33,7 +33,6 @@ struct loaded_settings {
   std::vector<std::string> warnings;  // unknown TROUPE_* variables
   std::string admin_key;              // of that variable; not among the settings, which are printed
   bool are_read_again = false;        // as in setting_sources
-  file_observer before_file = [](const std::string&) {};
 };
 
 // Where the option's value comes from, for messages.
@@ -42,6 +41,7 @@ std::string origin_of(const loaded_settings& loaded, std::string_view name);
 // The error is one line that begins with its origin: "troupe.toml:3: unknown key 'prot'; did you mean
 // 'port'?". Every source is checked whole, also values that a stronger source replaces. An empty variable
 // counts as unset.
-tl::expected<loaded_settings, std::string> load_settings(const setting_sources& sources);
+tl::expected<loaded_settings, std::string> load_settings(
+    const setting_sources& sources, const file_observer& before_file = [](const std::string&) {});
 
 }  // namespace troupe::config

@@ -15,10 +15,11 @@ result<void> check_drafts(const config::settings& settings) {
 }
 
 // Beside unified buckets it is refused by whoever makes them, whatever it holds.
-result<void> check_bucket_file(const config::loaded_settings& loaded) {
+result<void> check_bucket_file(const config::loaded_settings& loaded,
+                               const config::file_observer& before_file) {
   const config::settings& settings = loaded.values;
   if (settings.bucketing_from_file.empty() || settings.bucketing_strategy == "unified") return {};
-  loaded.before_file(settings.bucketing_from_file);
+  before_file(settings.bucketing_from_file);
   const auto text = read_text_file(settings.bucketing_from_file, max_bucket_file_bytes);
   if (!text)
     return fail(text.error().code, "bucketing_from_file cannot be used: " + text.error().message,
@@ -28,13 +29,14 @@ result<void> check_bucket_file(const config::loaded_settings& loaded) {
 
 }  // namespace
 
-tl::expected<void, std::string> check_values(const config::loaded_settings& loaded) {
+tl::expected<void, std::string> check_values(const config::loaded_settings& loaded,
+                                             const config::file_observer& before_file) {
   const auto told = [&loaded](const char* option, const error& wrong) {
     return tl::unexpected(config::origin_of(loaded, option) + ": " + wrong.message);
   };
   if (const auto checked = check_drafts(loaded.values); !checked)
     return told("speculative_config", checked.error());
-  if (const auto checked = check_bucket_file(loaded); !checked)
+  if (const auto checked = check_bucket_file(loaded, before_file); !checked)
     return told("bucketing_from_file", checked.error());
   if (const auto checked = to_trace_options(loaded.values); !checked)
     return told(checked.error().param.c_str(), checked.error());

@@ -14,18 +14,19 @@
 
 namespace troupe::cli {
 
-tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources) {
+tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources,
+                                                                 const config::file_observer& before_file) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  auto loaded = config::load_settings(sources);
+  auto loaded = config::load_settings(sources, before_file);
   if (!loaded) return loaded;
   if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
     return tl::unexpected(chosen.error());
-  if (auto checked = check_values(*loaded); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_values(*loaded, before_file); !checked) return tl::unexpected(checked.error());
   for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
   return loaded;
 }

@@ -24,14 +24,11 @@ tl::unexpected<error> refused(std::string why) { return fail(error_code::invalid
 // Of the sources of the start, once more.
 settings_reader::reading reading_of(config::setting_sources sources, bool has_operators) {
   sources.are_read_again = true;
-  return [sources, has_operators](const settings_reader::file_teller& begins) -> result<read_sources> {
-    config::setting_sources told = sources;
-    told.before_file = begins;
-    auto loaded = read_settings(told);
+  return [sources, has_operators](const config::file_observer& before_file) -> result<read_sources> {
+    auto loaded = read_settings(sources, before_file);
     if (!loaded) return refused(loaded.error());
     read_sources all{std::move(*loaded), {}};
-    if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded));
-    all.loaded.before_file = [](const std::string&) {};  // `begins` is gone by then
+    if (has_operators) all.key = config::read_admin_key(config::admin_key_place_of(all.loaded), before_file);
     return all;
   };
 }

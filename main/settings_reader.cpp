@@ -34,8 +34,8 @@ struct settings_reader::shared_state {
 namespace {
 
 result<read_sources> read_or_say_why_not(const settings_reader::reading& read,
-                                         const settings_reader::file_teller& begins) try {
-  return read(begins);
+                                         const config::file_observer& before_file) try {
+  return read(before_file);
 } catch (const std::exception& fault) {  // no memory
   return fail(error_code::internal, fault.what());
 }

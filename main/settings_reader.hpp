@@ -21,9 +21,8 @@ struct read_sources {
 
 class settings_reader {
  public:
-  // Is called on another thread, which may outlive the reader; tells of each file before it is opened.
-  using file_teller = std::function<void(const std::string& file)>;
-  using reading = std::function<result<read_sources>(const file_teller& begins)>;
+  // Is called on another thread, which may outlive the reader.
+  using reading = std::function<result<read_sources>(const config::file_observer& before_file)>;
 
   explicit settings_reader(reading read, std::chrono::milliseconds patience = std::chrono::seconds(5));
   ~settings_reader();

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <string>
+#include <vector>
+
 #include "tests/config/config_fixture.hpp"
 
 namespace troupe::config {
@@ -29,6 +32,14 @@ TEST(AdminKey, ComesFromTheFileWithoutItsLastNewLine) {
   ASSERT_TRUE(key) << key.error();
   EXPECT_EQ(key->text, good);
   EXPECT_EQ(key->warning, "");
+}
+
+TEST(AdminKey, ItsFileIsToldOfBeforeItIsOpened) {
+  std::vector<std::string> told;
+  const auto observer = [&told](const std::string& path) { told.push_back(path); };
+  EXPECT_FALSE(read_admin_key(admin_key_place_of(with_file("/there/is/none")), observer));
+  EXPECT_TRUE(read_admin_key(admin_key_place_of(with_variable(good)), observer));
+  EXPECT_EQ(told, std::vector<std::string>{"/there/is/none"});
 }
 
 TEST(AdminKey, AFileThatEverybodyMayReadIsAWarning) {

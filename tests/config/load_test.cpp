@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include "config/options.hpp"
 #include "config/reference.hpp"
@@ -103,6 +105,14 @@ TEST(Load, TheFlagForTheFileWinsOverItsVariable) {
       load_settings({.flags = {}, .environment = {{"TROUPE_CONFIG", other.path()}}, .file = wanted.path()});
   ASSERT_TRUE(loaded) << loaded.error();
   EXPECT_EQ(loaded->values.port, 1);
+}
+
+TEST(Load, TellsOfTheFileBeforeItIsOpened) {
+  std::vector<std::string> told;
+  const auto observer = [&told](const std::string& path) { told.push_back(path); };
+  EXPECT_FALSE(load_settings({.flags = {}, .environment = {}, .file = "/there/is/none.toml"}, observer));
+  EXPECT_TRUE(load_settings({}, observer));
+  EXPECT_EQ(told, std::vector<std::string>{"/there/is/none.toml"});
 }
 
 TEST(Load, AnUnknownKeyIsAnErrorThatNamesFileAndLine) {

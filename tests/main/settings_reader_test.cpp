@@ -19,14 +19,14 @@ constexpr std::chrono::milliseconds impatient(20);
 // Files of a disk that answers when it is mended.
 class hung_disk {
  public:
-  result<read_sources> read(const settings_reader::file_teller& begins) {
-    begins("troupe.toml");
+  result<read_sources> read(const config::file_observer& before_file) {
+    before_file("troupe.toml");
     std::unique_lock lock(mutex_);
     has_begun_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return is_mended_; });
     lock.unlock();
-    begins("admin-key");
+    before_file("admin-key");
     lock.lock();
     ++num_ended_;
     changed_.notify_all();
@@ -53,7 +53,7 @@ class hung_disk {
 
 struct SettingsReader : testing::Test {
   settings_reader::reading reading() const {
-    return [kept = disk](const auto& begins) { return kept->read(begins); };
+    return [kept = disk](const auto& before_file) { return kept->read(before_file); };
   }
 
   const std::shared_ptr<hung_disk> disk = std::make_shared<hung_disk>();
