@@ -18,10 +18,12 @@ bool wants_draft_model(const config::settings& settings) {
 
 }  // namespace
 
-tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda) {
+tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda,
+                                              const config::file_observer& before_search) {
   config::settings& settings = loaded.values;
   if (settings.device == "cpu") return {};
   if (settings.device == "auto" && wants_draft_model(settings)) return {};
+  if (cuda.find) before_search("the CUDA device");
   const auto found = cuda.find ? cuda.find(settings.device_id)
                                : fail(error_code::unsupported, "this program was built without CUDA");
   if (!found) {

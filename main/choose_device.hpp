@@ -12,6 +12,9 @@ namespace troupe::cli {
 // on the CPU alone; and then, of what nobody has set, what is usual there: steps of 8,192 tokens, 256
 // sequences. The error is a line that begins with the origin of
 // `device`: where `cuda` was asked for, a program without CUDA or a device that cannot be used.
-tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda);
+// `before_search` hears of "the CUDA device" before its driver is asked, which may not answer.
+tl::expected<void, std::string> choose_device(
+    config::loaded_settings& loaded, const cuda_support& cuda,
+    const config::file_observer& before_search = [](const std::string&) {});
 
 }  // namespace troupe::cli

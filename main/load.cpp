@@ -15,18 +15,18 @@
 namespace troupe::cli {
 
 tl::expected<config::loaded_settings, std::string> read_settings(config::setting_sources sources,
-                                                                 const config::file_observer& before_file) {
+                                                                 const config::file_observer& before_source) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');
     if (equals == std::string_view::npos) continue;
     sources.environment.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  auto loaded = config::load_settings(sources, before_file);
+  auto loaded = config::load_settings(sources, before_source);
   if (!loaded) return loaded;
-  if (auto chosen = choose_device(*loaded, find_cuda_support()); !chosen)
+  if (auto chosen = choose_device(*loaded, find_cuda_support(), before_source); !chosen)
     return tl::unexpected(chosen.error());
-  if (auto checked = check_values(*loaded, before_file); !checked) return tl::unexpected(checked.error());
+  if (auto checked = check_values(*loaded, before_source); !checked) return tl::unexpected(checked.error());
   for (std::string& warning : config::warnings_about(*loaded)) loaded->warnings.push_back(std::move(warning));
   return loaded;
 }

@@ -16,12 +16,12 @@ struct settings_reader::shared_state {
   bool is_reading = false;
   bool is_awaited = false;
   bool is_over = false;
-  std::string file;                             // that is read
+  std::string source;                           // a file, or the device, that is waited for
   std::optional<result<read_sources>> outcome;  // of a reading that is awaited
 
   void begins(const std::string& name) {
     const std::lock_guard lock(mutex);
-    file = name;
+    source = name;
   }
   void has_read(result<read_sources>&& all) {
     const std::lock_guard lock(mutex);
@@ -57,17 +57,17 @@ result<read_sources> settings_reader::read() {
   std::unique_lock lock(state_->mutex);
   if (state_->is_reading)
     return fail(error_code::unavailable,
-                fmt::format("{}: an earlier reload still waits for this file", state_->file));
-  state_->file = "the settings";
+                fmt::format("{}: an earlier reload still waits for it", state_->source));
+  state_->source = "the settings";
   std::thread([state = state_, read = read_] {
-    state->has_read(read_or_say_why_not(read, [&](const std::string& file) { state->begins(file); }));
+    state->has_read(read_or_say_why_not(read, [&](const std::string& name) { state->begins(name); }));
   }).detach();
   state_->is_reading = state_->is_awaited = true;
   state_->changed.wait_for(lock, patience_, [this] { return state_->is_over || state_->outcome; });
   state_->is_awaited = false;
   if (auto outcome = std::exchange(state_->outcome, std::nullopt)) return std::move(*outcome);
   if (state_->is_over) return fail(error_code::unavailable, "the service is about to end");
-  return fail(error_code::unavailable, fmt::format("{}: could not be read within {:.4g} s", state_->file,
+  return fail(error_code::unavailable, fmt::format("{}: no answer within {:.4g} s", state_->source,
                                                    std::chrono::duration<double>(patience_).count()));
 }
 

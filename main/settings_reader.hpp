@@ -29,8 +29,8 @@ class settings_reader {
   settings_reader(const settings_reader&) = delete;
   settings_reader& operator=(const settings_reader&) = delete;
 
-  // One thread at a time. Errors: those of the reading; unavailable, with the file's name, where it takes
-  // longer than the patience or an earlier one has not come back, and after end(); internal.
+  // One thread at a time. Errors: those of the reading; unavailable, with the name of what it waits for,
+  // where it takes longer than the patience or an earlier one has not come back, and after end(); internal.
   result<read_sources> read();
   // Whoever reads waits no longer. Any thread.
   void end();

@@ -155,7 +155,7 @@ def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(st
     with start_service(*operators.flags, "--config", config, "--shutdown-grace", "20s") as service:
         before = service.resources()
         with kept_from_readers(operators.key_file):
-            for why in "could not be read within 5 s", "an earlier reload still waits for this file":
+            for why in "no answer within 5 s", "an earlier reload still waits for it":
                 status, body, _ = operators.ask("/admin/reload", {})
                 assert (status, body["error"]["message"]) == (503, f"{operators.key_file}: {why}")
         service.wait_until(lambda: operators.ask("/admin/reload", {})[0] == 200, 20, "reloaded")

@@ -64,9 +64,9 @@ TEST_F(SettingsReader, NamesTheFileThatDoesNotComeAndReadsAgainOnceItHas) {
   const auto first = reader.read();
   ASSERT_FALSE(first.has_value());
   EXPECT_EQ(first.error().code, error_code::unavailable);
-  EXPECT_EQ(first.error().message, "troupe.toml: could not be read within 0.02 s");
+  EXPECT_EQ(first.error().message, "troupe.toml: no answer within 0.02 s");
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(reader.read().error().message, "troupe.toml: an earlier reload still waits for this file");
+    EXPECT_EQ(reader.read().error().message, "troupe.toml: an earlier reload still waits for it");
   disk->mend_and_wait();
   while (!reader.read().has_value()) std::this_thread::yield();  // the thread has yet to say so
 }
