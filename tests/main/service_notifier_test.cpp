@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -94,7 +95,7 @@ TEST_F(ServiceNotifier, TellsOfTheLastReloadThatItBeginsAndThenThatItIsOver) {
                     "READY=1\nSTATUS=serving again", "STOPPING=1", "EXTEND_TIMEOUT_USEC=7"}));
 }
 
-TEST(ServiceNotifierThatIsGone, DoesNotWaitForWhoDoesNotRead) {
+TEST(ServiceNotifierThatIsGone, DoesNotWaitForWhoDoesNotReadAndSendsNoMore) {
   const auto socket = std::make_shared<unread_socket>();
   {
     service_notifier notifier([socket](const std::string& state) { socket->send(state); });
@@ -104,6 +105,10 @@ TEST(ServiceNotifierThatIsGone, DoesNotWaitForWhoDoesNotRead) {
   }
   EXPECT_EQ(socket->sent(), states{});
   socket->read();
+  const auto given_up = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (socket.use_count() > 1 && std::chrono::steady_clock::now() < given_up) std::this_thread::yield();
+  EXPECT_EQ(socket.use_count(), 1) << "its thread has ended";
+  EXPECT_EQ(socket->sent(), states{"READY=1"}) << "what it had begun to send, and no more";
 }
 
 }  // namespace
