@@ -33,6 +33,10 @@ struct settings_reader::shared_state {
 
 namespace {
 
+tl::unexpected<error> is_about_to_end() {
+  return fail(error_code::unavailable, "the service is about to end");
+}
+
 result<read_sources> read_or_say_why_not(const settings_reader::reading& read,
                                          const config::file_observer& before_file) try {
   return read(before_file);
@@ -55,6 +59,7 @@ void settings_reader::end() {
 
 result<read_sources> settings_reader::read() {
   std::unique_lock lock(state_->mutex);
+  if (state_->is_over) return is_about_to_end();
   if (state_->is_reading)
     return fail(error_code::unavailable,
                 fmt::format("{}: an earlier reload still waits for it", state_->source));
@@ -66,7 +71,7 @@ result<read_sources> settings_reader::read() {
   state_->changed.wait_for(lock, patience_, [this] { return state_->is_over || state_->outcome; });
   state_->is_awaited = false;
   if (auto outcome = std::exchange(state_->outcome, std::nullopt)) return std::move(*outcome);
-  if (state_->is_over) return fail(error_code::unavailable, "the service is about to end");
+  if (state_->is_over) return is_about_to_end();
   return fail(error_code::unavailable, fmt::format("{}: no answer within {:.4g} s", state_->source,
                                                    std::chrono::duration<double>(patience_).count()));
 }

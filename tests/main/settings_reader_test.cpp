@@ -16,13 +16,14 @@ namespace {
 constexpr std::chrono::hours patient_enough(1);
 constexpr std::chrono::milliseconds impatient(20);
 
-// Files of a disk that answers when it is mended.
+// Files of a disk that answers when it is mended: each reading finds its own number as the port.
 class hung_disk {
  public:
   result<read_sources> read(const config::file_observer& before_file) {
     before_file("troupe.toml");
     std::unique_lock lock(mutex_);
-    has_begun_ = true;
+    read_sources all;
+    all.loaded.values.port = ++num_begun_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return is_mended_; });
     lock.unlock();
@@ -30,11 +31,11 @@ class hung_disk {
     lock.lock();
     ++num_ended_;
     changed_.notify_all();
-    return read_sources{};
+    return all;
   }
   void wait_for_reader() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return has_begun_; });
+    changed_.wait(lock, [this] { return num_begun_ > 0; });
   }
   void mend_and_wait() {
     std::unique_lock lock(mutex_);
@@ -46,8 +47,8 @@ class hung_disk {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool has_begun_ = false;
   bool is_mended_ = false;
+  int num_begun_ = 0;
   int num_ended_ = 0;
 };
 
@@ -68,7 +69,10 @@ TEST_F(SettingsReader, NamesTheFileThatDoesNotComeAndReadsAgainOnceItHas) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(reader.read().error().message, "troupe.toml: an earlier reload still waits for it");
   disk->mend_and_wait();
-  while (!reader.read().has_value()) std::this_thread::yield();  // the thread has yet to say so
+  auto later = reader.read();
+  for (; !later.has_value(); later = reader.read())
+    std::this_thread::yield();  // the thread has yet to say so
+  EXPECT_GT(later->loaded.values.port, 1) << "nobody waits for what the first has read";
 }
 
 TEST_F(SettingsReader, IsNotWaitedForOnceItIsOver) {
@@ -79,6 +83,14 @@ TEST_F(SettingsReader, IsNotWaitedForOnceItIsOver) {
   });
   EXPECT_EQ(reader.read().error().message, "the service is about to end");
   ending.join();
+}
+
+TEST_F(SettingsReader, BeginsNoReadingOnceItIsOver) {
+  settings_reader reader(reading(), patient_enough);
+  reader.end();
+  const auto owners = disk.use_count();
+  EXPECT_EQ(reader.read().error().message, "the service is about to end");
+  EXPECT_EQ(disk.use_count(), owners) << "no thread has it";
 }
 
 TEST_F(SettingsReader, ThatIsGoneLeavesItsThreadToTheDisk) {
