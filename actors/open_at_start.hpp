@@ -11,8 +11,9 @@
 namespace troupe {
 
 // Calls `open`, which begins a process of `place`, until it gives an engine, or fails while that process
-// lives. Errors: those of `open`; internal where processes end more often than the company's intensity allows
-// to start them again.
+// lives. Errors: those of `open`; internal where more processes end than the company's intensity allows to
+// start again: all in a row count, however long they have taken. The thread sleeps through the pauses, some
+// 4 s in all with the usual ones. Throws device_lost, as `open` does, where the process lives.
 result<loaded_engine> open_at_start(const executor_place& place, const restart_pauses& pauses,
                                     const std::function<result<loaded_engine>()>& open);
 

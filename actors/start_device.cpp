@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/device_plan.hpp"
 #include "runtime/executor/fit_buckets.hpp"

@@ -9,6 +9,8 @@
 
 namespace troupe {
 
+// The limits of the options with those that the model and the device's memory set: what make_buckets() is
+// told.
 engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks);
 
 // A device with its weights and all its memory: the phases of the start that come before the warm-up.
@@ -21,7 +23,7 @@ struct started_device {
 };
 
 // Says in the log what it does. Errors: those of load_target(), options_on_cpu(), make_buckets(), and of an
-// executor that is given its memory.
+// executor that is given its memory. Throws device_lost where the device, or its process, is gone.
 result<started_device> start_device(executor_place& place, const engine_options& options,
                                     const tokenizer& vocabulary, std::int32_t max_model_len,
                                     const model_config& config);
