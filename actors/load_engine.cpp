@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -190,6 +191,13 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   return engine;
 }
 
+// Passes each name on when it comes for the first time.
+std::function<void(const std::string&)> once_each(std::function<void(const std::string&)> on_phase) {
+  return [on_phase = std::move(on_phase), told = std::set<std::string>()](const std::string& phase) mutable {
+    if (told.insert(phase).second) on_phase(phase);
+  };
+}
+
 }  // namespace
 
 cpu_executor_options executor_options_of(const engine_options& options, std::vector<token_id> end_tokens) {
@@ -254,10 +262,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   const result<model_files> files = read_files(*place, options);
   if (!files) return tl::unexpected<error>(files.error());
   engine_options wanted = options;
-  wanted.on_phase = [&options, told = std::set<std::string>()](const std::string& phase) mutable {
-    if (told.insert(phase).second)
-      options.on_phase(phase);  // the first time alone, however often it is tried
-  };
+  wanted.on_phase = once_each(options.on_phase);  // an opening that is tried again is in all of them again
   return open_at_start(*place, options.pauses_at_start, [&] { return open_engine(place, *files, wanted); });
 }
 
