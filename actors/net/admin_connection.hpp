@@ -22,7 +22,7 @@ struct admin_shared {
 class admin_connection final : public http_exchange {
  public:
   admin_connection(asio::io_context& context, tcp::socket socket, std::shared_ptr<admin_shared> shared);
-  std::optional<std::chrono::steady_clock::time_point> strange_since() const override {
+  std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override {
     return is_known_ ? std::nullopt : std::optional(came_);
   }
 

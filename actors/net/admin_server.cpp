@@ -18,9 +18,11 @@ result<admin_server> admin_server::start(admin_options options, operator_command
   const std::size_t max_connections = options.limits.max_connections;
   const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), commands});
   auto server = socket_server::start(
-      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
+      listen, max_connections, refusal,
+      [shared](asio::io_context& context, tcp::socket socket) {
         return std::make_shared<admin_connection>(context, std::move(socket), shared);
-      });
+      },
+      when_full::replace_unauthenticated);
   if (!server) return tl::unexpected<error>(server.error());
   return admin_server(std::move(*server));
 }

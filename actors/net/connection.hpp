@@ -26,8 +26,10 @@ class connection {
   virtual void finish(const ending& how) = 0;
   // End now: run() returns soon.
   virtual void close() = 0;
-  // Since when it is nobody's who is known: it may be closed in favour of another. Nothing: it may not.
-  virtual std::optional<std::chrono::steady_clock::time_point> strange_since() const { return std::nullopt; }
+  // Since when it has been there without showing who it is. Nothing: it has, or need not.
+  virtual std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const {
+    return std::nullopt;
+  }
 };
 
 // Lets a client that still sends read the last words: closes our direction, then reads and drops until the

@@ -23,9 +23,9 @@ ending draining() { return {rest_of_request, {error_code::unavailable, draining_
 result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
                                                             std::size_t max_connections,
                                                             std::function<std::string()> refusal,
-                                                            connection_factory make) {
+                                                            connection_factory make, when_full full) {
   std::unique_ptr<socket_server> server(
-      new socket_server(std::move(options), max_connections, std::move(refusal), std::move(make)));
+      new socket_server(std::move(options), max_connections, std::move(refusal), std::move(make), full));
   auto acceptor = open_listener(server->context_, server->options_);
   if (!acceptor) return tl::unexpected<error>(acceptor.error());
   server->acceptor_ = std::move(*acceptor);
@@ -40,11 +40,12 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
 }
 
 socket_server::socket_server(listen_options options, std::size_t max_connections,
-                             std::function<std::string()> refusal, connection_factory make)
+                             std::function<std::string()> refusal, connection_factory make, when_full full)
     : options_(std::move(options)),
       max_connections_(max_connections),
       refusal_(std::move(refusal)),
-      make_(std::move(make)) {}
+      make_(std::move(make)),
+      full_(full) {}
 
 socket_server::~socket_server() { close(); }
 
@@ -77,11 +78,13 @@ void socket_server::admit(tcp::socket socket) {
       refused);
 }
 
-// False: all who are there stay. Whoever has to go counts no more, though his coroutine has yet to end.
+// What has to go counts no more, though its coroutine has yet to end.
 bool socket_server::make_room() {
+  if (full_ == when_full::refuse) return false;
   std::shared_ptr<connection> first;
   for (const auto& client : clients_)
-    if (client->strange_since() && (!first || client->strange_since() < first->strange_since()))
+    if (client->unauthenticated_since() &&
+        (!first || client->unauthenticated_since() < first->unauthenticated_since()))
       first = client;
   if (!first) return false;
   first->close();

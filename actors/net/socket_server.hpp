@@ -17,15 +17,19 @@
 
 namespace troupe::net {
 
+// What becomes of a client beyond max_connections: it is refused; or, while an unauthenticated connection is
+// open, the oldest of them is closed instead.
+enum class when_full { refuse, replace_unauthenticated };
+
 class socket_server {
  public:
   using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
 
-  // `refusal` makes what a client beyond max_connections reads, where no connection is a stranger's: of those
-  // the one that came first is closed in its favour. Errors: those of open_listener.
+  // `refusal` makes what a client reads that is refused. Errors: those of open_listener.
   static result<std::unique_ptr<socket_server>> start(listen_options options, std::size_t max_connections,
                                                       std::function<std::string()> refusal,
-                                                      connection_factory make);
+                                                      connection_factory make,
+                                                      when_full full = when_full::refuse);
   ~socket_server();  // close()
   socket_server(const socket_server&) = delete;
   socket_server& operator=(const socket_server&) = delete;
@@ -48,11 +52,11 @@ class socket_server {
 
  private:
   socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,
-                connection_factory make);
+                connection_factory make, when_full full);
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
-  bool make_room();
+  bool make_room();  // false: all who are there stay
   void on_end(const std::shared_ptr<connection>& client, bool refused);
   void end_clients();
 
@@ -60,6 +64,7 @@ class socket_server {
   std::size_t max_connections_;
   std::function<std::string()> refusal_;
   connection_factory make_;
+  when_full full_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> open_for_calls_{context_.get_executor()};
   tcp::acceptor acceptor_{context_};

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -31,6 +33,28 @@ class greeter final : public connection {
 
  private:
   tcp::socket socket_;
+};
+
+// Shows never who it is, and stays until it is closed.
+class newcomer final : public connection {
+ public:
+  explicit newcomer(tcp::socket socket) : socket_(std::move(socket)) {}
+  asio::awaitable<void> run() override {
+    char nothing = 0;
+    co_await asio::async_read(socket_, asio::buffer(&nothing, 1), no_throw);
+  }
+  void finish(const ending&) override { close(); }
+  void close() override {
+    asio_error ignored;
+    socket_.close(ignored);
+  }
+  std::optional<std::chrono::steady_clock::time_point> unauthenticated_since() const override {
+    return came_;
+  }
+
+ private:
+  tcp::socket socket_;
+  const std::chrono::steady_clock::time_point came_ = std::chrono::steady_clock::now();
 };
 
 // Cannot even begin: as where there is no memory for a coroutine.
@@ -90,6 +114,23 @@ TEST(socket_server, tells_each_client_beyond_the_limit_afresh) {
     client.finish_sending();
     EXPECT_EQ(client.read_to_end(), "refusal " + std::to_string(i));
   }
+}
+
+TEST(socket_server, closes_the_oldest_unauthenticated_connection_for_another_only_where_it_is_to) {
+  const auto make = [](asio::io_context&, tcp::socket socket) {
+    return std::make_shared<newcomer>(std::move(socket));
+  };
+  const auto strict = *socket_server::start({}, 1, refusal, make);
+  raw_client stays(strict->port());
+  raw_client refused(strict->port());
+  refused.finish_sending();
+  EXPECT_EQ(refused.read_to_end(), "full");
+  const auto lenient = *socket_server::start({}, 1, refusal, make, when_full::replace_unauthenticated);
+  raw_client goes(lenient->port());
+  raw_client comes(lenient->port());
+  EXPECT_EQ(goes.read_to_end(), "");
+  comes.finish_sending();
+  EXPECT_EQ(comes.read_to_end(), "") << "it was served";
 }
 
 }  // namespace
