@@ -74,6 +74,11 @@ config::settings reloader::in_force() const {
   return in_force_;
 }
 
+bool reloader::is_ending() const {
+  const std::lock_guard lock(mutex_);
+  return is_over_;
+}
+
 void reloader::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -94,7 +99,10 @@ result<reloader::changes> reloader::reload_and_tell() {
   }
   parts_.watch.line().reloading();
   result<changes> outcome = reload();
-  if (!outcome) spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
+  if (!outcome && is_ending())
+    spdlog::warn("reload refused: {}", outcome.error().message);
+  else if (!outcome)
+    spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
   parts_.watch.line().reloaded(outcome ? "serving"
                                        : "serving; the last reload was refused: " + outcome.error().message);
   return outcome;

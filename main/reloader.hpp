@@ -44,6 +44,7 @@ class reloader {
 
  private:
   struct new_settings;
+  bool is_ending() const;
   void work();
   result<changes> reload_and_tell();
   result<changes> reload();
