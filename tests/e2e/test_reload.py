@@ -144,10 +144,12 @@ def test_a_pipe_or_a_terminal_is_not_read_again_and_holds_nobody_up(start_servic
 def kept_from_readers(path):
     """Whoever opens it waits, as for a file of a disk that does not answer: fcntl(2), leases."""
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)  # tells that somebody waits
-    with open(path, "r+") as file:
-        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
-        yield
-    signal.signal(signal.SIGIO, before)
+    try:
+        with open(path, "r+") as file:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+            yield
+    finally:
+        signal.signal(signal.SIGIO, before)
 
 
 def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(start_service, operators, settings):
@@ -162,10 +164,12 @@ def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(st
         service.wait_as_before(before)
         with kept_from_readers(config), concurrent.futures.ThreadPoolExecutor(1) as pool:
             asked = service.log().count("an operator asks for a reload")
-            pool.submit(operators.ask, "/admin/reload", {})
+            answer = pool.submit(operators.ask, "/admin/reload", {})
             service.wait_until(lambda: service.log().count("an operator asks for a reload") > asked, 20, "asked")
             service.process.send_signal(signal.SIGTERM)
             assert service.process.wait(20) == 0, service.log()
+            assert isinstance(answer.exception(), ConnectionError), "the port closes before the reload is given up"
+            assert "reload refused: the service is about to end" in service.log()
 
 
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):
