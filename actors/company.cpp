@@ -30,6 +30,8 @@ struct company::state {
   std::shared_ptr<company_directory> directory = std::make_shared<company_directory>();
   const std::shared_ptr<open_clients> clients = std::make_shared<open_clients>();
   port_parts ports;
+  std::shared_ptr<metrics::engine_metrics>
+      metrics;  // the ports', for those who are there after stop() as well
   std::unique_ptr<net::engine_port> port;
   std::shared_ptr<net::trace_exporter> traces;  // none where they go nowhere
   std::optional<device_process> process;        // of the runner; nothing: this one
@@ -239,7 +241,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.card = card_of(options, engine);
   ports.clients = clients;
   ports.board = board;
-  ports.metrics = metrics_of(ports.card, engine, options);
+  metrics = ports.metrics = metrics_of(ports.card, engine, options);
   ports.vocabulary = engine.vocabulary;
   traces = open_traces(options, ports.metrics);
 
@@ -352,6 +354,8 @@ void company::reload(company_limits limits, std::function<void(result<void>)> re
   if (state_->supervisor)
     caf::anon_send(state_->supervisor, msg::reload{}, company_limits_ptr(wanted), reload_call_ptr(call));
 }
+
+void company::note_reload(bool taken) { state_->metrics->set_last_reload(taken); }
 
 void company::describe(std::function<void(result<net::company_report>)> reply) const {
   const auto call = std::make_shared<company_call>(

@@ -106,6 +106,8 @@ class company {
   // once, on any thread, when everybody has been told. Requests go on. Any thread. Errors: invalid_argument,
   // naming the limit; unavailable where the company is about to end.
   void reload(company_limits limits, std::function<void(result<void>)> reply);
+  // For the metrics: whether the last reload of the settings was taken. Any thread.
+  void note_reload(bool taken);
   // Who fills which role, and how they are, asked of the supervisor; `reply` is called once, on any thread.
   // Any thread. Errors: unavailable, where there is no supervisor any more.
   void describe(std::function<void(result<net::company_report>)> reply) const;

@@ -99,6 +99,7 @@ result<reloader::changes> reloader::reload_and_tell() {
   }
   parts_.watch.line().reloading();
   result<changes> outcome = reload();
+  parts_.served.note_reload(outcome.has_value());
   if (!outcome && is_ending())
     spdlog::warn("reload refused: {}", outcome.error().message);
   else if (!outcome)

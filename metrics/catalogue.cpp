@@ -337,6 +337,13 @@ std::vector<metric_description> make_catalogue() {
        bucket_set::none,
        "1 where the model runs on the CPU since its CUDA device was lost, else 0. The labels of troupe_info "
        "and of the KV cache's configuration are then still those of the start."},
+      {metric::last_reload_refused,
+       "troupe_last_reload_refused",
+       gauge,
+       {},
+       bucket_set::none,
+       "1 where the last reload of the settings was refused, so that others are in force than are written "
+       "down, else 0."},
       {metric::actors,
        "troupe_actors",
        gauge,

@@ -81,6 +81,7 @@ enum class metric : std::uint8_t {
   live,
   ready,
   degraded,
+  last_reload_refused,
   actors,
   actor_mailbox_size,
   actor_restarts,

@@ -49,6 +49,8 @@ void engine_metrics::set_health(bool live, bool ready) {
   state_->set(metric::ready, ready ? 1 : 0);
 }
 
+void engine_metrics::set_last_reload(bool taken) { state_->set(metric::last_reload_refused, taken ? 0 : 1); }
+
 void engine_metrics::set_degraded() { state_->set(metric::degraded, 1); }
 
 actor_meter& engine_metrics::actor(const std::string& name) { return state_->actors.meter(name); }

@@ -90,6 +90,8 @@ class engine_metrics {
   void set_actors(std::size_t count);
   // What the health routes say.
   void set_health(bool live, bool ready);
+  // Whether the last reload was taken; true until there is one.
+  void set_last_reload(bool taken);
   // From now on the CPU does the work of a device that is lost.
   void set_degraded();
   // By the name of its kind, the same for a pool's members: "tokenizer". Zero from the first call on.

@@ -99,11 +99,13 @@ def test_where_one_setting_is_wrong_nothing_changes(start_service, operators, se
         assert status == 400 and all(word in body["error"]["message"] for word in words), body
         assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "info"
         assert "reload refused, nothing has changed" in service.log()
+        assert service.metric("troupe_last_reload_refused") == 1
         service.process.send_signal(signal.SIGHUP)
         service.wait_until(lambda: service.log().count("nothing has changed") == 2, 10, "reloaded by the signal")
         assert service.post("/v1/completions", SHORT)[0] == 200
         settings("log_level = \"warn\"")
         assert operators.ask("/admin/reload", {})[0] == 200
+        assert service.metric("troupe_last_reload_refused") == 0
         assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "warn"
         service.wait_as_before(before)
 

@@ -99,6 +99,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_live", "gauge"},
       {"troupe_ready", "gauge"},
       {"troupe_degraded", "gauge"},
+      {"troupe_last_reload_refused", "gauge"},
       {"troupe_actor_mailbox_size", "gauge"},
       {"troupe_actor_restarts_total", "counter"},
       {"troupe_actor_message_seconds", "histogram"},
@@ -255,6 +256,16 @@ TEST(EngineMetrics, HealthIsWhatTheRoutesSay) {
   EXPECT_EQ(read(metrics).at(sample("troupe_degraded")), 0);
   metrics.set_degraded();
   EXPECT_EQ(read(metrics).at(sample("troupe_degraded")), 1);
+}
+
+TEST(EngineMetrics, TellWhetherTheLastReloadWasTaken) {
+  engine_metrics metrics(options);
+  const std::string last = sample("troupe_last_reload_refused");
+  EXPECT_EQ(read(metrics).at(last), 0) << "none was refused";
+  metrics.set_last_reload(false);
+  EXPECT_EQ(read(metrics).at(last), 1);
+  metrics.set_last_reload(true);
+  EXPECT_EQ(read(metrics).at(last), 0);
 }
 
 TEST(EngineMetrics, FamiliesByPlaceAreThereWithoutDrafts) {
