@@ -43,13 +43,7 @@ class magnitudes {
 
   // Whole numbers not less than `whole`, of as many digits.
   regex_id as_long_and_not_below(const std::string& whole) {
-    regex_id out = store_.empty();
-    for (std::size_t i = whole.size(); i-- > 0;) {
-      const regex_id more =
-          store_.concat({between(static_cast<char>(whole[i] + 1), '9'), any_digits(whole.size() - i - 1)});
-      out = store_.alternation({more, store_.concat({between(whole[i], whole[i]), out})});
-    }
-    return out;
+    return as_long_and_above(whole, store_.empty());
   }
 
   // Whole numbers less than `whole`, of as many digits.
@@ -65,6 +59,16 @@ class magnitudes {
   }
 
  private:
+  // Whole numbers of as many digits that are greater; behind `whole` itself comes what `equal` is.
+  regex_id as_long_and_above(const std::string& whole, regex_id equal) {
+    for (std::size_t i = whole.size(); i-- > 0;) {
+      const regex_id more =
+          store_.concat({between(static_cast<char>(whole[i] + 1), '9'), any_digits(whole.size() - i - 1)});
+      equal = store_.alternation({more, store_.concat({between(whole[i], whole[i]), equal})});
+    }
+    return equal;
+  }
+
   regex_id between(char first, char last) {
     return first > last ? store_.nothing()
                         : store_.bytes(byte_set::range(static_cast<unsigned char>(first),
@@ -84,12 +88,7 @@ class magnitudes {
   }
 
   regex_id whole_above(const std::string& whole) {
-    regex_id same_size = store_.nothing();
-    for (std::size_t i = whole.size(); i-- > 0;) {
-      const regex_id more =
-          store_.concat({between(static_cast<char>(whole[i] + 1), '9'), any_digits(whole.size() - i - 1)});
-      same_size = store_.alternation({more, store_.concat({between(whole[i], whole[i]), same_size})});
-    }
+    const regex_id same_size = as_long_and_above(whole, store_.nothing());
     const regex_id longer = store_.concat(
         {between('1', '9'), store_.repeat(digit_, static_cast<std::uint32_t>(whole.size()), unbounded)});
     return store_.alternation({longer, same_size});
