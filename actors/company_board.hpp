@@ -78,8 +78,13 @@ class company_board {
   void queue_moves() { queue_due_.store(none, relaxed); }
   // Supervisor, once a second: it is at work itself, and who does not answer it.
   void looked_after(steady_time now, std::optional<std::string> silent);
-  // How long an actor, but for one with a device or a grammar at work, may not answer.
+  // How long an actor, but for one with a device at work, may not answer.
   std::chrono::nanoseconds patience_for_answers() const { return step_deadline(); }
+  // The same of one that compiles: a second of work at most, which the lowest priority makes a minute of
+  // where others keep every core busy.
+  std::chrono::nanoseconds patience_for_compiling() const {
+    return std::max<std::chrono::nanoseconds>(step_deadline(), std::chrono::minutes(2));
+  }
   // Where the next scheduler goes on, should this one end.
   void step_sent(std::uint64_t step) { last_step_.store(step, relaxed); }
   std::uint64_t last_step() const { return last_step_.load(relaxed); }

@@ -75,7 +75,9 @@ struct device_process {
   std::function<std::int32_t()> id = [] { return 0; };      // 0: there is none at the moment
   std::function<bool()> has_ended = [] { return false; };   // that one, by itself or killed
   std::function<bool()> was_killed = [] { return false; };  // that one, by somebody outside
-  std::function<std::string()> describe_threads = [] { return std::string(); };  // for the log, before ...
+  // For the log: "the runner process 17 has ended: signal 9 (Killed)".
+  std::function<std::string()> describe_end = [] { return std::string("the runner process has ended"); };
+  std::function<std::string()> describe_threads = [] { return std::string(); };  // likewise, before ...
   std::function<void()> kill = [] {};                              // ... this ends a device that hangs
   std::function<double()> ended_cpu_seconds = [] { return 0.0; };  // of those before it
 };

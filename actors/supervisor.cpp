@@ -66,22 +66,25 @@ void supervisor_state::take_stock() {
   silent_ = silent;
   asked_at_ = self_->clock().now();
   parts_.board->looked_after(parts_.board_clock(), std::move(silent));
-  out_.know(roster_.kv_cache);  // which hears nothing else from here
+  out_.know(roster_.kv_cache);  // which hears nothing else from here, nor do the compilers
+  out_.know(roster_.compilers.quick);
+  out_.know(roster_.compilers.patient);
   out_.take_stock(true);
   self_->delayed_send(supervisor_actor(self_), stock_taking, msg::take_stock{});
 }
 
-// Those with a device or a grammar at work have deadlines of their own. Of what was asked before the last
-// time: where the supervisor itself was late, nobody else is to blame.
+// The runner's steps have deadlines of their own. Of what was asked before the last time: where the
+// supervisor itself was late, nobody else is to blame.
 std::optional<std::string> supervisor_state::silent_member() const {
-  const auto has_long_work = [](const std::string& kind) {
-    return kind == model_runner_state::name || kind == grammar_compiler_state::name;
-  };
   for (const auto& [address, role] : members_) {
-    if (!asked_at_ || has_long_work(roles_.at(role).kind)) continue;
+    const std::string& kind = roles_.at(role).kind;
+    if (!asked_at_ || kind == model_runner_state::name) continue;
     const auto pulse = parts_.tokenizer.metrics->pulse(address.id());
     const auto answered = pulse ? pulse->last_answer() : std::nullopt;
-    if (answered && *asked_at_ - *answered > parts_.board->patience_for_answers()) return role;
+    const std::chrono::nanoseconds patience = kind == grammar_compiler_state::name
+                                                  ? parts_.board->patience_for_compiling()
+                                                  : parts_.board->patience_for_answers();
+    if (answered && *asked_at_ - *answered > patience) return role;
   }
   return std::nullopt;
 }

@@ -115,7 +115,7 @@ void supervisor_state::look_after_device() {
   const bool is_gone = roster_.model_runner && parts_.process->has_ended();
   if (is_gone && !std::exchange(device_.is_mourned, true))
     self_->send_exit(roster_.model_runner,
-                     caf::make_error(caf::sec::runtime_error, "the runner process has ended"));
+                     caf::make_error(caf::sec::runtime_error, parts_.process->describe_end()));
   self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
 }
 

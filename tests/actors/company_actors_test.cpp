@@ -429,31 +429,48 @@ TEST(Company, AStepThatDoesNotEndIsNotLive) {
 }
 
 // And all the others go on.
+// A member that takes no message, and for how many seconds that is looked on.
+struct hanging_member {
+  std::string name;
+  std::function<const caf::abstract_actor*(const company_roster&)> find;
+  int patience = 10;
+};
+
 TEST(Company, AnActorThatDoesNotAnswerIsNotLive) {
-  using finder = std::function<const caf::abstract_actor*(const stage&)>;
   const auto held = [](const auto& handle) { return caf::actor_cast<caf::abstract_actor*>(handle); };
-  const std::vector<std::pair<std::string, finder>> members{
-      {"kv_cache", [&](const stage& s) { return held(s.roster().kv_cache); }},
-      {"scheduler", [&](const stage& s) { return held(s.roster().scheduler); }},
-      {"structured_output", [&](const stage& s) { return held(s.roster().structured_output); }},
-      {"tokenizer 0", [&](const stage& s) { return held(s.roster().tokenizers[0]); }},
-      {"text worker", [&](const stage& s) { return held(s.roster().text_worker); }},
-      {"gateway", [&](const stage& s) { return held(s.roster().gateway); }}};
-  for (const auto& [name, find] : members) {
-    SCOPED_TRACE(name);
+  const std::vector<hanging_member> members{
+      {"kv_cache", [&](const company_roster& r) { return held(r.kv_cache); }},
+      {"scheduler", [&](const company_roster& r) { return held(r.scheduler); }},
+      {"structured_output", [&](const company_roster& r) { return held(r.structured_output); }},
+      {"tokenizer 0", [&](const company_roster& r) { return held(r.tokenizers[0]); }},
+      {"text worker", [&](const company_roster& r) { return held(r.text_worker); }},
+      {"gateway", [&](const company_roster& r) { return held(r.gateway); }},
+      {"quick grammar_compiler", [&](const company_roster& r) { return held(r.compilers.quick); }, 120},
+      {"patient grammar_compiler", [&](const company_roster& r) { return held(r.compilers.patient); }, 120}};
+  for (const hanging_member& member : members) {
+    SCOPED_TRACE(member.name);
     stage stage({.step_deadline = std::chrono::seconds(10)});
-    const caf::abstract_actor* hanging = find(stage);
-    for (int second = 0; second < 14; ++second) {
-      EXPECT_TRUE(stage.status().live || second > 9) << second;
+    const caf::abstract_actor* hanging = member.find(stage.roster());
+    for (int second = 0; second < member.patience + 4; ++second) {
+      EXPECT_TRUE(stage.status().live || second >= member.patience) << second;
       stage.advance(std::chrono::seconds(1));
       while (stage.run_any(0, hanging)) {
       }
     }
     EXPECT_FALSE(stage.status().live);
-    EXPECT_EQ(stage.status().reason, name + " does not answer");
+    EXPECT_EQ(stage.status().reason, member.name + " does not answer");
     stage.take_stock();
     EXPECT_TRUE(stage.status().live);
     stage.expect_served();
+  }
+}
+
+TEST(Company, CompilersThatNobodyAsksForAGrammarAreLive) {
+  stage stage({.step_deadline = std::chrono::seconds(10)});
+  for (int second = 0; second < 300; ++second) {
+    stage.advance(std::chrono::seconds(1));
+    stage.run();
+    ASSERT_TRUE(stage.status().live) << second << " s: " << stage.status().reason;
   }
 }
 

@@ -129,18 +129,20 @@ def test_a_runner_that_hangs_does_not_keep_the_service_from_its_end(start_servic
 
 
 def replace_runner(service):
-    """Ends it while it does nothing, and waits for the next one."""
+    """Ends it while it does nothing, and waits for the next one; whom it has ended."""
     (runner,) = runners(service)
     os.kill(runner, signal.SIGKILL)
     service.wait_until(lambda: is_gone(runner) and service.children() not in ([], [runner]), 20, "there again")
+    return runner
 
 
 def test_the_end_of_a_runner_without_work_is_noticed(start_service):
     with start_service() as service:
         undisturbed = ask(service, 0)
         before = service.resources()
-        replace_runner(service)
+        runner = replace_runner(service)
         assert ask(service, 0) == undisturbed
+        assert f"the runner process {runner} has ended: signal 9 (Killed)" in service.log()
         service.wait_as_before(before, 64)
 
 
