@@ -15,6 +15,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/lost_part.hpp"
 #include "actors/net/closed_port.hpp"
+#include "actors/net/kept_listener.hpp"
 #include "actors/refusal_counter.hpp"
 #include "actors/supervisor.hpp"
 #include "actors/tcp_gateway.hpp"
@@ -33,8 +34,9 @@ struct company::state {
   std::shared_ptr<metrics::engine_metrics>
       metrics;  // the ports', for those who are there after stop() as well
   std::unique_ptr<net::engine_port> port;
-  std::shared_ptr<net::trace_exporter> traces;  // none where they go nowhere
-  std::optional<device_process> process;        // of the runner; nothing: this one
+  std::vector<std::shared_ptr<net::kept_listener>> listeners;  // of the gateways
+  std::shared_ptr<net::trace_exporter> traces;                 // none where they go nowhere
+  std::optional<device_process> process;                       // of the runner; nothing: this one
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 
@@ -174,13 +176,15 @@ result<std::uint16_t> company::state::serve(Behavior behavior, Options options, 
   if (stopped) return fail(error_code::unavailable, "the company has stopped");
   if (traces) options.observers.push_back(traces);
   options.observers.push_back(std::make_shared<refusal_counter>(ports.metrics));
+  if (!options.listen.kept) options.listen.kept = std::make_shared<net::kept_listener>();
   auto started = std::make_shared<std::promise<result<std::uint16_t>>>();
   auto listening = started->get_future();
   const gateway_actor gateway =
       system->spawn(behavior, directory->current()->tokenizers, ports, options, std::move(started));
   result<std::uint16_t> port_number = listening.get();
   if (!port_number) return port_number;
-  // The next one listens on the same port. Whether it can, its own end tells.
+  listeners.push_back(options.listen.kept);
+  // The next one listens on the same socket. Whether it can, its own end tells.
   Options same_port = options;
   same_port.listen.port = *port_number;
   const gateway_starter start = [system = system, behavior, ports = ports,
@@ -410,6 +414,7 @@ void company::stop() {
   {
     caf::scoped_actor self{*state_->system};
     state_->board->begin_stop();
+    for (const auto& listener : state_->listeners) listener->close();
     state_->end_everybody(self);
     state_->end_runner();
     self->wait_for(state_->supervisor);

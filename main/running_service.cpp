@@ -64,14 +64,15 @@ std::chrono::milliseconds running_service::grace() const {
   return stop_.grace().value_or(reloader_.in_force().shutdown_grace);
 }
 
-tl::expected<void, int> running_service::open_ports() {
-  if (const auto open = open_gateways(); !open) return open;
+tl::expected<void, int> running_service::open_ports(std::shared_ptr<net::kept_listener> listener) {
+  if (const auto open = open_gateways(std::move(listener)); !open) return open;
   if (!key_) return {};
   return open_operators_port();
 }
 
-tl::expected<void, int> running_service::open_gateways() {
+tl::expected<void, int> running_service::open_gateways(std::shared_ptr<net::kept_listener> listener) {
   auto http_options = to_http_options(settings_);
+  http_options.listen.kept = std::move(listener);
   http_options.observers.push_back(requests_);
   const auto http = served_->serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error(), "--port"));

@@ -30,8 +30,9 @@ class running_service {
                   const config::setting_sources& sources, const config::settings& settings,
                   const std::optional<net::key_digest>& key, std::shared_ptr<net::request_log> requests);
 
-  // The gateways answer 503 until the company may serve. Errors: the exit code, where a port cannot be had.
-  tl::expected<void, int> open_ports();
+  // The gateways answer 503 until the company may serve; HTTP has the socket of whoever had it before.
+  // Errors: the exit code, where a port cannot be had.
+  tl::expected<void, int> open_ports(std::shared_ptr<net::kept_listener> listener);
   // Until it is to end. Gives the exit code. `begun`: when the program was started.
   int run(std::chrono::steady_clock::time_point begun);
 
@@ -40,7 +41,7 @@ class running_service {
   bool begin_end(std::optional<std::chrono::milliseconds> grace = {});
   void on_signal(int signal, int count);
   std::chrono::milliseconds grace() const;
-  tl::expected<void, int> open_gateways();
+  tl::expected<void, int> open_gateways(std::shared_ptr<net::kept_listener> listener);
   tl::expected<void, int> open_operators_port();
   result<void> wait_ready();
   int finish(const std::optional<std::string>& failure);

@@ -138,8 +138,9 @@ int serve(const config::setting_sources& sources) {
   auto started = start_company(settings, requests, signals, loading);
   if (!started) return started.error();
   running_service service(std::move(*started), signals, sources, settings, *key, requests);
+  const auto listener = loading->listener();
   loading.reset();  // the gateway takes its place
-  if (const auto open = service.open_ports(); !open) return open.error();
+  if (const auto open = service.open_ports(listener); !open) return open.error();
   return service.run(begun);
 }
 

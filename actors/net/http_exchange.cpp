@@ -64,10 +64,11 @@ asio::awaitable<void> http_exchange::run() {
   while (going_on && !gone_) going_on = co_await serve_request();
 }
 
+// A client that has connected and asked for nothing yet is about to: it is not one between two requests.
 void http_exchange::finish(const ending& how) {
   ending_ = how;
-  if (phase_ == phase::idle) close();
-  if (phase_ == phase::reading) deadline_.arm(how.rest);
+  if (phase_ == phase::idle && has_asked_) close();
+  if (phase_ == phase::reading || phase_ == phase::idle) deadline_.arm(how.rest);
 }
 
 void http_exchange::close() {
@@ -82,15 +83,16 @@ void http_exchange::leave() {
 }
 
 asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds within) {
-  if (ending_) co_return false;
+  if (ending_ && has_asked_) co_return false;
   if (buffer_.size() > 0) co_return true;
   if (input_ended_) co_return false;
   phase_ = phase::idle;
-  deadline_.arm(within);
+  deadline_.arm(ending_ ? std::min(within, ending_->rest) : within);
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
   buffer_.commit(size);
   deadline_.disarm();
   phase_ = phase::answering;
+  has_asked_ = true;
   co_return !failure;
 }
 
@@ -99,7 +101,7 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   parser.header_limit(static_cast<std::uint32_t>(bounds_.max_header_bytes));
   parser.body_limit(limits_.max_body_bytes);
   phase_ = phase::reading;
-  deadline_.arm(within);
+  deadline_.arm(ending_ ? std::min(within, ending_->rest) : within);
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   phase_ = phase::answering;

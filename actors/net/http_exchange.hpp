@@ -80,6 +80,7 @@ class http_exchange : public connection {
   std::size_t sent_ahead_ = 0;      // bytes of the next answer that are with the client already
   std::atomic<bool> gone_ = false;  // read by other threads, too
   std::optional<ending> ending_;
+  bool has_asked_ = false;  // bytes of a request have come
 
  private:
   asio::awaitable<bool> refuse_unreadable(asio_error why);

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/net/kept_listener.hpp"
 #include "actors/net/limited_log.hpp"
 
 namespace troupe::net {
@@ -68,12 +69,19 @@ bool are_left_for_clients(int any) {
 }  // namespace
 
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
+  if (options.kept) return options.kept->open(context, options);
   result<tcp::acceptor> acceptor = bind_listener(context, options);
   if (!acceptor) return acceptor;
   asio_error why;
   acceptor->listen(backlog, why);
   if (why) return cannot_listen(options, why);
   return acceptor;
+}
+
+void close_listener(tcp::acceptor& acceptor) {
+  asio_error why;
+  const int descriptor = acceptor.release(why);
+  if (!why) ::close(descriptor);
 }
 
 result<void> check_address(const listen_options& options) {

@@ -8,11 +8,16 @@
 
 namespace troupe::net {
 
-// Opens, binds and listens. Errors: io_error or invalid_argument, naming port and host.
+// Opens, binds and listens, or has the socket that is kept. Errors: io_error or invalid_argument, naming port
+// and host.
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options);
 
 // Whether the address could be listened on now, without doing so. Errors: those of open_listener.
 result<void> check_address(const listen_options& options);
+
+// Ends it, and what waits for its clients. The system forgets a socket whose descriptor is closed only where
+// no other one has it; before that a loop would still hear of it.
+void close_listener(tcp::acceptor& acceptor);
 
 // Hands every client to `on_client` until the acceptor is closed. When descriptors or memory run out, or
 // `on_client` throws, it says so in the log, waits a little and goes on.

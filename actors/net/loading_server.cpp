@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "actors/net/closed_port.hpp"
 #include "actors/net/http_server.hpp"
+#include "actors/net/kept_listener.hpp"
 
 namespace troupe::net {
 
@@ -22,22 +24,28 @@ struct loading_server::state {
   std::mutex telling;
   std::string reason = "loading";
   closed_port port;
+  std::shared_ptr<kept_listener> listener = std::make_shared<kept_listener>();
   std::optional<http_server> server;  // ends before the port that it calls
 };
 
 loading_server::loading_server(std::unique_ptr<state> parts) : state_(std::move(parts)) {}
-loading_server::~loading_server() = default;
+loading_server::~loading_server() {
+  constexpr std::chrono::milliseconds to_read{250};
+  if (state_) state_->server->close(to_read, {error_code::unavailable, "loading"});
+}
 loading_server::loading_server(loading_server&&) noexcept = default;
 loading_server& loading_server::operator=(loading_server&&) noexcept = default;
 
 result<loading_server> loading_server::start(http_options options, std::string model) {
   auto parts = std::make_unique<state>(std::move(model));
+  options.listen.kept = parts->listener;
   result<http_server> server = http_server::start(std::move(options), parts->port);
   if (!server) return tl::unexpected<error>(server.error());
   parts->server.emplace(std::move(*server));
   return loading_server(std::move(parts));
 }
 
+std::shared_ptr<kept_listener> loading_server::listener() const { return state_->listener; }
 std::uint16_t loading_server::port() const { return state_->server->port(); }
 
 void loading_server::show(std::int64_t number, std::int64_t count, const std::string& what) {

@@ -15,11 +15,13 @@ class loading_server {
   // Listens at once. `model` is the name that it will be served under.
   // Errors: those of http_server::start().
   static result<loading_server> start(http_options options, std::string model);
-  ~loading_server();  // closes the port: the company's gateway can have it
+  ~loading_server();  // answers those whose requests are under way
   loading_server(loading_server&&) noexcept;
   loading_server& operator=(loading_server&&) noexcept;
 
   std::uint16_t port() const;
+  // For the company's gateway, which takes the clients that come next.
+  std::shared_ptr<kept_listener> listener() const;
   // From now on "loading [number/count] what".
   void show(std::int64_t number, std::int64_t count, const std::string& what);
 

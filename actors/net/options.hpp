@@ -3,16 +3,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "actors/net/request_observer.hpp"
 
 namespace troupe::net {
 
+class kept_listener;
+
 struct listen_options {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;     // 0: any free one
-  int send_buffer_bytes = 0;  // of the socket; 0: the system's own choice
+  std::uint16_t port = 0;                    // 0: any free one
+  int send_buffer_bytes = 0;                 // of the socket; 0: the system's own choice
+  std::shared_ptr<kept_listener> kept = {};  // has the socket; null: it ends with the server
 };
 
 // What may change while a server works: connections and requests to come go by it. Each protocol takes what

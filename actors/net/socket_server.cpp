@@ -63,7 +63,7 @@ void socket_server::serve() {
 }
 
 void socket_server::admit(tcp::socket socket) {
-  if (closing_) return;  // accepted before, told after
+  if (closing_ && closing_->rest.count() == 0) return;  // accepted before, told after
   asio_error ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(tcp::socket::keep_alive(true), ignored);
@@ -97,6 +97,7 @@ void socket_server::serve_client(std::shared_ptr<connection> client, bool refuse
   if (refused) ++refused_;
   open_ = clients_.size();
   if (draining_) client->finish(draining());
+  if (closing_) finish_by(*closing_, client);
   try {
     asio::co_spawn(context_, client->run(),
                    [this, client, refused](std::exception_ptr) { on_end(client, refused); });
@@ -128,16 +129,21 @@ void socket_server::drain(std::function<void()> done) {
 void socket_server::close(std::chrono::milliseconds within, const error& why) {
   if (!thread_.joinable()) return;
   asio::post(context_, [this, within, why] {
-    closing_ = true;
+    closing_ = ending{within / 2, why};
     open_for_calls_.reset();
-    asio_error ignored;
-    acceptor_.close(ignored);
-    if (within.count() == 0 || clients_.empty()) return end_clients();
-    for (const auto& client : clients_) client->finish({within / 2, why});
-    end_.expires_after(within);
-    end_.async_wait([this](asio_error) { end_clients(); });
+    close_listener(acceptor_);
+    if (within.count() == 0) return end_clients();
+    for (const auto& client : clients_) finish_by(*closing_, client);
   });
   thread_.join();
+}
+
+// After twice the time that its request has, an answer has had its own.
+void socket_server::finish_by(const ending& how, const std::shared_ptr<connection>& client) {
+  client->finish(how);
+  if (end_.expiry() > std::chrono::steady_clock::now()) return;
+  end_.expires_after(2 * how.rest);
+  end_.async_wait([this](asio_error) { end_clients(); });
 }
 
 void socket_server::end_clients() {

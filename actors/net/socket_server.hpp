@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_set>
@@ -43,8 +44,8 @@ class socket_server {
   void set_max_connections(std::size_t most) { max_connections_ = most; }
 
   // Any thread but the server's own.
-  // Ends idle connections now and the others after their answer, new ones at once; `done` is called once,
-  // when none is left.
+  // Ends idle connections now and the others after their answer, new ones after their first; `done` is called
+  // once, when none is left.
   void drain(std::function<void()> done);
   // Takes no connection any more, lets answers that end within this time reach their clients, tells `why` to
   // those whose requests have not come whole, ends everything else and joins the thread. Twice is once.
@@ -58,6 +59,7 @@ class socket_server {
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool make_room();  // false: all who are there stay
   void on_end(const std::shared_ptr<connection>& client, bool refused);
+  void finish_by(const ending& how, const std::shared_ptr<connection>& client);
   void end_clients();
 
   listen_options options_;
@@ -75,7 +77,7 @@ class socket_server {
   std::function<void()> drained_;
   asio::steady_timer end_{context_};  // of those that are not over when it is to close
   bool draining_ = false;
-  bool closing_ = false;
+  std::optional<ending> closing_;  // nothing: it is not closing
   std::atomic<std::size_t> open_ = 0;
   std::thread thread_;
 };

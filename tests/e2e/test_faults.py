@@ -178,6 +178,43 @@ def read_to_the_end(client):
     return answer
 
 
+class Prober(threading.Thread):
+    """Connects again and again, and asks for /livez each time."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port, self.answers, self.cut_off, self.refusals, self.is_over = port, 0, 0, [], threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), 20) as client:
+                    client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    answer = read_to_the_end(client)
+                self.answers += answer.startswith(b"HTTP/1.1 ")
+                self.cut_off += not answer
+            except OSError as refusal:
+                if self.answers:  # before that nobody listens
+                    self.refusals.append(refusal)
+
+
+def test_nobody_is_refused_while_the_model_loads_or_a_gateway_is_started_again(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:12")
+    starting = start_service()
+    prober = Prober(starting.port)
+    prober.start()
+    with starting as service:
+        loaded = prober.answers
+        assert loaded > 0 and prober.cut_off == 0, "by the end of the gateway that is there while the model loads"
+        for _ in range(8):
+            is_cut_off(service, {"prompt": "the sea, the sea", "max_tokens": 4})
+        service.wait_until(lambda: service.restarts("http_gateway") > 0, 20, "a gateway was started again")
+        service.wait_until(lambda: prober.answers > loaded + 100, 20, "goes on")
+        prober.is_over.set()
+        prober.join(20)
+    assert prober.refusals == []
+
+
 def test_whose_requests_a_gateway_has_not_read_when_it_ends_are_told_too(start_service, monkeypatch):
     """Its twelfth message ends it; some of the others are in its mailbox."""
     monkeypatch.setenv("TROUPE_CHAOS", "http_gateway:throw:12")

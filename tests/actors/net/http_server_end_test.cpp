@@ -51,7 +51,12 @@ TEST(http_server, draining_ends_idle_connections_and_lets_answers_end) {
   EXPECT_EQ(answer.headers.at("connection"), "close");
   done.get_future().wait();
   raw_client late(server.port());
-  EXPECT_EQ(late.get("/livez").status, 0);
+  const auto told = late.get("/livez");
+  EXPECT_EQ(told.status, 200);
+  EXPECT_EQ(told.headers.at("connection"), "close");
+  EXPECT_TRUE(late.at_end());
+  raw_client silent(server.port());
+  EXPECT_TRUE(silent.at_end());
   EXPECT_EQ(engine.aborts(), 0U);
 }
 

@@ -1,0 +1,31 @@
+// A listening socket that outlives whoever takes clients from it: between two servers of the same port
+// clients wait in its queue, and none is refused.
+#pragma once
+#include <mutex>
+
+#include "actors/net/asio.hpp"
+#include "actors/net/options.hpp"
+#include "runtime/result.hpp"
+
+namespace troupe::net {
+
+// Any thread.
+class kept_listener {
+ public:
+  kept_listener() = default;
+  ~kept_listener() { close(); }
+  kept_listener(const kept_listener&) = delete;
+  kept_listener& operator=(const kept_listener&) = delete;
+
+  // Another descriptor of the socket, which the first call opens as `options` say. Errors: those of
+  // open_listener.
+  result<tcp::acceptor> open(asio::io_context& context, const listen_options& options);
+  // From now on it ends with the last server that has it.
+  void close();
+
+ private:
+  std::mutex mutex_;
+  int descriptor_ = -1;
+};
+
+}  // namespace troupe::net
