@@ -50,6 +50,9 @@ result<std::int32_t> context_length(const engine_options& options, std::int32_t 
     return fail(error_code::invalid_argument,
                 fmt::format("max_model_len is {}, but the model holds {} tokens", wanted, trained),
                 "max_model_len");
+  if (wanted == 1)
+    return fail(error_code::invalid_argument,
+                "max_model_len is 1: a token of the prompt and one of the answer take 2", "max_model_len");
   return wanted;
 }
 

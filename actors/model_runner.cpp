@@ -1,5 +1,6 @@
 #include "actors/model_runner.hpp"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -94,8 +95,10 @@ void model_runner_state::count(const step_placement& placement) {
   if (placement.fallbacks() == 0) return;
   parts_.metrics->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
   if (!parts_.pad_to_buckets) return;  // every step runs as it is: nothing to warn of
-  const auto warn = [](const char* kind, const auto& shape) {
-    spdlog::warn("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(shape));
+  const auto warn = [this](const char* kind, const auto& shape) {
+    beyond_.warn(
+        self_->clock().now(),
+        fmt::format("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(shape)));
   };
   if (placement.prompt_beyond && buckets_.is_new(*placement.prompt_beyond, true))
     warn("prompt", *placement.prompt_beyond);

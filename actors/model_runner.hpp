@@ -14,6 +14,7 @@
 
 #include "actors/interfaces.hpp"
 #include "actors/load_engine.hpp"
+#include "actors/net/limited_log.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "runtime/bucketing/step_buckets.hpp"
 #include "runtime/drafting/kept_draft.hpp"
@@ -144,6 +145,7 @@ class model_runner_state {
   bool is_lost_by_draft_ = false;       // the device, by a step of the draft model
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
   step_buckets buckets_;
+  net::limited_log beyond_;  // all buckets
   std::int32_t block_size_ = 1;
   std::array<device_batch, 2> padded_;  // the other one where a step is uncollected
   std::size_t last_padded_ = 0;

@@ -30,6 +30,30 @@ std::string in_place_of_ranges(const loaded_settings& loaded) {
   return {};
 }
 
+// Of the ranges of a linear strategy: its values are all multiples of the step.
+void warn_beside_linear(const loaded_settings& loaded, std::vector<std::string>& out) {
+  if (loaded.values.bucketing_strategy != "linear") return;
+  warn_of_no_effect(
+      loaded, "with the bucketing strategy linear (" + origin_of(loaded, "bucketing_strategy") + ")",
+      [](const std::string& name) {
+        const bool is_limit = name.ends_with("_bucket_limit") && !name.starts_with("decode_batch_");
+        return is_limit || name == "bucket_fill";
+      },
+      out);
+}
+
+void warn_beside_no_warm_up(const loaded_settings& loaded, std::vector<std::string>& out) {
+  const settings& s = loaded.values;
+  if (s.enforce_eager)
+    warn_of_no_effect(
+        loaded, "beside " + origin_of(loaded, "enforce_eager"),
+        [](const std::string& name) { return name == "bucket_padding"; }, out);
+  if (s.enforce_eager || s.skip_warmup)
+    warn_of_no_effect(
+        loaded, "beside " + origin_of(loaded, s.enforce_eager ? "enforce_eager" : "skip_warmup"),
+        [](const std::string& name) { return name == "warmup"; }, out);
+}
+
 }  // namespace
 
 std::vector<std::string> warnings_about(const loaded_settings& loaded) {
@@ -39,11 +63,15 @@ std::vector<std::string> warnings_about(const loaded_settings& loaded) {
     warn_of_no_effect(
         loaded, "beside a share of the free memory (" + origin_of(loaded, "memory_utilization") + ")",
         [](const std::string& name) { return name == "kv_cache_memory"; }, out);
-  if (const std::string other = in_place_of_ranges(loaded); !other.empty())
+  warn_beside_no_warm_up(loaded, out);
+  if (const std::string other = in_place_of_ranges(loaded); !other.empty()) {
     warn_of_no_effect(
         loaded, other, [](const std::string& name) { return name.find("_bucket_") != std::string::npos; },
         out);
-  else if (loaded.values.counts_decode_batches_down())
+    return out;
+  }
+  warn_beside_linear(loaded, out);
+  if (loaded.values.counts_decode_batches_down())
     warn_of_no_effect(
         loaded, "beside decode_batch_bucket_*, which count down from max_num_seqs",
         [](const std::string& name) { return name.starts_with("decode_bs_bucket_"); }, out);

@@ -43,6 +43,18 @@ TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
                {{"decode_bs_bucket_min", "4"}, {"decode_batch_bucket_strategy", "linear"}},
                "--decode-bs-bucket-min: has no effect beside decode_batch_bucket_*, which count down from "
                "max_num_seqs"},
+           combination{
+               {{"bucketing_strategy", "linear"}, {"bucket_fill", "drop"}},
+               "--bucket-fill: has no effect with the bucketing strategy linear (--bucketing-strategy)"},
+           combination{{{"bucketing_strategy", "linear"}, {"prompt_query_bucket_limit", "3"}},
+                       "--prompt-query-bucket-limit: has no effect with the bucketing strategy linear "
+                       "(--bucketing-strategy)"},
+           combination{{{"enforce_eager", "true"}, {"bucket_padding", "on"}},
+                       "--bucket-padding: has no effect beside --enforce-eager"},
+           combination{{{"enforce_eager", "true"}, {"warmup", "full"}},
+                       "--warmup: has no effect beside --enforce-eager"},
+           combination{{{"skip_warmup", "true"}, {"warmup", "full"}},
+                       "--warmup: has no effect beside --skip-warmup"},
        })
     EXPECT_EQ(warnings_of(given), std::vector<std::string>{warning});
 }
@@ -53,6 +65,10 @@ TEST(Combinations, WhatHasItsEffectIsNone) {
            flags{{"memory_utilization", "0.5"}},
            flags{{"bucketing_strategy", "unified"}},
            flags{{"bucketing_strategy", "linear"}, {"prompt_bs_bucket_max", "4"}},
+           flags{{"bucketing_strategy", "linear"},
+                 {"decode_batch_bucket_strategy", "linear"},
+                 {"decode_batch_bucket_limit", "4"}},
+           flags{{"skip_warmup", "false"}, {"warmup", "full"}},
            flags{{"decode_batch_bucket_min", "2"}, {"decode_block_bucket_max", "8"}},
        })
     EXPECT_TRUE(warnings_of(given).empty());

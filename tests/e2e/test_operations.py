@@ -29,6 +29,7 @@ def test_metrics_tell_of_the_process_by_the_names_that_dashboards_know(service):
 def test_a_kv_cache_that_the_machine_or_the_context_does_not_allow_is_refused():
     serve = ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "0", "--log-level", "error"]
     refused(troupe(*serve, "--kv-cache-memory", "8TiB"), 78, "kv_cache_memory", "MiB are free")
+    refused(troupe(*serve, "--max-model-len", "1"), 78, "max_model_len is 1: a token of the prompt and one of the answer take 2")
     refused(troupe(*serve, "--kv-cache-memory", "16MiB", "--max-model-len", "2048"), 78, "lower max_model_len",
             "raise kv_cache_memory")
 
