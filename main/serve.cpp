@@ -1,5 +1,7 @@
 // troupe serve: the company behind an HTTP and a TCP port.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -38,6 +40,15 @@ const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"
 void log_engine(const company_options& options, const loaded_engine& engine) {
   spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
                engine.max_model_len, options.engine.threads, cpu_name());
+}
+
+// The service has some twenty files open, and keeps 16 more from its clients (actors/net/listener.cpp).
+std::optional<std::string> lack_of_open_files() {
+  constexpr rlim_t fewest = 48;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= fewest) return std::nullopt;
+  return fmt::format("{} files may be open at once (ulimit -n): the service and its first clients need {}",
+                     limit.rlim_cur, fewest);
 }
 
 // Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
@@ -132,6 +143,10 @@ int serve(const config::setting_sources& sources) {
   start_logging(settings);
   const auto requests = open_request_log(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  if (const auto lack = lack_of_open_files()) {
+    complain(*lack);
+    return exit_failure;
+  }
   const auto key = find_admin_key(*loaded);
   if (!key) return key.error();
   std::optional<net::loading_server> loading;

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+from conftest import BINARY, MODEL
 
 YEAR = 365 * 86400
 
@@ -80,6 +81,14 @@ def leave_descriptors(service, number):
     limits = resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(service.process.pid, resource.RLIMIT_NOFILE, (service.open_descriptors() + number + 16, limits[1]))
     return limits
+
+
+def test_a_limit_of_descriptors_that_leaves_none_for_clients_is_told_at_the_start():
+    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (47, 47))  # noqa: E731
+    done = subprocess.run([BINARY, "serve", "--model", MODEL, "--port", "0", "--tcp-port", "0", "--log-level", "error"],
+                          preexec_fn=few, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert "47 files may be open at once (ulimit -n): the service and its first clients need 48" in done.stderr
 
 
 def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_service):
