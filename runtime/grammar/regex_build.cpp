@@ -157,6 +157,7 @@ regex_id regex_store::make_concat(regex_id first, regex_id rest) {
     node n{.kind = regex_kind::concat, .a = number(spine[i]), .b = number(rest)};
     n.nullable = head.nullable && tail.nullable;
     n.boolean = head.boolean || tail.boolean;
+    n.has_multiple = head.has_multiple || tail.has_multiple;
     n.may_be_nothing = head.may_be_nothing || tail.may_be_nothing;
     n.depth = std::max<std::uint16_t>(static_cast<std::uint16_t>(head.depth + 1), tail.depth);
     rest = intern(n);
@@ -305,6 +306,7 @@ regex_id regex_store::complement(regex_id r) {
                      .nullable = !n.nullable,
                      .may_be_nothing = true,
                      .boolean = true,
+                     .has_multiple = n.has_multiple,
                      .depth = static_cast<std::uint16_t>(n.depth + 1),
                      .a = number(r)});
 }
@@ -331,6 +333,7 @@ regex_id regex_store::repeat(regex_id r, std::uint32_t min, std::uint32_t max) {
                      .nullable = min == 0,
                      .may_be_nothing = min > 0 && n.may_be_nothing,
                      .boolean = n.boolean,
+                     .has_multiple = n.has_multiple,
                      .depth = static_cast<std::uint16_t>(n.depth + 1),
                      .a = number(r),
                      .b = min,
@@ -340,6 +343,7 @@ regex_id regex_store::repeat(regex_id r, std::uint32_t min, std::uint32_t max) {
 regex_id regex_store::make_multiple(std::uint32_t divisor, std::uint64_t remainder) {
   return intern(node{.kind = regex_kind::multiple,
                      .nullable = remainder == 0,
+                     .has_multiple = true,
                      .a = divisor,
                      .b = static_cast<std::uint32_t>(remainder),
                      .c = static_cast<std::uint32_t>(remainder >> 32)});

@@ -10,6 +10,7 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t cached_derivatives = 1 << 10;
+constexpr std::size_t short_search = 8;  // states: what follows them is looked at as a whole first
 
 }  // namespace
 
@@ -180,7 +181,7 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
     if (surely_something(id)) return true;
     const auto found = nothing_known_.find(static_cast<std::uint32_t>(id));
     if (found != nothing_known_.end()) return !found->second;
-    return divisors_.empty() ? std::nullopt : decide_by_digits(id, budget);
+    return has_multiple(id) ? decide_by_digits(id, budget) : std::nullopt;
   };
   if (const auto answer = known(r)) return answer;
   const byte_classes all = classes();
@@ -202,7 +203,12 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
     const regex_id id = derivative(top.id, byte, budget);
     if (budget.is_spent() || failure_) return std::nullopt;
     top.derived = top.derived | alike_;
-    const auto answer = known(id);
+    auto answer = known(id);
+    const bool is_worth_it = !answer && seen.size() > short_search && has_multiple(id);
+    if (is_worth_it && is_nothing_loosened(id, budget)) {
+      nothing_known_[static_cast<std::uint32_t>(id)] = true;
+      answer = false;
+    }
     if (answer && *answer) {
       for (const visit& v : path) nothing_known_[static_cast<std::uint32_t>(v.id)] = false;
       return true;

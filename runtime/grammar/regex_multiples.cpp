@@ -6,33 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/grammar/digit_counts.hpp"
+#include "runtime/grammar/regex_digits.hpp"
 #include "runtime/grammar/regex_store.hpp"
 
 namespace troupe::grammar {
 namespace {
 
-struct digit_counts {
-  std::uint32_t least = 0, most = unbounded;
-};
-
 constexpr std::uint64_t looks_in_a_step = 16;
-constexpr digit_counts any_count{0, unbounded};
 constexpr byte_set digits = byte_set::range('0', '9');
-
-std::uint32_t sum(std::uint32_t a, std::uint32_t b) { return a >= unbounded - b ? unbounded : a + b; }
-
-std::uint32_t times(std::uint32_t a, std::uint32_t n) {
-  if (a == 0 || n == 0) return 0;
-  return a >= unbounded / n ? unbounded : a * n;
-}
-
-digit_counts sum(const digit_counts& a, const digit_counts& b) {
-  return {sum(a.least, b.least), sum(a.most, b.most)};
-}
-
-digit_counts common(const digit_counts& a, const digit_counts& b) {
-  return {std::max(a.least, b.least), std::min(a.most, b.most)};
-}
 
 }  // namespace
 
@@ -122,24 +104,13 @@ class regex_store::digit_search {
     return out.multiple != nullptr ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  // Whether a text is of `those` and of all `others`: surely where all digits would do, of some number of
-  // them that leads to a multiple, and surely not where no number of digits that there may be leads to one.
+  // Whether a text is of `those` and of all `others`: surely not where no number of digits that there may be
+  // leads to a multiple.
   std::optional<bool> decide_multiples(const multiples& those, std::span<const regex_id> others) {
     const auto alone =
         those.shapes.size() == 1 && others.empty() ? count(those.shapes.front()) : std::nullopt;
-    const bool has_tail = store_.surely_something(those.tail);
-    if (alone && has_tail) return can_reach(*those.multiple, sum(alone->whole, alone->fraction));
-    std::optional sure{any_count};
-    const auto narrow = [&](std::span<const regex_id> by) {
-      for (const regex_id each : by) {
-        const auto more = sure ? surely(each) : std::nullopt;
-        sure = more ? std::optional(common(*sure, *more)) : std::nullopt;
-      }
-    };
-    narrow(those.shapes);
-    narrow(others);
-    const bool may_end = store_.node_of(those.tail).nullable;
-    if (sure && (others.empty() ? has_tail : may_end) && can_reach(*those.multiple, *sure)) return true;
+    if (alone && store_.surely_something(those.tail))
+      return can_reach(*those.multiple, sum(alone->whole, alone->fraction));
     if (!can_reach(*those.multiple, at_most(those, others))) return false;
     return std::nullopt;
   }
@@ -202,35 +173,6 @@ class regex_store::digit_search {
         return std::nullopt;
     }
     return out;
-  }
-
-  // Numbers of digits for which r has every text of so many, and nothing else in it.
-  std::optional<digit_counts> surely(regex_id r) {
-    const node& n = store_.node_of(r);
-    std::optional<digit_counts> out;
-    if (!may_look()) return out;
-    if (n.kind == regex_kind::bytes && (store_.sets_[n.a] & digits) == digits) {
-      out = {1, 1};
-    } else if (n.kind == regex_kind::repeat && surely(regex_id{n.a}) &&
-               store_.kind(regex_id{n.a}) == regex_kind::bytes) {
-      out = {n.b, n.c};
-    } else if (n.kind == regex_kind::concat) {
-      const auto first = surely(regex_id{n.a}), rest = first ? surely(regex_id{n.b}) : std::nullopt;
-      if (rest) out = sum(*first, *rest);
-    } else if (n.kind == regex_kind::alternation) {
-      for (const regex_id part : store_.links_of(n)) {
-        const auto other = surely(part);
-        if (other && (!out || other->most - other->least > out->most - out->least)) out = other;
-      }
-    } else if (n.kind == regex_kind::intersection) {
-      out = any_count;
-      for (const regex_id part : store_.links_of(n)) {
-        const auto other = out ? surely(part) : std::nullopt;
-        out = other ? std::optional(common(*out, *other)) : std::nullopt;
-      }
-      if (out && out->least > out->most) out.reset();
-    }
-    return !out && n.nullable ? digit_counts{0, 0} : out;
   }
 
   leading_digits lead(regex_id r) {
@@ -307,6 +249,10 @@ class regex_store::digit_search {
 };
 
 std::optional<bool> regex_store::decide_by_digits(regex_id r, step_budget& budget) const {
+  digit_texts texts(*this);
+  const bool has_some = texts.has_some(r);
+  budget.spend(texts.looks() / looks_in_a_step);
+  if (has_some) return true;
   digit_search search(*this);
   const auto answer = search.decide(r);
   budget.spend(search.looks() / looks_in_a_step);

@@ -103,6 +103,7 @@ regex_id regex_store::make_links(regex_kind kind, const std::vector<regex_id>& p
     const node& below = node_of(part);
     n.nullable = any ? n.nullable || below.nullable : n.nullable && below.nullable;
     n.boolean = n.boolean || below.boolean;
+    n.has_multiple = n.has_multiple || below.has_multiple;
     if (any && !below.may_be_nothing) n.may_be_nothing = false;
     n.depth = std::max<std::uint16_t>(n.depth, static_cast<std::uint16_t>(below.depth + 1));
   }
@@ -171,7 +172,7 @@ regex_store::byte_classes regex_store::classes() {
 std::size_t regex_store::memory_bytes() const {
   return nodes_.capacity() * sizeof(node) + index_.capacity() * sizeof(std::uint32_t) + text_.capacity() +
          links_.capacity() * sizeof(regex_id) + sets_.size() * 2 * sizeof(byte_set) +
-         nothing_known_.size() * 32 + derivatives_.capacity() * sizeof(known_derivative);
+         (nothing_known_.size() + loosened_.size()) * 32 + derivatives_.capacity() * sizeof(known_derivative);
 }
 
 }  // namespace troupe::grammar

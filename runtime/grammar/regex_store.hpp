@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime/grammar/byte_set.hpp"
@@ -86,6 +87,7 @@ class regex_store {
 
   bool is_nullable(regex_id r) const { return node_of(r).nullable; }
   bool has_boolean(regex_id r) const { return node_of(r).boolean; }  // an intersection or complement inside
+  bool has_multiple(regex_id r) const { return node_of(r).has_multiple; }  // inside
   regex_kind kind(regex_id r) const { return node_of(r).kind; }
 
   // What may follow `byte` in a text of r. nothing() when the budget is spent.
@@ -112,6 +114,15 @@ class regex_store {
   std::size_t size() const { return nodes_.size(); }
   std::size_t memory_bytes() const;
   const std::optional<error>& failure() const { return failure_; }
+  // What `search` makes beside building does not count for max_nodes.
+  template <class Search>
+  auto beside_building(Search&& search) {
+    const std::size_t before = nodes_.size();
+    const std::size_t limit = std::exchange(max_nodes_, std::numeric_limits<std::uint32_t>::max());
+    const auto answer = search();
+    max_nodes_ = limit + nodes_.size() - before;
+    return answer;
+  }
   // From here on there are derivatives alone, which may go on past the limits that held for building.
   void end_building(std::size_t max_nodes);
 
@@ -121,6 +132,7 @@ class regex_store {
     bool nullable = false;
     bool may_be_nothing = false;  // below an intersection or complement: is_nothing() must search
     bool boolean = false;         // an intersection or complement is inside
+    bool has_multiple = false;    // inside
     std::uint16_t depth = 0;      // of a walk that derives
     // bytes: a = index in sets_. literal: a, b = offset and size in text_. strings: a = table, b, c = first
     // and past the last entry, d = depth. concat: a, b. alternation, intersection: a, b = first and count in
@@ -178,6 +190,11 @@ class regex_store {
   // Whether r matches any text, where arithmetic tells: what asks for multiples, and is digits otherwise.
   std::optional<bool> decide_by_digits(regex_id r, step_budget& budget) const;
   class digit_search;
+  class digit_texts;
+  bool is_nothing_loosened(regex_id r, step_budget& budget);
+  // r with any digits for multiples, and none of them where they are denied: it matches whatever r matches.
+  regex_id loosened(regex_id r, bool is_denied);
+  regex_id loosened_parts(const node& n, bool is_denied);
 
   std::uint64_t hash_of(const node& n) const;
   bool equal(const node& a, const node& b) const;
@@ -205,6 +222,7 @@ class regex_store {
   std::unordered_map<std::string, regex_id> literals_;     // whole literals, as built
   std::unordered_map<std::u32string, regex_id> spelled_;   // by the ranges of the set
   std::unordered_map<std::uint32_t, bool> nothing_known_;  // answers of is_nothing()
+  std::unordered_map<std::uint64_t, regex_id> loosened_;   // by number and is_denied
   std::vector<known_derivative> derivatives_;              // a cache, by hash
   byte_set alike_;
   std::size_t max_nodes_;

@@ -105,7 +105,8 @@ std::optional<regex_id> multiples_of(regex_store& store, const json_text& text, 
         f == 0 ? text.whole
                : store.concat({text.whole, store.literal("."), store.repeat(digit, count, count)});
     const regex_id tail = f == 0 ? store.optional(store.concat({store.literal(".0"), zeros})) : zeros;
-    by_decimals.push_back(store.concat({store.intersection({shape, store.multiple_of(m)}), tail}));
+    const regex_id those = m == 1 ? shape : store.intersection({shape, store.multiple_of(m)});
+    by_decimals.push_back(store.concat({those, tail}));
     m /= std::gcd(m, std::uint64_t{10});
   }
   return store.concat({store.optional(store.literal("-")), store.alternation(by_decimals)});
