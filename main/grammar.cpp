@@ -21,6 +21,7 @@
 #include "main/schema_checker.hpp"
 #include "main/schema_files.hpp"
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
 
@@ -68,21 +69,48 @@ std::string rest_behind(const std::string& text, std::size_t bytes) {
          ordered_json(text.substr(bytes, shown)).dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
+ordered_json to_json(const std::vector<json_schema::unknown_word>& words) {
+  ordered_json out = ordered_json::array();
+  for (const json_schema::unknown_word& each : words) {
+    out.push_back({{"pointer", each.pointer}});
+    if (!each.meant.empty()) out.back()["meant"] = each.meant;
+  }
+  return out;
+}
+
+// What is no JSON has none: the compiler says so.
+std::vector<json_schema::unknown_word> unknown_words_of(const std::string& schema) {
+  const auto read = openai::read_json(schema, {.max_depth = 512}, {.everywhere = true});
+  return read ? json_schema::unknown_words(*read) : std::vector<json_schema::unknown_word>();
+}
+
+void warn_of(const std::vector<json_schema::unknown_word>& words) {
+  for (const json_schema::unknown_word& each : words)
+    warn(fmt::format("JSON Schema, at \"{}\": no word of JSON Schema, so it says nothing{}", each.pointer,
+                     each.meant.empty() ? "" : ": did you mean " + each.meant + "?"));
+}
+
 int check(const grammar_options& options) {
   const auto schema = read_text_file(options.schema, max_file_bytes);
   if (!schema) return report(schema.error());
+  const auto unknown = unknown_words_of(*schema);
+  const auto print_answer = [&](ordered_json answer) {
+    if (!unknown.empty()) answer["unknown_words"] = to_json(unknown);
+    print(answer);
+  };
+  warn_of(unknown);
   const auto text = instance_text(options);
   if (!text) return report(text.error());
   const auto checker = schema_checker::make(*schema, options.grammar);
   if (!checker) {
-    if (options.json) print({{"refused", checker.error().message}, {"param", checker.error().param}});
+    if (options.json) print_answer({{"refused", checker.error().message}, {"param", checker.error().param}});
     complain(checker.error().message);
     return exit_configuration;
   }
   const auto verdict = checker->check(*text);
   if (!verdict) return report(verdict.error());
   if (options.json)
-    print({{"accepted", verdict->accepted}, {"bytes", verdict->bytes}});
+    print_answer({{"accepted", verdict->accepted}, {"bytes", verdict->bytes}});
   else if (verdict->accepted)
     fmt::print("accepted\n");
   else
@@ -109,6 +137,13 @@ ordered_json check_line(const ordered_json& line, const json_schema::schema_opti
   return {{"accepted", accepted}};
 }
 
+ordered_json answer_to(const ordered_json& line, const json_schema::schema_options& options) {
+  ordered_json answer = check_line(line, options);
+  const auto unknown = json_schema::unknown_words(line["schema"]);
+  if (!unknown.empty()) answer["unknown_words"] = to_json(unknown);
+  return answer;
+}
+
 int check_batch(const grammar_options& options) {
   const auto text = read_text_file(options.batch, max_file_bytes);
   if (!text) return report(text.error());
@@ -125,7 +160,7 @@ int check_batch(const grammar_options& options) {
     else if (!line->is_object() || !line->contains("schema"))
       wrong("not an object with a schema");
     else
-      print(check_line(*line, options.grammar));
+      print(answer_to(*line, options.grammar));
     start = end + 1;
   }
   return exit_ok;
@@ -238,6 +273,7 @@ void add_check(CLI::App& grammar, command_body& chosen) {
   add_grammar_flags(*command, *options);
   command->footer(
       "\nExit code 0: accepted; 1: rejected; 78: the schema is refused, the message has the JSON pointer.\n"
+      "A word that JSON Schema does not have is passed over, with a warning on standard error.\n"
       "\nExamples:\n"
       "  troupe grammar check --schema person.schema.json --instance ada.json");
   command->callback([options, &chosen, batch, instance] {

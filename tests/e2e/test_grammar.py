@@ -87,6 +87,19 @@ def test_a_rejection_says_what_follows(tmp_path):
         assert (run.returncode, run.stdout) == (1, said)
 
 
+def test_a_word_that_json_schema_does_not_have_is_named(tmp_path):
+    schema, instance = tmp_path / "schema", tmp_path / "instance"
+    schema.write_text('{"type": "string", "maxLenght": 2, "x-tag": 1, "properties": {"maxLenght": {}}}')
+    instance.write_text('"abc"')
+    run = troupe("grammar", "check", "--schema", schema, "--instance", instance)
+    assert (run.returncode, run.stdout) == (0, "accepted\n")
+    assert run.stderr == 'troupe: warning: JSON Schema, at "/maxLenght": no word of JSON Schema, so it says nothing: did you mean maxLength?\n'
+    words = [{"pointer": "/maxLenght", "meant": "maxLength"}]
+    run = troupe("grammar", "check", "--schema", schema, "--instance", instance, "--json")
+    assert json.loads(run.stdout) == {"accepted": True, "bytes": 5, "unknown_words": words}
+    assert check_batch(tmp_path, [{"schema": json.loads(schema.read_text()), "instances": ["abc"]}]) == [{"accepted": [True], "unknown_words": words}]
+
+
 def test_a_line_that_is_none_does_not_end_a_batch(tmp_path):
     batch = tmp_path / "batch.jsonl"
     batch.write_text('{"schema": true, "texts": ["1"]}\n{"schema":\n[]\n{"schema": false}\n{"schema": {"type": "null"}, "texts": ["1"]}\n')

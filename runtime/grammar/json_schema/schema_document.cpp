@@ -10,41 +10,14 @@
 #include <utility>
 
 #include "runtime/grammar/json_schema/uri_reference.hpp"
+#include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/openai/json_reader.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
-// Members whose values are instances: an $id in there is data.
-constexpr std::array<std::string_view, 5> data_words{"enum", "const", "default", "examples", "example"};
-// Members whose own members have names of the author's choice, not words of JSON Schema.
-constexpr std::array<std::string_view, 6> map_words{"properties",  "patternProperties", "$defs",
-                                                    "definitions", "dependentSchemas",  "dependencies"};
-// Members that are schemas, or arrays of them.
-constexpr std::array<std::string_view, 17> schema_words{"items",
-                                                        "prefixItems",
-                                                        "additionalItems",
-                                                        "unevaluatedItems",
-                                                        "contains",
-                                                        "additionalProperties",
-                                                        "unevaluatedProperties",
-                                                        "propertyNames",
-                                                        "allOf",
-                                                        "anyOf",
-                                                        "oneOf",
-                                                        "not",
-                                                        "if",
-                                                        "then",
-                                                        "else",
-                                                        "contentSchema",
-                                                        "extends"};
-
 constexpr std::size_t most_uri_bytes = 1024;
 constexpr std::size_t few_members = 16;  // are looked through one by one
-
-bool is_one_of(std::span<const std::string_view> words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
 
 std::string unescape_pointer(std::string_view token) {
   std::string out;

@@ -1,0 +1,151 @@
+#include "runtime/grammar/json_schema/unknown_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "runtime/grammar/json_schema/word_lists.hpp"
+#include "runtime/openai/json_reader.hpp"
+
+namespace troupe::json_schema {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::array<std::string_view, 64> known_words{"$anchor",
+                                                       "$comment",
+                                                       "$defs",
+                                                       "$dynamicAnchor",
+                                                       "$dynamicRef",
+                                                       "$id",
+                                                       "$recursiveAnchor",
+                                                       "$recursiveRef",
+                                                       "$ref",
+                                                       "$schema",
+                                                       "$vocabulary",
+                                                       "additionalItems",
+                                                       "additionalProperties",
+                                                       "allOf",
+                                                       "anyOf",
+                                                       "const",
+                                                       "contains",
+                                                       "contentEncoding",
+                                                       "contentMediaType",
+                                                       "contentSchema",
+                                                       "default",
+                                                       "definitions",
+                                                       "dependencies",
+                                                       "dependentRequired",
+                                                       "dependentSchemas",
+                                                       "deprecated",
+                                                       "description",
+                                                       "else",
+                                                       "enum",
+                                                       "example",
+                                                       "examples",
+                                                       "exclusiveMaximum",
+                                                       "exclusiveMinimum",
+                                                       "format",
+                                                       "id",
+                                                       "if",
+                                                       "items",
+                                                       "maxContains",
+                                                       "maxItems",
+                                                       "maxLength",
+                                                       "maxProperties",
+                                                       "maximum",
+                                                       "minContains",
+                                                       "minItems",
+                                                       "minLength",
+                                                       "minProperties",
+                                                       "minimum",
+                                                       "multipleOf",
+                                                       "not",
+                                                       "oneOf",
+                                                       "pattern",
+                                                       "patternProperties",
+                                                       "prefixItems",
+                                                       "properties",
+                                                       "propertyNames",
+                                                       "readOnly",
+                                                       "required",
+                                                       "then",
+                                                       "title",
+                                                       "type",
+                                                       "unevaluatedItems",
+                                                       "unevaluatedProperties",
+                                                       "uniqueItems",
+                                                       "writeOnly"};
+
+// Of letters that are put in, left out, exchanged for another or swapped with the next.
+std::size_t slips_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last = std::exchange(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string nearest_word(std::string_view word) {
+  constexpr std::size_t most_slips = 2, letters_for_each = 3, longest = 64;
+  if (word.size() > longest) return {};
+  std::size_t fewest = std::min(most_slips, word.size() / letters_for_each) + 1;
+  std::string_view nearest;
+  for (const std::string_view known : known_words)
+    if (const std::size_t slips = slips_between(word, known); slips < fewest) {
+      fewest = slips;
+      nearest = known;
+    }
+  return std::string(nearest);
+}
+
+class word_search {
+ public:
+  void look_at(const ordered_json& schema, const std::string& pointer) {
+    if (!schema.is_object()) return;
+    for (const auto& [word, value] : schema.items()) {
+      const std::string at = pointer + "/" + openai::escape_pointer(word);
+      if (!is_one_of(known_words, word)) {
+        if (!word.starts_with("x-")) found.push_back({at, nearest_word(word)});
+      } else if (is_one_of(map_words, word)) {
+        look_at_members(value, at);
+      } else if (is_one_of(schema_words, word)) {
+        look_at(value, at);
+        look_at_items(value, at);
+      }
+    }
+  }
+
+  std::vector<unknown_word> found;
+
+ private:
+  void look_at_members(const ordered_json& schemas, const std::string& pointer) {
+    if (!schemas.is_object()) return;
+    for (const auto& [name, schema] : schemas.items())
+      look_at(schema, pointer + "/" + openai::escape_pointer(name));
+  }
+
+  void look_at_items(const ordered_json& schemas, const std::string& pointer) {
+    for (std::size_t i = 0; schemas.is_array() && i < schemas.size(); ++i)
+      look_at(schemas[i], pointer + "/" + std::to_string(i));
+  }
+};
+
+}  // namespace
+
+std::vector<unknown_word> unknown_words(const ordered_json& schema) {
+  word_search search;
+  search.look_at(schema, "");
+  return std::move(search.found);
+}
+
+}  // namespace troupe::json_schema

@@ -1,0 +1,47 @@
+#include "runtime/grammar/json_schema/unknown_words.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace troupe::json_schema {
+namespace {
+
+using found_words = std::vector<std::pair<std::string, std::string>>;
+
+found_words unknown_in(const char* schema) {
+  found_words out;
+  for (const unknown_word& each : unknown_words(nlohmann::ordered_json::parse(schema)))
+    out.emplace_back(each.pointer, each.meant);
+  return out;
+}
+
+TEST(UnknownWords, AreNamedWithTheWordThatIsSpelledNearlyLikeThem) {
+  EXPECT_EQ(unknown_in(R"({"type":"string","maxLenght":2})"), (found_words{{"/maxLenght", "maxLength"}}));
+  EXPECT_EQ(unknown_in(R"({"propertys":{"maxlength":{}}})"), (found_words{{"/propertys", "properties"}}));
+  EXPECT_EQ(unknown_in(R"({"nto":{},"colour":1,"q":2,"nullable":true})"),
+            (found_words{{"/nto", "not"}, {"/colour", ""}, {"/q", ""}, {"/nullable", ""}}));
+}
+
+TEST(UnknownWords, AreFoundWhereverThereAreSchemas) {
+  EXPECT_EQ(unknown_in(R"({"properties":{"a/b":{"minimun":1}},"allOf":[true,{"items":[{"patern":"x"}]}],
+                           "$defs":{"requird":{"requird":[]}},"dependencies":{"a":["b"],"c":{"tpye":1}}})"),
+            (found_words{{"/properties/a~1b/minimun", "minimum"},
+                         {"/allOf/1/items/0/patern", "pattern"},
+                         {"/$defs/requird/requird", "required"},
+                         {"/dependencies/c/tpye", "type"}}));
+}
+
+TEST(UnknownWords, AreNoNamesAndNoValuesOfTheAuthorsChoice) {
+  EXPECT_TRUE(unknown_in(R"({"$schema":"x","$comment":"","title":"t","deprecated":true,"x-order":3,
+                             "properties":{"maxLenght":{"default":{"tpye":1},"examples":[{"tpye":1}]}},
+                             "patternProperties":{"tpye":true},"enum":[{"tpye":1}],"const":{"tpye":1}})")
+                  .empty());
+  EXPECT_TRUE(unknown_in("true").empty());
+}
+
+}  // namespace
+}  // namespace troupe::json_schema
