@@ -81,6 +81,12 @@ tl::unexpected<error> ebnf_reader::invalid(std::string_view what) const {
               "grammar: " + std::string(what) + ", line " + std::to_string(line_));
 }
 
+tl::unexpected<error> ebnf_reader::unclosed(char opening, char closing, std::size_t line) const {
+  const std::string quote = "'";
+  return invalid("a '" + (opening + quote) + " of line " + std::to_string(line) + " without its '" +
+                 (closing + quote));
+}
+
 tl::unexpected<error> ebnf_reader::unsupported(std::string_view what) const {
   return fail(error_code::unsupported,
               "grammar: " + std::string(what) + " not supported, line " + std::to_string(line_));

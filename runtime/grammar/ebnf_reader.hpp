@@ -52,6 +52,8 @@ class ebnf_reader {
   result<void> enter(std::size_t depth) const;
 
   tl::unexpected<error> invalid(std::string_view what) const;
+  // "a '(' of line 1 without its ')'": names the line that it opens in, too.
+  tl::unexpected<error> unclosed(char opening, char closing, std::size_t line) const;
   tl::unexpected<error> unsupported(std::string_view what) const;
 
  private:

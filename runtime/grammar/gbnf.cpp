@@ -82,21 +82,23 @@ class gbnf_parser {
       if (!any_) any_ = rules_.terminal(rules_.regex().code_points(all_code_points()));
       return *any_;
     }
+    const std::size_t line = reader_.line();
     if (reader_.take_if("(")) {
       auto body = alternatives(depth + 1);
-      if (body && !reader_.take_if(")")) return reader_.invalid("a '(' without its ')'");
+      if (body && !reader_.take_if(")")) return reader_.unclosed('(', ')', line);
       return body;
     }
-    const std::size_t line = reader_.line();
     const std::string name = reader_.name("-");
     if (name.empty()) return reader_.invalid("an unexpected '" + std::string(1, c) + "'");
     return rules_.reference(name, line);
   }
 
   expression literal() {
+    const std::size_t line = reader_.line();
     reader_.take();
     std::string text;
     while (!reader_.take_if("\"")) {
+      if (reader_.at_end()) return reader_.unclosed('"', '"', line);
       const auto c = reader_.character();
       if (!c) return tl::unexpected(c.error());
       append_utf8(*c, text);
@@ -105,10 +107,12 @@ class gbnf_parser {
   }
 
   expression char_class() {
+    const std::size_t line = reader_.line();
     reader_.take();
     const bool negated = reader_.take_if("^");
     std::vector<code_point_range> ranges;
     while (!reader_.take_if("]")) {
+      if (reader_.at_end()) return reader_.unclosed('[', ']', line);
       const auto first = reader_.character();
       if (!first) return tl::unexpected(first.error());
       auto last = first;
@@ -182,7 +186,12 @@ result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits
 }
 
 result<grammar_builder> ebnf_grammar(std::string_view text, const grammar_limits& limits) {
-  return begins_as_gbnf(text, limits) ? gbnf_grammar(text, limits) : lark_grammar(text, limits);
+  const bool is_gbnf = begins_as_gbnf(text, limits);
+  auto built = is_gbnf ? gbnf_grammar(text, limits) : lark_grammar(text, limits);
+  if (!built && built.error().code != error_code::too_large)
+    built.error().message += is_gbnf ? " (taken for GBNF, as its first rule has a '::=')"
+                                     : " (taken for Lark, as its first rule has no '::=' like GBNF's)";
+  return built;
 }
 
 }  // namespace troupe::grammar

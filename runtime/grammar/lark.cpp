@@ -178,13 +178,14 @@ class lark_parser {
     if (c == '/') return pattern();
     if (c == '<') return reader_.unsupported("a token by name is");
     if (c == '%') return reader_.unsupported("an embedded grammar is");
+    const std::size_t line = reader_.line();
     if (c == '(' || c == '[') {
       reader_.take();
       auto body = alternatives(depth + 1);
-      if (body && !reader_.take_if(c == '(' ? ")" : "]")) return reader_.invalid("a bracket without its end");
+      const char closing = c == '(' ? ')' : ']';
+      if (body && !reader_.take_if({&closing, 1})) return reader_.unclosed(c, closing, line);
       return body && c == '[' ? expression(rules_.repeat(*body, 0, 1)) : body;
     }
-    const std::size_t line = reader_.line();
     const std::string name = reader_.name("");
     if (name.empty()) return reader_.invalid("an unexpected '" + std::string(1, c) + "'");
     if (reader_.peek() == '{') return reader_.unsupported("a template is");

@@ -119,7 +119,13 @@ TEST(ebnf, faults_name_their_line) {
   };
   expect("root ::= x\n\nx ::= y", error_code::invalid_argument, "'y' is not defined, line 3");
   expect("root ::= \"a", error_code::invalid_argument, "line 1");
-  expect("root ::= (\"a\"\n", error_code::invalid_argument, "line 2");
+  expect("root ::= (\"a\"\n", error_code::invalid_argument, "a '(' of line 1 without its ')', line 2");
+  expect("root ::= x\nx ::= [a\n\n", error_code::invalid_argument, "a '[' of line 2 without its ']', line 4");
+  expect("root ::= \"a\n\n", error_code::invalid_argument, "a '\"' of line 1 without its '\"', line 3");
+  expect("root ::= )", error_code::invalid_argument, "(taken for GBNF, as its first rule has a '::=')");
+  expect("start: (\"a\"\n", error_code::invalid_argument, "a '(' of line 1 without its ')'");
+  expect("root = \"a\"", error_code::invalid_argument,
+         "(taken for Lark, as its first rule has no '::=' like GBNF's)");
   expect("root ::= \"a\"\nroot ::= \"b\"", error_code::invalid_argument, "defined twice, line 2");
   expect("main ::= \"a\"", error_code::invalid_argument, "no rule 'root'");
   expect("root ::= [b-a]", error_code::invalid_argument, "greater to less");
