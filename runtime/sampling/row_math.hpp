@@ -23,8 +23,10 @@ token_id arg_max(std::span<const float> row);
 void mask_row(std::span<const float> logits, std::span<const std::uint32_t> mask, float* out);
 
 // weights[i] = exp((logits[i] - max) * inverse_temperature), rounded to a multiple of weight_step.
-// Where max is plus infinity, its bearers share all the weight.
-void weigh(std::span<const float> logits, float max, float inverse_temperature, float* weights);
+// Where max is plus infinity, its bearers share all the weight. `mask`: empty, or that of mask_row(), which
+// has left minus infinity where no bit is: 32 tokens without one cost nothing.
+void weigh(std::span<const float> logits, float max, float inverse_temperature, float* weights,
+           std::span<const std::uint32_t> mask = {});
 
 // Exact for what weigh() gives.
 double sum_weights(std::span<const float> weights);

@@ -22,16 +22,17 @@ token_distribution one_hot(token_id token, std::span<const std::uint32_t> mask, 
 
 // `max` is the greatest of the logits.
 token_distribution truncate(std::span<const float> logits, float max, const sampling_params& params,
-                            sampler_scratch& scratch) {
+                            std::span<const std::uint32_t> mask, sampler_scratch& scratch) {
   const bool has_top_k = params.top_k > 0 && static_cast<std::size_t>(params.top_k) < logits.size();
   if (has_top_k) {
     select_top_k(logits, static_cast<std::size_t>(params.top_k), scratch.ids, scratch.kept, scratch.keys);
     logits = scratch.kept;
+    mask = {};
   }
 
   scratch.probabilities.resize(logits.size());
   const std::span<float> weights = scratch.probabilities;
-  weigh(logits, max, 1.0F / params.temperature, weights.data());
+  weigh(logits, max, 1.0F / params.temperature, weights.data(), mask);
   if (const float min_p = params.min_p; min_p > 0.0F) {
     for (float& weight : weights) weight = weight < min_p ? 0.0F : weight;
   }
@@ -53,7 +54,7 @@ token_distribution compute_distribution(std::span<const float> logits, const sam
   if (is_greedy(*row.sampling)) return one_hot(arg_max(processed), mask, scratch);
   const float max = row_max(processed);
   if (max == -std::numeric_limits<float>::infinity()) return one_hot(0, mask, scratch);
-  return truncate(processed, max, *row.sampling, scratch);
+  return truncate(processed, max, *row.sampling, mask, scratch);
 }
 
 token_id draw_sample(const token_distribution& target, const sample_row& row, const drafted_token* draft) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/sampling/philox.hpp"
+#include "runtime/token_bits.hpp"
 
 namespace troupe {
 namespace {
@@ -22,8 +23,7 @@ std::vector<float> random_logits(float scale) {
   return logits;
 }
 
-void run(benchmark::State& state, const sampling_params& params, float scale = 3.0F) {
-  const auto logits = random_logits(scale);
+void run(benchmark::State& state, const sampling_params& params, const std::vector<float>& logits) {
   sample_row row;
   row.sampling = std::make_shared<const sampling_params>(params);
   for (token_id id = 0; params.needs_history() && id < 1000; ++id) row.history.push_back(id);
@@ -35,11 +35,23 @@ void run(benchmark::State& state, const sampling_params& params, float scale = 3
   }
 }
 
+void run(benchmark::State& state, const sampling_params& params, float scale = 3.0F) {
+  run(state, params, random_logits(scale));
+}
+
+// A model that knows a few dozen tokens that may come.
+std::vector<float> peaked_logits() {
+  auto logits = random_logits(2.0F);
+  for (std::size_t i = 0; i < vocab_size; i += 1009) logits[i] += 12.0F;
+  return logits;
+}
+
 void greedy(benchmark::State& state) { run(state, {.temperature = 0.0F}); }
 void temperature(benchmark::State& state) { run(state, {}); }
 void top_k_50(benchmark::State& state) { run(state, {.top_k = 50}); }
 void top_k_20000(benchmark::State& state) { run(state, {.top_k = 20000}); }
 void top_p(benchmark::State& state) { run(state, {.top_p = 0.9F}); }
+void top_p_peaked(benchmark::State& state) { run(state, {.top_p = 0.9F}, peaked_logits()); }
 void top_p_flat(benchmark::State& state) { run(state, {.top_p = 0.9F}, 0.01F); }
 void top_p_equal(benchmark::State& state) { run(state, {.top_p = 0.9F}, 0.0F); }
 void top_k_and_top_p(benchmark::State& state) {
@@ -51,6 +63,30 @@ void penalties(benchmark::State& state) {
   run(state, {.temperature = 0.0F, .frequency_penalty = 0.5F, .repetition_penalty = 1.2F});
 }
 void greedy_with_20_logprobs(benchmark::State& state) { run(state, {.temperature = 0.0F, .logprobs = 20}); }
+
+// Under a mask that allows every token at which `is_allowed`.
+template <class IsAllowed>
+void run_masked(benchmark::State& state, IsAllowed is_allowed) {
+  const auto logits = random_logits(3.0F);
+  std::vector<std::uint32_t> mask((vocab_size + 31) / 32);
+  for (std::size_t i = 0; i < vocab_size; ++i)
+    if (is_allowed(i)) add_token(mask, static_cast<token_id>(i));
+  const sampling_params params;
+  sample_row row;
+  row.sampling = std::make_shared<const sampling_params>(params);
+  sampler_scratch scratch;
+  for (auto _ : state) {
+    ++row.position;
+    benchmark::DoNotOptimize(sample_token(logits, row, {}, scratch, mask));
+  }
+}
+
+void masked_but_one_in_ten(benchmark::State& state) {
+  run_masked(state, [](std::size_t i) { return i * 2654435761U % 10 != 0; });
+}
+void masked_few(benchmark::State& state) {
+  run_masked(state, [](std::size_t i) { return i % 1009 == 0; });
+}
 
 // A draft that is rejected, drawn from a distribution near the target's; without making either of them.
 void reject(benchmark::State& state, const sampling_params& params, bool one_hot = false) {
@@ -83,9 +119,12 @@ BENCHMARK(rejected_draft_top_k_and_top_p);
 BENCHMARK(rejected_n_gram);
 BENCHMARK(greedy);
 BENCHMARK(temperature);
+BENCHMARK(masked_but_one_in_ten);
+BENCHMARK(masked_few);
 BENCHMARK(top_k_50);
 BENCHMARK(top_k_20000);
 BENCHMARK(top_p);
+BENCHMARK(top_p_peaked);
 BENCHMARK(top_p_flat);
 BENCHMARK(top_p_equal);
 BENCHMARK(top_k_and_top_p);

@@ -38,6 +38,24 @@ TEST(mask_row, keeps_exactly_the_bits_whatever_the_sizes) {
   }
 }
 
+TEST(weigh, of_a_masked_row_gives_the_same_bits_with_the_mask_as_without) {
+  for (const std::size_t size : {1U, 31U, 32U, 33U, 100U, 1000U}) {
+    const auto logits = random_logits(size, size, 3.0F);
+    for (const std::size_t words : {std::size_t{0}, size / 64, (size + 31) / 32, size / 32 + 3}) {
+      std::vector<std::uint32_t> mask(words);
+      for (std::size_t w = 0; w < words; ++w)
+        mask[w] = w % 3 == 0 ? 0U : w % 3 == 1 ? ~0U : 0x9e3779b9U * static_cast<std::uint32_t>(w + size);
+      std::vector<float> masked(size), expected(size), weights(size, 7.0F);
+      mask_row(logits, mask, masked.data());
+      const float max = row_max(masked);
+      if (max == -infinity) continue;
+      weigh(masked, max, 0.7F, expected.data());
+      weigh(masked, max, 0.7F, weights.data(), mask);
+      EXPECT_EQ(weights, expected) << size << " " << words;
+    }
+  }
+}
+
 TEST(next_allowed, is_the_token_itself_or_the_next_one_around) {
   const auto mask = mask_with({3, 40, 95}, 96);
   EXPECT_EQ(next_allowed(mask, 3), 3);
