@@ -203,6 +203,7 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
     const regex_id id = derivative(top.id, byte, budget);
     if (budget.is_spent() || failure_) return std::nullopt;
     top.derived = top.derived | alike_;
+    if (seen.contains(static_cast<std::uint32_t>(id))) continue;
     auto answer = known(id);
     const bool is_worth_it = !answer && seen.size() > short_search && has_multiple(id);
     if (is_worth_it && is_nothing_loosened(id, budget)) {
@@ -213,7 +214,9 @@ std::optional<bool> regex_store::search_any(regex_id r, step_budget& budget) {
       for (const visit& v : path) nothing_known_[static_cast<std::uint32_t>(v.id)] = false;
       return true;
     }
-    if (!answer && seen.emplace(static_cast<std::uint32_t>(id), true).second) path.push_back({id});
+    if (answer) continue;
+    seen.emplace(static_cast<std::uint32_t>(id), true);
+    path.push_back({id});
   }
   for (const auto& [id, unused] : seen) nothing_known_[id] = true;
   return false;

@@ -114,14 +114,20 @@ class regex_store {
   std::size_t size() const { return nodes_.size(); }
   std::size_t memory_bytes() const;
   const std::optional<error>& failure() const { return failure_; }
-  // What `search` makes beside building does not count for max_nodes.
+  // What `search` gives; what it makes meanwhile does not count for max_nodes.
   template <class Search>
   auto beside_building(Search&& search) {
-    const std::size_t before = nodes_.size();
-    const std::size_t limit = std::exchange(max_nodes_, std::numeric_limits<std::uint32_t>::max());
-    const auto answer = search();
-    max_nodes_ = limit + nodes_.size() - before;
-    return answer;
+    struct exemption {
+      explicit exemption(regex_store& of)
+          : store(of),
+            before(of.nodes_.size()),
+            limit(std::exchange(of.max_nodes_, std::numeric_limits<std::uint32_t>::max())) {}
+      ~exemption() { store.max_nodes_ = limit + store.nodes_.size() - before; }
+      regex_store& store;
+      const std::size_t before, limit;
+    };
+    const exemption exempt(*this);
+    return search();
   }
   // From here on there are derivatives alone, which may go on past the limits that held for building.
   void end_building(std::size_t max_nodes);

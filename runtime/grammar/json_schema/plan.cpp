@@ -59,7 +59,7 @@ void schema_plan::plan_term(term_id id) {
   for (const object_set& each : set.objects)
     for (object_layout& layout : lay_out(work_, each)) made.objects.push_back(std::move(layout));
   made.has_values = has_scalars(set);
-  if (!work_.can_follow(written_numbers(work_, set)))
+  if (!followable_.contain(written_numbers(work_, set)))
     work_.refuse(sets_.place_of(id), "",
                  "has a multipleOf that takes more than max_mask_steps to follow beside its other words");
   for (const array_layout& each : made.arrays) need(each);

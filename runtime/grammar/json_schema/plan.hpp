@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/grammar/json_schema/followable_numbers.hpp"
 #include "runtime/grammar/json_schema/layout.hpp"
 #include "runtime/grammar/json_schema/set_table.hpp"
 
@@ -43,6 +44,7 @@ class schema_plan {
   void find_values();
 
   workspace& work_;
+  followable_numbers followable_{work_};
   set_table& sets_;
   std::vector<term_plan> plans_;  // by term
   std::vector<term_id> order_;    // as found

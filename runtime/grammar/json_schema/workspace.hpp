@@ -71,14 +71,11 @@ class workspace {
   // Whether r matches nothing, as far as a short search finds out.
   bool is_surely_nothing(regex_id r);
   bool matches(regex_id r, std::string_view candidate);
-  // Whether the first digits of these numbers, and some long ones, can be told within the steps of a mask.
-  bool can_follow(regex_id numbers);
 
   // Worked out once, however many places ask: the bodies of a format, numbers with a bound by its text, what
   // is exactly_read(), the items that differ from one another by the schema they are in.
   std::unordered_map<std::string, std::optional<string_bodies>> formats;
   std::unordered_map<std::string, number_texts> bounded_numbers;
-  std::unordered_map<std::uint32_t, bool> can_follow_numbers;
   std::optional<regex_id> exactly_read, integer_reach;
   std::size_t values_with_reach = 0;  // numbers of an enum or a const whose reach was made one by one
   std::unordered_map<std::uint32_t, std::optional<std::vector<term_id>>> distinct_items;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
@@ -42,6 +43,21 @@ TEST(MultipleCosts, BehindANotAreThoseOfWhatIsDeniedWithoutItsMultiples) {
                       "1200", 50'000);
   expect_masks_within(R"({"type":"number","multipleOf":1000,"not":{"type":"integer","maximum":5}})", "3000",
                       50'000);
+}
+
+TEST(MultipleCosts, ThatAMaskMayHaveAreNotRefused) {
+  for (const auto& [multiple, denied] :
+       {std::pair{12, 6}, {9, 3}, {15, 5}, {12, 4}, {30, 15}, {24, 12}, {48, 24}}) {
+    const std::string schema = R"({"type":"integer","multipleOf":)" + std::to_string(multiple) +
+                               R"(,"if":{"multipleOf":)" + std::to_string(denied) +
+                               R"(},"then":{"maximum":500}})";
+    expect_masks_within(schema, std::to_string(7 * multiple), 1'000'000);
+  }
+  // Places that each may take so many, and together more.
+  grammar::grammar_limits small;
+  small.max_mask_steps = 200'000;
+  EXPECT_TRUE(read_json_schema(
+      R"({"type":"integer","multipleOf":12,"if":{"multipleOf":6},"then":{"maximum":500}})", {}, small));
 }
 
 TEST(MultipleCosts, ThatNoMaskMayHaveAreRefusedWithThePlaceOfTheSchema) {
