@@ -78,7 +78,7 @@ class company_board {
   void queue_moves() { queue_due_.store(none, relaxed); }
   // Supervisor, once a second: it is at work itself, and who does not answer it.
   void looked_after(steady_time now, std::optional<std::string> silent);
-  // How long an actor, but for one with a device at work, may not answer.
+  // How long an actor, but for one with a device at work, may go without answering.
   std::chrono::nanoseconds patience_for_answers() const { return step_deadline(); }
   // The same of one that compiles: a second of work at most, which the lowest priority makes a minute of
   // where others keep every core busy.

@@ -67,8 +67,15 @@ asio::awaitable<void> http_exchange::run() {
 // A client that has connected and asked for nothing yet is about to: it is not one between two requests.
 void http_exchange::finish(const ending& how) {
   ending_ = how;
-  if (phase_ == phase::idle && has_asked_) close();
-  if (phase_ == phase::reading || phase_ == phase::idle) deadline_.arm(how.rest);
+  ends_ = std::chrono::steady_clock::now() + how.rest;
+  if (phase_ == phase::idle && has_asked_) return close();
+  if (phase_ != phase::answering) deadline_.arm(how.rest);
+}
+
+std::chrono::milliseconds http_exchange::time_for(std::chrono::milliseconds usual) const {
+  if (!ending_) return usual;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(ends_ - std::chrono::steady_clock::now());
+  return std::clamp(left, std::chrono::milliseconds(0), usual);
 }
 
 void http_exchange::close() {
@@ -87,12 +94,12 @@ asio::awaitable<bool> http_exchange::wait_for_request(std::chrono::milliseconds 
   if (buffer_.size() > 0) co_return true;
   if (input_ended_) co_return false;
   phase_ = phase::idle;
-  deadline_.arm(ending_ ? std::min(within, ending_->rest) : within);
+  deadline_.arm(time_for(within));
   const auto [failure, size] = co_await socket_.async_read_some(buffer_.prepare(read_size), no_throw);
   buffer_.commit(size);
   deadline_.disarm();
   phase_ = phase::answering;
-  has_asked_ = true;
+  has_asked_ = has_asked_ || !failure;
   co_return !failure;
 }
 
@@ -101,7 +108,7 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   parser.header_limit(static_cast<std::uint32_t>(bounds_.max_header_bytes));
   parser.body_limit(limits_.max_body_bytes);
   phase_ = phase::reading;
-  deadline_.arm(ending_ ? std::min(within, ending_->rest) : within);
+  deadline_.arm(time_for(within));
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   phase_ = phase::answering;
@@ -129,7 +136,7 @@ asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
     if (!written) co_return false;
   }
   phase_ = phase::reading;
-  deadline_.arm(ending_ ? std::min(limits_.read_timeout, ending_->rest) : limits_.read_timeout);
+  deadline_.arm(time_for(limits_.read_timeout));
   asio_error failure;
   while (room && !failure && !parser.is_done()) {
     const auto [why, size] = co_await http::async_read_some(socket_, buffer_, parser, no_throw);

@@ -85,11 +85,14 @@ class http_exchange : public connection {
  private:
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
+  // To read what has to come, which is no more than the server's end leaves.
+  std::chrono::milliseconds time_for(std::chrono::milliseconds usual) const;
 
   const connection_limits& limits_;
   const exchange_bounds bounds_;
   enum class phase { idle, reading, answering };
   phase phase_ = phase::idle;
+  std::chrono::steady_clock::time_point ends_;  // where it is to end: what it reads
 };
 
 }  // namespace troupe::net

@@ -30,10 +30,9 @@ tcp protocol_of(int descriptor) {
 
 result<tcp::acceptor> kept_listener::open(asio::io_context& context, const listen_options& options) {
   const std::lock_guard lock(mutex_);
+  if (is_closed_) return fail(error_code::unavailable, "the port is closed");
   if (descriptor_ < 0) {
-    listen_options first = options;
-    first.kept = nullptr;
-    result<tcp::acceptor> opened = open_listener(context, first);
+    result<tcp::acceptor> opened = listen_on(context, options);
     if (!opened) return opened;
     const result<int> copy = another_of(opened->native_handle());
     if (!copy) return tl::unexpected(copy.error());
@@ -52,6 +51,7 @@ result<tcp::acceptor> kept_listener::open(asio::io_context& context, const liste
 
 void kept_listener::close() {
   const std::lock_guard lock(mutex_);
+  is_closed_ = true;
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 

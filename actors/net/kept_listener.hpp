@@ -17,15 +17,16 @@ class kept_listener {
   kept_listener(const kept_listener&) = delete;
   kept_listener& operator=(const kept_listener&) = delete;
 
-  // Another descriptor of the socket, which the first call opens as `options` say. Errors: those of
-  // open_listener.
+  // The first call listens as `options` say, the others give another descriptor of the same socket whatever
+  // these say. Errors: those of listen_on; unavailable after close(); io_error where no descriptor is left.
   result<tcp::acceptor> open(asio::io_context& context, const listen_options& options);
-  // From now on it ends with the last server that has it.
+  // For good: the socket ends with the last server that has it.
   void close();
 
  private:
   std::mutex mutex_;
   int descriptor_ = -1;
+  bool is_closed_ = false;
 };
 
 }  // namespace troupe::net

@@ -68,8 +68,7 @@ bool are_left_for_clients(int any) {
 
 }  // namespace
 
-result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
-  if (options.kept) return options.kept->open(context, options);
+result<tcp::acceptor> listen_on(asio::io_context& context, const listen_options& options) {
   result<tcp::acceptor> acceptor = bind_listener(context, options);
   if (!acceptor) return acceptor;
   asio_error why;
@@ -78,10 +77,15 @@ result<tcp::acceptor> open_listener(asio::io_context& context, const listen_opti
   return acceptor;
 }
 
+result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
+  return options.kept ? options.kept->open(context, options) : listen_on(context, options);
+}
+
 void close_listener(tcp::acceptor& acceptor) {
   asio_error why;
   const int descriptor = acceptor.release(why);
   if (!why) ::close(descriptor);
+  if (why) acceptor.close(why);
 }
 
 result<void> check_address(const listen_options& options) {

@@ -8,8 +8,10 @@
 
 namespace troupe::net {
 
-// Opens, binds and listens, or has the socket that is kept. Errors: io_error or invalid_argument, naming port
-// and host.
+// Opens, binds and listens. Errors: io_error or invalid_argument, naming port and host.
+result<tcp::acceptor> listen_on(asio::io_context& context, const listen_options& options);
+
+// The same, or what `options.kept` gives. Errors: those of listen_on and of kept_listener::open.
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options);
 
 // Whether the address could be listened on now, without doing so. Errors: those of open_listener.

@@ -14,9 +14,11 @@ class kept_listener;
 
 struct listen_options {
   std::string host = "127.0.0.1";
-  std::uint16_t port = 0;                    // 0: any free one
-  int send_buffer_bytes = 0;                 // of the socket; 0: the system's own choice
-  std::shared_ptr<kept_listener> kept = {};  // has the socket; null: it ends with the server
+  std::uint16_t port = 0;     // 0: any free one
+  int send_buffer_bytes = 0;  // of the socket; 0: the system's own choice
+  // Has the socket, and is closed by a company that serves there when it stops; null: it ends with the
+  // server.
+  std::shared_ptr<kept_listener> kept = {};
 };
 
 // What may change while a server works: connections and requests to come go by it. Each protocol takes what

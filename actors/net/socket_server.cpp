@@ -63,7 +63,7 @@ void socket_server::serve() {
 }
 
 void socket_server::admit(tcp::socket socket) {
-  if (closing_ && closing_->rest.count() == 0) return;  // accepted before, told after
+  if (closing_ && closing_->within.count() == 0) return;  // accepted before, told after
   asio_error ignored;
   socket.set_option(tcp::no_delay(true), ignored);
   socket.set_option(tcp::socket::keep_alive(true), ignored);
@@ -96,9 +96,10 @@ void socket_server::serve_client(std::shared_ptr<connection> client, bool refuse
   clients_.insert(client);
   if (refused) ++refused_;
   open_ = clients_.size();
-  if (draining_) client->finish(draining());
-  if (closing_) finish_by(*closing_, client);
   try {
+    if (draining_) client->finish(draining());
+    if (closing_) client->finish(closing_->how);
+    if (closing_) bound_end();
     asio::co_spawn(context_, client->run(),
                    [this, client, refused](std::exception_ptr) { on_end(client, refused); });
   } catch (...) {
@@ -114,7 +115,7 @@ void socket_server::on_end(const std::shared_ptr<connection>& client, bool refus
   open_ = clients_.size();
   if (!clients_.empty()) return;
   if (drained_) std::exchange(drained_, nullptr)();
-  if (closing_) end_.cancel();
+  if (std::exchange(is_end_bound_, false)) end_.cancel();
 }
 
 void socket_server::drain(std::function<void()> done) {
@@ -129,21 +130,22 @@ void socket_server::drain(std::function<void()> done) {
 void socket_server::close(std::chrono::milliseconds within, const error& why) {
   if (!thread_.joinable()) return;
   asio::post(context_, [this, within, why] {
-    closing_ = ending{within / 2, why};
+    closing_ = closing{{within / 2, why}, within};
     open_for_calls_.reset();
     close_listener(acceptor_);
     if (within.count() == 0) return end_clients();
-    for (const auto& client : clients_) finish_by(*closing_, client);
+    for (const auto& client : clients_) client->finish(closing_->how);
+    if (!clients_.empty()) bound_end();
   });
   thread_.join();
 }
 
-// After twice the time that its request has, an answer has had its own.
-void socket_server::finish_by(const ending& how, const std::shared_ptr<connection>& client) {
-  client->finish(how);
-  if (end_.expiry() > std::chrono::steady_clock::now()) return;
-  end_.expires_after(2 * how.rest);
-  end_.async_wait([this](asio_error) { end_clients(); });
+void socket_server::bound_end() {
+  if (std::exchange(is_end_bound_, true)) return;
+  end_.expires_after(closing_->within);
+  end_.async_wait([this](asio_error cancelled) {
+    if (!cancelled) end_clients();
+  });
 }
 
 void socket_server::end_clients() {

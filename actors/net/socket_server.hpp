@@ -52,6 +52,11 @@ class socket_server {
   void close(std::chrono::milliseconds within = {}, const error& why = {});
 
  private:
+  struct closing {
+    ending how;                        // of each client
+    std::chrono::milliseconds within;  // 0: all end now
+  };
+
   socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,
                 connection_factory make, when_full full);
   void serve();
@@ -59,7 +64,8 @@ class socket_server {
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool make_room();  // false: all who are there stay
   void on_end(const std::shared_ptr<connection>& client, bool refused);
-  void finish_by(const ending& how, const std::shared_ptr<connection>& client);
+  // Everybody has so long from now on.
+  void bound_end();
   void end_clients();
 
   listen_options options_;
@@ -77,7 +83,8 @@ class socket_server {
   std::function<void()> drained_;
   asio::steady_timer end_{context_};  // of those that are not over when it is to close
   bool draining_ = false;
-  std::optional<ending> closing_;  // nothing: it is not closing
+  std::optional<closing> closing_;
+  bool is_end_bound_ = false;
   std::atomic<std::size_t> open_ = 0;
   std::thread thread_;
 };

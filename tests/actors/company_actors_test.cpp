@@ -428,8 +428,7 @@ TEST(Company, AStepThatDoesNotEndIsNotLive) {
   stage.expect_idle();
 }
 
-// And all the others go on.
-// A member that takes no message, and for how many seconds that is looked on.
+// A member that takes no message, while all the others go on, and after how many seconds that is told.
 struct hanging_member {
   std::string name;
   std::function<const caf::abstract_actor*(const company_roster&)> find;

@@ -84,11 +84,18 @@ def leave_descriptors(service, number):
 
 
 def test_a_limit_of_descriptors_that_leaves_none_for_clients_is_told_at_the_start():
-    few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (47, 47))  # noqa: E731
-    done = subprocess.run([BINARY, "serve", "--model", MODEL, "--port", "0", "--tcp-port", "0", "--log-level", "error"],
-                          preexec_fn=few, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["sh", "-c", 'ulimit -n 47; exec "$@"', "sh", BINARY, "serve", "--model", MODEL, "--port", "0", "--tcp-port", "0",
+                           "--log-level", "error"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1, done.stderr
     assert "47 files may be open at once (ulimit -n): the service and its first clients need 48" in done.stderr
+
+
+def test_the_least_limit_of_descriptors_serves_a_client_and_starts_another_runner(start_service):
+    with start_service(prefix=["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]) as service:
+        complete(service)
+        stream = begin_stream(service)
+        os.kill(service.children()[0], signal.SIGKILL)
+        assert ends_whole(*stream)
 
 
 def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_service):

@@ -58,6 +58,9 @@ TEST(kept_listener, ends_with_the_last_server_once_it_is_closed) {
   EXPECT_EQ(raw_client(port).get("/livez").status, 200);
   server->close();
   EXPECT_FALSE(raw_client(port).send(request_for_models));
+  const auto late = http_server::start(at_listener(kept), engine);
+  ASSERT_FALSE(late) << "it is closed for good";
+  EXPECT_EQ(late.error().code, error_code::unavailable);
 }
 
 TEST(kept_listener, of_the_loading_server_is_for_whoever_serves_after_it) {
