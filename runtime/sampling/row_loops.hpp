@@ -9,6 +9,7 @@
 #include <span>
 
 #include "runtime/request.hpp"
+#include "runtime/sampling/row_math.hpp"
 #include "runtime/token_bits.hpp"
 
 namespace troupe::row_loops {
@@ -158,6 +159,43 @@ struct weigh {
 struct sum_weights {
   [[gnu::always_inline]] double operator()(std::span<const float> weights) const {
     return block_sum(weights.data(), weights.size());
+  }
+};
+
+struct sum_from {
+  [[gnu::always_inline]] double operator()(std::span<const float> weights, float least) const {
+    double total = 0.0;
+    std::array<float, block> kept;
+    for (std::size_t begin = 0; begin < weights.size(); begin += block) {
+      const std::size_t count = std::min(block, weights.size() - begin);
+      for (std::size_t i = 0; i < count; ++i)
+        kept[i] = weights[begin + i] >= least ? weights[begin + i] : 0.0F;
+      total += block_sum(kept.data(), count);
+    }
+    return total;
+  }
+};
+
+struct gather_from {
+  [[gnu::always_inline]] std::size_t operator()(std::span<const float> weights, float least,
+                                                float* to) const {
+    constexpr std::size_t few = 64;
+    std::size_t count = 0;
+    for (std::size_t begin = 0; begin < weights.size(); begin += few) {
+      const auto some = weights.subspan(begin, std::min(few, weights.size() - begin));
+      if (block_max(some.data(), some.size()) < least) continue;
+      for (const float weight : some) {
+        to[count] = weight;
+        count += weight >= least ? 1U : 0U;
+      }
+    }
+    return count;
+  }
+};
+
+struct clear_below {
+  [[gnu::always_inline]] void operator()(std::span<float> weights, float least) const {
+    for (float& weight : weights) weight = weight >= least ? weight : 0.0F;
   }
 };
 

@@ -24,6 +24,19 @@ double sum_weights(std::span<const float> weights) {
   return run_on<row_loops::sum_weights>(vector_unit_here(), weights);
 }
 
+double sum_from(std::span<const float> weights, float least) {
+  return run_on<row_loops::sum_from>(vector_unit_here(), weights, least);
+}
+
+void gather_from(std::span<const float> weights, float least, std::vector<float>& kept) {
+  kept.resize(weights.size());
+  kept.resize(run_on<row_loops::gather_from>(vector_unit_here(), weights, least, kept.data()));
+}
+
+void clear_below(std::span<float> weights, float least) {
+  run_on<row_loops::clear_below>(vector_unit_here(), weights, least);
+}
+
 double log_sum_exp(std::span<const float> logits, float max) {
   return std::log(run_on<row_loops::sum_exponentials>(vector_unit_here(), logits, max));
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "runtime/request.hpp"
 
@@ -30,6 +31,14 @@ void weigh(std::span<const float> logits, float max, float inverse_temperature, 
 
 // Exact for what weigh() gives.
 double sum_weights(std::span<const float> weights);
+// The same of those that reach `least`.
+double sum_from(std::span<const float> weights, float least);
+
+// Those that reach `least`, in their order. Quick where whole stretches do not.
+void gather_from(std::span<const float> weights, float least, std::vector<float>& kept);
+
+// Sets to 0 what does not reach `least`.
+void clear_below(std::span<float> weights, float least);
 
 // The natural logarithm of the sum of exp(logits[i] - max), for a finite max.
 double log_sum_exp(std::span<const float> logits, float max);

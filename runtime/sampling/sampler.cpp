@@ -36,7 +36,7 @@ token_distribution truncate(std::span<const float> logits, float max, const samp
   if (const float min_p = params.min_p; min_p > 0.0F) {
     for (float& weight : weights) weight = weight < min_p ? 0.0F : weight;
   }
-  if (params.top_p < 1.0F) keep_top_p(weights, static_cast<double>(params.top_p), scratch.keys);
+  if (params.top_p < 1.0F) keep_top_p(weights, static_cast<double>(params.top_p), scratch.kept, scratch.keys);
   return {has_top_k ? std::span<const token_id>(scratch.ids) : std::span<const token_id>(), weights};
 }
 

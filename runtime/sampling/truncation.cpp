@@ -20,12 +20,13 @@ inline std::uint32_t ordered_key(float value) {
   return value == value ? key : 0U;
 }
 
-// The greatest key such that the amounts of all keys >= it reach the target, and the amount of the keys above
-// it.
+// The greatest key such that the amounts of all keys >= it reach the target, the amount of the keys above it,
+// and its own.
 template <class Amount>
 struct threshold {
   std::uint32_t key = 0;
   Amount above{};
+  Amount at{};
 };
 
 template <class Amount>
@@ -40,21 +41,45 @@ class histogram {
   // it.
   std::uint32_t find(Amount target, Amount& above) const {
     std::uint32_t bin = num_bins - 1;
-    for (; bin > 0; --bin) {
-      const Amount amount = amounts_[0][bin] + amounts_[1][bin] + amounts_[2][bin] + amounts_[3][bin];
-      if (above + amount >= target) break;
-      above += amount;
-    }
+    for (; bin > 0 && above + amount_of(bin) < target; --bin) above += amount_of(bin);
     return bin;
+  }
+  Amount amount_of(std::uint32_t bin) const {
+    return amounts_[0][bin] + amounts_[1][bin] + amounts_[2][bin] + amounts_[3][bin];
   }
 
  private:
   std::array<std::array<Amount, num_bins>, 4> amounts_{};
 };
 
+// The same by sorting, which few values are quicker for.
+template <class Amount, class AmountOf>
+threshold<Amount> find_threshold_of_few(std::vector<std::uint32_t>& keys, Amount target, AmountOf amount_of) {
+  std::ranges::sort(keys, std::greater<>());
+  threshold<Amount> found;
+  for (auto first = keys.begin(); first != keys.end();) {
+    const auto behind = std::find_if(first, keys.end(), [&](std::uint32_t key) { return key != *first; });
+    const auto equals = static_cast<Amount>(behind - first) * amount_of(*first);
+    if (found.above + equals >= target) {
+      found.key = *first;
+      found.at = equals;
+      break;
+    }
+    found.above += equals;
+    first = behind;
+  }
+  return found;
+}
+
 template <class Amount, class KeyOf, class AmountOf>
 threshold<Amount> find_threshold(std::span<const float> values, Amount target, KeyOf key_of,
                                  AmountOf amount_of, std::vector<std::uint32_t>& keys) {
+  constexpr std::size_t few = 1024;
+  if (values.size() <= few) {
+    keys.resize(values.size());
+    std::ranges::transform(values, keys.begin(), key_of);
+    return find_threshold_of_few(keys, target, amount_of);
+  }
   threshold<Amount> found;
   histogram<Amount> high;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -78,7 +103,9 @@ threshold<Amount> find_threshold(std::span<const float> values, Amount target, K
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i] >> 10U == prefix) low.add(i, keys[i] & 0x3FFU, amount_of(keys[i]));
   }
-  found.key = (prefix << 10U) | low.find(target, found.above);
+  const std::uint32_t low_bin = low.find(target, found.above);
+  found.key = (prefix << 10U) | low_bin;
+  found.at = low.amount_of(low_bin);
   return found;
 }
 
@@ -136,14 +163,22 @@ void select_top_k(std::span<const float> logits, std::size_t k, std::vector<toke
   kept.resize(count);
 }
 
-void keep_top_p(std::span<float> weights, double top_p, std::vector<std::uint32_t>& keys) {
+void keep_top_p(std::span<float> weights, double top_p, std::vector<float>& kept,
+                std::vector<std::uint32_t>& keys) {
+  constexpr float small = 0x1.0p-14F;  // beside the greatest, 1: what a model leaves of most of its tokens
   const double target = top_p * sum_weights(weights);
+  std::span<const float> candidates = weights;
+  if (sum_from(weights, small) >= target) {
+    gather_from(weights, small, kept);
+    candidates = kept;
+  }
   // Weights are never negative: their bits are in their order.
   const auto bits = [](float weight) { return std::bit_cast<std::uint32_t>(weight); };
   const auto weight = [](std::uint32_t key) { return static_cast<double>(std::bit_cast<float>(key)); };
-  const auto limit = find_threshold<double>(weights, target, bits, weight, keys);
+  const auto limit = find_threshold<double>(candidates, target, bits, weight, keys);
   const float least = std::bit_cast<float>(limit.key);
-  double mass = limit.above;
+  if (limit.above + limit.at - static_cast<double>(least) < target) return clear_below(weights, least);
+  double mass = limit.above;  // of those equal to it the first are enough
   for (float& w : weights) {
     if (w > least) continue;
     if (w == least && mass < target) {

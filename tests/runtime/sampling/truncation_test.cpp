@@ -57,6 +57,7 @@ TEST(select_top_k, takes_nan_last) {
 }
 
 TEST(keep_top_p, keeps_the_shortest_prefix_of_a_stable_sort_that_reaches_the_mass) {
+  std::vector<float> gathered;
   std::vector<std::uint32_t> keys;
   for (const auto& logits : rows()) {
     std::vector<float> weights(logits.size());
@@ -70,16 +71,17 @@ TEST(keep_top_p, keeps_the_shortest_prefix_of_a_stable_sort_that_reaches_the_mas
         mass += static_cast<double>(weights[order[i]]);
       }
       std::vector<float> kept = weights;
-      keep_top_p(kept, top_p, keys);
+      keep_top_p(kept, top_p, gathered, keys);
       ASSERT_EQ(kept, expected) << logits.size() << " " << top_p;
     }
   }
 }
 
 TEST(keep_top_p, passes_over_what_top_k_or_min_p_took_out) {
+  std::vector<float> gathered;
   std::vector<std::uint32_t> keys;
   std::vector<float> weights = {0.0F, 0.5F, 0.0F, 1.0F, 0.0F, 0.5F};
-  keep_top_p(weights, 0.75, keys);
+  keep_top_p(weights, 0.75, gathered, keys);
   EXPECT_EQ(weights, (std::vector<float>{0.0F, 0.5F, 0.0F, 1.0F, 0.0F, 0.0F}));
 }
 

@@ -75,6 +75,9 @@ TEST_P(vector_code, gives_the_same_bits_on_every_unit) {
   EXPECT_TRUE(equal(on_each<row_loops::row_max>(std::span<const float>(row))));
   EXPECT_TRUE(equal(on_each<row_loops::arg_max>(std::span<const float>(row))));
   EXPECT_TRUE(equal(on_each<row_loops::sum_weights>(std::span<const float>(weights))));
+  EXPECT_TRUE(equal(on_each<row_loops::sum_from>(std::span<const float>(weights), 0.01F)));
+  std::vector<float> kept(size);
+  EXPECT_TRUE(equal(on_each<row_loops::gather_from>(std::span<const float>(weights), 0.01F, kept.data())));
   EXPECT_TRUE(equal(on_each<row_loops::sum_exponentials>(std::span<const float>(row), max)));
   for (const double u : {0.0, 0.1, 0.5, 0.9, 1.0 - 0x1.0p-53})
     EXPECT_TRUE(equal(on_each<row_loops::invert_distribution>(std::span<const float>(weights), u))) << u;
