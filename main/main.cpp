@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <iostream>
+#include <new>
 #include <sstream>
 #include <string>
 
@@ -61,6 +62,9 @@ int parse_and_run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return parse_and_run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    troupe::cli::complain("there is not enough memory");
+    return troupe::cli::exit_failure;
   } catch (const std::exception& failure) {
     troupe::cli::complain(std::string("internal error: ") + failure.what());
     return troupe::cli::exit_internal;

@@ -31,6 +31,7 @@
 #include "main/service_manager.hpp"
 #include "main/signals.hpp"
 #include "main/trace_options.hpp"
+#include "runtime/executor/usable_cores.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -40,6 +41,9 @@ const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"
 void log_engine(const company_options& options, const loaded_engine& engine) {
   spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
                engine.max_model_len, options.engine.threads, cpu_name());
+  if (options.engine.threads > usable_cores())
+    spdlog::warn("{} threads on {} cores: every step waits for those that have none", options.engine.threads,
+                 usable_cores());
 }
 
 // The service has some twenty files open, and keeps 16 more from its clients (actors/net/listener.cpp).

@@ -29,7 +29,9 @@ class descriptor {
 
 tl::unexpected<error> system_failure(const std::string& path, const char* what) {
   const int number = errno;
-  const auto code = number == ENOENT ? error_code::not_found : error_code::io_error;
+  auto code = error_code::io_error;
+  if (number == ENOENT) code = error_code::not_found;
+  if (number == ENOMEM) code = error_code::resource_exhausted;  // of the process, say by ulimit -v
   return fail(code, fmt::format("{}: {}: {}", path, what, std::generic_category().message(number)), "model");
 }
 

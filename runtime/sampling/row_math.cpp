@@ -28,9 +28,10 @@ double sum_from(std::span<const float> weights, float least) {
   return run_on<row_loops::sum_from>(vector_unit_here(), weights, least);
 }
 
-void gather_from(std::span<const float> weights, float least, std::vector<float>& kept) {
-  kept.resize(weights.size());
-  kept.resize(run_on<row_loops::gather_from>(vector_unit_here(), weights, least, kept.data()));
+std::span<const float> gather_from(std::span<const float> weights, float least, std::vector<float>& room) {
+  room.resize(weights.size());
+  const std::size_t count = run_on<row_loops::gather_from>(vector_unit_here(), weights, least, room.data());
+  return std::span(room).first(count);
 }
 
 void clear_below(std::span<float> weights, float least) {

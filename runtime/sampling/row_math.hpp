@@ -34,8 +34,9 @@ double sum_weights(std::span<const float> weights);
 // The same of those that reach `least`.
 double sum_from(std::span<const float> weights, float least);
 
-// Those that reach `least`, in their order. Quick where whole stretches do not.
-void gather_from(std::span<const float> weights, float least, std::vector<float>& kept);
+// Those that reach `least`, in their order. Quick where whole stretches do not. They lie in `room`, which is
+// made as large as the row.
+std::span<const float> gather_from(std::span<const float> weights, float least, std::vector<float>& room);
 
 // Sets to 0 what does not reach `least`.
 void clear_below(std::span<float> weights, float least);

@@ -163,15 +163,12 @@ void select_top_k(std::span<const float> logits, std::size_t k, std::vector<toke
   kept.resize(count);
 }
 
-void keep_top_p(std::span<float> weights, double top_p, std::vector<float>& kept,
+void keep_top_p(std::span<float> weights, double top_p, std::vector<float>& room,
                 std::vector<std::uint32_t>& keys) {
   constexpr float small = 0x1.0p-14F;  // beside the greatest, 1: what a model leaves of most of its tokens
   const double target = top_p * sum_weights(weights);
   std::span<const float> candidates = weights;
-  if (sum_from(weights, small) >= target) {
-    gather_from(weights, small, kept);
-    candidates = kept;
-  }
+  if (sum_from(weights, small) >= target) candidates = gather_from(weights, small, room);
   // Weights are never negative: their bits are in their order.
   const auto bits = [](float weight) { return std::bit_cast<std::uint32_t>(weight); };
   const auto weight = [](std::uint32_t key) { return static_cast<double>(std::bit_cast<float>(key)); };

@@ -17,8 +17,8 @@ void select_top_k(std::span<const float> logits, std::size_t k, std::vector<toke
 
 // In the order of descending weight, equal weights by ascending index, keeps the shortest prefix whose sum
 // reaches top_p times the sum of all, and sets the other weights to 0. 0 < top_p <= 1; the weights are those
-// of weigh(). `kept` and `keys` are work space.
-void keep_top_p(std::span<float> weights, double top_p, std::vector<float>& kept,
+// of weigh(). `room` and `keys` are work space.
+void keep_top_p(std::span<float> weights, double top_p, std::vector<float>& room,
                 std::vector<std::uint32_t>& keys);
 
 }  // namespace troupe

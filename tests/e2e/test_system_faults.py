@@ -90,6 +90,13 @@ def test_a_limit_of_descriptors_that_leaves_none_for_clients_is_told_at_the_star
     assert "47 files may be open at once (ulimit -n): the service and its first clients need 48" in done.stderr
 
 
+def test_memory_that_does_not_hold_the_model_is_no_fault_of_the_model():
+    done = subprocess.run(["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh", BINARY, "run", "--model", MODEL, "hello"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, (done.returncode, done.stderr)
+    assert "memory" in done.stderr and "\n" not in done.stderr.strip(), done.stderr
+
+
 def test_the_least_limit_of_descriptors_serves_a_client_and_starts_another_runner(start_service):
     with start_service(prefix=["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]) as service:
         complete(service)
