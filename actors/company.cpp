@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "actors/actor_port.hpp"
+#include "actors/company_metrics.hpp"
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/lost_part.hpp"
@@ -92,28 +93,6 @@ net::model_card card_of(const company_options& options, const loaded_engine& eng
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   card.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
   return card;
-}
-
-std::shared_ptr<metrics::engine_metrics> metrics_of(const net::model_card& card, const loaded_engine& engine,
-                                                    const company_options& options) {
-  metrics::metrics_options named;
-  named.model_name = card.id;
-  named.max_model_len = engine.max_model_len;
-  if (options.drafts) named.num_speculative_tokens = options.drafts->config.num_speculative_tokens;
-  auto metrics = std::make_shared<metrics::engine_metrics>(named);
-  const kv_layout layout = engine.device->layout();
-  metrics::cache_config cache;
-  cache.block_size = layout.block_size;
-  cache.num_blocks = layout.num_blocks;
-  cache.dtype = layout.dtype;
-  metrics->set_cache_config(cache);
-  metrics::program_info info;
-  info.version = options.version;
-  info.cpu = options.cpu;
-  info.threads = options.engine.threads;
-  info.kernel_path = engine.device->kernel_path();
-  metrics->set_info(info);
-  return metrics;
 }
 
 std::shared_ptr<net::trace_exporter> open_traces(const company_options& options,
@@ -245,7 +224,9 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   ports.card = card_of(options, engine);
   ports.clients = clients;
   ports.board = board;
-  metrics = ports.metrics = metrics_of(ports.card, engine, options);
+  metrics = options.metrics ? options.metrics : make_company_metrics(ports.card.id, options.drafts);
+  describe_engine(*metrics, options, engine);
+  ports.metrics = metrics;
   ports.vocabulary = engine.vocabulary;
   traces = open_traces(options, ports.metrics);
 

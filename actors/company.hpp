@@ -27,6 +27,9 @@ class actor_system;
 }
 
 namespace troupe {
+namespace metrics {
+class engine_metrics;
+}
 namespace net {
 struct http_options;
 struct tcp_options;
@@ -39,7 +42,9 @@ struct company_options {
   std::string served_model_name;  // empty: the engine's name
   std::string version;            // of the program, for metrics
   std::string cpu;                // its name, for metrics
-  scheduler_limits scheduling;    // its policy and its queue; what a step and the cache hold is the engine's
+  // Of make_company_metrics(), for whoever asked for them before there was a company; null: of its own.
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  scheduler_limits scheduling;  // its policy and its queue; what a step and the cache hold is the engine's
   std::int32_t max_logprobs = 20;
   std::chrono::nanoseconds request_timeout{0};  // from arrival; 0: none
   std::chrono::nanoseconds queue_timeout{0};    // until its first step; 0: none

@@ -51,7 +51,6 @@ void supervisor_state::prepare(supervisor_parts parts) {
 company_roster_ptr supervisor_state::start() {
   if (introduced_) return introduced_;
   for (const std::string& role : tree_.roles()) {
-    roles_.at(role).expect();
     roles_.at(role).start();
   }
   introduce();

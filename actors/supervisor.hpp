@@ -14,7 +14,6 @@
 
 #include "actors/company_board.hpp"
 #include "actors/company_directory.hpp"
-#include "actors/expected_messages.hpp"
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/net/last_words.hpp"
@@ -127,16 +126,11 @@ class supervisor_state {
   };
   // supervisor_roles.cpp: how a role is filled and vacated.
   struct role {
-    std::string kind;                      // by which the metrics know its actor
-    std::function<void()> expect = [] {};  // tells the metrics of its actor and its messages
-    std::function<void()> start;           // fills it in the roster, now or when it is ready
-    std::function<void()> vacate;          // nobody fills it
-    bool holds_requests = true;            // which end with it
+    std::string kind;              // by which the metrics know its actor
+    std::function<void()> start;   // fills it in the roster, now or when it is ready
+    std::function<void()> vacate;  // nobody fills it
+    bool holds_requests = true;    // which end with it
   };
-  template <class Handle>
-  std::function<void()> expectation(const char* kind) {
-    return [this, kind] { expected_messages<Handle>::add_to(*parts_.tokenizer.metrics, kind); };
-  }
   template <class Handle>
   void add_role(const std::string& name, const char* kind, Handle& place, std::function<Handle()> spawn);
   void add_roles();

@@ -41,7 +41,6 @@ void supervisor_state::add_model_runner() {
     open_device(runner);
   };
   roles_["model_runner"] = {.kind = model_runner_state::name,
-                            .expect = expectation<model_runner_actor>(model_runner_state::name),
                             .start = start,
                             .vacate = [this] { vacate_model_runner(); },
                             .holds_requests = false};

@@ -50,7 +50,6 @@ template <class Handle>
 void supervisor_state::add_role(const std::string& name, const char* kind, Handle& place,
                                 std::function<Handle()> spawn) {
   roles_[name] = {.kind = kind,
-                  .expect = expectation<Handle>(kind),
                   .start =
                       [this, name, &place, spawn = std::move(spawn)] {
                         place = spawn();

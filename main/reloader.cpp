@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <exception>
 #include <future>
 #include <memory>
@@ -94,19 +95,26 @@ void reloader::work() {
 
 result<reloader::changes> reloader::reload_and_tell() {
   if (parts_.stop.told()) {
-    spdlog::warn("reload refused: the service is about to end");
-    return fail(error_code::unavailable, "the service is about to end");
+    const error ending{error_code::unavailable, "the service is about to end"};
+    log_refusal(ending);
+    return tl::unexpected(ending);
   }
   parts_.watch.line().reloading();
   result<changes> outcome = reload();
   parts_.served.note_reload(outcome.has_value());
-  if (!outcome && is_ending())
-    spdlog::warn("reload refused: {}", outcome.error().message);
-  else if (!outcome)
-    spdlog::error("reload refused, nothing has changed: {}", outcome.error().message);
+  if (!outcome) log_refusal(outcome.error());
   parts_.watch.line().reloaded(outcome ? "serving"
                                        : "serving; the last reload was refused: " + outcome.error().message);
   return outcome;
+}
+
+// Whoever asks again and again has an answer each time, but not a line of the log.
+void reloader::log_refusal(const error& why) {
+  const auto now = std::chrono::steady_clock::now();
+  if (parts_.stop.told() || is_ending())
+    refusals_.warn(now, "reload refused: " + why.message);
+  else
+    refusals_.error(now, "reload refused, nothing has changed: " + why.message);
 }
 
 result<reloader::changes> reloader::reload() try {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "actors/company.hpp"
+#include "actors/net/limited_log.hpp"
 #include "actors/net/operator_commands.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
@@ -47,6 +48,7 @@ class reloader {
   bool is_ending() const;
   void work();
   result<changes> reload_and_tell();
+  void log_refusal(const error& why);
   result<changes> reload();
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
@@ -61,6 +63,7 @@ class reloader {
   config::settings in_force_;
   std::deque<reply> asked_;
   bool is_over_ = false;
+  net::limited_log refusals_;  // of `thread_`
   std::thread thread_;
 };
 

@@ -14,15 +14,18 @@
 #include <utility>
 
 #include "actors/company.hpp"
+#include "actors/company_metrics.hpp"
 #include "actors/net/key_digest.hpp"
 #include "actors/net/listener.hpp"
 #include "actors/net/loading_server.hpp"
+#include "actors/refusal_counter.hpp"
 #include "config/admin_key.hpp"
 #include "config/flags.hpp"
 #include "main/commands.hpp"
 #include "main/company_options.hpp"
 #include "main/default_model.hpp"
 #include "main/exit_code.hpp"
+#include "main/fault_handler.hpp"
 #include "main/load.hpp"
 #include "main/logging.hpp"
 #include "main/machine.hpp"
@@ -57,7 +60,8 @@ std::optional<std::string> lack_of_open_files() {
 
 // Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
 // code where one cannot.
-tl::expected<net::loading_server, int> open_early(const config::settings& settings, const std::string& model,
+tl::expected<net::loading_server, int> open_early(const config::settings& settings,
+                                                  const company_options& options,
                                                   const std::shared_ptr<net::request_log>& requests) {
   if (settings.tcp_port >= 0) {
     const auto free = net::check_address(to_tcp_options(settings).listen);
@@ -67,9 +71,11 @@ tl::expected<net::loading_server, int> open_early(const config::settings& settin
     const auto free = net::check_address(to_admin_options(settings).listen);
     if (!free) return tl::unexpected(report_listening(free.error(), "--admin-port"));
   }
-  auto options = to_http_options(settings);
-  options.observers.push_back(requests);
-  auto server = net::loading_server::start(std::move(options), model);
+  auto http = to_http_options(settings);
+  http.observers.push_back(requests);
+  http.observers.push_back(std::make_shared<refusal_counter>(options.metrics));
+  auto server = net::loading_server::start(std::move(http), options.served_model_name,
+                                           [metrics = options.metrics] { return metrics->text(); });
   if (!server) return tl::unexpected(report_listening(server.error(), "--port"));
   return std::move(*server);
 }
@@ -124,7 +130,9 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
   options->traces = std::move(*traces);
   if (settings.runner_isolation == "process")
     options->engine.isolation = runner_program{.withheld = {config::admin_key_variable}};
-  auto early = open_early(settings, options->served_model_name, requests);
+  options->metrics = make_company_metrics(options->served_model_name, options->drafts);
+  options->metrics->set_health(true, false);
+  auto early = open_early(settings, *options, requests);
   if (!early) return tl::unexpected(early.error());
   loading.emplace(std::move(*early));
   auto engine = load_with_progress(options->engine, *loading);
@@ -138,6 +146,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
 
 int serve(const config::setting_sources& sources) {
   const auto begun = std::chrono::steady_clock::now();
+  exit_on_fault();
   signal_watch signals(signal_watch::hangup::is_heard);
   // Before anything is there, and when all has ended, there is nothing to wait for.
   const scoped_handler ending(signals, [](int, int) { std::_Exit(exit_ok); });

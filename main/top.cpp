@@ -53,10 +53,13 @@ struct reading {
   std::string admin_failure;     // why it does not
 };
 
-// "ready", or why not.
+// "ready", or why not, or with what less than was asked for.
 std::string health_of(const http_answer& answer) {
-  if (answer.status == 200) return "ready";
   const auto body = nlohmann::json::parse(answer.body, nullptr, false);
+  if (answer.status == 200) {
+    const bool is_degraded = body.is_object() && body.contains("degraded") && body["degraded"].is_string();
+    return is_degraded ? "ready, degraded: " + body["degraded"].get<std::string>() : "ready";
+  }
   if (!body.is_object() || !body.contains("error") || !body["error"].is_object()) return "not ready";
   return "not ready: " + body["error"].value("message", std::string("it does not say why"));
 }

@@ -46,6 +46,8 @@ std::vector<std::string> figure_lines(const metrics::service_figures& now, const
   if (now.last_step_age > 1)
     lines.push_back(
         fmt::format("no step has ended for {}", duration(std::optional<double>(now.last_step_age))));
+  if (now.last_reload_refused)
+    lines.emplace_back("the last reload was refused: the settings before it are in force");
   lines.emplace_back();
   return lines;
 }

@@ -27,7 +27,7 @@ histogram& actor_meter::message(const std::string& name) {
 }
 
 actor_table::actor_table(label_list labels)
-    : labels_(std::move(labels)), messages_(describe(metric::actor_message_time), labels_, 0) {}
+    : labels_(std::move(labels)), messages_(describe(metric::actor_message_time), labels_) {}
 
 actor_meter& actor_table::meter(const std::string& actor) {
   const std::lock_guard lock(mutex_);

@@ -1,6 +1,8 @@
 #include "metrics/catalogue.hpp"
 
 #include <array>
+#include <cstdint>
+#include <limits>
 
 namespace troupe::metrics {
 namespace {
@@ -493,7 +495,7 @@ bool is_of_actors(metric id) { return id >= metric::actor_mailbox_size && id <= 
 
 const metric_description& describe(metric id) { return catalogue()[static_cast<std::size_t>(id)]; }
 
-std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len) {
+std::vector<double> bucket_bounds(bucket_set buckets) {
   switch (buckets) {
     case bucket_set::none:
       return {};
@@ -507,7 +509,7 @@ std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len
       return {0.001, 0.003, 0.01, 0.03, 0.1,  0.2,  0.3,  0.5,   0.8,   1.0,   1.5,   2.0,    2.5,   5.0,
               10.0,  15.0,  20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0};
     case bucket_set::token_counts:
-      return one_two_five(max_model_len);
+      return one_two_five(std::numeric_limits<std::int32_t>::max());
     case bucket_set::step_tokens:
       return {1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
     case bucket_set::step_time:

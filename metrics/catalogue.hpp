@@ -121,8 +121,9 @@ struct metric_description {
 std::span<const metric_description> catalogue();
 const metric_description& describe(metric id);
 
-// Upper bounds, ascending. `max_model_len` ends the ones that count tokens: 1, 2, 5, 10, 20, 50, ...
-std::vector<double> bucket_bounds(bucket_set buckets, std::int64_t max_model_len);
+// Upper bounds, ascending; the ones that count tokens, 1, 2, 5, 10, 20, 50, ..., go beyond every model's
+// length.
+std::vector<double> bucket_bounds(bucket_set buckets);
 
 // The values of request_success's label finished_reason.
 std::span<const std::string_view> finished_reasons();

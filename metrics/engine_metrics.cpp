@@ -25,6 +25,11 @@ void engine_metrics::set_gpu(const gpu_info& gpu) {
   state_->gpu = gpu;
 }
 
+void engine_metrics::set_max_model_len(std::int64_t tokens) {
+  for (const auto& family : state_->families)
+    if (family->counts_tokens()) family->end_buckets_at(static_cast<double>(tokens));
+}
+
 void engine_metrics::set_cache_config(const cache_config& config) {
   state_->set_information(metric::cache_config_info, {{"block_size", std::to_string(config.block_size)},
                                                       {"num_gpu_blocks", std::to_string(config.num_blocks)},

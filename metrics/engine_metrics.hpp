@@ -23,7 +23,6 @@ inline seconds in_seconds(std::chrono::nanoseconds duration) {
 struct metrics_options {
   std::string model_name;
   std::string engine = "0";
-  std::int64_t max_model_len = 0;           // ends the buckets that count tokens
   std::int32_t num_speculative_tokens = 0;  // the places that accepted drafts are counted by
   std::string nvml_library = "libnvidia-ml.so.1";
 };
@@ -79,6 +78,8 @@ class engine_metrics {
   engine_metrics(const engine_metrics&) = delete;
   engine_metrics& operator=(const engine_metrics&) = delete;
 
+  // Ends the buckets that count tokens, in what text() says from here on. Until then they go on and on.
+  void set_max_model_len(std::int64_t tokens);
   // Once known; a later call replaces what was said before.
   void set_cache_config(const cache_config& config);
   // The process that the runner works in, from here on.

@@ -20,8 +20,7 @@ void fill(engine_metrics& metrics) {
 }
 
 void text(benchmark::State& state) {
-  engine_metrics metrics(
-      {.model_name = "SmolLM2-135M-Instruct", .max_model_len = 8192, .num_speculative_tokens = 8});
+  engine_metrics metrics({.model_name = "SmolLM2-135M-Instruct", .num_speculative_tokens = 8});
   fill(metrics);
   for (auto _ : state) benchmark::DoNotOptimize(metrics.text());
   state.counters["bytes"] = static_cast<double>(metrics.text().size());
@@ -29,14 +28,14 @@ void text(benchmark::State& state) {
 BENCHMARK(text)->Unit(benchmark::kMicrosecond);
 
 void observe(benchmark::State& state) {
-  engine_metrics metrics({.model_name = "m", .max_model_len = 8192});
+  engine_metrics metrics({.model_name = "m"});
   for (auto _ : state) metrics.observe_inter_token(0.004);
 }
 BENCHMARK(observe);
 
 void time_a_message(benchmark::State& state) {
   using clock = std::chrono::steady_clock;
-  engine_metrics metrics({.model_name = "m", .max_model_len = 8192});
+  engine_metrics metrics({.model_name = "m"});
   actor_meter& meter = metrics.actor("scheduler");
   histogram& durations = meter.message("submit");
   actor_meter::mailbox mailbox(meter);
@@ -51,7 +50,7 @@ void time_a_message(benchmark::State& state) {
 BENCHMARK(time_a_message);
 
 void count_bucket(benchmark::State& state) {
-  engine_metrics metrics({.model_name = "m", .max_model_len = 8192});
+  engine_metrics metrics({.model_name = "m"});
   fill(metrics);
   const std::string bucket = "17";
   for (auto _ : state) metrics.count_bucket_execution(bucket);

@@ -88,7 +88,7 @@ void engine_metrics::state::add_counters(const metric_description& what) {
 }
 
 void engine_metrics::state::add_histograms(const metric_description& what) {
-  families.push_back(std::make_unique<histogram_family>(what, in_order(labels), options.max_model_len));
+  families.push_back(std::make_unique<histogram_family>(what, in_order(labels)));
   if (what.id != metric::step_time) {
     histograms[static_cast<std::size_t>(what.id)] = &families.back()->add({});
     return;

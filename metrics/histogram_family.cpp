@@ -7,7 +7,7 @@
 namespace troupe::metrics {
 namespace {
 
-prometheus::ClientMetric::Histogram written(const histogram& values) {
+prometheus::ClientMetric::Histogram written(const histogram& values, double last_bound) {
   const histogram::reading now = values.read();
   prometheus::ClientMetric::Histogram out;
   out.sample_count = now.count();
@@ -15,17 +15,16 @@ prometheus::ClientMetric::Histogram written(const histogram& values) {
   out.bucket.reserve(now.cumulative.size());
   for (std::size_t i = 0; i < now.cumulative.size(); ++i) {
     const bool bounded = i < values.upper_bounds().size();
-    out.bucket.push_back(
-        {now.cumulative[i], bounded ? values.upper_bounds()[i] : std::numeric_limits<double>::infinity()});
+    const double bound = bounded ? values.upper_bounds()[i] : std::numeric_limits<double>::infinity();
+    if (!bounded || bound <= last_bound) out.bucket.push_back({now.cumulative[i], bound});
   }
   return out;
 }
 
 }  // namespace
 
-histogram_family::histogram_family(const metric_description& what, label_list labels,
-                                   std::int64_t max_model_len)
-    : what_(what), labels_(std::move(labels)), upper_bounds_(bucket_bounds(what.buckets, max_model_len)) {}
+histogram_family::histogram_family(const metric_description& what, label_list labels)
+    : what_(what), labels_(std::move(labels)), upper_bounds_(bucket_bounds(what.buckets)) {}
 
 histogram& histogram_family::add(const label_list& labels) {
   const std::lock_guard lock(mutex_);
@@ -47,7 +46,7 @@ std::vector<prometheus::MetricFamily> histogram_family::Collect() const {
     prometheus::ClientMetric metric;
     for (const auto& [name, value] : labels_) metric.label.push_back({name, value});
     for (const auto& [name, value] : each.labels) metric.label.push_back({name, value});
-    metric.histogram = written(*each.values);
+    metric.histogram = written(*each.values, last_bound_.load());
     family.metric.push_back(std::move(metric));
   }
   return {std::move(family)};

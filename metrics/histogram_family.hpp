@@ -3,7 +3,8 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
-#include <cstdint>
+#include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -19,8 +20,12 @@ using label_list = std::vector<std::pair<std::string, std::string>>;
 
 class histogram_family final : public prometheus::Collectable {
  public:
-  // `labels`: what every histogram of the family has. `max_model_len` ends buckets that count tokens.
-  histogram_family(const metric_description& what, label_list labels, std::int64_t max_model_len);
+  // `labels`: what every histogram of the family has.
+  histogram_family(const metric_description& what, label_list labels);
+
+  bool counts_tokens() const { return what_.buckets == bucket_set::token_counts; }
+  // Buckets beyond this bound are not written out any more. Any thread.
+  void end_buckets_at(double bound) { last_bound_.store(bound); }
 
   // The histogram with these further labels; made by the first call. It lives as long as the family.
   histogram& add(const label_list& labels);
@@ -36,6 +41,7 @@ class histogram_family final : public prometheus::Collectable {
   const metric_description& what_;
   const label_list labels_;
   const std::vector<double> upper_bounds_;
+  std::atomic<double> last_bound_ = std::numeric_limits<double>::infinity();
   mutable std::mutex mutex_;  // of the list, not of what is observed
   std::vector<entry> entries_;
 };

@@ -68,6 +68,7 @@ service_figures figures_of(const exposition& before, const exposition& after, se
   out.threads = after.label("troupe_info", "threads");
   out.live = after.sum("troupe_live").value_or(0) > 0;
   out.ready = after.sum("troupe_ready").value_or(0) > 0;
+  out.last_reload_refused = after.sum("troupe_last_reload_refused").value_or(0) > 0;
   out.running = after.sum("vllm:num_requests_running").value_or(0);
   out.waiting = after.sum("vllm:num_requests_waiting").value_or(0);
   out.ended_per_second = growth.rate("vllm:request_success_total");

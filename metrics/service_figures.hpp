@@ -52,6 +52,7 @@ struct service_figures {
   std::string model, version, cpu, kernel_path, threads;
   bool live = false;
   bool ready = false;
+  bool last_reload_refused = false;
   double running = 0;
   double waiting = 0;
   double ended_per_second = 0;

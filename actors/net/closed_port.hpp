@@ -12,9 +12,11 @@ namespace troupe::net {
 
 class closed_port final : public engine_port {
  public:
-  // `status` is asked on any thread; its reason is what requests are refused with.
-  explicit closed_port(std::function<engine_status()> status, model_card card = {})
-      : status_(std::move(status)), card_(std::move(card)) {}
+  // Both are asked on any thread; the reason of the status is what requests are refused with.
+  explicit closed_port(
+      std::function<engine_status()> status, model_card card = {},
+      std::function<std::string()> metrics_text = [] { return std::string(); })
+      : status_(std::move(status)), card_(std::move(card)), metrics_text_(std::move(metrics_text)) {}
 
   std::vector<request_id> generate_choices(generation_request_ptr request, choice_sink sink) override;
   void abort(request_id) override {}
@@ -26,7 +28,7 @@ class closed_port final : public engine_port {
   void reset_prefix_cache(std::function<void(bool)> reply) override { reply(false); }
   engine_status status() const override { return status_(); }
   model_card model() const override { return card_; }
-  std::string metrics_text() const override { return {}; }
+  std::string metrics_text() const override { return metrics_text_(); }
   std::string token_text(token_id) const override { return {}; }
 
  private:
@@ -34,6 +36,7 @@ class closed_port final : public engine_port {
 
   std::function<engine_status()> status_;
   model_card card_;
+  std::function<std::string()> metrics_text_;
 };
 
 }  // namespace troupe::net

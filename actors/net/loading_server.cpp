@@ -14,7 +14,8 @@
 namespace troupe::net {
 
 struct loading_server::state {
-  explicit state(std::string model) : port([this] { return status(); }, model_card{.id = std::move(model)}) {}
+  state(std::string model, std::function<std::string()> metrics_text)
+      : port([this] { return status(); }, model_card{.id = std::move(model)}, std::move(metrics_text)) {}
 
   engine_status status() {
     const std::lock_guard lock(telling);
@@ -36,8 +37,9 @@ loading_server::~loading_server() {
 loading_server::loading_server(loading_server&&) noexcept = default;
 loading_server& loading_server::operator=(loading_server&&) noexcept = default;
 
-result<loading_server> loading_server::start(http_options options, std::string model) {
-  auto parts = std::make_unique<state>(std::move(model));
+result<loading_server> loading_server::start(http_options options, std::string model,
+                                             std::function<std::string()> metrics_text) {
+  auto parts = std::make_unique<state>(std::move(model), std::move(metrics_text));
   options.listen.kept = parts->listener;
   result<http_server> server = http_server::start(std::move(options), parts->port);
   if (!server) return tl::unexpected<error>(server.error());

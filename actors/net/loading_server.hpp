@@ -2,6 +2,7 @@
 // are answered 503 with how far it is.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -12,9 +13,10 @@ namespace troupe::net {
 
 class loading_server {
  public:
-  // Listens at once. `model` is the name that it will be served under.
-  // Errors: those of http_server::start().
-  static result<loading_server> start(http_options options, std::string model);
+  // Listens at once. `model` is the name that it will be served under; `metrics_text` is called on any
+  // thread. Errors: those of http_server::start().
+  static result<loading_server> start(http_options options, std::string model,
+                                      std::function<std::string()> metrics_text);
   ~loading_server();  // answers those whose requests are under way
   loading_server(loading_server&&) noexcept;
   loading_server& operator=(loading_server&&) noexcept;

@@ -1,6 +1,7 @@
 // The company's behaviour, message by message, on one thread.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -10,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "actors/expected_messages.hpp"
+#include "actors/company_metrics.hpp"
 #include "metrics/exposition.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
@@ -43,56 +44,27 @@ TEST(Company, IsReadyAfterWarmUpWithEveryBlockFree) {
   stage.expect_idle();
 }
 
-std::set<std::string> messages_in(const metrics::engine_metrics& metrics, const std::string& actor) {
-  std::set<std::string> found;
-  const metrics::exposition text(metrics.text());
+using message_rows = std::set<std::pair<std::string, std::string>>;  // actor, message
+
+message_rows rows_of(const std::string& metrics) {
+  message_rows found;
+  const metrics::exposition text(metrics);
   for (const metrics::metric_sample* each : text.all("troupe_actor_message_seconds_count"))
-    if (each->labels.at("actor") == actor) found.insert(each->labels.at("message"));
+    found.emplace(each->labels.at("actor"), each->labels.at("message"));
   return found;
 }
 
-template <class Actor>
-void expect_all_messages(const metrics::engine_metrics& of_company, const std::string& actor) {
-  metrics::engine_metrics before{metrics::metrics_options{}};
-  expected_messages<Actor>::add_to(before, actor);
-  EXPECT_EQ(messages_in(before, actor), messages_in(of_company, actor));
-  EXPECT_FALSE(messages_in(before, actor).empty());
-}
-
-// Asked once whether it overlaps, by the runner, whose turn comes before all others have had theirs.
-class first_asked_executor final : public forwarding_executor {
- public:
-  first_asked_executor(std::unique_ptr<executor> device, std::function<void()> asked)
-      : forwarding_executor(std::move(device)), asked_(std::move(asked)) {}
-  bool overlaps() const override {
-    asked_();
-    return forwarding_executor::overlaps();
-  }
-
- private:
-  std::function<void()> asked_;
-};
-
-TEST(Company, HasARowForEachMessageBeforeItsActorsHaveBegun) {
-  int times = 0;
-  company_setup setup;
-  setup.adjust = [&times, usual = setup](supervisor_parts& parts) {
-    const auto metrics = parts.tokenizer.metrics;
-    const auto look = [&times, metrics] {
-      ++times;
-      expect_all_messages<scheduler_actor>(*metrics, "scheduler");
-      expect_all_messages<kv_cache_actor>(*metrics, "kv_cache");
-      expect_all_messages<tokenizer_actor>(*metrics, "tokenizer");
-      expect_all_messages<gateway_actor>(*metrics, "gateway");
-      expect_all_messages<model_runner_actor>(*metrics, "model_runner");
-      expect_all_messages<grammar_compiler_actor>(*metrics, "grammar_compiler");
-      expect_all_messages<structured_output_actor>(*metrics, "structured_output");
-    };
-    parts.device.target = std::make_shared<first_asked_executor>(
-        make_null_executor({usual.block_size, usual.num_blocks, 1}, usual.script), look);
-  };
-  const stage stage(setup);
-  EXPECT_EQ(times, 1);
+TEST(Company, HasARowForEachMessageFromBeforeItsActorsOn) {
+  const message_rows before = rows_of(make_company_metrics("m", std::nullopt)->text());
+  for (const char* kind :
+       {"supervisor", "model_runner", "grammar_compiler", "scheduler", "kv_cache", "structured_output",
+        "drafter", "tokenizer", "gateway", "http_gateway", "tcp_gateway"})
+    EXPECT_TRUE(std::ranges::any_of(before, [&](const auto& row) { return row.first == kind; })) << kind;
+  stage stage;
+  const auto who = stage.ask("hello", 7);
+  stage.run();
+  expect_one_end(*who, finish_reason::length);
+  EXPECT_EQ(rows_of(stage.port().metrics_text()), before);
 }
 
 TEST(Company, AnswersARequestTokenByToken) {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <utility>
 
+#include "actors/company_metrics.hpp"
 #include "metrics/exposition.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/generation_request.hpp"
@@ -105,7 +106,7 @@ stage::stage(company_setup setup)
   parts.tokenizer.max_model_len = setup.max_model_len;
   parts.tokenizer.request_timeout = setup.request_timeout;
   parts.tokenizer.allow_auto_truncate = setup.allow_auto_truncate;
-  parts.tokenizer.metrics = std::make_shared<metrics::engine_metrics>(metrics::metrics_options{});
+  parts.tokenizer.metrics = make_company_metrics("m", std::nullopt);
   parts.tokenizer_workers = setup.tokenizer_workers;
   parts.detach = false;
   parts.grammars = setup.grammars;

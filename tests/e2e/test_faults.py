@@ -114,6 +114,25 @@ def test_an_actor_that_hangs_is_not_live_and_ends_the_service(start_service, mon
         assert re.search(r"tokenizer \d does not answer", whole_log(service)), service.log()
 
 
+@pytest.mark.parametrize("isolation, role, every, core", [
+    ("none", "model_runner", 12, "0"), ("process", "tokenizer", 40, "0"), ("none", "model_runner", 12, "4096")])
+def test_a_segmentation_fault_of_the_service_itself_ends_it_with_70(start_service, monkeypatch, tmp_path, isolation, role, every, core):
+    monkeypatch.setenv("TROUPE_CHAOS", f"{role}:segfault:{every}")
+    monkeypatch.chdir(tmp_path)  # for the core file
+    with start_service("--runner-isolation", isolation, prefix=("prlimit", f"--core={core}")) as service:
+        child = service.children()
+        is_cut_off(service, {"prompt": "Once", "max_tokens": 200, "ignore_eos": True})
+        assert service.process.wait(30) == 70
+        assert re.search(r"^troupe: signal SEGV \(Segmentation fault\) on thread \S+: the process ends$", whole_log(service), re.MULTILINE)
+        end = time.monotonic() + 10
+        while any(pathlib.Path(f"/proc/{each}").exists() for each in child) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not any(pathlib.Path(f"/proc/{each}").exists() for each in child), "the runner is left"
+        socket.create_server(("127.0.0.1", service.port)).close()
+    if pathlib.Path("/proc/sys/kernel/core_pattern").read_text().strip() == "core":
+        assert bool(list(tmp_path.glob("core*"))) == (core != "0")
+
+
 def test_a_drafter_that_hangs_holds_nobody_up_and_ends_the_service(start_service, monkeypatch):
     config = {"method": "suffix", "adaptive": False, "suffix_decoding_min_token_prob": 0.01, "num_speculative_tokens": 4}
     body = {"prompt": "one two three one two three one two", "max_tokens": 40, "temperature": 0, "ignore_eos": True}

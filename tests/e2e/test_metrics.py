@@ -135,6 +135,33 @@ def test_everything_is_there_at_zero_from_the_start(before):
     assert len([s for s in before.samples if s.name == "troupe_bucket_executions_total"]) > 3
 
 
+def test_all_but_what_tells_of_the_model_is_there_while_it_loads(start_service):
+    starting = start_service(*FLAGS)
+    starting.wait_until(lambda: starting.status("/livez") == 200, 60, "listening")
+    first = Reading(starting.get("/metrics"))
+    with starting as service:
+        after = Reading(service.get("/metrics"))
+    of_the_model = {"vllm:cache_config_info", "troupe_info", "troupe_bucket_executions_total"}
+    assert after.names - first.names <= of_the_model
+    for name, expected in LABELS.items():
+        for label, values in expected.items():
+            assert {s.labels[label] for s in first.samples if s.name == name} == values, name
+    assert first.of("troupe_live") == 1 and first.of("troupe_ready") == 0
+    assert first.of("vllm:generation_tokens_total") == first.of("troupe_actor_message_seconds_count") == 0
+    model = {"model_name": "SmolLM2-135M-Instruct", "engine": "0"}
+    assert first.of("vllm:num_requests_running", **model) == after.of("vllm:num_requests_running", **model) == 0
+
+
+def test_errors_while_the_model_loads_are_counted_and_stay_so(start_service):
+    starting = start_service()
+    refused = 0
+    starting.wait_until(lambda: starting.status("/livez") == 200, 60, "listening")
+    while starting.status("/readyz") == 503:
+        refused += starting.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 503
+    with starting as service:
+        assert service.metric("troupe_request_errors_total", code="503") == refused
+
+
 def test_answers_are_counted_by_their_ends(run):
     _, answers, *_ = run
     for reason in ("stop", "length", "abort", "timeout", "error"):

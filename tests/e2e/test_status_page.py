@@ -92,6 +92,24 @@ def test_its_figures_are_those_of_the_metrics(browser, start_service):
     page.wait_until("document.getElementById('state').textContent === 'no answer'")
 
 
+def test_a_reload_that_was_refused_and_errors_are_seen(browser, start_service, tmp_path):
+    config = tmp_path / "troupe.toml"
+    config.write_text("max_num_seqs = 4\n")
+    with start_service("--config", str(config)) as service:
+        page = browser.open(service.url + "/", 600, 800, "light")
+        page.wait_until(READY)
+        troubles = "[...document.querySelectorAll('#troubles li')].map(each => each.textContent)"
+        assert page.evaluate(troubles) == []
+        config.write_text("max_num_seqs = many\n")
+        service.process.send_signal(signal.SIGHUP)
+        assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": -1})[0] == 400
+        page.wait_until(f"{troubles}.join() === 'the last reload was refused: the settings before it are in force, and the log says why'")
+        page.wait_until("document.querySelector('#tile-errors small').textContent === '1 in all'")
+        config.write_text("max_num_seqs = 3\n")
+        service.process.send_signal(signal.SIGHUP)
+        page.wait_until(f"{troubles}.length === 0")
+
+
 def test_a_service_that_drains_says_so(browser, start_service):
     with start_service() as service:
         page = browser.open(service.url + "/", 600, 800, "light")

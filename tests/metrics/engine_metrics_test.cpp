@@ -56,8 +56,7 @@ std::string sample(const std::string& name, const std::string& more = "") {
   return name + "{engine=\"0\",model_name=\"m\"" + (more.empty() ? "" : "," + more) + "}";
 }
 
-const metrics_options options{
-    .model_name = "m", .engine = "0", .max_model_len = 2048, .num_speculative_tokens = 3};
+const metrics_options options{.model_name = "m", .engine = "0", .num_speculative_tokens = 3};
 
 parsed_text read(const engine_metrics& metrics) { return parse(metrics.text()); }
 
@@ -161,7 +160,7 @@ TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
 }
 
 TEST(EngineMetrics, EverySampleNamesModelAndEngine) {
-  engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0", .max_model_len = 100});
+  engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0"});
   metrics.set_info({.version = "1", .cpu = "X", .kernel_path = "avx2", .threads = 1});
   for (const auto& [name, value] : read(metrics).samples) {
     if (name.starts_with("process_")) continue;
@@ -341,6 +340,26 @@ std::vector<double> gpu_figures(const engine_metrics& metrics) {
 }
 
 using figures = std::vector<double>;
+
+TEST(EngineMetrics, EndBucketsThatCountTokensAtTheModelsLength) {
+  engine_metrics metrics(options);
+  const auto has_bucket = [&](const std::string& name, const std::string& bound) {
+    return read(metrics).samples.contains(sample(name + "_bucket", "le=\"" + bound + "\""));
+  };
+  metrics.observe_choices({1, 1500});
+  for (const std::string name : {"vllm:request_prompt_tokens", "vllm:request_max_num_generation_tokens"}) {
+    metrics.set_max_model_len(100'000);
+    EXPECT_TRUE(has_bucket(name, "5000")) << name;
+    metrics.set_max_model_len(2048);
+    EXPECT_TRUE(has_bucket(name, "2000")) << name;
+    EXPECT_FALSE(has_bucket(name, "5000")) << name;
+    EXPECT_TRUE(has_bucket(name, "+Inf")) << name;
+  }
+  EXPECT_TRUE(has_bucket("vllm:iteration_tokens_total", "16384")) << "of steps, not of contexts";
+  metrics.set_max_model_len(1000);
+  EXPECT_EQ(read(metrics).at(sample("vllm:request_max_num_generation_tokens_bucket", "le=\"1000\"")), 0);
+  EXPECT_EQ(read(metrics).at(sample("vllm:request_max_num_generation_tokens_count")), 1);
+}
 
 TEST(EngineMetrics, TellWhatTheRunnerSaysOfItsGpuWhereThereIsNoNvml) {
   metrics_options without = options;

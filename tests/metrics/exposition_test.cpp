@@ -44,7 +44,7 @@ TEST(Exposition, LeavesOutWhatIsNoSample) {
 }
 
 TEST(Exposition, ReadsWhatTheEngineWrites) {
-  engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0", .max_model_len = 100});
+  engine_metrics metrics({.model_name = "a \"b\" \\ c", .engine = "0"});
   metrics.add_generation_tokens(17);
   metrics.observe_first_token(0.5);
   const exposition text(metrics.text());

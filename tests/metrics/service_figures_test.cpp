@@ -5,8 +5,7 @@
 namespace troupe::metrics {
 namespace {
 
-const metrics_options options_of_service{
-    .model_name = "m", .engine = "0", .max_model_len = 100, .num_speculative_tokens = 2};
+const metrics_options options_of_service{.model_name = "m", .engine = "0", .num_speculative_tokens = 2};
 
 TEST(ServiceFigures, CountersBecomeRatesAndGaugesStay) {
   engine_metrics metrics(options_of_service);

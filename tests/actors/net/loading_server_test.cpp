@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 
 #include "tests/actors/net/raw_client_fixture.hpp"
 
@@ -15,8 +16,10 @@ http_options any_port(std::uint16_t port = 0) {
   return options;
 }
 
+std::string nothing() { return {}; }
+
 TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
-  auto server = loading_server::start(any_port(), "small");
+  auto server = loading_server::start(any_port(), "small", [] { return std::string("requests 0\n"); });
   ASSERT_TRUE(server) << server.error().message;
   testing::raw_client client(server->port());
   EXPECT_EQ(client.get("/livez").status, 200);
@@ -32,18 +35,20 @@ TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
   EXPECT_NE(refused.body.find("loading [3/3] weights"), std::string::npos) << refused.body;
   EXPECT_EQ(client.post("/tokenize", R"({"model":"small","prompt":"a"})").status, 503);
   EXPECT_NE(client.get("/v1/models").body.find("\"small\""), std::string::npos);
-  EXPECT_EQ(client.get("/metrics").status, 200);
+  const testing::raw_answer metrics = client.get("/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_EQ(metrics.body, "requests 0\n");
 }
 
 TEST(loading_server, leaves_its_port_to_who_comes_after_it) {
-  std::optional<loading_server> first = *loading_server::start(any_port(), "m");
+  std::optional<loading_server> first = *loading_server::start(any_port(), "m", nothing);
   const std::uint16_t port = first->port();
   testing::raw_client client(port);
   EXPECT_EQ(client.get("/readyz").status, 503);
-  EXPECT_FALSE(loading_server::start(any_port(port), "m")) << "in use";
+  EXPECT_FALSE(loading_server::start(any_port(port), "m", nothing)) << "in use";
   first.reset();
   EXPECT_TRUE(client.at_end());
-  EXPECT_TRUE(loading_server::start(any_port(port), "m"));
+  EXPECT_TRUE(loading_server::start(any_port(port), "m", nothing));
 }
 
 }  // namespace
