@@ -1,10 +1,12 @@
 #include "main/exit_code.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +18,8 @@
 namespace troupe::cli {
 
 namespace {
+
+std::atomic<bool> has_log = false;
 
 void print(std::string_view lines, const char* priority) {
   const bool has_priority = is_journal(STDERR_FILENO);
@@ -30,9 +34,17 @@ void print(std::string_view lines, const char* priority) {
 
 void print_error(std::string_view lines) { print(lines, SD_ERR); }
 
-void complain(const std::string& message) { print_error("troupe: " + message); }
+void complain(const std::string& message) {
+  if (has_log) return spdlog::error("{}", message);
+  print_error("troupe: " + message);
+}
 
-void warn(const std::string& message) { print("troupe: warning: " + message, SD_WARNING); }
+void warn(const std::string& message) {
+  if (has_log) return spdlog::warn("{}", message);
+  print("troupe: warning: " + message, SD_WARNING);
+}
+
+void complain_in_log() { has_log = true; }
 
 int finish_output(int code) {
   errno = 0;

@@ -18,9 +18,10 @@ enum exit_code : int {
 
 // Prints lines to the standard error stream; for the journal each has its priority.
 void print_error(std::string_view lines);
-// "troupe: MESSAGE", and "troupe: warning: MESSAGE".
+// "troupe: MESSAGE", and "troupe: warning: MESSAGE"; lines of the log once complain_in_log() was called.
 void complain(const std::string& message);
 void warn(const std::string& message);
+void complain_in_log();
 
 // Writes out what the standard output still holds. `code` where that worked; else says why not, and
 // exit_failure unless `code` is a failure already.

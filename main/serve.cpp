@@ -154,6 +154,7 @@ int serve(const config::setting_sources& sources) {
   if (!loaded) return loaded.error();
   const config::settings& settings = loaded->values;
   start_logging(settings);
+  complain_in_log();
   const auto requests = open_request_log(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
   if (const auto lack = lack_of_open_files()) {
