@@ -15,11 +15,19 @@ result<scheduler_output> scheduler::state::make_room_in_queue(const engine_reque
     if (refused_first(*request.fork_of)) return queue_is_full(request.arrival);
     return {};
   }
-  if (num_waiting() < limits.max_num_queued_requests || has_answers(request.id)) return {};
+  if (!is_queue_full() || has_answers(request.id)) return {};
   if (const sequence* worst = waiting->gives_way_to(request.priority); worst != nullptr)
     return displace(worst->id, request.arrival);
   remember_refused(request.id);
   return queue_is_full(request.arrival);
+}
+
+// Those that come at once wait for a moment although there are places for them to run at: each such place
+// takes one more into the queue.
+bool scheduler::state::is_queue_full() const {
+  const std::int64_t free = limits.max_num_seqs - static_cast<std::int64_t>(running.size());
+  return num_waiting() >=
+         limits.max_num_queued_requests + static_cast<std::size_t>(std::max<std::int64_t>(free, 0));
 }
 
 bool scheduler::state::refused_first(request_id first) const {
@@ -56,9 +64,9 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {
   error refusal{
       error_code::resource_exhausted,
-      fmt::format(
-          "{} requests are waiting, and no more than {} may (max_num_queued_requests); try again later",
-          num_waiting(), limits.max_num_queued_requests)};
+      fmt::format("the queue is full: {} requests run (max_num_seqs {}) and {} wait (max_num_queued_requests "
+                  "{}); try again later",
+                  running.size(), limits.max_num_seqs, num_waiting(), limits.max_num_queued_requests)};
   refusal.retry_after = seconds_the_next_waits(arrival);
   return tl::unexpected<error>(std::move(refusal));
 }

@@ -36,13 +36,13 @@ using step_demand_ptr = std::shared_ptr<const step_demand>;
 inline constexpr std::int32_t most_draft_tokens = 64;
 
 struct scheduler_limits {
-  std::int32_t max_num_seqs = 64;             // that run side by side
-  std::int32_t max_num_batched_tokens = 512;  // rows of a step
-  std::int32_t max_model_len = 0;             // tokens of a prompt and its output; at least 1
-  std::int32_t block_size = 16;               // tokens of a KV block
-  std::int32_t num_blocks = 0;                // of the KV cache; at least 1
-  std::size_t max_num_queued_requests = 1024;
-  std::vector<token_id> end_tokens = {};  // end of generation, unless ignore_eos
+  std::int32_t max_num_seqs = 64;              // that run side by side
+  std::int32_t max_num_batched_tokens = 512;   // rows of a step
+  std::int32_t max_model_len = 0;              // tokens of a prompt and its output; at least 1
+  std::int32_t block_size = 16;                // tokens of a KV block
+  std::int32_t num_blocks = 0;                 // of the KV cache; at least 1
+  std::size_t max_num_queued_requests = 1024;  // that wait while max_num_seqs run
+  std::vector<token_id> end_tokens = {};       // end of generation, unless ignore_eos
 
   std::int32_t max_steps_in_flight = 1;  // 1: no overlap; at most most_steps_in_flight
   scheduling_policy policy = scheduling_policy::fcfs;

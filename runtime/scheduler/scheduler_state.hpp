@@ -38,6 +38,7 @@ struct scheduler::state {
   result<std::int32_t> admissible_tokens(const engine_request& request) const;
   // full_queue.cpp: the ends of those who make room for it in a full queue.
   result<scheduler_output> make_room_in_queue(const engine_request& request);
+  bool is_queue_full() const;
   // Another answer of that request is in: the first one's message was lost, and has come again.
   bool has_answers(request_id first) const;
   bool refused_first(request_id first) const;

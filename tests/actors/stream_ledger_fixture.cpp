@@ -171,7 +171,8 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
   require(entry.fits, "what can never run was refused for another reason: " + failure.message);
   require(failure.retry_after > 0, "a refusal says nothing of another try");
   stream_entry& first = entries_.at(entry.first);
-  const bool was_queue_full = most_beside(first) >= rules_.limits.max_num_queued_requests;
+  const bool was_queue_full = most_beside(first) >= rules_.limits.max_num_queued_requests +
+                                                        static_cast<std::size_t>(rules_.limits.max_num_seqs);
   const bool may_give_way = was_queue_full && rules_.limits.policy == scheduling_policy::priority;
   if (failure.code == error_code::unavailable) {
     const bool waited_too_long =

@@ -150,7 +150,7 @@ TEST_F(admission, further_answers_in_the_queue_keep_no_better_request_from_a_wor
 }
 
 TEST_F(admission, further_answers_of_an_accepted_request_are_let_in_and_have_no_queue_deadline) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   const steady_time start{};
   submit(make_request(1, 2, {.queue_deadline = start + seconds(3)}));
   for (request_id id = 2; id <= 4; ++id)
@@ -161,13 +161,13 @@ TEST_F(admission, further_answers_of_an_accepted_request_are_let_in_and_have_no_
 }
 
 TEST_F(admission, further_answers_of_a_refused_request_are_refused_with_it) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2));
   EXPECT_FALSE(tested->submit(make_request(2, 2)));
   const auto second = tested->submit(make_request(3, 2, {.fork_of = 2}));
   ASSERT_FALSE(second) << "the queue would grow beyond its limit";
   EXPECT_EQ(second.error().code, error_code::resource_exhausted);
-  dispatch_and_complete();
+  tested->end(1, finish_reason::abort);
   EXPECT_EQ(tested->counts().waiting, 0);
   EXPECT_FALSE(tested->submit(make_request(4, 2, {.fork_of = 2}))) << "half a request would be let in";
   submit(make_request(5, 2));
@@ -175,14 +175,14 @@ TEST_F(admission, further_answers_of_a_refused_request_are_refused_with_it) {
 
 // Its message was lost and has come again, behind those of the other answers.
 TEST_F(admission, a_full_queue_takes_the_first_answer_of_a_request_that_is_in) {
-  set_up({.max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(3, 2, {.fork_of = 2}));
   EXPECT_TRUE(tested->submit(make_request(2, 2))) << "half a request would be let in";
   EXPECT_FALSE(tested->submit(make_request(4, 2))) << "a request that has no answer here";
 }
 
 TEST_F(admission, further_answers_are_let_in_where_the_first_has_ended_already) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2, {.max_tokens = 1}));
   dispatch_and_complete();
   submit(make_request(2, 2));
@@ -270,7 +270,7 @@ TEST_F(admission, a_request_without_parameters_is_refused) {
 }
 
 TEST_F(admission, a_full_queue_names_how_long_its_first_has_waited) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2));
   engine_request late = make_request(2, 2);
   late.arrival += seconds(7);
@@ -314,7 +314,7 @@ TEST_F(admission, who_gives_way_does_so_with_all_its_answers) {
 }
 
 TEST_F(admission, nobody_gives_way_whose_answer_has_begun) {
-  set_up({.max_num_seqs = 2, .max_num_queued_requests = 1, .policy = scheduling_policy::priority});
+  set_up({.max_num_seqs = 2, .max_num_queued_requests = 0, .policy = scheduling_policy::priority});
   submit(make_request(1, 2, {.max_tokens = 1, .priority = 5}));
   dispatch_and_complete();
   submit(make_request(2, 2, {.priority = 0}));
@@ -328,14 +328,14 @@ TEST_F(admission, nobody_gives_way_whose_answer_has_begun) {
 TEST_F(admission, only_under_priority_does_anybody_give_way) {
   for (const scheduling_policy policy :
        {scheduling_policy::fcfs, scheduling_policy::lpm, scheduling_policy::drr}) {
-    set_up({.max_num_seqs = 1, .max_num_queued_requests = 1, .policy = policy});
+    set_up({.max_num_seqs = 1, .max_num_queued_requests = 0, .policy = policy});
     submit(make_request(1, 2, {.priority = 5}));
     EXPECT_FALSE(tested->submit(make_request(2, 2, {.priority = 0})));
   }
 }
 
 TEST_F(admission, only_the_refused_of_late_are_remembered) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit(make_request(1, 2));
   for (request_id id = 2; id <= 1026; ++id) EXPECT_FALSE(tested->submit(make_request(id, 2)));
   EXPECT_FALSE(tested->submit(make_request(2000, 2, {.fork_of = 3})));

@@ -42,15 +42,15 @@ TEST_F(change_limits_test, the_next_step_keeps_to_the_new_budget) {
 }
 
 TEST_F(change_limits_test, the_queue_takes_as_many_as_it_now_may) {
-  scheduler_limits limits{.max_num_seqs = 1, .max_num_queued_requests = 2};
+  scheduler_limits limits{.max_num_seqs = 1, .max_num_queued_requests = 1};
   set_up(limits);
   submit(make_request(1, 3));
   submit(make_request(2, 3));
   EXPECT_FALSE(tested->submit(make_request(3, 3)));
-  limits.max_num_queued_requests = 3;
+  limits.max_num_queued_requests = 2;
   tested->change_limits(limits);
   submit(make_request(3, 3));
-  limits.max_num_queued_requests = 1;
+  limits.max_num_queued_requests = 0;
   tested->change_limits(limits);
   EXPECT_FALSE(tested->submit(make_request(4, 3)));
   EXPECT_EQ(tested->counts().waiting, 3) << "who waits already stays";

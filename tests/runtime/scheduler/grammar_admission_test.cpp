@@ -32,7 +32,7 @@ TEST_F(grammar_admission, who_waits_for_a_grammar_keeps_nobody_waiting_and_is_co
 }
 
 TEST_F(grammar_admission, who_waits_for_a_grammar_takes_room_in_the_queue_until_it_ends) {
-  set_up({.max_num_queued_requests = 1});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0});
   submit_with_grammar(1);
   EXPECT_FALSE(tested->submit(make_request(2, 2)));
   tested->end(1, finish_reason::abort);
@@ -64,7 +64,7 @@ TEST_F(grammar_admission, a_grammar_that_comes_while_a_plan_is_open_is_planned_w
 }
 
 TEST_F(grammar_admission, who_waits_does_not_give_way_where_another_of_its_answers_has_begun) {
-  set_up({.max_num_seqs = 1, .max_num_queued_requests = 1, .policy = scheduling_policy::priority});
+  set_up({.max_num_seqs = 1, .max_num_queued_requests = 0, .policy = scheduling_policy::priority});
   submit_with_grammar(1);
   submit(make_request(2, 2, {.prompt_logprobs = 1, .fork_of = 1}));
   dispatch_and_complete();

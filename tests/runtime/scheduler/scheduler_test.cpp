@@ -283,14 +283,28 @@ TEST_F(scheduler_test, a_lone_request_runs_to_its_max_tokens_in_a_pool_that_it_f
 }
 
 TEST_F(scheduler_test, refuses_with_resource_exhausted_when_the_queue_is_full) {
-  set_up({.max_num_queued_requests = 2});
-  submit(make_request(1, 2));
-  submit(make_request(2, 2));
-  const auto accepted = tested->submit(make_request(3, 2));
-  ASSERT_FALSE(accepted);
+  set_up({.max_num_seqs = 2, .max_num_queued_requests = 1});
+  for (request_id id = 1; id <= 3; ++id) submit(make_request(id, 2));
+  const auto accepted = tested->submit(make_request(4, 2));
+  ASSERT_FALSE(accepted) << "two come to run, and one may wait beside them";
   EXPECT_EQ(accepted.error().code, error_code::resource_exhausted);
   step();
-  submit(make_request(3, 2));
+  EXPECT_EQ(tested->counts().running, 2);
+  EXPECT_FALSE(tested->submit(make_request(4, 2))) << "they run, and one waits";
+  tested->end(1, finish_reason::abort);
+  submit(make_request(4, 2));
+  EXPECT_FALSE(tested->submit(make_request(5, 2)));
+}
+
+TEST_F(scheduler_test, lets_as_many_wait_as_may_whoever_runs) {
+  scheduler_limits limits{.max_num_seqs = 3, .max_num_queued_requests = 2};
+  set_up(limits);
+  for (request_id id = 1; id <= 3; ++id) submit(make_request(id, 2));
+  step();
+  limits.max_num_seqs = 1;
+  tested->change_limits(limits);
+  for (request_id id = 4; id <= 5; ++id) submit(make_request(id, 2));
+  EXPECT_FALSE(tested->submit(make_request(6, 2))) << "more run than may: that is no room to wait in";
 }
 
 TEST_F(scheduler_test, refuses_a_name_that_is_in_use_until_it_ends) {

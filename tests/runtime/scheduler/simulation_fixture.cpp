@@ -495,10 +495,13 @@ class simulation {
     request.id = ++submitted_;
     if (!is_fork) first_answer_ = request.id;
     const auto queued = static_cast<std::size_t>(scheduler_.counts().waiting);
+    const std::size_t may_queue =
+        limits_.max_num_queued_requests +
+        static_cast<std::size_t>(std::max(0, limits_.max_num_seqs - scheduler_.counts().running));
     const auto accepted = scheduler_.submit(request);
     const bool is_made_room = accepted && !accepted->events.empty();
-    const bool finds_room =
-        is_fork ? !first_found_queue_full_ : queued < limits_.max_num_queued_requests || is_made_room;
+    const bool finds_room = is_fork ? !first_found_queue_full_ : queued < may_queue || is_made_room;
+    require(!is_made_room || queued >= may_queue, "a request gave way in a queue that was not full");
     if (is_made_room) take_displacement(*accepted, request, queued);
     if (!is_fork) first_found_queue_full_ = ledger_.fits(request) && !finds_room;
     if (ledger_.fits(request) && finds_room) {
@@ -528,7 +531,6 @@ class simulation {
 
   void take_displacement(const scheduler_output& output, const engine_request& by, std::size_t queued) {
     require(limits_.policy == scheduling_policy::priority && !by.fork_of, "nobody gives way to this one");
-    require(queued >= limits_.max_num_queued_requests, "a request gave way in a queue that was not full");
     require(static_cast<std::size_t>(scheduler_.counts().waiting) <= queued, "a full queue has grown");
     ledger_.give_way(output.events, by.priority);
     ++story_.displaced;
