@@ -5,6 +5,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/grammar/regex_store.hpp"
@@ -159,6 +160,122 @@ TEST(MultipleOf, IsToldToBeNothingWhereTheOthersAreWithoutASearchAmongRemainders
   EXPECT_EQ(
       make.is_nothing({make.any(3, 5), make.multiples(97, "1"), make.store.complement(in_part)}, 100'000),
       false);
+}
+
+// ---- whether there is any text ----
+
+// Whether an expression with multiples has any text, told by arithmetic, by a search and by leaving
+// remainders out: against all short texts, tried one by one.
+constexpr std::string_view alphabet = "0123456789.-x";
+constexpr std::uint32_t most_letters = 3;
+
+std::vector<std::string> short_texts() {
+  std::vector<std::string> all{""};
+  std::size_t first = 0;
+  for (std::uint32_t length = 1; length <= most_letters; ++length)
+    for (const std::size_t end = all.size(); first < end; ++first)
+      for (const char c : alphabet) all.push_back(all[first] + c);
+  return all;
+}
+
+class expressions {
+ public:
+  expressions(regex_store& store, std::uint64_t seed) : store_(store), random_(seed) {}
+
+  regex_id draw(int depth) {
+    const std::uint64_t kind = random_() % (depth == 0 ? 5 : 11);
+    switch (kind) {
+      case 0:
+        return store_.bytes(digits);
+      case 1:
+        return store_.repeat(store_.bytes(digits), pick(3), pick(2) == 0 ? unbounded : 2 + pick(3));
+      case 2:
+        return behind(store_.multiple_of(1 + random_() % 30), pick(3));
+      case 3:
+        return store_.literal(literals[pick(literals.size())]);
+      case 4:
+        return store_.bytes(byte_set::range('1', '9') | byte_set::of('.'));
+      case 5:
+      case 6:
+        return store_.concat({draw(depth - 1), draw(depth - 1)});
+      case 7:
+        return store_.alternation({draw(depth - 1), draw(depth - 1)});
+      case 8:
+        return store_.intersection({draw(depth - 1), draw(depth - 1)});
+      case 9:
+        return store_.complement(draw(depth - 1));
+      default:
+        return store_.repeat(draw(depth - 1), pick(3), 2 + pick(2));
+    }
+  }
+
+  // What schemas make: multiples and numbers of digits that a text has to have, or must not have.
+  regex_id draw_conditions() {
+    std::vector<regex_id> all;
+    for (std::uint32_t left = 2 + pick(3); left > 0; --left) {
+      const regex_id condition =
+          pick(3) == 0 ? store_.alternation({draw_condition(), draw_condition()}) : draw_condition();
+      all.push_back(pick(3) == 0 ? store_.complement(condition) : condition);
+    }
+    return store_.concat({store_.intersection(all), store_.literal(literals[pick(2)])});
+  }
+
+ private:
+  regex_id draw_condition() {
+    if (pick(2) == 0) return behind(store_.multiple_of(1 + random_() % 40), pick(3));
+    return store_.repeat(store_.bytes(digits), pick(3), pick(2) == 0 ? unbounded : 2 + pick(3));
+  }
+
+  static constexpr byte_set digits = byte_set::range('0', '9');
+  inline static const std::vector<std::string> literals{"", ".0", "7", "12", "-", "x5", "0", "660"};
+
+  std::uint32_t pick(std::size_t count) { return static_cast<std::uint32_t>(random_() % count); }
+  // What is left of it after so many digits.
+  regex_id behind(regex_id multiple, std::uint32_t digits_read) {
+    step_budget budget(100'000);
+    for (; digits_read > 0; --digits_read)
+      multiple = store_.derivative(multiple, static_cast<unsigned char>('0' + pick(10)), budget);
+    return multiple;
+  }
+
+  regex_store& store_;
+  std::mt19937_64 random_;
+};
+
+bool has_text(regex_store& store, regex_id r, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    step_budget budget(1'000'000);
+    const auto matches = store.matches(r, text, budget);
+    EXPECT_TRUE(matches.has_value()) << text;
+    if (matches == true) return true;
+  }
+  return false;
+}
+
+TEST(EmptyMultiples, AreThoseThatNoTextIsOf) {
+  const std::vector<std::string> texts = short_texts();
+  int empty = 0, told = 0;
+  constexpr int count = 8'000;
+  for (std::uint64_t seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    regex_store store;
+    expressions any(store, seed);
+    const regex_id r = seed % 2 == 0 ? any.draw(4) : any.draw_conditions();
+    byte_set letters;
+    for (const char c : alphabet) letters = letters | byte_set::of(static_cast<unsigned char>(c));
+    const regex_id bounded = store.intersection({r, store.repeat(store.bytes(letters), 0, most_letters)});
+    step_budget budget(300'000), rest(300'000);
+    const auto answer = store.is_nothing(bounded, budget);
+    const auto of_all = store.is_nothing(r, rest);
+    const bool found = has_text(store, bounded, texts);
+    ASSERT_EQ(answer.value_or(!found), !found);
+    ASSERT_FALSE(found && of_all == true);
+    told += answer ? 1 : 0;
+    empty += found ? 0 : 1;
+  }
+  EXPECT_GT(told, count * 99 / 100);
+  EXPECT_GT(empty, count / 20);
+  EXPECT_LT(empty, count / 2);
 }
 
 }  // namespace
