@@ -97,7 +97,9 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   entry.gateway = gateway;
   entry.arrival = message.arrival;
   entry.max_tokens = prompt.max_tokens;
-  entry.warning = std::move(prompt.warning);
+  if (!prompt.warning.empty()) entry.warnings.push_back(std::move(prompt.warning));
+  if (const auto& grammar = request.sampling.grammar)
+    entry.warnings.insert(entry.warnings.end(), grammar->warnings.begin(), grammar->warnings.end());
   entry.first = message.first;
   entry.n = request.n;
   entry.submitted = std::move(submission);
@@ -186,7 +188,7 @@ void tokenizer_state::deliver(std::uint64_t step, stream_batch events) {
     observe(event, found->second);
     if (!had_tokens && !event.tokens.empty()) event.times = times_of(found->second);
     if (event.end) tell_history(*event.end, found->second);
-    if (!found->second.warning.empty()) event.warning = std::exchange(found->second.warning, {});
+    if (!found->second.warnings.empty()) event.warnings = std::exchange(found->second.warnings, {});
     auto batch = batches.begin();
     while (batch != batches.end() && batch->first != found->second.gateway) ++batch;
     if (batch == batches.end()) batch = batches.insert(batch, {found->second.gateway, {}});

@@ -67,8 +67,8 @@ class tokenizer_state {
     std::optional<steady_time> last_token;
     std::chrono::nanoseconds grammar_wait{0};
     std::optional<std::int32_t> max_tokens;
-    std::string warning;   // until the first event has taken it
-    request_id first = 0;  // of the request's answers
+    std::vector<std::string> warnings;  // until the first event has taken them
+    request_id first = 0;               // of the request's answers
     std::int32_t n = 1;
     engine_request_ptr submitted;  // until its first step
     msg::message_number submitted_as = 0;
@@ -84,7 +84,7 @@ class tokenizer_state {
   struct encoded_prompt {
     std::vector<token_id> tokens;
     std::optional<std::int32_t> max_tokens;  // of the answer
-    std::string warning = {};
+    std::string warning = {};                // of what was done to it
   };
   // The prompt of the answers that are being opened.
   struct shared_prompt {

@@ -38,7 +38,7 @@ answer conversation::ask(const nlohmann::ordered_json& messages, const sampling_
   {
     const std::lock_guard lock(mutex_);  // an abort waits until there is something to abort
     asking_ = port_.generate(request, [pending](stream_event event) {
-      if (!event.warning.empty()) warn(event.warning);
+      for (const std::string& warning : event.warnings) warn(warning);
       const std::lock_guard pending_lock(pending->mutex);
       pending->text += event.text;
       if (event.end) pending->end = std::move(event.end);

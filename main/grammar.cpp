@@ -85,9 +85,7 @@ std::vector<json_schema::unknown_word> unknown_words_of(const std::string& schem
 }
 
 void warn_of(const std::vector<json_schema::unknown_word>& words) {
-  for (const json_schema::unknown_word& each : words)
-    warn(fmt::format("JSON Schema, at \"{}\": no word of JSON Schema, so it says nothing{}", each.pointer,
-                     each.meant.empty() ? "" : ": did you mean " + each.meant + "?"));
+  for (const json_schema::unknown_word& each : words) warn(json_schema::describe(each));
 }
 
 int check(const grammar_options& options) {

@@ -85,7 +85,9 @@ struct stream_event {
   std::vector<token_logprobs> logprobs = {};
   std::vector<token_id> prompt_tokens = {};          // on the first event only
   std::vector<token_logprobs> prompt_logprobs = {};  // on the first event only, where asked for
-  std::string warning = {};  // on the first event only: what was done to the request that it did not ask for
+  // On the first event only: what was done to the request that it did not ask for, or what of it means
+  // nothing.
+  std::vector<std::string> warnings = {};
   boxed<request_times> times = {};  // with the first tokens, for whoever does not wait for the end
   std::optional<finished> end = {};
 };

@@ -28,9 +28,11 @@ std::size_t source_bytes(const grammar_spec& spec) {
 
 std::size_t held_bytes(const grammar_spec& spec) {
   const std::size_t in_place = std::string().capacity();
-  std::size_t bytes = spec.text.capacity() + spec.choices.capacity() * sizeof(std::string);
-  for (const std::string& choice : spec.choices)
-    bytes += choice.capacity() > in_place ? choice.capacity() : 0;
+  std::size_t bytes = spec.text.capacity();
+  for (const auto* texts : {&spec.choices, &spec.warnings}) {
+    bytes += texts->capacity() * sizeof(std::string);
+    for (const std::string& text : *texts) bytes += text.capacity() > in_place ? text.capacity() : 0;
+  }
   return bytes;
 }
 

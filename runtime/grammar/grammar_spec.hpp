@@ -28,6 +28,8 @@ struct grammar_spec {
   // members stand in the order of `properties`.
   std::uint32_t max_white_space = 24;
   bool fixed_order = false;
+  // What its author should know of it, though it is served: told with the answer.
+  std::vector<std::string> warnings = {};
 
   friend bool operator==(const grammar_spec&, const grammar_spec&) = default;
 };

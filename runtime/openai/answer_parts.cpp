@@ -39,8 +39,11 @@ void write_finish(json_writer& out, const finished* end) {
   }
 }
 
-void write_warnings(json_writer& out, std::string_view warning) {
-  if (!warning.empty()) out.key("warnings").begin_array().string(warning).end_array();
+void write_warnings(json_writer& out, std::span<const std::string> warnings) {
+  if (warnings.empty()) return;
+  out.key("warnings").begin_array();
+  for (const std::string& warning : warnings) out.string(warning);
+  out.end_array();
 }
 
 void write_ids(json_writer& out, std::span<const token_id> ids) {

@@ -30,7 +30,7 @@ void write_usage(json_writer& out, const usage& tokens);
 // nullptr writes both as null.
 void write_finish(json_writer& out, const finished* end);
 // "warnings": [...]; nothing where there is none.
-void write_warnings(json_writer& out, std::string_view warning);
+void write_warnings(json_writer& out, std::span<const std::string> warnings);
 void write_ids(json_writer& out, std::span<const token_id> ids);
 
 }  // namespace troupe::openai

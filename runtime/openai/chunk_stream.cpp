@@ -30,7 +30,7 @@ void chunk_stream::append(std::size_t index, const stream_event& event, std::str
   if (!from.started && options_.kind == answer_kind::chat && !failed) {
     stream_event opening;
     opening.prompt_tokens = event.prompt_tokens;
-    opening.warning = event.warning;
+    opening.warnings = event.warnings;
     append_chunk(index, opening, nullptr, out);
   }
   if (shows(event) || (event.end && !failed))
@@ -81,7 +81,7 @@ void chunk_stream::append_chunk(std::size_t index, const stream_event& event, co
     chunk.key("prompt_token_ids");
     write_ids(chunk, event.prompt_tokens);
   }
-  if (first) write_warnings(chunk, event.warning);
+  if (first) write_warnings(chunk, event.warnings);
   if (options_.continuous_usage) {
     chunk.key("usage");
     write_usage(chunk, of.so_far);

@@ -8,13 +8,33 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
+#include "runtime/openai/json_reader.hpp"
 
 namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_source_bytes = 64U << 20U;  // a body's; what a grammar may cost is limited later
+
+// Of what JSON Schema passes over.
+std::vector<std::string> warnings_about(const json& schema) {
+  constexpr std::size_t most_warnings = 8, longest_pointer = 256;
+  std::vector<std::string> warnings;
+  for (json_schema::unknown_word& word : json_schema::unknown_words(schema, most_warnings)) {
+    if (word.pointer.size() > longest_pointer) continue;
+    warnings.push_back(json_schema::describe(word));
+  }
+  return warnings;
+}
+
+// Where the text is no JSON whoever compiles it says so.
+std::vector<std::string> warnings_about(const std::string& schema) {
+  const auto read = read_json(schema, {.max_depth = 512}, {.everywhere = true});
+  return read ? warnings_about(*read) : std::vector<std::string>();
+}
 
 // Collects the one thing that a body asks for.
 class grammar_reader {
@@ -104,9 +124,15 @@ class grammar_reader {
   bool read_kind(const std::string& path, std::string_view name, const json& value) {
     if (name == "json") {
       // As vLLM: a schema, or its text.
-      if (value.is_string()) return read_text(path, grammar_kind::json_schema, value);
+      if (value.is_string()) {
+        const bool is_known = read_text(path, grammar_kind::json_schema, value);
+        if (spec_ && fields_.ok()) spec_->warnings = warnings_about(spec_->text);
+        return is_known;
+      }
       if (value.is_object() || value.is_boolean())
-        take(path, {.kind = grammar_kind::json_schema, .text = dump_exactly(value)});
+        take(path, {.kind = grammar_kind::json_schema,
+                    .text = dump_exactly(value),
+                    .warnings = warnings_about(value)});
       else
         reject(path, path + " must be a JSON Schema");
       return true;

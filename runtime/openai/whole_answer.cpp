@@ -24,7 +24,7 @@ void whole_answer::add(std::size_t index, stream_event event) {
   append(into.logprobs, std::move(event.logprobs));
   append(into.prompt_tokens, std::move(event.prompt_tokens));
   append(into.prompt_logprobs, std::move(event.prompt_logprobs));
-  if (!event.warning.empty()) warning_ = std::move(event.warning);
+  if (!event.warnings.empty()) warnings_ = std::move(event.warnings);
   if (!event.end) return;
   ++ended_;
   if (event.end->failure && !failure_) failure_ = event.end->failure;
@@ -51,7 +51,7 @@ std::string whole_answer::body(const answer_identity& identity, const answer_opt
   out.end_array().key("usage");
   write_usage(out, used());
   if (chat) write_prompt_parts(out, choices_.front(), options, style);
-  write_warnings(out, warning_);
+  write_warnings(out, warnings_);
   out.end_object();
   return body;
 }

@@ -43,7 +43,7 @@ class whole_answer {
   std::vector<choice> choices_;
   std::size_t ended_ = 0;
   std::optional<error> failure_;
-  std::string warning_;
+  std::vector<std::string> warnings_;
 };
 
 }  // namespace troupe::openai

@@ -49,7 +49,7 @@ std::string delta_payload(const stream_event& event, const delta_options& option
     out.key("prompt_logprobs");
     openai::write_prompt_logprobs(out, event.prompt_logprobs, options.style);
   }
-  openai::write_warnings(out, event.warning);
+  openai::write_warnings(out, event.warnings);
   out.end_object();
   return payload;
 }

@@ -155,7 +155,7 @@ std::vector<std::shared_ptr<client>> stage::ask_choices(const std::string& text,
         client& who = *clients[static_cast<std::size_t>(index)];
         who.events_after_end += who.ends.empty() ? 0 : 1;
         who.text += event.text;
-        who.warning += event.warning;
+        for (const std::string& warning : event.warnings) who.warning += warning;
         who.prompt_tokens += event.prompt_tokens.size();
         who.tokens.insert(who.tokens.end(), event.tokens.begin(), event.tokens.end());
         if (event.end) who.ends.push_back(*event.end);

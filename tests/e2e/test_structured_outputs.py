@@ -113,6 +113,25 @@ def test_what_a_structural_tag_may_say_of_itself_is_passed_over(service):
     assert status == 200, answer
 
 
+def test_what_a_schema_says_in_vain_is_told_with_the_answer(service):
+    schema = {"type": "string", "maxLenght": 3, "maxLength": 5, "format": "int32"}
+    warnings = ['JSON Schema, at "/maxLenght": no word of JSON Schema, so it says nothing: did you mean maxLength?',
+                'JSON Schema, at "/format": no format of JSON Schema, so it says nothing']
+    body = {"prompt": "Say:", "max_tokens": 12, "structured_outputs": {"json": schema}}
+    status, answer = service.post("/v1/completions", body)
+    assert status == 200 and answer["warnings"] == warnings
+    assert "warnings" not in service.post("/v1/completions", body | {"structured_outputs": {"json": {"type": "string", "maxLength": 5}}})[1]
+    request = urllib.request.Request(service.url + "/v1/chat/completions", json.dumps(
+        {"messages": [{"role": "user", "content": "Say"}], "max_tokens": 12, "stream": True,
+         "response_format": {"type": "json_schema", "json_schema": {"name": "s", "schema": schema}}}).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as stream:
+        chunks = [json.loads(line[6:]) for line in stream.read().decode().split("\n") if line.startswith("data: {")]
+    assert chunks[0]["warnings"] == warnings and not any("warnings" in chunk for chunk in chunks[1:])
+    with Client("127.0.0.1", service.tcp_port, 60) as client:
+        client.generate(**body)
+        assert client.receive()[2]["warnings"] == warnings
+
+
 def test_json_object_is_an_object(service):
     assert isinstance(json.loads(chat(service, response_format={"type": "json_object"}, max_tokens=1000, temperature=0)), dict)
 

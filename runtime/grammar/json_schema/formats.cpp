@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -195,6 +196,15 @@ std::optional<string_bodies> format_bodies(workspace& work, std::string_view nam
   const auto made = make_format(work, name);
   work.formats.emplace(name, made);
   return made;
+}
+
+std::span<const std::string_view> format_names() {
+  static const auto names = [] {
+    std::array<std::string_view, 19> all;
+    std::ranges::transform(known_formats(), all.begin(), &known_format::name);
+    return all;
+  }();
+  return names;
 }
 
 }  // namespace troupe::json_schema

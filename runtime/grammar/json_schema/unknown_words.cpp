@@ -1,11 +1,15 @@
 #include "runtime/grammar/json_schema/unknown_words.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 
+#include "runtime/grammar/json_schema/formats.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/openai/json_reader.hpp"
 
@@ -95,27 +99,31 @@ std::size_t slips_between(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-std::string nearest_word(std::string_view word) {
+std::string nearest(std::string_view word, std::span<const std::string_view> known_ones) {
   constexpr std::size_t most_slips = 2, letters_for_each = 3, longest = 64;
   if (word.size() > longest) return {};
   std::size_t fewest = std::min(most_slips, word.size() / letters_for_each) + 1;
-  std::string_view nearest;
-  for (const std::string_view known : known_words)
+  std::string_view found;
+  for (const std::string_view known : known_ones)
     if (const std::size_t slips = slips_between(word, known); slips < fewest) {
       fewest = slips;
-      nearest = known;
+      found = known;
     }
-  return std::string(nearest);
+  return std::string(found);
 }
 
 class word_search {
  public:
+  explicit word_search(std::size_t most) : most_(most) {}
+
   void look_at(const ordered_json& schema, const std::string& pointer) {
-    if (!schema.is_object()) return;
+    if (!schema.is_object() || found.size() >= most_) return;
     for (const auto& [word, value] : schema.items()) {
       const std::string at = pointer + "/" + openai::escape_pointer(word);
       if (!is_one_of(known_words, word)) {
-        if (!word.starts_with("x-")) found.push_back({at, nearest_word(word)});
+        if (!word.starts_with("x-")) add({at, nearest(word, known_words)});
+      } else if (word == "format") {
+        look_at_format(value, at);
       } else if (is_one_of(map_words, word)) {
         look_at_members(value, at);
       } else if (is_one_of(schema_words, word)) {
@@ -128,6 +136,17 @@ class word_search {
   std::vector<unknown_word> found;
 
  private:
+  void add(unknown_word word) {
+    if (found.size() < most_) found.push_back(std::move(word));
+  }
+
+  void look_at_format(const ordered_json& name, const std::string& pointer) {
+    if (!name.is_string()) return;
+    const auto names = format_names();
+    const auto& text = name.get_ref<const std::string&>();
+    if (!is_one_of(names, text)) add({pointer, nearest(text, names), true});
+  }
+
   void look_at_members(const ordered_json& schemas, const std::string& pointer) {
     if (!schemas.is_object()) return;
     for (const auto& [name, schema] : schemas.items())
@@ -138,14 +157,22 @@ class word_search {
     for (std::size_t i = 0; schemas.is_array() && i < schemas.size(); ++i)
       look_at(schemas[i], pointer + "/" + std::to_string(i));
   }
+
+  const std::size_t most_;
 };
 
 }  // namespace
 
-std::vector<unknown_word> unknown_words(const ordered_json& schema) {
-  word_search search;
+std::vector<unknown_word> unknown_words(const ordered_json& schema, std::size_t most) {
+  word_search search(most);
   search.look_at(schema, "");
   return std::move(search.found);
+}
+
+std::string describe(const unknown_word& word) {
+  return fmt::format("JSON Schema, at \"{}\": no {} of JSON Schema, so it says nothing{}", word.pointer,
+                     word.is_format ? "format" : "word",
+                     word.meant.empty() ? "" : ": did you mean " + word.meant + "?");
 }
 
 }  // namespace troupe::json_schema

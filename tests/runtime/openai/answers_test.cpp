@@ -144,11 +144,11 @@ TEST(whole_answer, fails_as_a_whole_when_one_choice_fails) {
 TEST(whole_answer, hands_on_a_warning) {
   whole_answer answer;
   stream_event event = saying("a");
-  event.warning = "cut";
+  event.warnings = {"cut", "odd"};
   answer.add(0, event);
   answer.add(0, ending(finish_reason::stop, 1, 0));
   EXPECT_EQ(nlohmann::json::parse(answer.body(identity, {}, false, name))["warnings"],
-            nlohmann::json::parse(R"(["cut"])"));
+            nlohmann::json::parse(R"(["cut","odd"])"));
   EXPECT_FALSE(whole({}, false).contains("warnings"));
 }
 
@@ -275,9 +275,9 @@ TEST(chunk_stream, one_choice_that_fails_ends_all) {
 
 TEST(chunk_stream, tells_a_warning_once) {
   stream_event event = first_event();
-  event.warning = "cut";
+  event.warnings = {"cut", "odd"};
   const auto chunks = chunks_of({.stream = true}, false, {event, last_event()});
-  EXPECT_EQ(chunks[0]["warnings"], nlohmann::json::parse(R"(["cut"])"));
+  EXPECT_EQ(chunks[0]["warnings"], nlohmann::json::parse(R"(["cut","odd"])"));
   EXPECT_FALSE(chunks[1].contains("warnings"));
 }
 

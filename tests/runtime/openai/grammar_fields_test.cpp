@@ -56,6 +56,24 @@ TEST(read_grammar, each_name_of_a_kind_gives_what_the_client_wrote) {
   }
 }
 
+TEST(read_grammar, words_that_say_nothing_are_warned_of_however_the_schema_comes) {
+  const std::string schema = R"({"maxLenght":3,"format":"emial"})";
+  const std::vector<std::string> warnings{
+      "JSON Schema, at \"/maxLenght\": no word of JSON Schema, so it says nothing: did you mean maxLength?",
+      "JSON Schema, at \"/format\": no format of JSON Schema, so it says nothing: did you mean email?"};
+  for (const std::string& body :
+       {R"({"structured_outputs":{"json":)" + schema + "}}", R"({"guided_json":)" + json(schema).dump() + "}",
+        R"({"response_format":{"type":"json_schema","json_schema":{"schema":)" + schema + "}}}"}) {
+    const reading got = read(body);
+    ASSERT_NE(got.spec, nullptr) << body;
+    EXPECT_EQ(got.spec->warnings, warnings) << body;
+  }
+  json many;
+  for (int i = 0; i < 100; ++i) many["word " + std::to_string(i)] = 1;
+  many[std::string(1000, 'x')] = 1;
+  EXPECT_EQ(read(R"({"guided_json":)" + many.dump() + "}").spec->warnings.size(), 8U);
+}
+
 TEST(read_grammar, options_stand_beside_a_kind) {
   const auto compact = read(R"({"structured_outputs":{"disable_any_whitespace":true,"json":{}}})");
   ASSERT_NE(compact.spec, nullptr);

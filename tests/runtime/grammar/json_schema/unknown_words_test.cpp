@@ -43,5 +43,28 @@ TEST(UnknownWords, AreNoNamesAndNoValuesOfTheAuthorsChoice) {
   EXPECT_TRUE(unknown_in("true").empty());
 }
 
+TEST(UnknownWords, HoldFormatsToo) {
+  EXPECT_EQ(
+      unknown_in(
+          R"({"format":"emial","items":{"format":"int32"},"anyOf":[{"format":"date-time"},{"format":7}]})"),
+      (found_words{{"/format", "email"}, {"/items/format", ""}}));
+  const auto words =
+      unknown_words(nlohmann::ordered_json::parse(R"({"format":"emial","maxLenght":3,"q":1})"));
+  ASSERT_EQ(words.size(), 3U);
+  EXPECT_EQ(describe(words[0]),
+            "JSON Schema, at \"/format\": no format of JSON Schema, so it says nothing: did you mean email?");
+  EXPECT_EQ(
+      describe(words[1]),
+      "JSON Schema, at \"/maxLenght\": no word of JSON Schema, so it says nothing: did you mean maxLength?");
+  EXPECT_EQ(describe(words[2]), "JSON Schema, at \"/q\": no word of JSON Schema, so it says nothing");
+}
+
+TEST(UnknownWords, AreNoMoreThanAreAskedFor) {
+  nlohmann::ordered_json schema;
+  for (int i = 0; i < 100; ++i) schema["properties"]["a"]["word " + std::to_string(i)] = 1;
+  EXPECT_EQ(unknown_words(schema, 3).size(), 3U);
+  EXPECT_EQ(unknown_words(schema).size(), 100U);
+}
+
 }  // namespace
 }  // namespace troupe::json_schema
