@@ -1,0 +1,142 @@
+// From options to a company whose actors are there.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "actors/company_metrics.hpp"
+#include "actors/company_state.hpp"
+#include "actors/supervisor.hpp"
+
+namespace troupe {
+namespace {
+
+result<void> check(const company_options& options) {
+  if (options.tokenizer_workers < 1 || options.tokenizer_workers > 64)
+    return fail(error_code::invalid_argument, "tokenizer_workers must be between 1 and 64",
+                "tokenizer_workers");
+  if (options.actor_threads < 1 || options.actor_threads > 64)
+    return fail(error_code::invalid_argument, "actor_threads must be between 1 and 64", "actor_threads");
+  return {};
+}
+
+result<scheduler_limits> limits_of(const company_options& options, const loaded_engine& engine) {
+  scheduler_limits limits = options.scheduling;
+  limits.max_num_seqs = options.engine.max_num_seqs;
+  limits.max_num_batched_tokens = options.engine.max_num_batched_tokens;
+  limits.max_model_len = engine.max_model_len;
+  limits.end_tokens = end_tokens(*engine.vocabulary);
+  if (const auto fits = check_prompt_fits_step(limits); !fits) return tl::unexpected<error>(fits.error());
+  return limits;
+}
+
+net::model_card card_of(const company_options& options, const loaded_engine& engine) {
+  net::model_card card;
+  card.id = options.served_model_name.empty() ? engine.name : options.served_model_name;
+  card.max_model_len = engine.max_model_len;
+  card.vocab_size = engine.vocabulary->vocab_size();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  card.created = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+  return card;
+}
+
+std::shared_ptr<net::trace_exporter> open_traces(const company_options& options,
+                                                 const std::shared_ptr<metrics::engine_metrics>& metrics) {
+  if (!options.traces) return nullptr;
+  return std::make_shared<net::trace_exporter>(
+      *options.traces, [metrics](net::span_fate fate, std::uint64_t spans) {
+        switch (fate) {
+          case net::span_fate::exported:
+            return metrics->add_exported_spans(spans);
+          case net::span_fate::queue_full:
+            return metrics->add_dropped_spans(metrics::span_loss::queue_full, spans);
+          case net::span_fate::rejected:
+            return metrics->add_dropped_spans(metrics::span_loss::rejected, spans);
+          case net::span_fate::unreachable:
+            return metrics->add_dropped_spans(metrics::span_loss::unreachable, spans);
+        }
+      });
+}
+
+}  // namespace
+
+void company::state::open_system(const company_options& options) {
+  system = options.system;
+  if (system != nullptr) return;
+  config = std::make_unique<caf::actor_system_config>();
+  configure(*config, options.actor_policy, static_cast<std::size_t>(options.actor_threads));
+  own_system = std::make_unique<caf::actor_system>(*config);
+  system = own_system.get();
+}
+
+result<void> company::state::hire(const company_options& options, loaded_engine engine) {
+  result<scheduler_limits> limits = limits_of(options, engine);
+  if (!limits) return tl::unexpected<error>(limits.error());
+  board = std::make_shared<company_board>(options.step_deadline);
+  ports.card = card_of(options, engine);
+  ports.clients = clients;
+  ports.board = board;
+  metrics = options.metrics ? options.metrics : make_company_metrics(ports.card.id, options.drafts);
+  describe_engine(*metrics, options, engine);
+  ports.metrics = metrics;
+  ports.vocabulary = engine.vocabulary;
+  traces = open_traces(options, ports.metrics);
+
+  supervisor_parts parts;
+  parts.limits = std::move(*limits);
+  parts.tokenizer.vocabulary = engine.vocabulary;
+  parts.tokenizer.chat = engine.chat;
+  parts.tokenizer.limits.vocab_size = ports.card.vocab_size;
+  parts.tokenizer.limits.max_logprobs = options.max_logprobs;
+  parts.tokenizer.max_model_len = engine.max_model_len;
+  parts.tokenizer.request_timeout = options.request_timeout;
+  parts.tokenizer.queue_timeout = options.queue_timeout;
+  parts.tokenizer.allow_auto_truncate = options.allow_auto_truncate;
+  parts.tokenizer.metrics = ports.metrics;
+  parts.tokenizer_workers = options.tokenizer_workers;
+  parts.grammars = options.grammars;
+  parts.grammar_cache = options.grammar_cache;
+  parts.grammar_jump_forward = options.grammar_jump_forward;
+  parts.grammar_threads = options.grammar_threads;
+  parts.grammar_mask_steps_per_step = options.grammar_mask_steps_per_step;
+  parts.drafts = options.drafts;
+  parts.device = {std::move(engine.device), std::move(engine.draft)};
+  parts.open_device = std::move(engine.open_device);
+  parts.open_last_resort = std::move(engine.open_last_resort);
+  process = engine.process;
+  parts.process = std::move(engine.process);
+  parts.board = board;
+  parts.buckets = std::move(engine.buckets);
+  parts.pad_to_buckets = engine.pad_to_buckets;
+  parts.padded = engine.padded;
+  parts.warm_up = options.warm_up;
+  parts.tune = engine.tune;
+  parts.tuned = std::move(engine.tuned);
+  parts.tuning_file = std::move(engine.tuning_file);
+  parts.tuned_for = std::move(engine.tuned_for);
+  parts.directory = directory;
+  supervisor = system->spawn(supervisor_behavior, std::move(parts));
+  supervisor->attach_functor([board = board](const caf::error& reason) {
+    if (reason != caf::exit_reason::user_shutdown) board->failed("supervisor");
+  });
+  const auto answer = ask<company_roster_ptr>(supervisor, msg::start_company{});
+  if (!answer) return fail(error_code::internal, "the supervisor could not start the company");
+  ports.system = system;
+  ports.directory = directory;
+  ports.numbers = std::make_shared<request_numbers>((*answer)->tokenizers.size());
+  port = std::make_unique<actor_port>(gateway_actor(), ports);
+  return {};
+}
+
+result<std::unique_ptr<company>> company::start(company_options options) {
+  if (const auto checked = check(options); !checked) return tl::unexpected<error>(checked.error());
+  result<loaded_engine> engine =
+      options.loaded ? result<loaded_engine>(std::move(*options.loaded)) : load_engine(options.engine);
+  if (!engine) return tl::unexpected<error>(engine.error());
+  std::unique_ptr<company> started(new company(std::make_unique<state>()));
+  started->state_->open_system(options);
+  if (auto hired = started->state_->hire(options, std::move(*engine)); !hired)
+    return tl::unexpected<error>(hired.error());
+  return started;
+}
+
+}  // namespace troupe
