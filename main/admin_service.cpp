@@ -25,7 +25,7 @@ void admin_service::describe(std::function<void(result<net::company_report>)> re
   served_.describe(std::move(reply));
 }
 
-std::chrono::milliseconds admin_service::drain(std::optional<std::chrono::milliseconds> grace) {
+net::drain_order admin_service::drain(std::optional<std::chrono::milliseconds> grace) {
   spdlog::info("an operator asks for the end of the service");
   return end_(grace);
 }

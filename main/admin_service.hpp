@@ -16,14 +16,14 @@ namespace troupe::cli {
 
 class admin_service final : public net::operator_commands {
  public:
-  // Begins the orderly end; gives the grace in force.
-  using ending = std::function<std::chrono::milliseconds(std::optional<std::chrono::milliseconds> grace)>;
+  // Begins the orderly end.
+  using ending = std::function<net::drain_order(std::optional<std::chrono::milliseconds> grace)>;
 
   admin_service(const company& served, const operators_key& key, ending end, reloader& reload);
 
   bool is_key(std::string_view text) const override;
   void describe(std::function<void(result<net::company_report>)> reply) override;
-  std::chrono::milliseconds drain(std::optional<std::chrono::milliseconds> grace) override;
+  net::drain_order drain(std::optional<std::chrono::milliseconds> grace) override;
   result<std::string> set_log_level(const std::string& level) override;
   void reload(std::function<void(const result<std::vector<net::changed_setting>>&)> reply) override;
 

@@ -88,8 +88,8 @@ tl::expected<void, int> running_service::open_gateways(std::shared_ptr<net::kept
 
 tl::expected<void, int> running_service::open_operators_port() {
   const auto end = [this](std::optional<std::chrono::milliseconds> wanted) {
-    begin_end(wanted);
-    return grace();
+    const bool is_first = begin_end(wanted);
+    return net::drain_order{grace(), is_first};
   };
   operators_.emplace(*served_, *key_, end, reloader_);
   auto server = net::admin_server::start(to_admin_options(settings_), *operators_);

@@ -66,17 +66,20 @@ http_response answer_drain(const std::string& body, operator_commands& commands)
           {error_code::invalid_argument, "grace must be a number of seconds from 0 to 86400", "grace"});
     grace = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
   }
-  const std::chrono::milliseconds until_end = commands.drain(grace);
+  const drain_order order = commands.drain(grace);
+  const std::chrono::milliseconds until_end = order.grace;
   const auto in_seconds = [](auto time) { return std::chrono::duration<double>(time).count(); };
   const double in_force = in_seconds(until_end);
   http_response response{.status = 202};
   openai::json_writer out(response.body);
   out.begin_object().key("status").string("draining");
   out.key("grace_seconds").number(static_cast<float>(in_force));
-  out.key("message").string(
-      fmt::format("new requests are refused; running ones have {:.4g} s to finish, the rest is aborted; the "
-                  "service ends within {:.4g} s",
-                  in_seconds(until_end - kept_for_last_words(until_end)), in_force));
+  out.key("message").string(fmt::format(
+      "{}new requests are refused; running ones have {:.4g} s to finish{}, the rest is aborted; the "
+      "service ends within {:.4g} s",
+      order.is_first ? "" : "the service was ending already, and this changes nothing: ",
+      in_seconds(until_end - kept_for_last_words(until_end)),
+      order.is_first ? "" : " from when it was told so first", in_force));
   out.end_object();
   return response;
 }

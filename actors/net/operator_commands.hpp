@@ -18,6 +18,11 @@ struct changed_setting {
   std::optional<std::string> after;
 };
 
+struct drain_order {
+  std::chrono::milliseconds grace{0};  // in force
+  bool is_first = true;                // else the service was ending already, and this changes nothing
+};
+
 // All calls come from the server's thread and return at once; a reply comes on any thread, exactly once.
 class operator_commands {
  public:
@@ -25,9 +30,9 @@ class operator_commands {
   // In the same time whatever is wrong with it.
   virtual bool is_key(std::string_view text) const = 0;
   virtual void describe(std::function<void(result<company_report>)> reply) = 0;
-  // Begins the orderly end of the service, as SIGTERM does; `grace`: in place of the usual one. Gives the
-  // grace in force: the first call counts.
-  virtual std::chrono::milliseconds drain(std::optional<std::chrono::milliseconds> grace) = 0;
+  // Begins the orderly end of the service, as SIGTERM does; `grace`: in place of the usual one. The
+  // first call counts.
+  virtual drain_order drain(std::optional<std::chrono::milliseconds> grace) = 0;
   // Gives the level before. Errors: invalid_argument, naming the levels.
   virtual result<std::string> set_log_level(const std::string& level) = 0;
   // Reads the settings anew and takes up what is different: all, or nothing, and then the error says why.

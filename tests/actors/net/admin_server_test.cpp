@@ -38,9 +38,8 @@ class scripted_admin : public operator_commands {
     if (is_silent) return;
     std::thread([reply = std::move(reply)] { reply(small_company()); }).detach();
   }
-  std::chrono::milliseconds drain(std::optional<std::chrono::milliseconds> grace) override {
-    ++drains;
-    return grace.value_or(std::chrono::seconds(15));
+  drain_order drain(std::optional<std::chrono::milliseconds> grace) override {
+    return {grace.value_or(std::chrono::seconds(15)), ++drains == 1};
   }
   result<std::string> set_log_level(const std::string& level) override {
     if (level == "loud") return fail(error_code::invalid_argument, "no such level", "level");
@@ -196,6 +195,9 @@ TEST_F(AdminServer, ADrainIsAcceptedAndSaysHowLongRequestsMayGoOn) {
   EXPECT_EQ(own.status, 202);
   EXPECT_EQ(json::parse(own.body)["grace_seconds"], 2.5);
   EXPECT_EQ(json::parse(own.body)["status"], "draining");
+  const std::string already = "the service was ending already, and this changes nothing";
+  EXPECT_EQ(json::parse(usual.body)["message"].get<std::string>().find(already), std::string::npos);
+  EXPECT_EQ(json::parse(own.body)["message"].get<std::string>().find(already), 0U);
   EXPECT_EQ(service.drains, 2);
   for (const char* bad :
        {R"({"grace": -1})", R"({"grace": "5"})", R"({"grace": 1e9})", R"({"grcae": 1})", "[]", "{"})
