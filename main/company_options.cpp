@@ -9,6 +9,7 @@
 #include "main/cuda_support.hpp"
 #include "main/default_model.hpp"
 #include "main/machine.hpp"
+#include "main/open_files.hpp"
 #include "main/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
 
@@ -88,7 +89,7 @@ std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
 
 net::connection_limits to_connection_limits(const config::settings& settings) {
   net::connection_limits out;
-  out.max_connections = static_cast<std::size_t>(settings.max_connections);
+  out.max_connections = connections_with_files(settings);
   out.max_body_bytes = settings.max_body_bytes;
   out.max_stream_buffer_bytes = settings.max_stream_buffer_bytes;
   out.header_timeout = settings.header_timeout;

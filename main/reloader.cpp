@@ -2,7 +2,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <chrono>
 #include <exception>
 #include <future>
 #include <memory>
@@ -108,13 +107,12 @@ result<reloader::changes> reloader::reload_and_tell() {
   return outcome;
 }
 
-// Whoever asks again and again has an answer each time, but not a line of the log.
-void reloader::log_refusal(const error& why) {
-  const auto now = std::chrono::steady_clock::now();
+// Each has its line: who sends SIGHUP is told of the reason nowhere else.
+void reloader::log_refusal(const error& why) const {
   if (parts_.stop.told() || is_ending())
-    refusals_.warn(now, "reload refused: " + why.message);
+    spdlog::warn("reload refused: {}", why.message);
   else
-    refusals_.error(now, "reload refused, nothing has changed: " + why.message);
+    spdlog::error("reload refused, nothing has changed: {}", why.message);
 }
 
 result<reloader::changes> reloader::reload() try {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "actors/company.hpp"
-#include "actors/net/limited_log.hpp"
 #include "actors/net/operator_commands.hpp"
 #include "actors/net/request_log.hpp"
 #include "config/load.hpp"
@@ -48,7 +47,7 @@ class reloader {
   bool is_ending() const;
   void work();
   result<changes> reload_and_tell();
-  void log_refusal(const error& why);
+  void log_refusal(const error& why) const;
   result<changes> reload();
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
@@ -63,7 +62,6 @@ class reloader {
   config::settings in_force_;
   std::deque<reply> asked_;
   bool is_over_ = false;
-  net::limited_log refusals_;  // of `thread_`
   std::thread thread_;
 };
 

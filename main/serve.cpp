@@ -1,11 +1,10 @@
 // troupe serve: the company behind an HTTP and a TCP port.
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -29,6 +28,7 @@
 #include "main/load.hpp"
 #include "main/logging.hpp"
 #include "main/machine.hpp"
+#include "main/open_files.hpp"
 #include "main/progress.hpp"
 #include "main/running_service.hpp"
 #include "main/service_manager.hpp"
@@ -49,13 +49,13 @@ void log_engine(const company_options& options, const loaded_engine& engine) {
                  usable_cores());
 }
 
-// The service has some twenty files open, and keeps 16 more from its clients (actors/net/listener.cpp).
-std::optional<std::string> lack_of_open_files() {
-  constexpr rlim_t fewest = 48;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= fewest) return std::nullopt;
-  return fmt::format("{} files may be open at once (ulimit -n): the service and its first clients need {}",
-                     limit.rlim_cur, fewest);
+void warn_of_few_files(const config::settings& settings) {
+  const std::size_t possible = connections_with_files(settings);
+  if (possible < static_cast<std::size_t>(settings.max_connections))
+    spdlog::warn(
+        "max_connections is {}, but the files that may be open at once (ulimit -n, LimitNOFILE) are enough "
+        "for {} of each port",
+        settings.max_connections, possible);
 }
 
 // Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
@@ -157,10 +157,12 @@ int serve(const config::setting_sources& sources) {
   complain_in_log();
   const auto requests = open_request_log(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  allow_open_files(settings);
   if (const auto lack = lack_of_open_files()) {
     complain(*lack);
     return exit_failure;
   }
+  warn_of_few_files(settings);
   const auto key = find_admin_key(*loaded);
   if (!key) return key.error();
   std::optional<net::loading_server> loading;

@@ -4,6 +4,7 @@
 
 #include "actors/net/admin_connection.hpp"
 #include "actors/net/http_message.hpp"
+#include "actors/net/refused_connection.hpp"
 #include "actors/net/socket_server.hpp"
 
 namespace troupe::net {
@@ -17,12 +18,13 @@ result<admin_server> admin_server::start(admin_options options, operator_command
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
   const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), commands});
-  auto server = socket_server::start(
-      listen, max_connections, refusal,
-      [shared](asio::io_context& context, tcp::socket socket) {
-        return std::make_shared<admin_connection>(context, std::move(socket), shared);
-      },
-      when_full::replace_unauthenticated);
+  auto server =
+      socket_server::start(listen, max_connections,
+                           {[shared](asio::io_context& context, tcp::socket socket) {
+                              return std::make_shared<admin_connection>(context, std::move(socket), shared);
+                            },
+                            refuse_with(refusal)},
+                           when_full::replace_unauthenticated);
   if (!server) return tl::unexpected<error>(server.error());
   return admin_server(std::move(*server));
 }

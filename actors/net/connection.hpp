@@ -1,6 +1,7 @@
 // What a server needs of each of its connections.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ class connection {
     return std::nullopt;
   }
 };
+
+using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
 
 // Lets a client that still sends read the last words: closes our direction, then reads and drops until the
 // client closes too or `limit` has passed. A client that sends nothing is the caller's to time out: this

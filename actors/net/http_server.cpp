@@ -3,24 +3,23 @@
 #include <utility>
 
 #include "actors/net/http_connection.hpp"
-#include "actors/net/http_message.hpp"
+#include "actors/net/probe_connection.hpp"
 #include "actors/net/socket_server.hpp"
 
 namespace troupe::net {
 
 result<http_server> http_server::start(http_options options, engine_port& port) {
-  const auto refusal = [] {
-    request_line any;
-    any.keep_alive = false;
-    return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
-  };
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
   auto shared = std::make_shared<http_shared>(std::move(options), port);
-  auto server = socket_server::start(
-      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
-        return std::make_shared<http_connection>(context, std::move(socket), shared);
-      });
+  auto server =
+      socket_server::start(listen, max_connections,
+                           {[shared](asio::io_context& context, tcp::socket socket) {
+                              return std::make_shared<http_connection>(context, std::move(socket), shared);
+                            },
+                            [shared](asio::io_context& context, tcp::socket socket) {
+                              return std::make_shared<probe_connection>(context, std::move(socket), shared);
+                            }});
   if (!server) return tl::unexpected<error>(server.error());
   return http_server(std::move(shared), std::move(*server));
 }

@@ -54,16 +54,14 @@ result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_opti
   return acceptor;
 }
 
-// Clients leave the highest numbers to the service itself: where they took them all, the next runner's
-// process would find none. A descriptor gets the lowest number that is free.
+// Those that are kept are the highest. A descriptor gets the lowest number that is free.
 bool are_left_for_clients(int any) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return true;
-  const rlim_t kept = std::clamp<rlim_t>(limit.rlim_cur / 8, 16, 64);
   const int lowest = ::fcntl(any, F_DUPFD_CLOEXEC, 0);
   if (lowest < 0) return false;
   ::close(lowest);
-  return static_cast<rlim_t>(lowest) + kept < limit.rlim_cur;
+  return static_cast<rlim_t>(lowest) + descriptors_kept(limit.rlim_cur) < limit.rlim_cur;
 }
 
 }  // namespace
@@ -80,6 +78,8 @@ result<tcp::acceptor> listen_on(asio::io_context& context, const listen_options&
 result<tcp::acceptor> open_listener(asio::io_context& context, const listen_options& options) {
   return options.kept ? options.kept->open(context, options) : listen_on(context, options);
 }
+
+std::size_t descriptors_kept(std::size_t limit) { return std::clamp<std::size_t>(limit / 8, 16, 64); }
 
 void close_listener(tcp::acceptor& acceptor) {
   asio_error why;

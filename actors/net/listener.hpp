@@ -1,5 +1,6 @@
 // A listening socket and the loop that takes clients from it.
 #pragma once
+#include <cstddef>
 #include <functional>
 
 #include "actors/net/asio.hpp"
@@ -16,6 +17,10 @@ result<tcp::acceptor> open_listener(asio::io_context& context, const listen_opti
 
 // Whether the address could be listened on now, without doing so. Errors: those of open_listener.
 result<void> check_address(const listen_options& options);
+
+// How many of so many descriptors clients leave to the service itself: where they took them all, the next
+// runner's process would find none.
+std::size_t descriptors_kept(std::size_t limit);
 
 // Ends it, and what waits for its clients. The system forgets a socket whose descriptor is closed only where
 // no other one has it; before that a loop would still hear of it.

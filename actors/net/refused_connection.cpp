@@ -24,4 +24,11 @@ void refused_connection::close() {
   socket_.close(ignored);
 }
 
+connection_factory refuse_with(std::function<std::string()> words) {
+  constexpr std::chrono::milliseconds timeout{1'000};
+  return [words = std::move(words), timeout](asio::io_context& context, tcp::socket socket) {
+    return std::make_shared<refused_connection>(context, std::move(socket), words(), timeout);
+  };
+}
+
 }  // namespace troupe::net

@@ -1,6 +1,8 @@
 // A client beyond the limit of connections: told so, then closed.
 #pragma once
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "actors/net/connection.hpp"
@@ -22,5 +24,8 @@ class refused_connection final : public connection {
   std::chrono::milliseconds timeout_;
   deadline deadline_;
 };
+
+// Has clients refused with these words, made anew for each.
+connection_factory refuse_with(std::function<std::string()> words);
 
 }  // namespace troupe::net

@@ -5,13 +5,11 @@
 #include <utility>
 
 #include "actors/net/engine_port.hpp"
-#include "actors/net/refused_connection.hpp"
 
 namespace troupe::net {
 namespace {
 
-constexpr std::size_t max_refused = 64;  // told why; more are closed without a word
-constexpr std::chrono::milliseconds refusal_timeout{1'000};
+constexpr std::size_t max_refused = 64;  // at once; of more the oldest goes
 
 // A request that is under way when the server drains would be refused: that it is can be said soon.
 constexpr std::chrono::milliseconds rest_of_request{500};
@@ -22,10 +20,9 @@ ending draining() { return {rest_of_request, {error_code::unavailable, draining_
 
 result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
                                                             std::size_t max_connections,
-                                                            std::function<std::string()> refusal,
-                                                            connection_factory make, when_full full) {
+                                                            connection_makers make, when_full full) {
   std::unique_ptr<socket_server> server(
-      new socket_server(std::move(options), max_connections, std::move(refusal), std::move(make), full));
+      new socket_server(std::move(options), max_connections, std::move(make), full));
   auto acceptor = open_listener(server->context_, server->options_);
   if (!acceptor) return tl::unexpected<error>(acceptor.error());
   server->acceptor_ = std::move(*acceptor);
@@ -39,13 +36,9 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
   return server;
 }
 
-socket_server::socket_server(listen_options options, std::size_t max_connections,
-                             std::function<std::string()> refusal, connection_factory make, when_full full)
-    : options_(std::move(options)),
-      max_connections_(max_connections),
-      refusal_(std::move(refusal)),
-      make_(std::move(make)),
-      full_(full) {}
+socket_server::socket_server(listen_options options, std::size_t max_connections, connection_makers make,
+                             when_full full)
+    : options_(std::move(options)), max_connections_(max_connections), make_(std::move(make)), full_(full) {}
 
 socket_server::~socket_server() { close(); }
 
@@ -70,15 +63,18 @@ void socket_server::admit(tcp::socket socket) {
   if (options_.send_buffer_bytes > 0) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
-  const bool refused = clients_.size() - refused_ >= max_connections_ && !make_room();
-  if (refused && refused_ >= max_refused) return;
-  serve_client(
-      refused ? std::make_shared<refused_connection>(context_, std::move(socket), refusal_(), refusal_timeout)
-              : make_(context_, std::move(socket)),
-      refused);
+  const bool refused = clients_.size() - refused_.size() >= max_connections_ && !make_room();
+  if (refused && refused_.size() >= max_refused) drop(refused_.front());
+  serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
 }
 
 // What has to go counts no more, though its coroutine has yet to end.
+void socket_server::drop(std::shared_ptr<connection> client) {
+  client->close();
+  clients_.erase(client);
+  std::erase(refused_, client);
+}
+
 bool socket_server::make_room() {
   if (full_ == when_full::refuse) return false;
   std::shared_ptr<connection> first;
@@ -87,31 +83,27 @@ bool socket_server::make_room() {
         (!first || client->unauthenticated_since() < first->unauthenticated_since()))
       first = client;
   if (!first) return false;
-  first->close();
-  clients_.erase(first);
+  drop(first);
   return true;
 }
 
 void socket_server::serve_client(std::shared_ptr<connection> client, bool refused) {
   clients_.insert(client);
-  if (refused) ++refused_;
+  if (refused) refused_.push_back(client);
   open_ = clients_.size();
   try {
     if (draining_) client->finish(draining());
     if (closing_) client->finish(closing_->how);
     if (closing_) bound_end();
-    asio::co_spawn(context_, client->run(),
-                   [this, client, refused](std::exception_ptr) { on_end(client, refused); });
+    asio::co_spawn(context_, client->run(), [this, client](std::exception_ptr) { on_end(client); });
   } catch (...) {
-    on_end(client, refused);
+    on_end(client);
     throw;
   }
 }
 
-void socket_server::on_end(const std::shared_ptr<connection>& client, bool refused) {
-  client->close();
-  clients_.erase(client);
-  if (refused) --refused_;
+void socket_server::on_end(const std::shared_ptr<connection>& client) {
+  drop(client);
   open_ = clients_.size();
   if (!clients_.empty()) return;
   if (drained_) std::exchange(drained_, nullptr)();

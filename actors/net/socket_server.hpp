@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 #include <unordered_set>
+#include <vector>
 
 #include "actors/net/connection.hpp"
 #include "actors/net/limited_log.hpp"
@@ -24,12 +25,14 @@ enum class when_full { refuse, replace_unauthenticated };
 
 class socket_server {
  public:
-  using connection_factory = std::function<std::shared_ptr<connection>(asio::io_context&, tcp::socket)>;
+  // What serves a client: one that is taken, and one beyond max_connections, which is to be gone soon.
+  struct connection_makers {
+    connection_factory taken, refused;
+  };
 
-  // `refusal` makes what a client reads that is refused. Errors: those of open_listener.
+  // Errors: those of open_listener.
   static result<std::unique_ptr<socket_server>> start(listen_options options, std::size_t max_connections,
-                                                      std::function<std::string()> refusal,
-                                                      connection_factory make,
+                                                      connection_makers make,
                                                       when_full full = when_full::refuse);
   ~socket_server();  // close()
   socket_server(const socket_server&) = delete;
@@ -57,28 +60,27 @@ class socket_server {
     std::chrono::milliseconds within;  // 0: all end now
   };
 
-  socket_server(listen_options options, std::size_t max_connections, std::function<std::string()> refusal,
-                connection_factory make, when_full full);
+  socket_server(listen_options options, std::size_t max_connections, connection_makers make, when_full full);
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
   bool make_room();  // false: all who are there stay
-  void on_end(const std::shared_ptr<connection>& client, bool refused);
+  void drop(std::shared_ptr<connection> client);
+  void on_end(const std::shared_ptr<connection>& client);
   // Everybody has so long from now on.
   void bound_end();
   void end_clients();
 
   listen_options options_;
   std::size_t max_connections_;
-  std::function<std::string()> refusal_;
-  connection_factory make_;
+  connection_makers make_;
   when_full full_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> open_for_calls_{context_.get_executor()};
   tcp::acceptor acceptor_{context_};
   std::uint16_t port_ = 0;
   std::unordered_set<std::shared_ptr<connection>> clients_;
-  std::size_t refused_ = 0;  // of clients_, those that are only told to go
+  std::vector<std::shared_ptr<connection>> refused_;  // of these, oldest first
   limited_log faults_;
   std::function<void()> drained_;
   asio::steady_timer end_{context_};  // of those that are not over when it is to close

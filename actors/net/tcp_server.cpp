@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/net/refused_connection.hpp"
 #include "actors/net/socket_server.hpp"
 #include "actors/net/tcp_session.hpp"
 #include "runtime/wire/frame.hpp"
@@ -20,10 +21,12 @@ result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
   auto shared = std::make_shared<tcp_shared>(std::move(options), port);
-  auto server = socket_server::start(
-      listen, max_connections, refusal, [shared](asio::io_context& context, tcp::socket socket) {
-        return std::make_shared<tcp_session>(context, std::move(socket), shared);
-      });
+  auto server =
+      socket_server::start(listen, max_connections,
+                           {[shared](asio::io_context& context, tcp::socket socket) {
+                              return std::make_shared<tcp_session>(context, std::move(socket), shared);
+                            },
+                            refuse_with(refusal)});
   if (!server) return tl::unexpected<error>(server.error());
   return tcp_server(std::move(shared), std::move(*server));
 }

@@ -1,8 +1,10 @@
 """What the system refuses or changes while a service runs: space on a disk, descriptors, the time of day."""
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import socket
@@ -103,6 +105,28 @@ def test_the_least_limit_of_descriptors_serves_a_client_and_starts_another_runne
         stream = begin_stream(service)
         os.kill(service.children()[0], signal.SIGKILL)
         assert ends_whole(*stream)
+
+
+def test_a_crowd_of_connections_leaves_the_probes_an_answer(start_service):
+    with start_service("--max-connections", "100", prefix=["prlimit", "--nofile=64:1024"]) as service:
+        assert "max_connections is" not in service.log(), "it may open more files than the first limit says"
+        with contextlib.ExitStack() as stack:
+            for _ in range(300):
+                stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
+            for _ in range(20):
+                assert [service.status(path) for path in ("/livez", "/readyz", "/metrics")] == [200, 200, 200]
+            assert service.status("/v1/models") == 503
+        service.wait_until(lambda: service.status("/v1/models") == 200, 30, "room again")
+        complete(service)
+
+
+def test_more_connections_than_files_are_warned_of_and_refused(start_service):
+    with start_service(prefix=["prlimit", "--nofile=128:128"]) as service, contextlib.ExitStack() as stack:
+        possible = int(re.search(r"max_connections is 1024, but the files .* are enough for (\d+) of each port", service.log())[1])
+        assert 10 < possible < 64
+        for _ in range(100):
+            stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
+        assert service.status("/livez") == 200 and service.status("/v1/models") == 503
 
 
 def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_service):

@@ -133,13 +133,40 @@ TEST(http_server, connections_beyond_the_limit_are_told_so) {
   raw_client second(server.port());
   EXPECT_EQ(first.get("/livez").status, 200);
   EXPECT_EQ(second.get("/livez").status, 200);
-  raw_client third(server.port());
-  EXPECT_EQ(third.get("/livez").status, 503);
-  third.close();
+  for (const char* path : {"/v1/models", "/version", "/nothing"}) {
+    raw_client third(server.port());
+    const raw_answer refused = third.get(path);
+    EXPECT_EQ(refused.status, 503) << path;
+    EXPECT_NE(refused.body.find("too many connections at the moment"), std::string::npos) << refused.body;
+    EXPECT_TRUE(third.at_end());
+  }
+  raw_client sends(server.port());
+  EXPECT_EQ(sends.post("/tokenize", R"({"prompt":")" + std::string(100'000, 'a') + "\"}").status, 503);
+  raw_client silent(server.port());
+  EXPECT_EQ(silent.read_answer().status, 503) << "told so, too";
   first.close();
+  sends.close();
+  silent.close();
   while (server.connections() > 1) std::this_thread::yield();
   raw_client fourth(server.port());
-  EXPECT_EQ(fourth.get("/livez").status, 200);
+  EXPECT_EQ(fourth.get("/v1/models").status, 200);
+}
+
+TEST(http_server, probes_beyond_the_limit_of_connections_are_answered_once) {
+  scripted_engine engine;
+  http_options options = options_of_test();
+  options.limits.max_connections = 1;
+  http_server server = *http_server::start(options, engine);
+  raw_client first(server.port());
+  EXPECT_EQ(first.get("/livez").status, 200);
+  for (int round = 0; round < 100; ++round)
+    for (const char* path : {"/livez", "/readyz", "/health", "/metrics"}) {
+      raw_client probe(server.port());
+      EXPECT_EQ(probe.get(path).status, 200) << path;
+      EXPECT_TRUE(probe.at_end()) << "it takes no place of a client's";
+    }
+  raw_client odd(server.port());
+  EXPECT_EQ(odd.post("/livez", "{}").status, 405);
 }
 
 TEST_F(http_server_test, goes_by_new_limits_and_keeps_the_connections_that_are_open) {
@@ -150,7 +177,7 @@ TEST_F(http_server_test, goes_by_new_limits_and_keeps_the_connections_that_are_o
   while (second.post("/tokenize", R"({"prompt":")" + std::string(3000, 'a') + "\"}").status == 200) {
   }
   raw_client third(server.port());
-  EXPECT_EQ(third.get("/livez").status, 503) << "two are open already";
+  EXPECT_EQ(third.get("/v1/models").status, 503) << "two are open already";
   EXPECT_EQ(client.post("/tokenize", R"({"prompt":"a"})").status, 200);
   EXPECT_EQ(client.post("/tokenize", R"({"prompt":")" + std::string(3000, 'a') + "\"}").status, 413);
 }

@@ -1,5 +1,7 @@
 #include "actors/net/socket_server.hpp"
 
+#include "actors/net/refused_connection.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -75,11 +77,13 @@ std::string refusal() { return "full"; }
 TEST(socket_server, a_connection_that_cannot_begin_leaves_nothing_behind) {
   std::atomic<int> alive = 0;
   std::atomic<int> made = 0;
-  const auto server = *socket_server::start(
-      {}, 2, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
-        if (++made <= 4) return std::make_shared<stillborn>(alive);
-        return std::make_shared<greeter>(std::move(socket));
-      });
+  const auto server =
+      *socket_server::start({}, 2,
+                            {[&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
+                               if (++made <= 4) return std::make_shared<stillborn>(alive);
+                               return std::make_shared<greeter>(std::move(socket));
+                             },
+                             refuse_with(refusal)});
   for (int i = 0; i < 4; ++i) {
     raw_client client(server->port());
     EXPECT_EQ(client.read_to_end(), "");
@@ -91,11 +95,13 @@ TEST(socket_server, a_connection_that_cannot_begin_leaves_nothing_behind) {
 
 TEST(socket_server, goes_on_accepting_after_any_failure_to_serve_a_client) {
   std::atomic<int> made = 0;
-  const auto server = *socket_server::start(
-      {}, 8, refusal, [&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
-        if (++made <= 3) throw std::runtime_error("no luck");
-        return std::make_shared<greeter>(std::move(socket));
-      });
+  const auto server =
+      *socket_server::start({}, 8,
+                            {[&](asio::io_context&, tcp::socket socket) -> std::shared_ptr<connection> {
+                               if (++made <= 3) throw std::runtime_error("no luck");
+                               return std::make_shared<greeter>(std::move(socket));
+                             },
+                             refuse_with(refusal)});
   for (int i = 0; i < 3; ++i) {
     raw_client client(server->port());
     EXPECT_EQ(client.read_to_end(), "");
@@ -107,8 +113,9 @@ TEST(socket_server, goes_on_accepting_after_any_failure_to_serve_a_client) {
 TEST(socket_server, tells_each_client_beyond_the_limit_afresh) {
   std::atomic<int> told = 0;
   const auto server = *socket_server::start(
-      {}, 0, [&] { return "refusal " + std::to_string(++told); },
-      [](asio::io_context&, tcp::socket socket) { return std::make_shared<greeter>(std::move(socket)); });
+      {}, 0,
+      {[](asio::io_context&, tcp::socket socket) { return std::make_shared<greeter>(std::move(socket)); },
+       refuse_with([&] { return "refusal " + std::to_string(++told); })});
   for (int i = 1; i <= 3; ++i) {
     raw_client client(server->port());
     client.finish_sending();
@@ -120,17 +127,32 @@ TEST(socket_server, closes_the_oldest_unauthenticated_connection_for_another_onl
   const auto make = [](asio::io_context&, tcp::socket socket) {
     return std::make_shared<newcomer>(std::move(socket));
   };
-  const auto strict = *socket_server::start({}, 1, refusal, make);
+  const auto strict = *socket_server::start({}, 1, {make, refuse_with(refusal)});
   raw_client stays(strict->port());
   raw_client refused(strict->port());
   refused.finish_sending();
   EXPECT_EQ(refused.read_to_end(), "full");
-  const auto lenient = *socket_server::start({}, 1, refusal, make, when_full::replace_unauthenticated);
+  const auto lenient =
+      *socket_server::start({}, 1, {make, refuse_with(refusal)}, when_full::replace_unauthenticated);
   raw_client goes(lenient->port());
   raw_client comes(lenient->port());
   EXPECT_EQ(goes.read_to_end(), "");
   comes.finish_sending();
   EXPECT_EQ(comes.read_to_end(), "") << "it was served";
+}
+
+TEST(socket_server, lets_the_oldest_of_those_that_are_refused_go_for_another) {
+  constexpr int most = 64;
+  const auto server = *socket_server::start(
+      {}, 0,
+      {[](asio::io_context&, tcp::socket socket) { return std::make_shared<greeter>(std::move(socket)); },
+       [](asio::io_context&, tcp::socket socket) { return std::make_shared<newcomer>(std::move(socket)); }});
+  std::vector<raw_client> crowd;
+  for (int i = 0; i < most; ++i) crowd.emplace_back(server->port());
+  while (server->connections() < most) std::this_thread::yield();
+  raw_client another(server->port());
+  EXPECT_EQ(crowd.front().read_to_end(), "");
+  EXPECT_EQ(server->connections(), std::size_t{most});
 }
 
 }  // namespace
