@@ -78,12 +78,6 @@ ordered_json to_json(const std::vector<json_schema::unknown_word>& words) {
   return out;
 }
 
-// What is no JSON has none: the compiler says so.
-std::vector<json_schema::unknown_word> unknown_words_of(const std::string& schema) {
-  const auto read = openai::read_json(schema, {.max_depth = 512}, {.everywhere = true});
-  return read ? json_schema::unknown_words(*read) : std::vector<json_schema::unknown_word>();
-}
-
 void warn_of(const std::vector<json_schema::unknown_word>& words) {
   for (const json_schema::unknown_word& each : words) warn(json_schema::describe(each));
 }
@@ -91,7 +85,7 @@ void warn_of(const std::vector<json_schema::unknown_word>& words) {
 int check(const grammar_options& options) {
   const auto schema = read_text_file(options.schema, max_file_bytes);
   if (!schema) return report(schema.error());
-  const auto unknown = unknown_words_of(*schema);
+  const auto unknown = json_schema::unknown_words_in_text(*schema);
   const auto print_answer = [&](ordered_json answer) {
     if (!unknown.empty()) answer["unknown_words"] = to_json(unknown);
     print(answer);

@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "actors/net/listener.hpp"
+#include "actors/net/socket_server.hpp"
 
 namespace troupe::cli {
 namespace {
 
-constexpr std::size_t own_files = 24;        // of the service and its first runner: some twenty
-constexpr std::size_t refused_at_once = 64;  // of each port (actors/net/socket_server.cpp)
+constexpr std::size_t own_files = 24;  // of the service and its first runner: some twenty
+constexpr std::size_t refused_at_once = net::socket_server::most_refused;  // of each port
 
 std::size_t open_files() {
   rlimit limit{};

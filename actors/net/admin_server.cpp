@@ -13,7 +13,7 @@ result<admin_server> admin_server::start(admin_options options, operator_command
   const auto refusal = [] {
     request_line any;
     any.keep_alive = false;
-    return serialize(error_response({error_code::unavailable, "too many connections at the moment"}), any);
+    return serialize(error_response(too_many_connections), any);
   };
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "actors/net/refused_connection.hpp"
+
 namespace troupe::net {
 namespace {
 
@@ -31,7 +33,7 @@ probe_connection::probe_connection(asio::io_context& context, tcp::socket socket
       shared_(std::move(shared)) {}
 
 asio::awaitable<bool> probe_connection::serve_request() {
-  const http_response full = error_response({error_code::unavailable, "too many connections at the moment"});
+  const http_response full = error_response(too_many_connections);
   const bool came = co_await wait_for_request(to_ask);
   if (!came && gone_) co_return false;
   if (!came) co_return co_await refuse(full);

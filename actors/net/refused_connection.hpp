@@ -7,6 +7,7 @@
 
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::net {
 
@@ -24,6 +25,9 @@ class refused_connection final : public connection {
   std::chrono::milliseconds timeout_;
   deadline deadline_;
 };
+
+// Why a client beyond the limit is refused, on every port.
+inline const error too_many_connections{error_code::unavailable, "too many connections at the moment"};
 
 // Has clients refused with these words, made anew for each.
 connection_factory refuse_with(std::function<std::string()> words);

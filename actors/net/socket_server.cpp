@@ -9,8 +9,6 @@
 namespace troupe::net {
 namespace {
 
-constexpr std::size_t max_refused = 64;  // at once; of more the oldest goes
-
 // A request that is under way when the server drains would be refused: that it is can be said soon.
 constexpr std::chrono::milliseconds rest_of_request{500};
 
@@ -64,7 +62,7 @@ void socket_server::admit(tcp::socket socket) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
   const bool refused = clients_.size() - refused_.size() >= max_connections_ && !make_room();
-  if (refused && refused_.size() >= max_refused) drop(refused_.front());
+  if (refused && refused_.size() >= most_refused) drop(refused_.front());
   serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,8 @@ enum class when_full { refuse, replace_unauthenticated };
 
 class socket_server {
  public:
+  // So many that are refused are told so at once; of more the oldest goes.
+  static constexpr std::size_t most_refused = 64;
   // What serves a client: one that is taken, and one beyond max_connections, which is to be gone soon.
   struct connection_makers {
     connection_factory taken, refused;

@@ -14,8 +14,7 @@ namespace troupe::net {
 result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
   const auto refusal = [] {
     std::string frame;
-    wire::append_frame(frame, wire::frame_type::error, 0,
-                       wire::error_payload({error_code::unavailable, "too many connections at the moment"}));
+    wire::append_frame(frame, wire::frame_type::error, 0, wire::error_payload(too_many_connections));
     return frame;
   };
   const listen_options listen = options.listen;

@@ -12,28 +12,21 @@
 
 #include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
-#include "runtime/openai/json_reader.hpp"
 
 namespace troupe::openai {
 namespace {
 
 constexpr std::size_t max_source_bytes = 64U << 20U;  // a body's; what a grammar may cost is limited later
 
-// Of what JSON Schema passes over.
-std::vector<std::string> warnings_about(const json& schema) {
-  constexpr std::size_t most_warnings = 8, longest_pointer = 256;
-  std::vector<std::string> warnings;
-  for (json_schema::unknown_word& word : json_schema::unknown_words(schema, most_warnings)) {
-    if (word.pointer.size() > longest_pointer) continue;
-    warnings.push_back(json_schema::describe(word));
-  }
-  return warnings;
-}
+constexpr std::size_t most_warnings = 8;
 
-// Where the text is no JSON whoever compiles it says so.
-std::vector<std::string> warnings_about(const std::string& schema) {
-  const auto read = read_json(schema, {.max_depth = 512}, {.everywhere = true});
-  return read ? warnings_about(*read) : std::vector<std::string>();
+// Of what JSON Schema passes over.
+std::vector<std::string> warnings_about(const std::vector<json_schema::unknown_word>& words) {
+  constexpr std::size_t longest_pointer = 256;
+  std::vector<std::string> warnings;
+  for (const json_schema::unknown_word& word : words)
+    if (word.pointer.size() <= longest_pointer) warnings.push_back(json_schema::describe(word));
+  return warnings;
 }
 
 // Collects the one thing that a body asks for.
@@ -126,13 +119,15 @@ class grammar_reader {
       // As vLLM: a schema, or its text.
       if (value.is_string()) {
         const bool is_known = read_text(path, grammar_kind::json_schema, value);
-        if (spec_ && fields_.ok()) spec_->warnings = warnings_about(spec_->text);
+        if (spec_ && fields_.ok())
+          spec_->warnings = warnings_about(json_schema::unknown_words_in_text(spec_->text, most_warnings));
         return is_known;
       }
       if (value.is_object() || value.is_boolean())
         take(path, {.kind = grammar_kind::json_schema,
                     .text = dump_exactly(value),
-                    .warnings = warnings_about(value)});
+
+                    .warnings = warnings_about(json_schema::unknown_words(value, most_warnings))});
       else
         reject(path, path + " must be a JSON Schema");
       return true;

@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/grammar/json_schema/pattern_language.hpp"
 
@@ -200,8 +203,8 @@ std::optional<string_bodies> format_bodies(workspace& work, std::string_view nam
 
 std::span<const std::string_view> format_names() {
   static const auto names = [] {
-    std::array<std::string_view, 19> all;
-    std::ranges::transform(known_formats(), all.begin(), &known_format::name);
+    std::vector<std::string_view> all;
+    std::ranges::transform(known_formats(), std::back_inserter(all), &known_format::name);
     return all;
   }();
   return names;

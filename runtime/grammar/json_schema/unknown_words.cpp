@@ -169,6 +169,11 @@ std::vector<unknown_word> unknown_words(const ordered_json& schema, std::size_t 
   return std::move(search.found);
 }
 
+std::vector<unknown_word> unknown_words_in_text(const std::string& schema, std::size_t most) {
+  const auto read = openai::read_json(schema, {.max_depth = 512}, {.everywhere = true});
+  return read ? unknown_words(*read, most) : std::vector<unknown_word>();
+}
+
 std::string describe(const unknown_word& word) {
   return fmt::format("JSON Schema, at \"{}\": no {} of JSON Schema, so it says nothing{}", word.pointer,
                      word.is_format ? "format" : "word",

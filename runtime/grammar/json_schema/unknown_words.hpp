@@ -19,6 +19,9 @@ struct unknown_word {
 // unknown words.
 std::vector<unknown_word> unknown_words(const nlohmann::ordered_json& schema,
                                         std::size_t most = std::numeric_limits<std::size_t>::max());
+// The same of its text; none where that is no JSON: whoever compiles it says so.
+std::vector<unknown_word> unknown_words_in_text(const std::string& schema,
+                                                std::size_t most = std::numeric_limits<std::size_t>::max());
 // In a line for people: where it is, that it says nothing, and what may be meant.
 std::string describe(const unknown_word& word);
 
