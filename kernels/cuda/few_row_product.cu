@@ -2,10 +2,12 @@
 
 #include "kernels/cuda/few_row_outputs.cuh"
 #include "kernels/cuda/few_row_sums.cuh"
+#include "kernels/cuda/few_row_tiles.hpp"
 
 namespace troupe::kernels::cuda {
 namespace {
 
+constexpr std::int32_t max_lane_rows = 4;
 constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;
 constexpr int blocks_of_a_multiprocessor = 8;
 // Loads of a lane that are held in registers: rows of 768 and 1,536 inputs.
@@ -25,118 +27,139 @@ __device__ __forceinline__ const T* input_rows(const few_row_arguments& a, T* no
   return normed;
 }
 
+// What a warp computes at a time: outputs, or pairs that belong together.
+template <output_group group>
+__host__ __device__ __forceinline__ int outputs_of_warps(const few_row_arguments& a) {
+  return group == output_group::apart ? a.outputs : a.outputs / 2;
+}
+
+// For one of these.
+template <output_group group>
+__device__ __forceinline__ pair_ahead load_ahead_of(const few_row_arguments& a, int row, int output) {
+  if constexpr (group != output_group::apart) return load_ahead<group>(a, row, output);
+  return {load_addend(a, row, output), 0.0F, -1};
+}
+
+// The sum of the lane's row: the lanes of the first `rows` rows have one each.
+template <int rows>
+__device__ __forceinline__ float sum_of_lane(const float (&sums)[rows]) {
+  float sum = sums[0];
+#pragma unroll
+  for (int row = 1; row < rows; row++) sum = static_cast<int>(threadIdx.x % 32) == row ? sums[row] : sum;
+  return sum;
+}
+
 // Blocks that a multiprocessor holds: what the registers leave room for.
-template <int rows, int runs, few_row_output kind>
+template <int rows, int runs, output_group group>
 constexpr int few_row_residents() {
   const bool holds_more =
-      runs > few_runs || kind == few_row_output::rotated || (kind == few_row_output::gated && rows > 1);
+      runs > few_runs || group == output_group::rotated || (group == output_group::gated && rows > 1);
   return holds_more ? 2 : 3;
 }
 
 // Small matrices: each warp has an output or two, and they take less than a launch. So the weights are loaded
 // while the kernel before ends, and held in registers.
-template <class T, int rows, int runs, few_row_output kind>
-__global__ void __launch_bounds__(few_row_threads, (few_row_residents<rows, runs, kind>()))
+template <class T, int rows, int runs, output_group group>
+__global__ void __launch_bounds__(few_row_threads, (few_row_residents<rows, runs, group>()))
     few_row_kernel(few_row_arguments a) {
-  TROUPE_SHARED(float, partial, [few_row_warps]);
+  TROUPE_SHARED(float, partial, [rows * few_row_warps]);
   TROUPE_DYNAMIC_SHARED(T, normed);
   let_later_kernels_begin();
-  using pairs = output_pairs<kind>;
-  const int count = pairs::count(a);
+  using pairs = output_pairs<group>;
+  constexpr bool are_pairs = group != output_group::apart;
+  const int count = outputs_of_warps<group>(a);
   held_weights<T, runs> of_first, of_second;
   const auto ask_for = [&](int output) {
     if (output >= count) return;
-    const int first = pairs::first(a, output);
+    const int first = are_pairs ? pairs::first(a, output) : output;
     of_first.ask_for(a, first);
-    if constexpr (pairs::are_pairs) of_second.ask_for(a, pairs::second(a, first));
+    if constexpr (are_pairs) of_second.ask_for(a, pairs::second(a, first));
   };
   ask_for(first_output());
+  held_norm<runs> norm;
+  if (a.input == nullptr) norm.ask_for(a);
   wait_for_earlier_kernels();
-  const T* const input = input_rows<T>(a, normed, partial);
+  const T* input = static_cast<const T*>(a.input);
+  if (input == nullptr) {
+    norm.template norm<T, rows>(a, normed, partial);
+    input = normed;
+  }
+  const int row = static_cast<int>(threadIdx.x % 32);  // of which this lane stores the outputs
   for (int output = first_output(); output < count; output += outputs_at_once()) {
-    pair_turn turn;
-    if constexpr (kind == few_row_output::rotated) turn = load_turn(a, output);
+    const auto ahead = load_ahead_of<group>(a, row, output);
     float sums[rows];
     of_first.template sum<rows>(a, input, sums);
-    if constexpr (pairs::are_pairs) {
+    if constexpr (are_pairs) {
       float seconds[rows];
       of_second.template sum<rows>(a, input, seconds);
       ask_for(output + outputs_at_once());
-      store_pair<T, rows, kind>(a, output, sums, seconds, turn);
+      store_pair<T, group>(a, row, output, sum_of_lane<rows>(sums), sum_of_lane<rows>(seconds), ahead);
     } else {
       ask_for(output + outputs_at_once());
-      store_output<T, rows, kind>(a, output, sums);
+      store_output<T>(a, row, output, sum_of_lane<rows>(sums), ahead.first);
     }
   }
 }
 
 // Larger ones: bandwidth is what counts, of which a kernel that already waits beside this one took more than
 // it saved.
-template <class T, int rows, few_row_output kind>
+template <class T, int rows, output_group group>
 __global__ void __launch_bounds__(few_row_threads, 4) few_row_stream_kernel(few_row_arguments a) {
   TROUPE_SHARED(float, partial, [few_row_warps]);
   TROUPE_DYNAMIC_SHARED(T, normed);
-  using pairs = output_pairs<kind>;
+  using pairs = output_pairs<group>;
+  constexpr bool are_pairs = group != output_group::apart;
   const T* const input = input_rows<T>(a, normed, partial);
-  for (int output = first_output(); output < pairs::count(a); output += outputs_at_once()) {
-    const int first = pairs::first(a, output);
+  const int row = static_cast<int>(threadIdx.x % 32);
+  for (int output = first_output(); output < outputs_of_warps<group>(a); output += outputs_at_once()) {
+    const int first = are_pairs ? pairs::first(a, output) : output;
+    const auto ahead = load_ahead_of<group>(a, row, output);
     float sums[rows];
     sum_streamed<T, rows>(a, input, first, sums);
-    if constexpr (pairs::are_pairs) {
+    if constexpr (are_pairs) {
       float seconds[rows];
       sum_streamed<T, rows>(a, input, pairs::second(a, first), seconds);
-      pair_turn turn;
-      if constexpr (kind == few_row_output::rotated) turn = load_turn(a, output);
-      store_pair<T, rows, kind>(a, output, sums, seconds, turn);
+      store_pair<T, group>(a, row, output, sum_of_lane<rows>(sums), sum_of_lane<rows>(seconds), ahead);
     } else {
-      store_output<T, rows, kind>(a, output, sums);
+      store_output<T>(a, row, output, sum_of_lane<rows>(sums), ahead.first);
     }
   }
 }
 
-template <class T, int rows, few_row_output kind>
-void launch_kind(const few_row_arguments& a, cudaStream_t stream) {
-  const int outputs = output_pairs<kind>::are_pairs ? a.outputs / 2 : a.outputs;
-  const int blocks = (outputs + few_row_warps - 1) / few_row_warps;
+template <class T, int rows, output_group group>
+void launch_group(const few_row_arguments& a, cudaStream_t stream) {
+  const int blocks = (outputs_of_warps<group>(a) + few_row_warps - 1) / few_row_warps;
   const dim3 grid(static_cast<unsigned>(min(blocks, blocks_of_a_multiprocessor * a.multiprocessors)));
   const std::int32_t normed = a.input == nullptr ? a.rows * a.inputs : few_row_run;  // never none
   const std::size_t shared = sizeof(T) * static_cast<std::size_t>(normed);
   constexpr int inputs_of_a_run = 32 * few_row_run;
   if (a.inputs <= few_runs * inputs_of_a_run) {
-    TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, few_runs, kind>), grid, few_row_threads, shared, stream, a);
+    TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, few_runs, group>), grid, few_row_threads, shared, stream, a);
     return;
   }
   // The products with the longest rows of small models are a block's last, which add to the residual stream.
-  if constexpr (kind == few_row_output::add_to_f32) {
+  if constexpr (group == output_group::apart) {
     if (a.inputs <= more_runs * inputs_of_a_run) {
-      TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, more_runs, kind>), grid, few_row_threads, shared, stream,
+      TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, more_runs, group>), grid, few_row_threads, shared, stream,
                           a);
       return;
     }
   }
-  TROUPE_LAUNCH((few_row_stream_kernel<T, rows, kind>), grid, few_row_threads, shared, stream, a);
+  TROUPE_LAUNCH((few_row_stream_kernel<T, rows, group>), grid, few_row_threads, shared, stream, a);
 }
 
 template <class T, int rows>
 void launch_rows(const few_row_arguments& a, cudaStream_t stream) {
-  switch (a.kind) {
-    case few_row_output::rounded:
-      return launch_kind<T, rows, few_row_output::rounded>(a, stream);
-    case few_row_output::f32:
-      return launch_kind<T, rows, few_row_output::f32>(a, stream);
-    case few_row_output::add_to_f32:
-      return launch_kind<T, rows, few_row_output::add_to_f32>(a, stream);
-    case few_row_output::gated:
-      return launch_kind<T, rows, few_row_output::gated>(a, stream);
-    case few_row_output::rotated:
-      return launch_kind<T, rows, few_row_output::rotated>(a, stream);
-  }
+  with_output_group(a.kind, [&](auto group) { launch_group<T, rows, group.value>(a, stream); });
 }
 
 }  // namespace
 
-bool can_norm_few_rows(std::int32_t rows, std::int32_t inputs) {
-  return 2 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs) + 256 <= most_shared_bytes;
+bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed) {
+  if (variant != few_row_variant::lanes) return can_multiply_row_tiles(rows, inputs, is_normed);
+  return rows <= max_lane_rows && inputs % few_row_run == 0 &&
+         (!is_normed ||
+          2 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs) + 256 <= most_shared_bytes);
 }
 
 bool can_rotate_few_rows(const rotate_and_store_arguments& rotation) {
@@ -147,11 +170,12 @@ bool can_rotate_few_rows(const rotate_and_store_arguments& rotation) {
 
 void multiply_few_rows(const few_row_arguments& arguments, cudaStream_t stream) {
   if (arguments.rows == 0) return;
+  if (arguments.variant != few_row_variant::lanes) return multiply_row_tiles(arguments, stream);
   with_element_type(arguments.type, [&](auto element) {
     using type = decltype(element);
     if (arguments.rows == 1) return launch_rows<type, 1>(arguments, stream);
     if (arguments.rows == 2) return launch_rows<type, 2>(arguments, stream);
-    launch_rows<type, max_few_rows>(arguments, stream);
+    launch_rows<type, max_lane_rows>(arguments, stream);
   });
 }
 

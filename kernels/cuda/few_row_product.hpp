@@ -6,7 +6,7 @@
 
 namespace troupe::kernels::cuda {
 
-inline constexpr std::int32_t max_few_rows = 4;
+inline constexpr std::int32_t max_few_rows = 64;
 
 enum class few_row_output : std::int32_t {
   rounded,     // [rows][outputs] of `type`
@@ -20,6 +20,17 @@ enum class few_row_output : std::int32_t {
   rotated,
 };
 
+// How the work is divided; which is the fastest is to be measured.
+enum class few_row_variant : std::int32_t {
+  lanes,        // a warp computes an output; up to 4 rows
+  tiles,        // tensor cores (few_row_tiles.hpp), in blocks that should read the least,
+  other_tiles,  // the next of these,
+  third_tiles,  // and the next
+};
+inline constexpr few_row_variant few_row_variants[] = {few_row_variant::lanes, few_row_variant::tiles,
+                                                       few_row_variant::other_tiles,
+                                                       few_row_variant::third_tiles};
+
 struct few_row_arguments {
   const void* weights;                 // [outputs][inputs] of `type`
   const void* input;                   // [rows][inputs] of `type`; null: what RMSNorm makes of `residual`
@@ -29,25 +40,29 @@ struct few_row_arguments {
   void* output;
   std::int32_t rows;  // up to max_few_rows
   std::int32_t outputs;
-  std::int32_t inputs;  // a multiple of 8
+  std::int32_t inputs;  // can_multiply_few_rows()
   std::int32_t multiprocessors;
   few_row_output kind;
+  few_row_variant variant = few_row_variant::lanes;
   element_type type;
   rotate_and_store_arguments rotation = {};  // of `rotated`; its qkv, qkv_stride, rows and type do not count
 };
 
-// Whether there is room for so many normed rows beside each other in a block's shared memory.
-bool can_norm_few_rows(std::int32_t rows, std::int32_t inputs);
+// Whether a variant can: up to 4 rows of a multiple of 8 inputs by lanes, of 32 inputs on tensor cores; and
+// where rows are normed they have room beside each other in a block's shared memory, as many as it has of
+// them.
+bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed);
 
 // Whether an element is rotated without the rest of its head: no norms, heads rotated as a whole, a KV memory
 // of 16 bits.
 bool can_rotate_few_rows(const rotate_and_store_arguments& rotation);
 
 // Products of few rows with plain weights, with the norm before them and what comes of gates and ups, or of
-// queries, keys and values, after them in one launch. A warp computes an output, or two that belong together,
-// for all rows, 8 inputs a lane at a time, so that each weight is read once; every block norms the rows for
-// itself. Sums are fp32, in an order that depends on the number of inputs alone: a row's bits do not depend
-// on the others.
+// queries, keys and values, after them in one launch. Sums are fp32. Every block norms the rows for itself.
+//
+// By lanes a warp computes an output, or two that belong together, for all rows, 8 inputs a lane at a time,
+// so that each weight is read once. On tensor cores and by lanes the order of a sum depends on the number of
+// inputs alone: a row's bits do not depend on the others.
 //
 // Bandwidth of the weights bounds it; what it saves are launches, which take longer than the products of
 // small models.

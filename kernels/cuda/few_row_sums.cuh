@@ -24,6 +24,59 @@ __device__ __forceinline__ void norm_few_rows(const few_row_arguments& a, T* nor
   }
 }
 
+// The same of rows of up to `strides` times as many inputs as a block has threads. The norm's weights are on
+// the way before the rows are there, then all of the rows are at once.
+template <int strides>
+class held_norm {
+ public:
+  __device__ __forceinline__ void ask_for(const few_row_arguments& a) {
+#pragma unroll
+    for (int s = 0; s < strides; s++) weight_[s] = place_of(s) < a.inputs ? a.norm_weight[place_of(s)] : 0.0F;
+  }
+
+  // `partial`: [rows][few_row_warps].
+  template <class T, int rows>
+  __device__ __forceinline__ void norm(const few_row_arguments& a, T* normed, float* partial) const {
+    float kept[rows][strides];
+#pragma unroll
+    for (int row = 0; row < rows; row++) {
+#pragma unroll
+      for (int s = 0; s < strides; s++)
+        kept[row][s] =
+            row < a.rows && place_of(s) < a.inputs ? a.residual[row * a.inputs + place_of(s)] : 0.0F;
+    }
+#pragma unroll
+    for (int row = 0; row < rows; row++) {
+      float squares = 0;
+#pragma unroll
+      for (int s = 0; s < strides; s++) squares += kept[row][s] * kept[row][s];
+      squares = warp_sum(squares);
+      if (threadIdx.x % 32 == 0) partial[row * few_row_warps + static_cast<int>(threadIdx.x / 32)] = squares;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int row = 0; row < rows; row++) {
+      if (row >= a.rows) break;
+      float squares = 0;
+#pragma unroll
+      for (int warp = 0; warp < few_row_warps; warp++) squares += partial[row * few_row_warps + warp];
+      const float scale = rsqrtf(squares / static_cast<float>(a.inputs) + a.epsilon);
+#pragma unroll
+      for (int s = 0; s < strides; s++)
+        if (place_of(s) < a.inputs)
+          normed[row * a.inputs + place_of(s)] = from_float<T>(kept[row][s] * (scale * weight_[s]));
+    }
+    __syncthreads();
+  }
+
+ private:
+  static __device__ __forceinline__ int place_of(int s) {
+    return static_cast<int>(threadIdx.x) + s * few_row_threads;
+  }
+
+  float weight_[strides];
+};
+
 // Adds the products of eight weights with the same inputs of each row.
 template <class T, int rows>
 __device__ __forceinline__ void add_products(const few_row_arguments& a, const T* input, int first,

@@ -9,6 +9,7 @@ constexpr int gather_threads = 128;
 
 template <class T, int count>
 __global__ void __launch_bounds__(gather_threads) gather_embeddings_kernel(gather_embeddings_arguments a) {
+  let_later_kernels_begin();
   const int column = static_cast<int>(blockIdx.y * gather_threads + threadIdx.x) * count;
   if (column >= a.width) return;
   const auto row = static_cast<std::int64_t>(blockIdx.x);

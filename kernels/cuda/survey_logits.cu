@@ -15,6 +15,8 @@ __device__ void take_greater(float logit, std::int32_t id, std::uint32_t& key, s
 
 // A block to a slice, 16 logits to a thread.
 __global__ void __launch_bounds__(survey_threads) survey_slices(sampling_call call) {
+  let_later_kernels_begin();
+  wait_for_earlier_kernels();
   TROUPE_SHARED(std::uint64_t, parts, [survey_threads / 32]);
   const auto slice = static_cast<std::int32_t>(blockIdx.x);
   const auto index = static_cast<std::int32_t>(blockIdx.y);
@@ -57,9 +59,9 @@ __global__ void __launch_bounds__(survey_threads) survey_slices(sampling_call ca
 }  // namespace
 
 void survey_logits(const sampling_call& call, cudaStream_t stream) {
-  TROUPE_LAUNCH(survey_slices,
-                dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
-                dim3(survey_threads), 0, stream, call);
+  TROUPE_LAUNCH_EARLY(survey_slices,
+                      dim3(static_cast<unsigned>(call.slices), static_cast<unsigned>(call.batch.num_rows)),
+                      dim3(survey_threads), 0, stream, call);
 }
 
 }  // namespace troupe::kernels::cuda

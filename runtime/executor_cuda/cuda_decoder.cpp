@@ -53,7 +53,7 @@ std::size_t cuda_decoder::bytes() const {
          partial_states_.bytes() + arrived_.bytes();
 }
 
-void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
+void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels::cuda::kv_element element) {
   load_dummy_hidden_states(stream);
   const device_layer& layer = weights_.layers.front();
   const std::vector<std::int32_t> rows = powers_of_two(most);
@@ -66,7 +66,7 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most) {
   choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
-  choose_few_rows(stream);
+  choose_few_rows(stream, element);
 }
 
 void cuda_decoder::forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
@@ -120,11 +120,11 @@ void cuda_decoder::attend(const cuda_stream& stream, const flat_step_shape& shap
   kernels::cuda::attend_chunks(arguments, weights_.type, shape.chunk_items, stream.get());
 }
 
-// Rows without a name are the first ones: any will do where the hidden states are dummies.
-device_logits cuda_decoder::logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t count) {
-  float* hidden = hidden_.data();
+device_logits cuda_decoder::logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t first,
+                                   std::int32_t count) {
+  float* hidden = hidden_.data() + elements(first, config_.hidden_size);
   if (rows != nullptr) {
-    kernels::cuda::gather_rows(hidden_.data(), rows, count, config_.hidden_size, gathered_.data(),
+    kernels::cuda::gather_rows(hidden_.data(), rows + first, count, config_.hidden_size, gathered_.data(),
                                stream.get());
     hidden = gathered_.data();
   }

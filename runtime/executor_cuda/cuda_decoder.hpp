@@ -6,6 +6,7 @@
 #include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/paged_attention.hpp"
 #include "kernels/cuda/paged_kv.hpp"
+#include "runtime/executor_cuda/cold_timer.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/device_sampler.hpp"
@@ -32,7 +33,7 @@ class cuda_decoder {
 
   // Chooses how products of up to so many rows are computed (gemm::prepare, and what that throws): measured
   // for each power of two; then where few rows are multiplied otherwise.
-  void prepare(const cuda_stream& stream, std::int32_t rows);
+  void prepare(const cuda_stream& stream, std::int32_t rows, kernels::cuda::kv_element element);
 
   // The step's copies of whole blocks, in order.
   void copy_blocks(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
@@ -42,11 +43,12 @@ class cuda_decoder {
   // all such steps; then there are no chunk_items.
   void forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,
                const kernels::cuda::paged_kv& kv, std::int32_t layers, bool captured = false);
-  // Logits of `count` rows of the last forward pass, named by `rows` on the device; at most
-  // sizes::logit_rows.
-  device_logits logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t count);
+  // Logits of `count` rows of the last forward pass: of those that `rows` names on the device, from its
+  // `first` on; without names (null) of the rows from `first` on. At most sizes::logit_rows.
+  device_logits logits(const cuda_stream& stream, const std::int32_t* rows, std::int32_t first,
+                       std::int32_t count);
 
-  // Hidden states without a forward pass, for logits() of rows without a name (null).
+  // Hidden states without a forward pass, for logits() of rows without names.
   void load_dummy_hidden_states(const cuda_stream& stream);
 
   std::size_t bytes() const;
@@ -69,22 +71,33 @@ class cuda_decoder {
     const float* weight = nullptr;
   };
   void norm(const cuda_stream& stream, float* residual, const float* weight, std::int32_t rows);
-  void multiply_few(const cuda_stream& stream, const void* input, const normed_rows& normed,
-                    const device_matrix& weight, std::int32_t rows, kernels::cuda::few_row_output kind,
-                    void* out, const kernels::cuda::rotate_and_store_arguments& rotation = {});
+  void multiply_few(const cuda_stream& stream, const product_way& way, const void* input,
+                    const normed_rows& normed, const device_matrix& weight, std::int32_t rows,
+                    kernels::cuda::few_row_output kind, void* out,
+                    const kernels::cuda::rotate_and_store_arguments& rotation = {});
+  // The same of normed rows, in a way that is not the library's.
+  void multiply_normed(const cuda_stream& stream, const product_way& way, float* residual,
+                       const float* norm_weight, const device_matrix& weight, std::int32_t rows,
+                       kernels::cuda::few_row_output kind, void* out,
+                       const kernels::cuda::rotate_and_store_arguments& rotation = {});
   // Each reads and writes what the step has of its rows.
   void project_qkv(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_output(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void gate(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_down(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_logits(const cuda_stream& stream, float* hidden, std::int32_t rows);
-  void choose_few_rows(const cuda_stream& stream);
+  void choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element);
+  void choose_layer_products(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows,
+                             kernels::cuda::kv_element element);
+  void choose_head_product(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows);
+  float time_layer_products(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows,
+                            kernels::cuda::kv_element element);
 
   const model_config& config_;
   const device_weights& weights_;
   gemm& products_;
   sizes sizes_;
-  few_row_limits few_rows_;
+  few_row_choices few_rows_;
   std::int32_t query_width_;  // heads * head_dim
 
   device_array<float> hidden_;            // [rows][hidden]: the residual stream

@@ -88,11 +88,18 @@ class cuda_executor final : public executor {
   device_kv_cache kv_;
   std::unique_ptr<gemm> products_;
   std::unique_ptr<step_room> room_;
-  flat_step step_;         // on the device, of the last forward()
-  bool is_dummy_ = false;  // hidden states are those of load_dummy_hidden_states()
+  flat_step step_;  // on the device, of the last forward()
+  // The logits that are wanted are of the rows as they are: of a decode's, and of dummies.
+  bool samples_each_row_ = false;
   std::uint64_t eager_decodes_ = 0;
   std::optional<step_clock> clock_;  // where steps are timed
 };
+
+bool samples_each_row(const device_batch& batch) {
+  if (!batch.prompt_logprobs.empty()) return false;
+  std::int32_t next = 0;
+  return std::ranges::all_of(batch.samples, [&](const sample_row& each) { return each.row == next++; });
+}
 
 result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequences) try {
   use_device();
@@ -128,7 +135,7 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
 // Kernels are loaded when they are first launched, and take memory then: so the products are measured before.
 result<memory_profile> cuda_executor::profile() try {
   use_device();
-  room_->decoder.prepare(stream_, room_->rows);
+  room_->decoder.prepare(stream_, room_->rows, element_);
   const device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
   check_batch(batch, config_, limits_, kv_.layout());
   run(batch, 1);
@@ -167,7 +174,7 @@ void cuda_executor::forward(const device_batch& batch) {
 }
 
 void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
-  is_dummy_ = false;
+  samples_each_row_ = samples_each_row(batch);
   const flat_step_shape exact = room_->flattener.shape_of(batch);
   const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
   const flat_step_shape shape = padded.value_or(exact);
@@ -207,7 +214,8 @@ device_sampler::work cuda_executor::sampling_of(const device_batch& batch, const
           .masks = masks,
           .logits =
               [this](std::int32_t first, std::int32_t count) {
-                return room_->decoder.logits(stream_, is_dummy_ ? nullptr : step_.logit_rows + first, count);
+                return room_->decoder.logits(stream_, samples_each_row_ ? nullptr : step_.logit_rows, first,
+                                             count);
               },
           .clock = clock_ ? &*clock_ : nullptr};
 }
@@ -243,7 +251,7 @@ void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {
   use_device();
   if (rows < 0 || rows > limits_.max_rows) throw std::invalid_argument("warm-up: too many rows");
   room_->decoder.load_dummy_hidden_states(stream_);
-  is_dummy_ = true;
+  samples_each_row_ = true;
 }
 
 }  // namespace

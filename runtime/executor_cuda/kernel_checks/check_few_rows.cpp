@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "kernels/cuda/few_row_product.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
@@ -12,13 +14,29 @@ std::vector<float> some_numbers(std::int32_t rows, std::int32_t width, std::mt19
   return normal_floats(static_cast<std::size_t>(rows) * static_cast<std::size_t>(width), 1, random);
 }
 
+// A product that the variant can compute.
+struct few_row_size {
+  few_row_size(bool is_normed, std::int32_t most_inputs, std::mt19937& random) {
+    do {
+      variant = kernels::cuda::few_row_variants[random() % std::size(kernels::cuda::few_row_variants)];
+      rows = random() % 2 == 0 ? pick(random, 1, 4) : pick(random, 5, kernels::cuda::max_few_rows);
+      inputs = 8 * pick(random, 1, most_inputs / 8);
+      if (variant != kernels::cuda::few_row_variant::lanes) inputs = (inputs + 31) / 32 * 32;
+    } while (!kernels::cuda::can_multiply_few_rows(variant, rows, inputs, is_normed));
+  }
+
+  kernels::cuda::few_row_variant variant;
+  std::int32_t rows;
+  std::int32_t inputs;
+};
+
 // Of rows as they are, or as the norm makes them.
 template <class T, bool is_normed>
 void compare_few_rows(std::mt19937& random, const kernel_check_options& options, comparison& compared) {
   constexpr float epsilon = 1e-5F;
-  const std::int32_t inputs = 8 * pick(random, 1, std::min(options.width, 4096) / 8);
+  const few_row_size size(is_normed, std::min(options.width, 4096), random);
+  const auto [variant, rows, inputs] = size;
   const std::int32_t outputs = pick(random, 1, 300);
-  const std::int32_t rows = pick(random, 1, kernels::cuda::max_few_rows);
   const std::vector<float> input = floats(rounded<T>(some_numbers(rows, inputs, random)));
   const std::vector<float> weight = floats(rounded<T>(some_numbers(outputs, inputs, random)));
   const std::vector<float> norm = some_numbers(1, inputs, random);
@@ -34,8 +52,9 @@ void compare_few_rows(std::mt19937& random, const kernel_check_options& options,
                                     .rows = rows,
                                     .outputs = outputs,
                                     .inputs = inputs,
-                                    .multiprocessors = 2,
+                                    .multiprocessors = pick(random, 1, 60),
                                     .kind = kernels::cuda::few_row_output::f32,
+                                    .variant = variant,
                                     .type = type_of<T>},
                                    nullptr);
   const std::vector<float> found = out.read();
@@ -59,19 +78,27 @@ void compare_few_rows(std::mt19937& random, const kernel_check_options& options,
 // Queries, keys and values of few rows, rotated and stored: by one kernel and by two, which must agree to the
 // bit.
 struct rotated_rows {
-  rotated_rows(std::mt19937& random, std::int32_t of_rows, kernels::cuda::kv_element element)
-      : rows(of_rows),
-        inputs(8 * pick(random, 1, 130)),
+  rotated_rows(std::mt19937& random, const few_row_size& size, kernels::cuda::kv_element element)
+      : rows(size.rows),
+        inputs(size.inputs),
         num_heads(pick(random, 1, 4)),
         biased(random() % 2 == 0),
         pairs(random() % 2 == 0 ? kernels::cuda::rope_pairs::halves : kernels::cuda::rope_pairs::interleaved),
         kv{.element = element,
            .num_layers = 2,
-           .num_blocks = 3,
+           .num_blocks = 5,
            .num_kv_heads = pick(random, 1, 2),
            .block_size = 16,
            .head_dim = 16 * pick(random, 1, 8)} {}
   std::int32_t width() const { return (num_heads + 2 * kv.num_kv_heads) * kv.head_dim; }
+  // Each row's own, or none.
+  std::vector<std::int32_t> slots(std::mt19937& random) const {
+    std::vector<std::int32_t> all(static_cast<std::size_t>(kv.num_blocks * kv.block_size));
+    std::ranges::generate(all, [next = -1]() mutable { return next++; });
+    std::ranges::shuffle(all, random);
+    all.resize(static_cast<std::size_t>(rows));
+    return all;
+  }
 
   std::int32_t rows, inputs, num_heads;
   bool biased;
@@ -82,14 +109,14 @@ struct rotated_rows {
 template <class T>
 void compare_rotated(std::mt19937& random, const kernel_check_options&, comparison& compared) {
   using kernels::cuda::kv_element;
-  rotated_rows of(random, pick(random, 1, kernels::cuda::max_few_rows),
-                  std::is_same_v<T, __half> ? kv_element::fp16 : kv_element::bf16);
+  const few_row_size size(true, 1040, random);
+  rotated_rows of(random, size, std::is_same_v<T, __half> ? kv_element::fp16 : kv_element::bf16);
   const device_data<T> weights(rounded<T>(some_numbers(of.width(), of.inputs, random)));
   const device_data<float> residual(some_numbers(of.rows, of.inputs, random));
   const device_data<float> norm(some_numbers(1, of.inputs, random)),
       bias(some_numbers(1, of.width(), random));
   const device_data<float> angles(some_numbers(of.rows, of.kv.head_dim, random));
-  const device_data<std::int32_t> slots(std::vector<std::int32_t>{5, 40, -1, 16});
+  const device_data<std::int32_t> slots(of.slots(random));
   struct outcome {
     std::vector<float> qkv, kv;
   };
@@ -124,6 +151,7 @@ void compare_rotated(std::mt19937& random, const kernel_check_options&, comparis
                                       .inputs = of.inputs,
                                       .multiprocessors = 2,
                                       .kind = at_once ? few_row_output::rotated : few_row_output::rounded,
+                                      .variant = size.variant,
                                       .type = type_of<T>,
                                       .rotation = rotation},
                                      nullptr);

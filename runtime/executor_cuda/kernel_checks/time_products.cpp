@@ -55,8 +55,8 @@ class cold_product {
   void multiply(gemm& products, std::int32_t number) const {
     products.multiply(timer_.stream(), input_.data(), weight(number), rows_, matrix_.kind, out_.data());
   }
-  // By the kernel for few rows, without a norm before it.
-  void multiply_few(std::int32_t number) const {
+  // By a kernel for few rows, without a norm before it.
+  void multiply_few(kernels::cuda::few_row_variant variant, std::int32_t number) const {
     kernels::cuda::multiply_few_rows({.weights = weight(number).data,
                                       .input = input_.data(),
                                       .output = out_.data(),
@@ -65,6 +65,7 @@ class cold_product {
                                       .inputs = matrix_.inputs,
                                       .multiprocessors = timer_.options().multiprocessors,
                                       .kind = few_row_kind(matrix_.kind),
+                                      .variant = variant,
                                       .type = kernels::cuda::element_type::bf16},
                                      timer_.stream().get());
   }
@@ -120,11 +121,14 @@ void time_products(kernel_timer& timer) {
       timing.invariant_microseconds = took[2];
       kernel_timing of_few = timing;
       timer.add(std::move(timing));
-      if (rows > kernels::cuda::max_few_rows) continue;
+      std::vector<std::function<void(std::int32_t)>> variants;
+      for (const kernels::cuda::few_row_variant variant : kernels::cuda::few_row_variants) {
+        if (kernels::cuda::can_multiply_few_rows(variant, rows, matrix.inputs, false))
+          variants.push_back([&product, variant](std::int32_t i) { product.multiply_few(variant, i); });
+      }
+      if (variants.empty()) continue;
       of_few.name = fmt::format("few_row_product, {}", matrix.name);
-      of_few.microseconds =
-          timer.time_in_turns({[&product](std::int32_t i) { product.multiply_few(i); }}, product.launches())
-              .front();
+      of_few.microseconds = std::ranges::min(timer.time_in_turns(variants, product.launches()));
       of_few.best_microseconds = of_few.invariant_microseconds = 0;
       timer.add(std::move(of_few));
     }
