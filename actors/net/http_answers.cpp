@@ -44,6 +44,7 @@ asio::awaitable<bool> http_connection::generate(resource target, openai::json& b
     const http_response refusal = error_response(name.error());
     co_return co_await respond(refusal);
   }
+  if (request_.id.empty()) request_.id = *name;
   const bool with_logprobs = parsed->generation.sampling.logprobs.has_value();
   const answer_plan plan = plan_answer(parsed->answer, with_logprobs, model.id, *name);
   const auto request = std::make_shared<const generation_request>(std::move(parsed->generation));

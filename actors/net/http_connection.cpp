@@ -49,8 +49,6 @@ asio::awaitable<bool> http_connection::serve_request() {
   const bool header_read = co_await read_header(parser, shared_->options.limits.header_timeout);
   if (!header_read) co_return false;
   request_.tenant = text_of(parser.get(), "X-Tenant");
-  request_.request_id = text_of(parser.get(), "X-Request-Id");
-  if (!openai::is_request_name(request_.request_id)) request_.request_id.clear();
   request_.caller = caller_of(parser.get());
   const auto found = find_route(request_.path);
   auto refusal = refuse_route(found, request_);
@@ -110,6 +108,7 @@ void http_connection::note_refusal(const http_response& response) const {
       request_.method == http_method::head)
     return;
   request_report report = begun_report();
+  report.refusal_id = request_.id;
   report.failure = response.failure;
   tell_ended(shared_->options.observers, std::move(report));
 }

@@ -6,10 +6,13 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
+#include <cstdint>
+#include <random>
 #include <string_view>
 #include <utility>
 
 #include "actors/net/engine_port.hpp"
+#include "runtime/openai/request.hpp"
 
 namespace troupe::net {
 
@@ -40,6 +43,14 @@ bool names_other_version(std::string_view text) {
   return !text.starts_with("HTTP/1.") && std::ranges::equal(text, pattern, [](char is, char wanted) {
     return wanted == '0' ? is >= '0' && is <= '9' : is == wanted;
   });
+}
+
+// For an answer to who has given the request no name. Nobody has to guess it, and nobody gains by that.
+std::string draw_request_id() {
+  thread_local std::mt19937_64 random{std::random_device{}()};
+  const std::uint64_t high = random();
+  const std::uint64_t low = random();
+  return fmt::format("req-{:016x}{:016x}", high, low);
 }
 
 }  // namespace
@@ -119,6 +130,10 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   request_.verb = std::string(header.method_string()).substr(0, longest_verb);
   request_.path = target_path({header.target().data(), header.target().size()});
   request_.method = method_of(header.method());
+  const auto name = header["X-Request-Id"];
+  if (openai::is_request_name({name.data(), name.size()}))
+    request_.request_id.assign(name.data(), name.size());
+  request_.id = request_.request_id;
   // Where its body ends is not known (RFC 9112, 6.3): what follows could be taken for the next request.
   const auto coding = header[http::field::transfer_encoding];
   if (coding.empty() || boost::beast::iequals(coding, "chunked")) co_return true;
@@ -198,6 +213,7 @@ asio::awaitable<bool> http_exchange::respond(const http_response& response) {
 
 void http_exchange::prepare(const http_response& response) {
   if (ending_) request_.keep_alive = false;
+  if (request_.id.empty()) request_.id = draw_request_id();
   note_refusal(response);
 }
 

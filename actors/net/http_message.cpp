@@ -84,8 +84,8 @@ http_response error_response(int status, std::string message) {
   return response;
 }
 
-std::string response_head(const http_response& response, std::string_view length_field, bool keep_alive,
-                          unsigned version) {
+std::string response_head(const http_response& response, std::string_view length_field,
+                          const request_line& request) {
   const auto status = static_cast<boost::beast::http::status>(response.status);
   std::string head;
   auto out = std::back_inserter(head);
@@ -93,10 +93,11 @@ std::string response_head(const http_response& response, std::string_view length
                  std::string_view(boost::beast::http::obsolete_reason(status)), http_date());
   if (!response.content_type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", response.content_type);
   for (const auto& [name, value] : response.headers) fmt::format_to(out, "{}: {}\r\n", name, value);
+  if (!request.id.empty()) fmt::format_to(out, "X-Request-Id: {}\r\n", request.id);
   if (!length_field.empty()) fmt::format_to(out, "{}\r\n", length_field);
-  if (!keep_alive) {
+  if (!request.keep_alive) {
     head += "Connection: close\r\n";
-  } else if (version == 10) {
+  } else if (request.version == 10) {
     head += "Connection: keep-alive\r\n";
   }
   head += "\r\n";
@@ -105,7 +106,7 @@ std::string response_head(const http_response& response, std::string_view length
 
 std::string serialize(const http_response& response, const request_line& request) {
   const std::string length = fmt::format("Content-Length: {}", response.body.size());
-  std::string text = response_head(response, length, request.keep_alive, request.version);
+  std::string text = response_head(response, length, request);
   if (request.method != http_method::head) text += response.body;
   return text;
 }

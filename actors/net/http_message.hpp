@@ -21,8 +21,10 @@ struct request_line {
   std::string path;       // without query, percent-decoded
   unsigned version = 11;  // 10 or 11
   bool keep_alive = true;
-  std::string tenant = {};                   // X-Tenant
-  std::string request_id = {};               // X-Request-Id; empty where it is no name that this server takes
+  std::string tenant = {};      // X-Tenant
+  std::string request_id = {};  // X-Request-Id; empty where it is no name that this server takes
+  // X-Request-Id of the answer: the client's own, else the one in the log. Empty: not known yet.
+  std::string id = {};
   std::optional<trace_context> caller = {};  // traceparent and tracestate
 };
 
@@ -41,8 +43,8 @@ http_response error_response(int status, std::string message);
 
 // Status line and header fields, up to and with the empty line. `length_field` is "Content-Length: 12" or
 // "Transfer-Encoding: chunked", or empty where the end of the connection ends the body.
-std::string response_head(const http_response& response, std::string_view length_field, bool keep_alive,
-                          unsigned version);
+std::string response_head(const http_response& response, std::string_view length_field,
+                          const request_line& request);
 // Head and body; the body is left out for HEAD.
 std::string serialize(const http_response& response, const request_line& request);
 

@@ -48,8 +48,7 @@ std::string sse_stream::head() const {
   http_response response;
   response.content_type = "text/event-stream; charset=utf-8";
   response.headers = {{"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
-  return response_head(response, request_.version == 10 ? "" : "Transfer-Encoding: chunked",
-                       request_.keep_alive, request_.version);
+  return response_head(response, request_.version == 10 ? "" : "Transfer-Encoding: chunked", request_);
 }
 
 }  // namespace troupe::net

@@ -70,7 +70,7 @@ std::string joined(const std::vector<finish_reason>& reasons) {
 
 template <class Fields>
 void add_names(Fields& fields, const request_report& report) {
-  fields.text("request_id", report.id);
+  fields.text("request_id", report.id.empty() ? report.refusal_id : report.id);
   fields.text("client_request_id", report.client_id);
   if (report.number != 0) fields.integer("number", static_cast<std::int64_t>(report.number));
   if (report.caller) fields.text("trace_id", to_hex(report.caller->trace));

@@ -35,6 +35,7 @@ struct request_wishes {
 
 struct request_report {
   std::string id = {};            // as the client knows it; empty where it was refused before it had one
+  std::string refusal_id = {};    // what its client knows it by then: X-Request-Id of the answer
   std::string client_id = {};     // its X-Request-Id
   request_id number = 0;          // of its first answer in the engine; 0 where it did not get that far
   std::string_view gateway = {};  // "http", "tcp"

@@ -1,4 +1,6 @@
 """A line of the log for each request, at its end: all of its times, and never a word of its client's."""
+import contextlib
+import http.client
 import json
 import re
 import socket
@@ -45,6 +47,29 @@ def test_a_request_that_was_answered_tells_what_became_of_it_and_where_its_time_
     assert 0 < line["prefill_ms"] < line["ttft_ms"] < line["total_ms"] <= took
     assert line["ttft_ms"] >= line["queue_ms"] + line["prefill_ms"]
     assert parts <= line["total_ms"]
+
+
+def header_of(service, path, body, headers=None):
+    """The X-Request-Id of the answer."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)) as connection:
+        connection.request("POST", path, body, {"Content-Type": "application/json", **(headers or {})})
+        return connection.getresponse().headers["X-Request-Id"]
+
+
+def test_an_answer_bears_the_name_of_its_line_in_the_log(start_service):
+    good = json.dumps({"prompt": "Once", "max_tokens": 1})
+    asked = [("/v1/completions", good, {}), ("/v1/completions", good, {"X-Request-Id": "mine"}),
+             ("/v1/completions", "{", {}), ("/v1/completions", "{", {"X-Request-Id": "mine-too"}),
+             ("/v1/completions", good, {"Content-Type": "text/plain", "X-Request-Id": "no name"}), ("/v1/nothing", good, {})]
+    service = start_service()
+    service.wait_until(lambda: service.status("/livez") == 200, 30, "listening")
+    early = header_of(service, "/v1/completions", good)  # it loads, or warms up
+    with service:
+        told = [header_of(service, *each) for each in asked]
+    lines = records(service)
+    assert [line["request_id"] for line in lines] == [early, told[0], "cmpl-mine", *told[2:]], lines
+    assert told[0].startswith("cmpl-") and (told[1], told[3]) == ("mine", "mine-too")
+    assert all(re.fullmatch("req-[0-9a-f]{32}", told[i]) for i in (2, 4, 5)), told
 
 
 def test_every_kind_of_end_has_its_line(start_service):

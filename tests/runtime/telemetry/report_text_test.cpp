@@ -53,6 +53,15 @@ TEST(report_text, leaves_out_what_never_was) {
   EXPECT_EQ(report_line(report), "request gateway=http status=400 error_code=invalid_value total_ms=2.000");
 }
 
+TEST(report_text, names_one_that_was_refused_by_what_its_client_was_told) {
+  request_report report;
+  report.refusal_id = "req-17";
+  report.failure = request_failure{400, "invalid_value"};
+  EXPECT_TRUE(report_line(report).starts_with("request request_id=req-17 status=400"));
+  report.id = "tcp-1/1";
+  EXPECT_TRUE(report_line(report).starts_with("request request_id=tcp-1/1 status=400"));
+}
+
 TEST(report_text, an_end_in_the_queue_has_no_later_times) {
   request_report report = answered_report();
   report.times = {moment(1'001), {}, {}, {}};
