@@ -3,9 +3,12 @@ import http.client
 import json
 import os
 import random
+import re
 import socket
 
 import pytest
+
+from conftest import ROOT
 
 CHAT = "/v1/chat/completions"
 TEXT = "/v1/completions"
@@ -86,6 +89,18 @@ def test_a_bad_request_is_answered_400_with_the_reason(service, path, body, para
     assert set(error) >= {"message", "type", "param", "code"} and len(error["message"]) > 10
     if param:
         assert error["param"] == param, error
+
+
+def test_what_the_readme_says_is_refused_is_refused_and_empty_members_are_not(service):
+    sentence = re.search(r"Not supported, and refused with 400 .*?:\n(.*?);", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    names = set(re.findall(r"`(\w+)`", sentence)) - {"none", "auto"}
+    assert len(names) > 10
+    for path, body in ((CHAT, {"messages": HELLO}), (TEXT, {"prompt": "hi"})):
+        for name in names:
+            status, answer = service.post(path, body | {name: True})
+            assert (status, answer["error"]["param"]) == (400, name), answer
+        empty = {name: [] for name in names - {"tool_choice", "echo", "suffix"}} | {"tool_choice": "auto", "echo": False, "suffix": ""}
+        assert service.post(path, body | empty | {"max_tokens": 1})[0] == 200
 
 
 def test_an_unknown_model_is_404(service):
