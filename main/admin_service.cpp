@@ -35,7 +35,7 @@ result<std::string> admin_service::set_log_level(const std::string& level) {
   if (std::ranges::find(known.choices, level) == known.choices.end())
     return fail(error_code::invalid_argument, fmt::format("level must be one of {}", known.range()), "level");
   std::string before = cli::log_level();
-  spdlog::warn("an operator sets the log level: {} -> {}", before, level);
+  log_at_any_level(fmt::format("an operator sets the log level: {} -> {}", before, level));
   cli::set_log_level(level);
   return before;
 }

@@ -152,4 +152,10 @@ std::string log_level() { return level_word(spdlog::get_level()); }
 
 void set_log_level(const std::string& level) { spdlog::set_level(spdlog::level::from_str(level)); }
 
+void log_at_any_level(const std::string& line) {
+  const auto logger = spdlog::default_logger();
+  const spdlog::details::log_msg message(logger->name(), spdlog::level::info, line);
+  for (const auto& sink : logger->sinks()) sink->log(message);
+}
+
 }  // namespace troupe::cli

@@ -42,5 +42,7 @@ class quiet_log {
 // By the words of the option log_level. Any thread.
 std::string log_level();
 void set_log_level(const std::string& level);
+// A line of level info, whatever the level is. Any thread.
+void log_at_any_level(const std::string& line);
 
 }  // namespace troupe::cli

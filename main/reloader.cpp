@@ -129,7 +129,8 @@ result<reloader::changes> reloader::reload() try {
 }
 
 result<reloader::new_settings> reloader::prepare() {
-  const config::settings before = in_force();
+  config::settings before = in_force();
+  before.log_level = log_level();  // an operator may have set another one meanwhile
   result<read_sources> read = reader_.read();
   if (!read) return tl::unexpected<error>(read.error());
   config::loaded_settings& loaded = read->loaded;

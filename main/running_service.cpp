@@ -36,7 +36,10 @@ running_service::running_service(std::unique_ptr<company> served, signal_watch& 
           [this](std::string why) { guard_.end_by(end_guard::clock::now(), exit_internal, std::move(why)); }),
       key_(key),
       reloader_(sources, settings, {*served_, watch_, stop_, *requests_, key_ ? &*key_ : nullptr}),
-      on_hangup_(signals, [this] { reloader_.ask([](const auto&) {}); }) {
+      on_hangup_(signals, [this] {
+        spdlog::info("SIGHUP asks for a reload");
+        reloader_.ask([](const auto&) {});
+      }) {
   served_->on_failure([this](const std::string& actor) { stop_.tell(actor); });
 }
 

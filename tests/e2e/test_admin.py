@@ -76,6 +76,9 @@ def test_the_log_level_changes_at_once(start_service, operators):
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1})[0] == 200
         service.wait_until(lambda: '"request_id":"cmpl-' in service.log(), 10, "logging")
         assert operators.ask("/admin/log-level", {"level": "loud"})[0] == 400
+        log = service.log()
+        for change in ("info -> error", "error -> info"):
+            assert f'"info","message":"an operator sets the log level: {change}"' in log, "visible whatever the level"
 
 
 def test_the_level_that_is_set_while_a_bar_shows_the_warm_up_stays(operators):

@@ -83,6 +83,18 @@ def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, o
         service.wait_as_before(before)
 
 
+def test_a_reload_names_the_level_that_an_operator_had_set(start_service, operators, settings):
+    with start_service(*operators.flags, "--config", settings("log_level = \"info\"")) as service:
+        assert operators.ask("/admin/log-level", {"level": "debug"})[0] == 200
+        changes = [{"setting": "log_level", "before": "debug", "after": "info"}]
+        assert operators.ask("/admin/reload", {})[1]["changes"] == changes
+        assert "reloaded: log_level debug -> info" in service.log()
+        assert operators.ask("/admin/log-level", {"level": "info"})[1]["before"] == "info"
+        assert operators.ask("/admin/reload", {})[1]["changes"] == []
+        service.process.send_signal(signal.SIGHUP)
+        service.wait_until(lambda: "SIGHUP asks for a reload" in service.log(), 10, "asked")
+
+
 @pytest.mark.parametrize("line, words", [
     ("max_num_seqs = 65", ["max_num_seqs", "64", "restart"]),
     ("block_size = 32", ["block_size: 16 -> 32 needs a restart", "troupe.toml:2"]),
