@@ -33,7 +33,11 @@ void status_line::reloaded(std::string line) {
 }
 
 void status_line::tell_ready() {
-  if (was_ready_ && !is_stopping_) notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving_ : trouble_));
+  if (was_ready_ && !is_stopping_) notify_("READY=1\nSTATUS=" + (trouble_.empty() ? serving() : trouble_));
+}
+
+std::string status_line::serving() const {
+  return degraded_.empty() ? serving_ : "degraded: " + degraded_ + "; " + serving_;
 }
 
 void status_line::reloading() {
@@ -58,14 +62,18 @@ void status_line::stopping(std::chrono::nanoseconds within, const std::string& w
 void status_line::look(const net::engine_status& now) {
   const std::lock_guard lock(mutex_);
   const std::string before = std::exchange(trouble_, trouble_of(now, was_ready_));
-  if (trouble_ == before) return;
+  const bool has_become_degraded = now.ready && std::exchange(degraded_, now.degraded) != now.degraded;
+  if (trouble_ == before) {
+    if (has_become_degraded && was_ready_ && !is_stopping_) notify_("STATUS=" + serving());
+    return;
+  }
   if (!trouble_.empty()) {
     spdlog::log(now.live ? spdlog::level::warn : spdlog::level::err, "{}", trouble_);
   } else if (now.ready || before.starts_with("not live")) {
     spdlog::info("{} again", now.ready ? "ready" : "live");
   }
   if (is_stopping_) return;
-  notify_("STATUS=" + (!trouble_.empty() ? trouble_ : now.ready ? serving_ : now.reason));
+  notify_("STATUS=" + (!trouble_.empty() ? trouble_ : now.ready ? serving() : now.reason));
 }
 
 }  // namespace troupe::cli

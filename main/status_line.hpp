@@ -14,7 +14,8 @@ namespace troupe::cli {
 std::string end_notice(const std::string& why);
 
 // A service that is in trouble, not live or, once it was ready, without a runner for long, says so whatever
-// else it would say, until it serves again; the log has a line for each change. Any thread; what is told has
+// else it would say, until it serves again; the log has a line for each change. One that is degraded says so
+// before what it says else. Any thread; what is told has
 // one order.
 class status_line {
  public:
@@ -35,13 +36,15 @@ class status_line {
 
  private:
   void tell_ready();
+  std::string serving() const;
 
   const notifier notify_;
   std::mutex mutex_;
   bool was_ready_ = false;
   bool is_stopping_ = false;
   std::string serving_ = "serving";
-  std::string trouble_;  // empty: it is in none
+  std::string trouble_;   // empty: it is in none
+  std::string degraded_;  // why it serves with less than was asked for; empty: it does not
 };
 
 }  // namespace troupe::cli

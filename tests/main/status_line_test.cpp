@@ -56,6 +56,29 @@ TEST_F(StatusLine, FollowsAServiceInTroubleUntilItServesAgain) {
   }
 }
 
+TEST_F(StatusLine, OfADegradedServiceSaysSoWhateverItSaysElse) {
+  const net::engine_status degraded{.live = true, .ready = true, .degraded = "the device is lost"};
+  line.ready();
+  line.look(serving);
+  said();
+  line.look(waits);
+  line.look(degraded);
+  line.look(degraded);
+  EXPECT_EQ(said(), (lines{"STATUS=not ready: the model runner is being replaced",
+                           "STATUS=degraded: the device is lost; serving"}));
+  line.reloaded("serving; the last reload was refused");
+  EXPECT_EQ(said(),
+            lines{"READY=1\nSTATUS=degraded: the device is lost; serving; the last reload was refused"});
+}
+
+TEST_F(StatusLine, OfAServiceThatBecomesDegradedWithoutOtherTroubleChanges) {
+  line.ready();
+  line.look(serving);
+  said();
+  line.look({.live = true, .ready = true, .degraded = "the device is lost"});
+  EXPECT_EQ(said(), lines{"STATUS=degraded: the device is lost; serving"});
+}
+
 TEST_F(StatusLine, OfAServiceThatIsLiveAgainBeforeItIsReadyIsItsProgress) {
   line.look(hangs);
   line.look(warms_up);
