@@ -133,6 +133,8 @@ class company {
   // Refuses new requests with `unavailable`, lets running ones finish within the
   // grace, ends the rest with `abort`, and with `unavailable` where an actor does not react.
   drain_outcome drain(std::chrono::nanoseconds grace);
+  // Of that, where its outcome is that requests were cut off: how many, as far as is known.
+  std::uint64_t requests_cut() const;
   // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread.
   void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include "actors/company_state.hpp"
@@ -74,12 +75,15 @@ drain_outcome company::drain(std::chrono::nanoseconds grace) {
                           std::min<std::chrono::nanoseconds>(grace, longest_grace) + for_the_answer;
   const auto drained =
       state_->ask_until<msg::company_drained>(end, state_->supervisor, msg::drain_company{grace});
-  if (!drained) spdlog::error("the supervisor does not answer: requests are cut off");
   if (drained && drained->outcome == drain_outcome::complete) return drained->outcome;
   if (drained) state_->clients->wait_for_none(for_last_ends);
-  end_streams();
+  const std::uint64_t ended = state_->clients->end_all(shutting_down());
+  state_->requests_cut = std::max(ended, drained ? drained->aborted : 0);
+  if (!drained) spdlog::error("the supervisor does not answer: requests are cut off: {}", ended);
   return drained ? drained->outcome : drain_outcome::requests_cut;
 }
+
+std::uint64_t company::requests_cut() const { return state_->requests_cut; }
 
 void company::end_streams() { state_->clients->end_all(shutting_down()); }
 

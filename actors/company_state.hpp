@@ -28,6 +28,7 @@ struct company::state {
   std::vector<std::shared_ptr<net::kept_listener>> listeners;  // of the gateways
   std::shared_ptr<net::trace_exporter> traces;                 // none where they go nowhere
   std::optional<device_process> process;                       // of the runner; nothing: this one
+  std::uint64_t requests_cut = 0;
   bool stopped = false;
   std::mutex stopping;  // the supervisor's handle may be asked for by a thread that is to interrupt
 

@@ -243,12 +243,12 @@ auto inspect(Inspector& f, drain& x) {
   return f(caf::meta::type_name("drain"), x.number);
 }
 template <class Inspector>
-auto inspect(Inspector& f, drained&) {
-  return f(caf::meta::type_name("drained"));
+auto inspect(Inspector& f, drained& x) {
+  return f(caf::meta::type_name("drained"), x.aborted);
 }
 template <class Inspector>
 auto inspect(Inspector& f, company_drained& x) {
-  return f(caf::meta::type_name("company_drained"), x.outcome);
+  return f(caf::meta::type_name("company_drained"), x.outcome, x.aborted);
 }
 template <class Inspector>
 auto inspect(Inspector& f, connections_closed&) {

@@ -311,10 +311,13 @@ struct company_failed {
 struct drain {
   message_number number = 0;
 };
-struct drained {};
+struct drained {
+  std::uint64_t aborted = 0;  // requests that had no end of their own
+};
 // The company has drained.
 struct company_drained {
   drain_outcome outcome = drain_outcome::complete;
+  std::uint64_t aborted = 0;  // requests, as far as is known
 };
 // A gateway's server has no connection left.
 struct connections_closed {};

@@ -33,8 +33,8 @@ void open_clients::wait_for_none(std::chrono::nanoseconds limit) {
   closed_.wait_for(lock, limit, [this] { return clients_.empty(); });
 }
 
-void open_clients::end_all(const error& failure) {
-  end_where([](const client&) { return true; }, failure);
+std::size_t open_clients::end_all(const error& failure) {
+  return end_where([](const client&) { return true; }, failure);
 }
 
 void open_clients::end_all_of(const actor_port* port, const error& failure) {
@@ -42,7 +42,7 @@ void open_clients::end_all_of(const actor_port* port, const error& failure) {
 }
 
 // The last owner of a stream asks for the lock: none is let go of under it.
-void open_clients::end_where(const condition& is_meant, const error& failure) {
+std::size_t open_clients::end_where(const condition& is_meant, const error& failure) {
   std::vector<std::shared_ptr<client_stream>> streams;
   {
     const std::lock_guard lock(mutex_);
@@ -53,6 +53,7 @@ void open_clients::end_where(const condition& is_meant, const error& failure) {
     }
   }
   for (const auto& stream : streams) stream->fail(failure);
+  return streams.size();
 }
 
 }  // namespace troupe

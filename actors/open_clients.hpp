@@ -3,6 +3,7 @@
 #pragma once
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,8 +29,8 @@ class open_clients {
   void closed(request_id id);
   // Until no stream is open, and no longer than this.
   void wait_for_none(std::chrono::nanoseconds limit);
-  // Every stream that is open ends with `failure`, whatever becomes of its gateway.
-  void end_all(const error& failure);
+  // Every stream that is open ends with `failure`, whatever becomes of its gateway; how many they are.
+  std::size_t end_all(const error& failure);
   // The same for those that came by this port.
   void end_all_of(const actor_port* port, const error& failure);
 
@@ -40,7 +41,7 @@ class open_clients {
     bool has_left = false;
   };
   using condition = std::function<bool(const client&)>;
-  void end_where(const condition& is_meant, const error& failure);
+  std::size_t end_where(const condition& is_meant, const error& failure);
 
   mutable std::mutex mutex_;
   std::condition_variable closed_;

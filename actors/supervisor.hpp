@@ -121,6 +121,7 @@ class supervisor_state {
     drain_outcome outcome = drain_outcome::complete;
     std::vector<caf::typed_response_promise<msg::company_drained>> promises = {};  // who waits for the end
 
+    std::uint64_t aborted = 0;  // by tokenizers that have answered
     bool has_begun() const { return phase != drain_phase::none; }
     bool is_under_way() const { return has_begun() && phase != drain_phase::done; }
   };

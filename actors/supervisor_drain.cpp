@@ -10,7 +10,7 @@ namespace troupe {
 caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanoseconds grace) {
   auto promise = self_->make_response_promise<msg::company_drained>();
   if (!introduced_ || drain_.phase == drain_phase::done) {
-    promise.deliver(msg::company_drained{drain_.outcome});
+    promise.deliver(msg::company_drained{drain_.outcome, drain_.aborted});
     return promise;
   }
   drain_.promises.push_back(promise);
@@ -58,11 +58,15 @@ void supervisor_state::ask_to_drain(const Handle& actor) {
   const caf::actor_id id = actor->id();
   drain_.unanswered.insert(id);
   out_.ask(actor, msg::drain{})
-      .then([this, id](const msg::drained&) { has_drained(id); },
-            [this, id](const caf::error&) {
-              lost_in_drain();
-              has_drained(id);
-            });
+      .then(
+          [this, id](const msg::drained& told) {
+            drain_.aborted += told.aborted;
+            has_drained(id);
+          },
+          [this, id](const caf::error&) {
+            lost_in_drain();
+            has_drained(id);
+          });
 }
 
 void supervisor_state::lost_in_drain() {
@@ -78,7 +82,7 @@ void supervisor_state::has_drained(caf::actor_id id) {
 void supervisor_state::end_drain() {
   drain_.phase = drain_phase::done;
   for (auto& promise : std::exchange(drain_.promises, {}))
-    promise.deliver(msg::company_drained{drain_.outcome});
+    promise.deliver(msg::company_drained{drain_.outcome, drain_.aborted});
 }
 
 }  // namespace troupe

@@ -303,7 +303,10 @@ void tokenizer_state::reload(const company_limits& limits) {
 }
 
 void tokenizer_state::abort_all() {
-  for (auto& [id, entry] : streams_) tell_aborted(id, entry);
+  for (auto& [id, entry] : streams_) {
+    if (!entry.is_aborted) ++aborted_;
+    tell_aborted(id, entry);
+  }
 }
 
 caf::result<msg::drained> tokenizer_state::drain() {
@@ -316,7 +319,7 @@ caf::result<msg::drained> tokenizer_state::drain() {
 
 void tokenizer_state::answer_drain() {
   if (!streams_.empty()) return;
-  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{});
+  for (auto& promise : std::exchange(drains_, {})) promise.deliver(msg::drained{aborted_});
 }
 
 tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_pointer<tokenizer_state> self,

@@ -124,6 +124,7 @@ class tokenizer_state {
   net::limited_log faults_;
   std::optional<error> closed_;  // why new requests are refused
   std::vector<caf::typed_response_promise<msg::drained>> drains_;
+  std::uint64_t aborted_ = 0;  // all at once, with or without a drain
 };
 
 tokenizer_actor::behavior_type tokenizer_behavior(tokenizer_actor::stateful_pointer<tokenizer_state> self,

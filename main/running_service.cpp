@@ -145,7 +145,9 @@ int running_service::finish(const std::optional<std::string>& failure) {
   guard_.end_by(end_guard::clock::now() + until_forced, exit_internal, does_not_end);
   const drain_outcome outcome = served_->drain(time);
   served_->stop();
-  spdlog::info("ended; {}", describe(outcome));
+  const bool is_count_known = outcome == drain_outcome::requests_cut && served_->requests_cut() > 0;
+  spdlog::info("ended; {}{}", describe(outcome),
+               is_count_known ? fmt::format(": {}", served_->requests_cut()) : "");
   return exit_ok;
 }
 

@@ -53,7 +53,12 @@ TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
   ASSERT_TRUE(open->ends.empty());
   stage.advance(std::chrono::seconds(11));
   stage.run();
-  expect_outcome(answer, drain_outcome::requests_cut);
+  answer.receive(
+      [](const msg::company_drained& drained) {
+        EXPECT_EQ(drained.outcome, drain_outcome::requests_cut);
+        EXPECT_EQ(drained.aborted, 1U);
+      },
+      [](const caf::error& why) { FAIL() << caf::to_string(why); });
   ASSERT_EQ(open->ends.size(), 1U);
   EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
   EXPECT_GT(open->tokens.size(), 0U);

@@ -147,6 +147,7 @@ def test_no_new_request_is_taken_while_draining(start_service):
         assert service.process.wait(130) == 0
         connection.close()
 
+        assert '"ended; requests were cut off: 1"' in service.log()
 
 def test_a_signal_that_means_nothing_to_it_leaves_it_its_others(start_service):
     with start_service() as service:
