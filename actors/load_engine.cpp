@@ -57,6 +57,14 @@ result<std::int32_t> context_length(const engine_options& options, std::int32_t 
 }
 
 // The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
+// "it is 1024 MiB, the default"
+std::string describe_kv_cache_memory(const engine_options& options) {
+  if (options.memory_utilization > 0)
+    return fmt::format("in place of memory_utilization {}", options.memory_utilization);
+  const bool is_default = options.kv_cache_bytes == engine_options{}.kv_cache_bytes;
+  return fmt::format("it is {} MiB{}", options.kv_cache_bytes >> 20U, is_default ? ", the default" : "");
+}
+
 // where `wanted` is not 0.
 result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
                                       const kv_layout& layout) {
@@ -66,7 +74,8 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
   const std::string remedy =
       options.cuda ? fmt::format("raise gpu_memory_utilization: it takes {} MiB", (needed >> 20U) + 1)
-                   : fmt::format("raise kv_cache_memory to {} MiB", (needed >> 20U) + 1);
+                   : fmt::format("raise kv_cache_memory to {} MiB ({})", (needed >> 20U) + 1,
+                                 describe_kv_cache_memory(options));
   if (options.max_model_len > 0)
     return fail(error_code::invalid_argument,
                 fmt::format("max_model_len is {}, but the KV cache holds only {} tokens: lower max_model_len "

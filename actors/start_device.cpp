@@ -103,7 +103,12 @@ result<started_device> start_device(executor_place& place, const engine_options&
   largest.max_rows = std::max(largest.max_rows, padded->rows);
   largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
   log_profile(largest, *profile);
-  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
+  if (const auto taken = (*device)->take_kv_cache(); !taken) {
+    error why = taken.error();
+    if (why.param == "kv_cache_memory" && options.kv_cache_bytes == engine_options{}.kv_cache_bytes)
+      why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);
+    return tl::unexpected(std::move(why));
+  }
   log_kv_cache(options, *profile, (*device)->layout());
   out.device = std::move(*device);
   out.padded = *padded;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -56,17 +57,31 @@ std::optional<std::uint64_t> left_in(const fs::path& group) {
   return left_in(group, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file");
 }
 
-}  // namespace
+std::optional<std::uint64_t> left_on_machine(const fs::path& root) {
+  return find_line(root / "proc/meminfo", "MemAvailable:");
+}
 
-result<std::uint64_t> available_memory(const fs::path& root) {
-  const auto available = find_line(root / "proc/meminfo", "MemAvailable:");
-  if (!available)
-    return fail(error_code::io_error, "/proc/meminfo does not say how much memory is available");
-  std::uint64_t bytes = *available;
+// Of the tightest limit; without any there is no end to it.
+std::uint64_t left_in_groups(const fs::path& root) {
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
   for (const fs::path& group : cgroup_folders(root / "sys/fs/cgroup", root / "proc/self/cgroup", "memory")) {
     if (const auto left = left_in(group)) bytes = std::min(bytes, *left);
   }
   return bytes;
+}
+
+}  // namespace
+
+result<std::uint64_t> available_memory(const fs::path& root) {
+  const auto available = left_on_machine(root);
+  if (!available)
+    return fail(error_code::io_error, "/proc/meminfo does not say how much memory is available");
+  return std::min(*available, left_in_groups(root));
+}
+
+bool is_memory_of_group(const fs::path& root) {
+  const auto available = left_on_machine(root);
+  return available && left_in_groups(root) < *available;
 }
 
 std::uint64_t resident_memory(const fs::path& root) {

@@ -12,6 +12,9 @@ namespace troupe {
 // `root` stands for "/". Errors: io_error where the kernel does not say.
 result<std::uint64_t> available_memory(const std::filesystem::path& root = "/");
 
+// Whether that is what a control group leaves, and not the machine.
+bool is_memory_of_group(const std::filesystem::path& root = "/");
+
 // Bytes of memory that this process holds and that no file stands behind; 0 where the kernel does not say.
 std::uint64_t resident_memory(const std::filesystem::path& root = "/");
 

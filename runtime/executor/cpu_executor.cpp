@@ -215,9 +215,11 @@ result<std::size_t> cpu_executor::kv_cache_bytes() const {
   // Pages come when they are first written: too many would end the process in the midst of its work.
   if (available && wanted > *available)
     return fail(error_code::invalid_argument,
-                fmt::format("kv_cache_memory is {} MiB, but only {} MiB are free beside the weights: lower "
-                            "kv_cache_memory, or give a share by memory_utilization",
-                            wanted >> 20U, *available >> 20U),
+                fmt::format("kv_cache_memory is {} MiB, but only {} MiB are free beside the weights ({}): "
+                            "lower kv_cache_memory, or give a share by memory_utilization",
+                            wanted >> 20U, *available >> 20U,
+                            is_memory_of_group() ? "of the memory limit of its control group"
+                                                 : "of the machine's memory"),
                 "kv_cache_memory");
   return wanted;
 }

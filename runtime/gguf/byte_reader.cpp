@@ -24,8 +24,8 @@ result<std::string_view> byte_reader::string(std::string_view field, std::uint64
 }
 
 tl::unexpected<error> byte_reader::too_short(std::string_view field, std::uint64_t wanted) const {
-  return corrupt(field, fmt::format("the file ends too early ({} bytes wanted at offset {}, {} left)", wanted,
-                                    position_, remaining()));
+  return corrupt(field, fmt::format("the file ends too early ({} bytes wanted at offset {}, {} left){}",
+                                    wanted, position_, remaining(), seems_incomplete));
 }
 
 }  // namespace troupe::gguf

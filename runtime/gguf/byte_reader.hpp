@@ -16,6 +16,10 @@ namespace troupe::gguf {
 static_assert(std::endian::native == std::endian::little,
               "GGUF is read in place, which needs a little-endian host");
 
+// What is said of a file that does not hold what it says.
+inline constexpr std::string_view seems_incomplete =
+    ": it seems to be incomplete, as after a download that was broken off";
+
 // What a damaged file gives: an error that names the field and says what is wrong with it.
 tl::unexpected<error> corrupt(std::string_view field, std::string_view what);
 

@@ -139,8 +139,8 @@ class value_reader {
   // Nothing is allocated before the bytes left could hold `count` elements of at least `bytes` each.
   result<void> check_room(std::string_view field, std::size_t count, std::size_t bytes) const {
     if (count <= source_.remaining() / bytes) return {};
-    return corrupt(field,
-                   fmt::format("an array of {} elements in the {} bytes left", count, source_.remaining()));
+    return corrupt(field, fmt::format("an array of {} elements in the {} bytes left{}", count,
+                                      source_.remaining(), seems_incomplete));
   }
 
   template <class T>

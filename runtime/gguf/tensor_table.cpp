@@ -110,8 +110,8 @@ result<std::vector<tensor>> locate_tensors(const std::vector<tensor_entry>& entr
       return corrupt(field, fmt::format("its offset {} is no multiple of {}", entry.offset, alignment));
     }
     if (entry.offset > data.size() || entry.bytes > data.size() - entry.offset) {
-      return corrupt(field, fmt::format("its {} bytes at offset {} lie outside the file's {} bytes of data",
-                                        entry.bytes, entry.offset, data.size()));
+      return corrupt(field, fmt::format("its {} bytes at offset {} lie outside the file's {} bytes of data{}",
+                                        entry.bytes, entry.offset, data.size(), seems_incomplete));
     }
     out.push_back(entry.description);
     out.back().data =

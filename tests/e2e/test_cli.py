@@ -173,6 +173,22 @@ def test_a_damaged_model_names_the_file(tmp_path):
         assert done.returncode == 66 and "damaged.gguf" in done.stderr.splitlines()[-1], done.stderr
 
 
+def test_a_model_that_is_cut_short_is_told_to_seem_incomplete(tmp_path):
+    whole = MODEL.read_bytes()
+    for length in (1_000, 1_000_000, len(whole) - 1):  # in the header, in the vocabulary, in the weights
+        cut = tmp_path / "cut.gguf"
+        cut.write_bytes(whole[:length])
+        done = troupe("inspect", cut)
+        assert done.returncode == 66 and "it seems to be incomplete, as after a download that was broken off" in done.stderr, done.stderr
+
+
+def test_a_kv_cache_that_there_is_no_room_for_tells_whose_memory_is_short():
+    done = troupe("serve", "--model", MODEL, "--port", "0", "--tcp-port", "-1", "--kv-cache-memory", "15TiB")
+    why = re.search(r"kv_cache_memory is 15728640 MiB, but only \d+ MiB are free beside the weights \((.*?)\)", done.stderr)
+    assert done.returncode == 78 and why[1] in ("of the machine's memory", "of the memory limit of its control group"), done.stderr
+    assert "default" not in done.stderr.splitlines()[-1]
+
+
 def test_a_model_of_another_kind_is_the_models_fault_and_not_a_settings(tmp_path):
     strange = tmp_path / "strange.gguf"
     strange.write_bytes(MODEL.read_bytes().replace(b"\5\0\0\0\0\0\0\0llama", b"\5\0\0\0\0\0\0\0whale", 1))

@@ -30,6 +30,7 @@ struct available_memory_of : testing::Test {
 
 TEST_F(available_memory_of, a_machine_without_limits_is_what_the_kernel_calls_available) {
   EXPECT_EQ(bytes(), 8 * mib);
+  EXPECT_FALSE(is_memory_of_group(root));
   write("proc/self/cgroup", "0::/\n");
   write("sys/fs/cgroup/memory.max", "max\n");
   write("sys/fs/cgroup/memory.current", "1048576\n");
@@ -41,6 +42,7 @@ TEST_F(available_memory_of, a_group_is_what_its_limit_leaves_beside_files_that_c
   write("sys/fs/cgroup/a/b/memory.max", "6291456\n");
   write("sys/fs/cgroup/a/b/memory.current", "5242880\n");
   EXPECT_EQ(bytes(), 1 * mib);
+  EXPECT_TRUE(is_memory_of_group(root));
   write("sys/fs/cgroup/a/b/memory.stat", "anon 1\ninactive_file 2097152\n");
   EXPECT_EQ(bytes(), 3 * mib);
 }
