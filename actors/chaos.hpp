@@ -10,7 +10,10 @@
 //   lose      it is never handled, and nobody is told; what an actor sends to itself does not count
 // And for `runner_process`, which loses nothing, with a token for COUNT:
 //   poison    each step that reads this token receives SIGSEGV
+// And for `start`, with milliseconds for COUNT:
+//   hasten    no more than these are waited where the start gets nowhere
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <span>
 
@@ -19,6 +22,8 @@ namespace troupe::chaos {
 // Before a message to an actor of this role is handled; `is_own`: it has sent that to itself. Throws, and
 // worse. True: it is lost, which the log of level debug tells.
 bool meet_message(const char* role, const char* message, bool is_own = false);
+// How long is waited where the start gets nowhere, of a patience.
+std::chrono::nanoseconds cut(std::chrono::nanoseconds patience);
 // Before a step of the runner's process reads these.
 void meet_tokens(std::span<const std::int32_t> tokens);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -47,10 +48,17 @@ void company_board::degraded(std::string why) {
   degraded_ = std::move(why);
 }
 
-// A step's deadline after the time that a device may take to open, whoever should have ended that has not.
+void company_board::opening_gets_on(steady_time at) {
+  const std::lock_guard lock(mutex_);
+  opening_moved_ = at;
+}
+
+// A step's deadline after the time for which a device that opens may get nowhere, whoever should have ended
+// that has not.
 bool company_board::is_queue_late(steady_time now) const {
   const std::optional<steady_time> gone = runner_.gone_since();
-  const bool may_open = gone && now - *gone <= patience_for_opening() + step_deadline();
+  const bool may_open =
+      gone && now - std::max(*gone, opening_moved_) <= patience_for_opening() + step_deadline();
   return !may_open && is_late(queue_due_, now);
 }
 

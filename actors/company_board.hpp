@@ -14,6 +14,7 @@
 
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
+#include "runtime/supervision/opening_watch.hpp"
 #include "runtime/supervision/replacement_record.hpp"
 
 namespace troupe {
@@ -52,6 +53,8 @@ class company_board {
   // The runner has ended; there is another one, and from now on nobody waits for it.
   void runner_ended(steady_time now);
   void runner_is_back(steady_time now);
+  // The device of the next one, which opens, has got on at this time.
+  void opening_gets_on(steady_time at);
   // From now on less is served than was asked for, and why.
   void degraded(std::string why);
   // The first actor to fail is the one that is remembered.
@@ -98,10 +101,9 @@ class company_board {
     const steady_time then = now - step_deadline();
     return is_late(step_due_, then) || is_late(warm_up_due_, then) || is_late(queue_due_, then);
   }
-  // How long a device may take to open: as long as a step of the usual size before it hangs, and no less than
-  // what a slow disk needs.
+  // How long a device that opens may get nowhere.
   std::chrono::nanoseconds patience_for_opening() const {
-    return std::max<std::chrono::nanoseconds>(2 * step_deadline(), std::chrono::minutes(1));
+    return troupe::patience_for_opening(step_deadline());
   }
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.
@@ -159,6 +161,7 @@ class company_board {
   bool draining_ = false;
   bool interrupted_ = false;
   replacement_record runner_;
+  steady_time opening_moved_{};
   std::string degraded_;  // why; empty: it is not
   std::optional<std::string> failure_;
   std::optional<std::string> silent_;

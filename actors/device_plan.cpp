@@ -94,6 +94,7 @@ device_process process_of(const std::shared_ptr<executor_place>& place) {
   out.id = ask([](const process_handle& process) -> std::int32_t { return process.id(); });
   out.has_ended = ask([](const process_handle& process) { return process.has_ended(); });
   out.was_killed = ask([](process_handle& process) { return process.was_killed_by_others(); });
+  out.work = ask([](const process_handle& process) { return process.work(); });
   out.describe_end = ask([](process_handle& process) {
     return fmt::format("the runner process {} has ended: {}", process.id(), process.how_it_ended());
   });

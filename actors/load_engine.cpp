@@ -13,6 +13,7 @@
 #include "actors/device_plan.hpp"
 #include "actors/load_draft_model.hpp"
 #include "actors/open_at_start.hpp"
+#include "actors/opening_guard.hpp"
 #include "actors/start_device.hpp"
 #include "kernels/dispatch.hpp"
 #include "runtime/blocks_for.hpp"
@@ -56,7 +57,6 @@ result<std::int32_t> context_length(const engine_options& options, std::int32_t 
   return wanted;
 }
 
-// The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
 // "it is 1024 MiB, the default"
 std::string describe_kv_cache_memory(const engine_options& options) {
   if (options.memory_utilization > 0)
@@ -65,6 +65,7 @@ std::string describe_kv_cache_memory(const engine_options& options) {
   return fmt::format("it is {} MiB{}", options.kv_cache_bytes >> 20U, is_default ? ", the default" : "");
 }
 
+// The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
 // where `wanted` is not 0.
 result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
                                       const kv_layout& layout) {
@@ -188,6 +189,8 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
       return tl::unexpected<error>(added.error());
   engine_options quiet = options;
   quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
+  quiet.on_stall = nullptr;
+  quiet.on_hang = nullptr;
   const device_plan plan{place,
                          started->options,
                          started->last_resort,
@@ -263,6 +266,8 @@ bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesys
 }
 
 result<loaded_engine> load_engine(const engine_options& options) {
+  const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);
+  opening_guard guard(place, {options.patience_at_start, options.on_stall, options.on_hang});
   options.on_phase("device check");
   const result<std::string> checked = check_device(options);
   if (!checked) return tl::unexpected<error>(checked.error());
@@ -270,12 +275,12 @@ result<loaded_engine> load_engine(const engine_options& options) {
 
   options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);
-  const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);
   const result<model_files> files = read_files(*place, options);
   if (!files) return tl::unexpected<error>(files.error());
   engine_options wanted = options;
   wanted.on_phase = once_each(options.on_phase);  // an opening that is tried again is in all of them again
-  return open_at_start(*place, options.pauses_at_start, [&] { return open_engine(place, *files, wanted); });
+  return open_at_start(*place, options.pauses_at_start, guard,
+                       [&] { return open_engine(place, *files, wanted); });
 }
 
 }  // namespace troupe

@@ -1,5 +1,6 @@
 // From a model file to an engine that can be served.
 #pragma once
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -20,6 +21,7 @@
 #include "runtime/executor/tuning_file.hpp"
 #include "runtime/isolation/runner_process.hpp"
 #include "runtime/result.hpp"
+#include "runtime/supervision/opening_watch.hpp"
 #include "runtime/supervision/restart_backoff.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
@@ -59,6 +61,13 @@ struct engine_options {
   // one.
   std::optional<runner_program> isolation;
   restart_pauses pauses_at_start = {};  // before that process is started again, where it ends as it opens
+  // How long the start may get nowhere, in this process or in the device's (opening_watch). Half of that is
+  // told, and when it goes on again (nothing). A process that gets nowhere for all of it is killed and
+  // followed by another, once; of this process `on_hang` hears.
+  std::chrono::nanoseconds patience_at_start = patience_for_opening(std::chrono::seconds(120));
+  std::function<void(const std::optional<std::string>& why)> on_stall =
+      [](const std::optional<std::string>&) {};
+  std::function<void(const std::string& why)> on_hang = [](const std::string&) {};
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 };
@@ -75,6 +84,8 @@ struct device_process {
   std::function<std::int32_t()> id = [] { return 0; };      // 0: there is none at the moment
   std::function<bool()> has_ended = [] { return false; };   // that one, by itself or killed
   std::function<bool()> was_killed = [] { return false; };  // that one, by somebody outside
+  // What it has done so far; nothing: nobody knows.
+  std::function<std::optional<process_work>()> work = [] { return std::nullopt; };
   // For the log: "the runner process 17 has ended: signal 9 (Killed)".
   std::function<std::string()> describe_end = [] { return std::string("the runner process has ended"); };
   std::function<std::string()> describe_threads = [] { return std::string(); };  // likewise, before ...
@@ -119,7 +130,7 @@ tuning_key tuning_key_of(executor& device, std::int32_t threads);
 // the log what it does. A bucket that steps would be padded to but that there is no room for is left out,
 // with a warning. Errors: those of check_cpu_device, load_model, load_tokenizer, chat_template::compile and
 // make_cpu_executor; invalid_argument for a context beyond the model's or the KV cache's, or a draft
-// model of another vocabulary; internal where the device's process ends again and again.
+// model of another vocabulary; internal where the device's process ends, or hangs, again and again.
 result<loaded_engine> load_engine(const engine_options& options);
 
 // What the options say of an executor for a model that ends with these tokens, of whatever context.

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <thread>
 
 #include "runtime/supervision/supervision_tree.hpp"
@@ -12,32 +13,44 @@
 namespace troupe {
 namespace {
 
+// One that had to be killed would take as long again.
+constexpr int most_hangs = 2;
+
 // One whose device was refused is ended with it, which is no loss.
-bool has_lost_process(const executor_place& place) {
+bool has_lost_process(const executor_place& place, const opening_guard& guard) {
   const auto process = place.process();
-  return process && process->has_ended_by_itself();
+  return process && (process->has_ended_by_itself() || guard.has_killed(*process));
 }
 
 // Where the process has ended, whatever its end made of a call is an error.
-result<loaded_engine> try_to_open(const executor_place& place,
+result<loaded_engine> try_to_open(const executor_place& place, const opening_guard& guard,
                                   const std::function<result<loaded_engine>()>& open) try {
   return open();
 } catch (const device_lost& fault) {
-  if (!has_lost_process(place)) throw;
+  if (!has_lost_process(place, guard)) throw;
   return fail(error_code::unavailable, fault.what());
+}
+
+std::string how_it_ended(process_handle& process, const opening_guard& guard) {
+  if (!guard.has_killed(process)) return process.how_it_ended();
+  return fmt::format("a kill, since it had got nowhere for {:.3g} s",
+                     std::chrono::duration<double>(guard.patience()).count());
 }
 
 }  // namespace
 
 result<loaded_engine> open_at_start(const executor_place& place, const restart_pauses& pauses,
+                                    const opening_guard& guard,
                                     const std::function<result<loaded_engine>()>& open) {
   restart_backoff backoff(pauses);
   const std::int32_t most_restarts = restart_intensity{}.most;
+  int hangs = 0;
   for (std::int32_t restarts = 0;; ++restarts) {
-    result<loaded_engine> opened = try_to_open(place, open);
-    if (opened || !has_lost_process(place)) return opened;
-    const std::string how = place.process()->how_it_ended();
-    if (restarts == most_restarts)
+    result<loaded_engine> opened = try_to_open(place, guard, open);
+    if (opened || !has_lost_process(place, guard)) return opened;
+    const std::string how = how_it_ended(*place.process(), guard);
+    if (guard.has_killed(*place.process())) ++hangs;
+    if (restarts == most_restarts || hangs == most_hangs)
       return fail(error_code::internal,
                   fmt::format("the runner process has ended {} times in a row before its device was open, "
                               "the last time by {}",

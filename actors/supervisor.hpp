@@ -26,6 +26,7 @@
 #include "runtime/executor/warm_up_course.hpp"
 #include "runtime/grammar/grammar_cache.hpp"
 #include "runtime/grammar/lazy_token_trie.hpp"
+#include "runtime/supervision/opening_watch.hpp"
 #include "runtime/supervision/restart_backoff.hpp"
 #include "runtime/supervision/supervision_tree.hpp"
 
@@ -95,7 +96,8 @@ class supervisor_state {
  private:
   // Of the runner that is there or is on its way: what has become of its device, so that it is ended once.
   struct device_state {
-    std::optional<steady_time> opening_due = {};  // nothing: it is open, or nobody opens it
+    std::optional<opening_watch> opening = {};  // nothing: it is open, or nobody opens it
+    std::int32_t opening_process = 0;           // that it watches
     bool is_killed = false;
     bool is_mourned = false;  // its runner is told that the process has ended
   };
@@ -119,9 +121,9 @@ class supervisor_state {
     std::chrono::nanoseconds flush_time = net::most_kept_for_last_words;
     std::set<caf::actor_id> unanswered = {};  // who is asked to drain, and has neither answered nor ended
     drain_outcome outcome = drain_outcome::complete;
+    std::uint64_t aborted = 0;  // by tokenizers that have answered
     std::vector<caf::typed_response_promise<msg::company_drained>> promises = {};  // who waits for the end
 
-    std::uint64_t aborted = 0;  // by tokenizers that have answered
     bool has_begun() const { return phase != drain_phase::none; }
     bool is_under_way() const { return has_begun() && phase != drain_phase::done; }
   };
@@ -144,7 +146,7 @@ class supervisor_state {
   void open_device(const model_runner_actor& runner);
   void on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks);
   // Why the device is to be killed, where it is.
-  std::optional<std::string> fault_of_device() const;
+  std::optional<std::string> fault_of_device();
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down(const caf::error& reason);
   // Whoever directs the draft model that has ended its runner: too often, and there are no drafts any more.

@@ -1,5 +1,6 @@
 // The supervisor's part in the life of the device: opens it for a runner, watches it, has another one opened
 // when it is lost, and at last another kind of device.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -50,7 +51,7 @@ void supervisor_state::add_model_runner() {
 void supervisor_state::vacate_model_runner() {
   runner_end_ = {.was_warming_up = std::exchange(is_warming_up_, false),
                  .was_killed = parts_.process && parts_.process->was_killed()};
-  if (device_.opening_due && !runner_end_.was_killed)
+  if (device_.opening && !runner_end_.was_killed)
     failed_openings_ += device_.is_killed ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
@@ -59,7 +60,8 @@ void supervisor_state::vacate_model_runner() {
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
-  device_ = {.opening_due = self_->clock().now() + parts_.board->patience_for_opening()};
+  device_ = {.opening = opening_watch(parts_.board->patience_for_opening(), self_->clock().now()),
+             .opening_process = parts_.process ? parts_.process->id() : 0};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
   out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter")})
@@ -69,7 +71,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
 
 void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
   roster_.model_runner = runner;
-  device_.opening_due.reset();
+  device_.opening.reset();
   failed_openings_ = 0;
   backoff_.is_back(self_->clock().now());
   parts_.board->runner_is_back(self_->clock().now());
@@ -119,12 +121,18 @@ void supervisor_state::look_after_device() {
 }
 
 // Nobody runs a step, and the queue does not move, while a device is opened.
-std::optional<std::string> supervisor_state::fault_of_device() const {
+std::optional<std::string> supervisor_state::fault_of_device() {
   const steady_time now = self_->clock().now();
   if (roster_.model_runner)
     return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
-  const bool is_late = device_.opening_due && now > *device_.opening_due;
-  return is_late ? std::optional<std::string>("a device does not open") : std::nullopt;
+  if (!device_.opening) return std::nullopt;
+  if (const std::int32_t id = parts_.process->id(); std::exchange(device_.opening_process, id) != id)
+    device_.opening = opening_watch(parts_.board->patience_for_opening(), now);
+  const opening_watch::verdict found = device_.opening->look(now, parts_.process->work());
+  parts_.board->opening_gets_on(device_.opening->moved_at());
+  if (found != opening_watch::verdict::hangs) return std::nullopt;
+  const std::chrono::duration<double> idle = now - device_.opening->moved_at();
+  return fmt::format("a device does not open: its process has got nowhere for {:.0f} s", idle.count());
 }
 
 void supervisor_state::on_runner_down(const caf::error& reason) {

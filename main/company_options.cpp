@@ -5,6 +5,7 @@
 #include <random>
 #include <utility>
 
+#include "actors/chaos.hpp"
 #include "main/bucketing_options.hpp"
 #include "main/cuda_support.hpp"
 #include "main/default_model.hpp"
@@ -12,6 +13,7 @@
 #include "main/open_files.hpp"
 #include "main/tuning_place.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/supervision/opening_watch.hpp"
 
 namespace troupe::cli {
 
@@ -136,6 +138,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.max_logprobs = settings.max_logprobs;
   out.request_timeout = settings.request_timeout;
   out.step_deadline = settings.step_deadline;
+  out.engine.patience_at_start = chaos::cut(patience_for_opening(settings.step_deadline));
   out.queue_timeout = settings.queue_timeout;
   out.scheduling = to_scheduling(settings);
   out.engine.max_steps_in_flight = out.scheduling.max_steps_in_flight;

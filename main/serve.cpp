@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "main/commands.hpp"
 #include "main/company_options.hpp"
 #include "main/default_model.hpp"
+#include "main/end_guard.hpp"
 #include "main/exit_code.hpp"
 #include "main/fault_handler.hpp"
 #include "main/load.hpp"
@@ -97,15 +99,32 @@ tl::expected<std::optional<net::key_digest>, int> find_admin_key(const config::l
   return net::key_digest(key->text);
 }
 
-// The phases before the warm-up: on a terminal with a bar, and in /readyz.
-result<loaded_engine> load_with_progress(engine_options options, net::loading_server& shown) {
+// The phases before the warm-up: on a terminal with a bar, and in /readyz. Where they get nowhere /livez says
+// so, and where that is in this process it ends.
+result<loaded_engine> load_with_progress(engine_options options, net::loading_server& shown,
+                                         metrics::engine_metrics& metrics) {
   constexpr std::int64_t phases = 3;
   progress_bar bar(on_terminal());
   std::int64_t done = 0;
+  std::mutex telling;  // the phase, and what does not get on
+  std::string phase;
   options.on_phase = [&](const std::string& name) {
-    tell_status("loading: " + name);
+    const std::lock_guard lock(telling);
+    phase = "loading: " + name;
+    tell_status(phase);
     bar.update(done++, phases, name);
     shown.show(done, phases, name);
+  };
+  options.on_stall = [&](const std::optional<std::string>& why) {
+    const std::lock_guard lock(telling);
+    tell_status(why ? "not live: " + *why : phase);
+    shown.stall(why);
+    metrics.set_health(!why, false);
+  };
+  // Nothing within a process can end a read that hangs.
+  end_guard guard([] {});
+  options.on_hang = [&](const std::string& why) {
+    guard.end_by(end_guard::clock::now(), exit_internal, why);
   };
   return load_engine(options);
 }
@@ -135,7 +154,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
   auto early = open_early(settings, *options, requests);
   if (!early) return tl::unexpected(early.error());
   loading.emplace(std::move(*early));
-  auto engine = load_with_progress(options->engine, *loading);
+  auto engine = load_with_progress(options->engine, *loading, *options->metrics);
   if (!engine) return tl::unexpected(report(engine.error()));
   log_engine(*options, *engine);
   options->loaded = std::move(*engine);

@@ -19,11 +19,12 @@ namespace troupe::chaos {
 namespace {
 
 constexpr std::string_view poison = "poison";
+constexpr std::string_view hasten = "hasten";
 
 struct planned_fault {
   std::string role;
   std::string fault;
-  std::uint64_t every = 0;  // of poison: the token
+  std::uint64_t every = 0;  // of poison: the token; of hasten: milliseconds
   std::atomic<std::uint64_t> messages{0};
 };
 
@@ -42,6 +43,10 @@ std::deque<planned_fault> read_plan() {
     planned.every = std::strtoull(every.c_str(), nullptr, 10);
     if (planned.fault == poison) {
       spdlog::warn("chaos: token {} is poison to the runner's process", planned.every);
+      continue;
+    }
+    if (planned.fault == hasten) {
+      spdlog::warn("chaos: the start may get nowhere for {} ms", planned.every);
       continue;
     }
     spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);
@@ -74,6 +79,13 @@ bool meet_message(const char* role, const char* message, bool is_own) {
     commit_fault(planned);
   }
   return is_lost;
+}
+
+std::chrono::nanoseconds cut(std::chrono::nanoseconds patience) {
+  for (const planned_fault& planned : plan())
+    if (planned.fault == hasten)
+      patience = std::min<std::chrono::nanoseconds>(patience, std::chrono::milliseconds(planned.every));
+  return patience;
 }
 
 void meet_tokens(std::span<const std::int32_t> tokens) {

@@ -19,11 +19,12 @@ struct loading_server::state {
 
   engine_status status() {
     const std::lock_guard lock(telling);
-    return {.live = true, .ready = false, .reason = reason};
+    return {.live = !stall, .ready = false, .reason = stall.value_or(reason)};
   }
 
   std::mutex telling;
   std::string reason = "loading";
+  std::optional<std::string> stall;
   closed_port port;
   std::shared_ptr<kept_listener> listener = std::make_shared<kept_listener>();
   std::optional<http_server> server;  // ends before the port that it calls
@@ -53,6 +54,11 @@ std::uint16_t loading_server::port() const { return state_->server->port(); }
 void loading_server::show(std::int64_t number, std::int64_t count, const std::string& what) {
   const std::lock_guard lock(state_->telling);
   state_->reason = fmt::format("loading [{}/{}] {}", number, count, what);
+}
+
+void loading_server::stall(std::optional<std::string> why) {
+  const std::lock_guard lock(state_->telling);
+  state_->stall = std::move(why);
 }
 
 }  // namespace troupe::net

@@ -1,9 +1,11 @@
-// The HTTP port while the model loads and there is no company yet: /livez is well, /readyz and every request
+// The HTTP port while the model loads and there is no company yet: /livez is well unless
+// the loading gets nowhere, /readyz and every request
 // are answered 503 with how far it is.
 #pragma once
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/net/options.hpp"
@@ -26,6 +28,8 @@ class loading_server {
   std::shared_ptr<kept_listener> listener() const;
   // From now on "loading [number/count] what".
   void show(std::int64_t number, std::int64_t count, const std::string& what);
+  // From now on it is not live, and why; nothing: it is.
+  void stall(std::optional<std::string> why);
 
  private:
   struct state;

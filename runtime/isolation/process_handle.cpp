@@ -84,6 +84,10 @@ std::string process_handle::describe_threads() const {
   return fmt::format("{}", fmt::join(threads, ", "));
 }
 
+std::optional<process_work> process_handle::work() const {
+  return has_ended() ? std::nullopt : read_process_work(id_);
+}
+
 std::string process_handle::how_it_ended() {
   const std::lock_guard lock(waiting_);
   wait();

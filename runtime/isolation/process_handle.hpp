@@ -5,7 +5,10 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
+
+#include "runtime/isolation/process_work.hpp"
 
 namespace troupe {
 
@@ -31,6 +34,8 @@ class process_handle {
   // What each of its threads does, for who has to find out why it hangs: name, state as of proc(5), core, and
   // what in the kernel it waits for, "troupe-runner S on 0 in futex_do_wait, ..."; empty where it has ended.
   std::string describe_threads() const;
+  // What it has done so far; nothing where it has ended.
+  std::optional<process_work> work() const;
   // Waits for its end: "signal 11 (Segmentation fault)", "exit code 1".
   std::string how_it_ended();
   // Waits for its end, too: the seconds of CPU time that it has used.

@@ -153,6 +153,17 @@ TEST(CompanyBoard, RequestsThatWaitForARunnerAreNotAQueueThatDoesNotMove) {
   EXPECT_FALSE(board.status(begin + seconds(82)).live);
 }
 
+TEST(CompanyBoard, TheQueueWaitsForADeviceThatGetsOnAsItOpens) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.ready();
+  board.runner_ended(begin);
+  board.queue_waits(begin);
+  board.opening_gets_on(begin + seconds(500));
+  EXPECT_TRUE(board.status(begin + seconds(570)).takes_requests());
+  EXPECT_FALSE(board.status(begin + seconds(571)).live) << "for a minute and more it has got nowhere";
+}
+
 TEST(CompanyBoard, ARunnerThatIsReplacedChangesNothingWhereNobodyIsToBeServed) {
   const steady_time begin{seconds(1000)};
   company_board board(seconds(100));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "tests/actors/company_fixture.hpp"
@@ -20,12 +21,14 @@ struct watched_device {
   int opened = 0;
   bool has_ended = false;
   std::function<void()> while_opening = [] {};
+  std::optional<process_work> work;
 
   company_setup setup() {
     company_setup out{.step_deadline = std::chrono::seconds(10)};
     out.adjust = [this](supervisor_parts& parts) {
       parts.process.emplace();
       parts.process->has_ended = [this] { return has_ended; };
+      parts.process->work = [this] { return work; };
       parts.process->kill = [this] {
         ++kills;
         has_ended = true;
@@ -229,6 +232,27 @@ TEST(DeviceProcess, ThatDoesNotBeginIsKilled) {
   EXPECT_EQ(device.kills, 1);
   device.while_opening = [] {};
   stage.expect_served();
+}
+
+// It may take as long as it likes while it gets on.
+TEST(DeviceProcess, ThatReadsForLongAsItOpensIsNotKilled) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  const auto who = stage.ask("hello", 50);
+  stage.run(20);
+  device.while_opening = [&] {
+    for (device.work = process_work{}; device.work->major_faults < 20; ++device.work->major_faults) {
+      stage.advance(std::chrono::seconds(20));
+      while (stage.run_only(stage.supervisor())) {
+      }
+    }
+  };
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(device.kills, 0);
+  EXPECT_EQ(device.opened, 1);
+  EXPECT_TRUE(has_finished(*who));
 }
 
 // Nor where it takes longer than a step may.

@@ -7,7 +7,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runtime/executor/step_plan.hpp"
@@ -177,6 +181,40 @@ TEST_F(LoadEngineInAProcess, ProcessesThatEndAgainAndAgainAreGivenUp) {
             "signal 9 (Killed)");
 }
 
+struct LoadEngineInAProcessThatStops : LoadEngineInAProcess {
+  // As it opens its device, until so many have been killed.
+  engine_options whose_process_stops(int times) {
+    engine_options out = whose_process_ends(0);
+    out.isolation->arguments = {"runner", "stops:" + std::to_string(times) + ":" + ends.path()};
+    out.patience_at_start = std::chrono::milliseconds(400);
+    out.on_stall = [this](const std::optional<std::string>& why) { stalls.push_back(why); };
+    out.on_hang = [](const std::string& why) { ADD_FAILURE() << why; };
+    return out;
+  }
+  std::vector<std::optional<std::string>> stalls;
+};
+
+TEST_F(LoadEngineInAProcessThatStops, IsToldAndKilledAndFollowedByAnother) {
+  const auto loaded = load_engine(whose_process_stops(1));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(count(), 1);
+  EXPECT_FALSE(loaded->process->has_ended());
+  ASSERT_FALSE(stalls.empty());
+  ASSERT_TRUE(stalls[0].has_value());
+  EXPECT_TRUE(stalls[0]->starts_with("the runner process ")) << *stalls[0];
+  EXPECT_NE(stalls[0]->find(", which opens its device, has got nowhere for 0.2"), std::string::npos);
+}
+
+TEST_F(LoadEngineInAProcessThatStops, IsGivenUpTheSecondTime) {
+  const auto loaded = load_engine(whose_process_stops(1000));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(count(), 2) << "another one would take as long again";
+  EXPECT_EQ(loaded.error().code, error_code::internal);
+  EXPECT_EQ(loaded.error().message,
+            "the runner process has ended 2 times in a row before its device was open, the last time by a "
+            "kill, since it had got nowhere for 0.4 s");
+}
+
 TEST_F(LoadEngineInAProcess, WhatTheDeviceRefusesIsNotTriedAgain) {
   engine_options refused = whose_process_ends(0);
   refused.kv_cache_bytes = 1;
@@ -219,6 +257,30 @@ struct LoadEngineOnCuda : LoadEngine {
   }
   request asked;
 };
+
+// Nobody can end it here.
+TEST_F(LoadEngineOnCuda, ADeviceThatHangsInThisProcessIsToldOnce) {
+  engine_options hanging = on_cuda();
+  std::promise<std::string> told;
+  std::vector<std::optional<std::string>> stalls;
+  hanging.patience_at_start = std::chrono::milliseconds(200);
+  hanging.on_stall = [&](const std::optional<std::string>& why) { stalls.push_back(why); };
+  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
+  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
+                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
+    const std::string why = told.get_future().get();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return fail(error_code::unavailable, why);
+  };
+  const auto loaded = load_engine(hanging);
+  ASSERT_FALSE(loaded);
+  EXPECT_TRUE(
+      loaded.error().message.starts_with("the service, which loads the model, has got nowhere for 0.2"))
+      << loaded.error().message;
+  ASSERT_EQ(stalls.size(), 2U);
+  EXPECT_TRUE(stalls[0].has_value());
+  EXPECT_FALSE(stalls[1].has_value()) << "it has ended after all";
+}
 
 TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {
   const auto loaded = load_engine(on_cuda());

@@ -1,5 +1,6 @@
 """The runner in a process of its own: what kills it kills nothing else."""
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import re
@@ -84,6 +85,45 @@ def test_a_runner_that_is_killed_as_soon_as_it_appears_at_the_start_is_followed_
     with service:
         assert ask(service, 0, 5)
         assert not set(runners(service)) & set(killed)
+
+
+def stop_as_it_opens(service, stopped):
+    """SIGSTOP to the next runner, as soon as it is one."""
+    end_of_patience = time.monotonic() + 60
+    while time.monotonic() < end_of_patience:
+        for runner in service.children():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if runner not in stopped and b"runner-process" in pathlib.Path(f"/proc/{runner}/cmdline").read_bytes():
+                    os.kill(runner, signal.SIGSTOP)
+                    stopped.append(runner)
+                    return runner
+    raise AssertionError("there is no other runner")
+
+
+def test_a_runner_that_hangs_as_it_opens_its_device_at_the_start_is_not_live_and_then_followed_by_another(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
+    service = start_service()
+    runner = stop_as_it_opens(service, [])
+    service.wait_until(lambda: service.status("/livez") == 503, 20, "not live")
+    assert service.metric("troupe_live") == 0 and service.status("/readyz") == 503 and not is_gone(runner)
+    with service:
+        assert is_gone(runner) and service.status("/livez") == 200
+        assert ask(service, 0, 5)
+        log = service.log()
+        assert re.search(rf"not live: the runner process {runner}, which opens its device, has got nowhere for 2", log), log
+        assert re.search(rf"{runner}, which opens its device, has got nowhere for 4\S* s: it is killed \(threads: \S+ T on", log), log
+        assert "the start gets on again" in log
+
+
+def test_runners_that_hang_one_after_the_other_as_they_open_at_the_start_end_the_service(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:2000")
+    service = start_service()
+    stopped = []
+    for _ in range(2):
+        stop_as_it_opens(service, stopped)
+    assert service.process.wait(30) == 70, service.log()
+    assert "ended 2 times in a row before its device was open, the last time by a kill, since it had got nowhere for 2 s" in service.log()
+    assert all(map(is_gone, stopped))
 
 
 def test_a_starter_that_ignores_the_ends_of_children_costs_nobody_anything(start_service):

@@ -40,6 +40,20 @@ TEST(loading_server, says_how_far_the_model_is_and_refuses_requests_with_503) {
   EXPECT_EQ(metrics.body, "requests 0\n");
 }
 
+TEST(loading_server, is_not_live_while_the_loading_gets_nowhere) {
+  auto server = loading_server::start(any_port(), "small", nothing);
+  ASSERT_TRUE(server) << server.error().message;
+  testing::raw_client client(server->port());
+  server->show(2, 3, "profiling");
+  server->stall("the runner process 17 has got nowhere for 31 s");
+  const testing::raw_answer live = client.get("/livez");
+  EXPECT_EQ(live.status, 503);
+  EXPECT_NE(live.body.find("the runner process 17 has got nowhere"), std::string::npos) << live.body;
+  server->stall(std::nullopt);
+  EXPECT_EQ(client.get("/livez").status, 200);
+  EXPECT_NE(client.get("/readyz").body.find("loading [2/3] profiling"), std::string::npos);
+}
+
 TEST(loading_server, leaves_its_port_to_who_comes_after_it) {
   std::optional<loading_server> first = *loading_server::start(any_port(), "m", nothing);
   const std::uint16_t port = first->port();

@@ -1,8 +1,9 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
 // file lies there, with "no-cuda:PATH" none on a CUDA device; with "dies:NUMBER:PATH" the process is killed
-// as it opens one, until the file there has so many bytes, one for each such end; with "overlaps" its tokens
-// come late; with "service" it starts such a process.
+// as it opens one, until the file there has so many bytes, one for each such end, and with
+// "stops:NUMBER:PATH" it stops there; with "overlaps" its tokens come late; with "service" it starts such a
+// process.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -89,15 +90,15 @@ result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const 
   return fail(error_code::resource_exhausted, "no executor today", "threads");
 }
 
-result<std::unique_ptr<executor>> open_or_die(const std::string& number_and_path, const executor_setup& setup,
-                                              std::span<const int> files) {
+result<std::unique_ptr<executor>> open_or_get(int signal, const std::string& number_and_path,
+                                              const executor_setup& setup, std::span<const int> files) {
   const std::size_t colon = number_and_path.find(':');
   const std::string path = number_and_path.substr(colon + 1);
   std::error_code not_there;
   const std::uintmax_t ends = std::filesystem::file_size(path, not_there);
   if (!not_there && ends >= std::stoul(number_and_path.substr(0, colon))) return open(setup, files);
   std::ofstream(path, std::ios::app) << 'x';
-  std::raise(SIGKILL);
+  std::raise(signal);
   return refuse(setup, files);
 }
 
@@ -108,9 +109,10 @@ executor_opener opener_of(const std::string& word) {
     return [path = word.substr(8)](const executor_setup& setup, std::span<const int> files) {
       return setup.cuda && std::filesystem::exists(path) ? refuse(setup, files) : open(setup, files);
     };
-  if (word.starts_with("dies:"))
-    return [rest = word.substr(5)](const executor_setup& setup, std::span<const int> files) {
-      return open_or_die(rest, setup, files);
+  if (word.starts_with("dies:") || word.starts_with("stops:"))
+    return [signal = word.front() == 'd' ? SIGKILL : SIGSTOP, rest = word.substr(word.find(':') + 1)](
+               const executor_setup& setup, std::span<const int> files) {
+      return open_or_get(signal, rest, setup, files);
     };
   if (!word.starts_with("one:")) return open;
   const auto is_first = std::make_shared<bool>(true);

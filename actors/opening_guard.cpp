@@ -1,0 +1,96 @@
+#include "actors/opening_guard.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/isolation/process_handle.hpp"
+
+namespace troupe {
+namespace {
+
+using verdict = opening_watch::verdict;
+
+std::chrono::nanoseconds interval_of(std::chrono::nanoseconds patience) {
+  return std::clamp<std::chrono::nanoseconds>(patience / 20, std::chrono::milliseconds(5),
+                                              std::chrono::milliseconds(250));
+}
+
+}  // namespace
+
+opening_guard::opening_guard(std::shared_ptr<const executor_place> place, rules told)
+    : place_(std::move(place)),
+      told_(std::move(told)),
+      progress_(told_.patience, std::chrono::steady_clock::now()) {
+  thread_ = std::thread([this] { watch(); });
+}
+
+opening_guard::~opening_guard() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  const auto process = place_->process();
+  const bool is_over_well = !process || !process->has_ended();
+  if (said_ != verdict::gets_on && is_over_well) tell(verdict::gets_on, std::chrono::steady_clock::now());
+}
+
+bool opening_guard::has_killed(const process_handle& process) const {
+  const std::lock_guard lock(mutex_);
+  return killed_.get() == &process;
+}
+
+void opening_guard::watch() {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, interval_of(told_.patience), [this] { return is_over_; })) {
+    lock.unlock();
+    look();
+    lock.lock();
+  }
+}
+
+void opening_guard::look() {
+  const steady_time now = std::chrono::steady_clock::now();
+  auto process = place_->process();
+  if (process && process->has_ended()) return;  // there is another one soon, or none any more
+  if (process != watched_) {
+    watched_ = std::move(process);
+    progress_ = opening_watch(told_.patience, now);
+  }
+  const verdict found = progress_.look(now, watched_ ? watched_->work() : read_work_of_other_threads());
+  if (found != said_) tell(found, now);
+}
+
+void opening_guard::tell(verdict found, steady_time now) {
+  const verdict before = std::exchange(said_, found);
+  if (found == verdict::gets_on) {
+    spdlog::info("the start gets on again");
+    return told_.on_stall(std::nullopt);
+  }
+  const std::chrono::duration<double> idle = now - progress_.moved_at();
+  const std::string why = fmt::format("{} has got nowhere for {:.3g} s", who(), idle.count());
+  if (before == verdict::gets_on) {
+    spdlog::error("not live: {}", why);
+    told_.on_stall(why);
+  }
+  if (found == verdict::hangs) end_who_hangs(why);
+}
+
+std::string opening_guard::who() const {
+  if (!watched_) return "the service, which loads the model,";
+  return fmt::format("the runner process {}, which opens its device,", watched_->id());
+}
+
+void opening_guard::end_who_hangs(const std::string& why) {
+  if (!watched_) return told_.on_hang(why);
+  spdlog::error("{}: it is killed (threads: {})", why, watched_->describe_threads());
+  const std::lock_guard lock(mutex_);
+  killed_ = watched_;
+  watched_->kill();
+}
+
+}  // namespace troupe

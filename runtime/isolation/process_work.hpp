@@ -1,0 +1,23 @@
+// What a process has done since it began, for who has to tell one that is slow from one that hangs.
+#pragma once
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace troupe {
+
+struct process_work {
+  double cpu_seconds = 0;
+  // Each grows with what is read from a disk: pages of mapped files that were waited for, and bytes (0 where
+  // nobody may know).
+  std::uint64_t major_faults = 0;
+  std::uint64_t read_bytes = 0;
+};
+
+// Of the process `id`. Nothing where there is no such process, or /proc (proc(5)) is not there.
+std::optional<process_work> read_process_work(pid_t id);
+// Of this one, but for what the thread that asks has computed.
+std::optional<process_work> read_work_of_other_threads();
+
+}  // namespace troupe
