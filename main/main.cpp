@@ -1,10 +1,14 @@
 // troupe: one program, many subcommands.
+#include <pthread.h>
+
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 #include "main/commands.hpp"
 #include "main/exit_code.hpp"
@@ -57,9 +61,20 @@ int parse_and_run(int argc, char** argv) {
   return troupe::cli::finish_output(chosen());
 }
 
+// Who asks a service to read its settings anew does not know how far its start is: SIGHUP waits until it is
+// heard (signal_watch).
+void keep_hangup(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "serve") return;
+  sigset_t hangup;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &hangup, nullptr);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_hangup(argc, argv);
   try {
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {

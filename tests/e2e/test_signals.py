@@ -1,9 +1,15 @@
 """SIGTERM and what is promised of it."""
+import contextlib
 import http.client
 import json
+import os
+import pathlib
 import signal
 import socket
+import subprocess
 import time
+
+from conftest import BINARY
 
 
 def begin_stream(service, max_tokens=2000):
@@ -22,6 +28,26 @@ def test_sigterm_ends_an_idle_service_within_5_seconds(start_service):
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(10) == 0
         assert time.monotonic() - begin < 5
+
+
+def test_a_hangup_before_anybody_hears_it_does_not_end_the_service():
+    """It writes its help into a full pipe, which is before it looks at its settings."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    with subprocess.Popen([BINARY, "serve", "--help"], stdout=writing) as service:
+        place = pathlib.Path(f"/proc/{service.pid}/status")
+        end = time.monotonic() + 10
+        while time.monotonic() < end and "State:\tS" not in place.read_text():
+            time.sleep(0.01)
+        service.send_signal(signal.SIGHUP)
+        os.close(writing)
+        with open(reading, "rb") as pipe:
+            assert b"--step-deadline" in pipe.read()
+        assert service.wait(10) == 0
 
 
 def test_requests_that_are_half_sent_do_not_keep_an_idle_service_from_its_end(start_service):
@@ -121,6 +147,7 @@ def test_the_log_tells_whether_requests_were_cut_off(start_service):
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
         assert "ended; requests were cut off" in service.log() and "every request had finished" not in service.log()
+        assert '"ended; requests were cut off: 1"' in service.log()
         connection.close()
     with start_service() as service:
         service.process.send_signal(signal.SIGTERM)
@@ -147,7 +174,6 @@ def test_no_new_request_is_taken_while_draining(start_service):
         assert service.process.wait(130) == 0
         connection.close()
 
-        assert '"ended; requests were cut off: 1"' in service.log()
 
 def test_a_signal_that_means_nothing_to_it_leaves_it_its_others(start_service):
     with start_service() as service:
