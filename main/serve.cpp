@@ -148,7 +148,9 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
   if (!traces) return tl::unexpected(report(traces.error()));
   options->traces = std::move(*traces);
   if (settings.runner_isolation == "process")
-    options->engine.isolation = runner_program{.withheld = {config::admin_key_variable}};
+    options->engine.isolation =
+        runner_program{.arguments = {"troupe", "runner-process", "--log-format", settings.log_format},
+                       .withheld = {config::admin_key_variable}};
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   options->metrics->set_health(true, false);
   auto early = open_early(settings, *options, requests);

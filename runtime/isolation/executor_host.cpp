@@ -29,16 +29,6 @@ namespace {
 
 constexpr int device_lost_exit = 70;  // EX_SOFTWARE
 
-// A line on standard error, in one piece; left out where nobody takes it at once.
-void say_at_the_end(std::string_view line) {
-  line = line.substr(0, 500);  // less than PIPE_BUF: a pipe that takes anything takes it whole
-  pollfd taker{STDERR_FILENO, POLLOUT, 0};
-  if (::poll(&taker, 1, 0) != 1 || (taker.revents & POLLOUT) == 0) return;
-  char end = '\n';
-  const std::array<iovec, 2> parts{iovec{const_cast<char*>(line.data()), line.size()}, iovec{&end, 1}};
-  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts.data(), parts.size());
-}
-
 // One executor, and what its steps are read into.
 struct hosted_executor {
   std::unique_ptr<executor> device;
@@ -51,8 +41,9 @@ struct hosted_executor {
 
 class executor_host {
  public:
-  executor_host(call_channel calls, std::span<const int> files, const executor_opener& open)
-      : calls_(std::move(calls)), files_(files), open_(open) {}
+  executor_host(call_channel calls, std::span<const int> files, const executor_opener& open,
+                const std::function<void(const std::string&)>& last_words)
+      : calls_(std::move(calls)), files_(files), open_(open), last_words_(last_words) {}
 
   [[noreturn]] void run() {
     while (true) answer(calls_.next_call());
@@ -66,7 +57,7 @@ class executor_host {
     write(to, answered.error());
     calls_.reply(call_outcome::failure, to);
   } catch (const device_lost& fault) {
-    say_at_the_end(fmt::format("runner process: the device is lost: {}", fault.what()));
+    last_words_(fmt::format("runner process: the device is lost: {}", fault.what()));
     std::_Exit(device_lost_exit);
   } catch (const std::exception& fault) {
     flat_writer to = calls_.answer();
@@ -222,6 +213,7 @@ class executor_host {
   call_server calls_;
   std::span<const int> files_;
   const executor_opener& open_;
+  const std::function<void(const std::string&)>& last_words_;
   std::uint32_t num_opened_ = 0;
   std::map<std::uint32_t, hosted_executor> hosted_;  // by number; plans in use are pointed to
 };
@@ -278,7 +270,17 @@ result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std
   return cuda.open(*model, setup.options, *setup.cuda);
 }
 
-result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open) {
+void say_on_stderr(const std::string& line) {
+  const std::string_view text = std::string_view(line).substr(0, 500);  // less than PIPE_BUF: taken whole
+  pollfd taker{STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&taker, 1, 0) != 1 || (taker.revents & POLLOUT) == 0) return;
+  char end = '\n';
+  const std::array<iovec, 2> parts{iovec{const_cast<char*>(text.data()), text.size()}, iovec{&end, 1}};
+  [[maybe_unused]] const ssize_t written = ::writev(STDERR_FILENO, parts.data(), parts.size());
+}
+
+result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open,
+                            const std::function<void(const std::string&)>& last_words) {
   ::pthread_setname_np(::pthread_self(), "troupe-runner");  // it was started as /proc/self/exe
   end_by_sent_crash_signals();
   if (!end_with_parent(parent))
@@ -289,7 +291,7 @@ result<void> host_executors(pid_t parent, int num_descriptors, const executor_op
   const std::span<const int> all = descriptors;
   result<call_channel> calls = call_channel::inherit(all.first(call_channel::num_descriptors));
   if (!calls) return tl::unexpected(calls.error());
-  executor_host(std::move(*calls), all.subspan(call_channel::num_descriptors), open).run();
+  executor_host(std::move(*calls), all.subspan(call_channel::num_descriptors), open, last_words).run();
 }
 
 }  // namespace troupe

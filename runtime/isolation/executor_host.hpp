@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "runtime/executor/cuda_support.hpp"
 #include "runtime/executor/executor.hpp"
@@ -24,10 +25,14 @@ result<std::unique_ptr<executor>> open_cpu_executor(const executor_setup& setup,
 result<std::unique_ptr<executor>> open_executor(const executor_setup& setup, std::span<const int> files,
                                                 const cuda_support& cuda);
 
+// A line on standard error, in one piece; left out where nobody takes it at once.
+void say_on_stderr(const std::string& line);
+
 // The whole life of the process that `parent` has started and left so many descriptors: answers calls for
 // ever. Returns (with an error) only where it cannot begin. What executors throw is told to the service,
 // which decides whether that is the end; but a device that is lost ends the process, so that the next one
-// finds it as it is after a start.
-result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open);
+// finds it as it is after a start; `last_words` hears of that.
+result<void> host_executors(pid_t parent, int num_descriptors, const executor_opener& open,
+                            const std::function<void(const std::string&)>& last_words = say_on_stderr);
 
 }  // namespace troupe

@@ -82,6 +82,14 @@ def test_nobody_loses_a_request_to_these(start_service, monkeypatch, alone, role
         service.wait_as_before(before, 64)
 
 
+def test_what_the_runners_process_says_is_in_the_form_of_the_log(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "runner_process:throw:100000")
+    with start_service("--log-format", "json") as service:
+        lines = service.log().splitlines()
+        told = [json.loads(line) for line in lines]
+    assert len([line for line in told if "chaos: every 100000-th message to runner_process" in line["message"]]) == 2, "by both processes"
+
+
 def test_what_the_supervisor_is_asked_and_never_hears_is_asked_again(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "supervisor:lose:2")
     with start_service("--log-level", "debug") as service:
