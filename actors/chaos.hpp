@@ -10,7 +10,7 @@
 //   lose      it is never handled, and nobody is told; what an actor sends to itself does not count
 // And for `runner_process`, which loses nothing, with a token for COUNT:
 //   poison    each step that reads this token receives SIGSEGV
-// And for `start`, with milliseconds for COUNT:
+// And for `start`, whose messages are the phases of loading the model, with milliseconds for COUNT:
 //   hasten    no more than these are waited where the start gets nowhere
 #pragma once
 #include <chrono>

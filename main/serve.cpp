@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "actors/chaos.hpp"
 #include "actors/company.hpp"
 #include "actors/company_metrics.hpp"
 #include "actors/net/key_digest.hpp"
@@ -109,6 +110,7 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
   std::mutex telling;  // the phase, and what does not get on
   std::string phase;
   options.on_phase = [&](const std::string& name) {
+    chaos::meet_message("start", name.c_str());
     const std::lock_guard lock(telling);
     phase = "loading: " + name;
     tell_status(phase);

@@ -41,15 +41,6 @@ std::deque<planned_fault> read_plan() {
     std::getline(fields, planned.fault, ':');
     std::getline(fields, every);
     planned.every = std::strtoull(every.c_str(), nullptr, 10);
-    if (planned.fault == poison) {
-      spdlog::warn("chaos: token {} is poison to the runner's process", planned.every);
-      continue;
-    }
-    if (planned.fault == hasten) {
-      spdlog::warn("chaos: the start may get nowhere for {} ms", planned.every);
-      continue;
-    }
-    spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);
   }
   return plan;
 }
@@ -73,7 +64,10 @@ bool meet_message(const char* role, const char* message, bool is_own) {
   for (planned_fault& planned : plan()) {
     const bool loses = planned.fault == "lose";
     if (planned.every == 0 || planned.role != role || (loses && is_own)) continue;
-    if (++planned.messages % planned.every != 0) continue;
+    const std::uint64_t number = ++planned.messages;
+    if (number == 1)
+      spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);
+    if (number % planned.every != 0) continue;
     is_lost = is_lost || loses;
     if (loses) spdlog::debug("chaos: {} has lost {}", role, message);
     commit_fault(planned);

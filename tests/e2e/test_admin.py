@@ -81,6 +81,12 @@ def test_the_log_level_changes_at_once(start_service, operators):
             assert f'"info","message":"an operator sets the log level: {change}"' in log, "visible whatever the level"
 
 
+def test_its_answers_bear_names_too(start_service, operators):
+    with start_service(*operators.flags):
+        for asked in ((), (None, "no key of theirs"), ({"unknown": 1},)):
+            assert operators.ask("/admin/actors", *asked)[2]["X-Request-Id"].startswith("req-")
+
+
 def test_the_level_that_is_set_while_a_bar_shows_the_warm_up_stays(operators):
     """On a terminal the bar hides the log's lines, and nothing else of the log."""
     terminal, inside = pty.openpty()

@@ -126,6 +126,16 @@ def test_runners_that_hang_one_after_the_other_as_they_open_at_the_start_end_the
     assert all(map(is_gone, stopped))
 
 
+def test_a_start_that_hangs_in_the_service_itself_is_not_live_and_then_ends_it(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hang:2,start:hasten:3000")
+    service = start_service()
+    service.wait_until(lambda: service.status("/livez") == 503, 20, "not live")
+    assert service.children() == []
+    assert service.process.wait(20) == 70, service.log()
+    assert re.search(r"not live: the service, which loads the model, has got nowhere for 1\.5", service.log()), service.log()
+    assert re.search(r"the service, which loads the model, has got nowhere for 3\S* s: the process ends", service.log()), service.log()
+
+
 def test_a_starter_that_ignores_the_ends_of_children_costs_nobody_anything(start_service):
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     service = start_service()

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import BINARY, MODEL, ROOT, end
 from test_cli import settings
+from test_isolation import stop_as_it_opens
 
 
 class Notifications:
@@ -185,6 +186,17 @@ def test_the_status_tells_of_trouble_through_a_reload_and_of_a_refused_reload_th
         notified.wait_for("READY=1", 5)
         assert trouble in notified.seen and "STATUS=serving" not in notified.seen
         notified.wait_for("STATUS=serving", 30)
+
+
+def test_the_status_tells_of_a_runner_that_hangs_as_it_opens_at_the_start(start_service, notified, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
+    service = start_service()
+    runner = stop_as_it_opens(service, [])
+    while not any(line.startswith(f"STATUS=not live: the runner process {runner}, which opens its device, has got nowhere for ") for line in notified.seen):
+        assert notified.read(20), notified.seen
+    assert "READY=1" not in notified.seen
+    with service:
+        notified.wait_for("STATUS=serving")
 
 
 def test_the_unit_file_starts_what_there_is():
