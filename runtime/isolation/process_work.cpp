@@ -13,15 +13,15 @@ namespace {
 
 // Field 12 of proc(5)'s stat; those behind the program's name, which may hold blanks and brackets, begin with
 // the third.
-std::optional<std::uint64_t> major_faults_of(const std::string& folder) {
+std::uint64_t major_faults_of(const std::string& folder) {
   std::ifstream in(folder + "/stat");
   std::string line;
-  if (!std::getline(in, line)) return std::nullopt;
+  std::getline(in, line);
   std::istringstream rest(line.substr(line.rfind(')') + 1));
   std::string skipped;
   for (int field = 3; field < 12; ++field) rest >> skipped;
   std::uint64_t faults = 0;
-  if (!(rest >> faults)) return std::nullopt;
+  rest >> faults;
   return faults;
 }
 
@@ -49,10 +49,9 @@ std::optional<double> cpu_seconds_of(pid_t id) {
 
 std::optional<process_work> read_process_work(pid_t id) {
   const std::string folder = fmt::format("/proc/{}", id);
-  const auto faults = major_faults_of(folder);
   const auto used = cpu_seconds_of(id);
-  if (!faults || !used) return std::nullopt;
-  return process_work{*used, *faults, read_bytes_of(folder)};
+  if (!used) return std::nullopt;
+  return process_work{*used, major_faults_of(folder), read_bytes_of(folder)};
 }
 
 std::optional<process_work> read_work_of_other_threads() {

@@ -9,13 +9,13 @@ namespace troupe {
 
 struct process_work {
   double cpu_seconds = 0;
-  // Each grows with what is read from a disk: pages of mapped files that were waited for, and bytes (0 where
-  // nobody may know).
+  // Each grows with what is read from a disk: pages of mapped files that were waited for, and bytes; 0 where
+  // /proc (proc(5)) does not say.
   std::uint64_t major_faults = 0;
   std::uint64_t read_bytes = 0;
 };
 
-// Of the process `id`. Nothing where there is no such process, or /proc (proc(5)) is not there.
+// Of the process `id`. Nothing where there is no such process.
 std::optional<process_work> read_process_work(pid_t id);
 // Of this one, but for what the thread that asks has computed.
 std::optional<process_work> read_work_of_other_threads();
