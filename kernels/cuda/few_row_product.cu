@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(few_row_threads, (few_row_residents<rows, runs
 // Larger ones: bandwidth is what counts, of which a kernel that already waits beside this one took more than
 // it saved.
 template <class T, int rows, output_group group>
-__global__ void __launch_bounds__(few_row_threads, 4) few_row_stream_kernel(few_row_arguments a) {
+__global__ void __launch_bounds__(few_row_threads, (rows > 1 && group != output_group::apart ? 3 : 4))
+    few_row_stream_kernel(few_row_arguments a) {
   TROUPE_SHARED(float, partial, [few_row_warps]);
   TROUPE_DYNAMIC_SHARED(T, normed);
   using pairs = output_pairs<group>;
