@@ -279,8 +279,10 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!files) return tl::unexpected<error>(files.error());
   engine_options wanted = options;
   wanted.on_phase = once_each(options.on_phase);  // an opening that is tried again is in all of them again
-  return open_at_start(*place, options.pauses_at_start, guard,
-                       [&] { return open_engine(place, *files, wanted); });
+  auto opened = open_at_start(*place, options.pauses_at_start, guard,
+                              [&] { return open_engine(place, *files, wanted); });
+  if (opened) guard.end_well();
+  return opened;
 }
 
 }  // namespace troupe

@@ -27,16 +27,21 @@ opening_guard::opening_guard(std::shared_ptr<const executor_place> place, rules 
   thread_ = std::thread([this] { watch(); });
 }
 
-opening_guard::~opening_guard() {
+opening_guard::~opening_guard() { end_watch(); }
+
+void opening_guard::end_well() {
+  end_watch();
+  if (said_ != verdict::gets_on) tell(verdict::gets_on, std::chrono::steady_clock::now());
+}
+
+void opening_guard::end_watch() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;
   }
   changed_.notify_all();
   thread_.join();
-  const auto process = place_->process();
-  const bool is_over_well = !process || !process->has_ended();
-  if (said_ != verdict::gets_on && is_over_well) tell(verdict::gets_on, std::chrono::steady_clock::now());
 }
 
 bool opening_guard::has_killed(const process_handle& process) const {
@@ -59,7 +64,12 @@ void opening_guard::look() {
   if (process && process->has_ended()) return;  // there is another one soon, or none any more
   if (process != watched_) {
     watched_ = std::move(process);
+    killed_at_.reset();
     progress_ = opening_watch(told_.patience, now);
+  }
+  if (killed_at_ && now - *killed_at_ > told_.patience / 2) {
+    killed_at_.reset();
+    return told_.on_hang(fmt::format("{} was killed and does not end", who()));
   }
   const verdict found = progress_.look(now, watched_ ? watched_->work() : read_work_of_other_threads());
   if (found != said_) tell(found, now);
@@ -77,7 +87,7 @@ void opening_guard::tell(verdict found, steady_time now) {
     spdlog::error("not live: {}", why);
     told_.on_stall(why);
   }
-  if (found == verdict::hangs) end_who_hangs(why);
+  if (found == verdict::hangs) end_who_hangs(why, now);
 }
 
 std::string opening_guard::who() const {
@@ -85,11 +95,14 @@ std::string opening_guard::who() const {
   return fmt::format("the runner process {}, which opens its device,", watched_->id());
 }
 
-void opening_guard::end_who_hangs(const std::string& why) {
+void opening_guard::end_who_hangs(const std::string& why, steady_time now) {
   if (!watched_) return told_.on_hang(why);
-  spdlog::error("{}: it is killed (threads: {})", why, watched_->describe_threads());
+  const std::string threads = watched_->describe_threads();
   const std::lock_guard lock(mutex_);
+  if (is_over_) return;  // it has opened after all
+  spdlog::error("{}: it is killed (threads: {})", why, threads);
   killed_ = watched_;
+  killed_at_ = now;
   watched_->kill();
 }
 

@@ -19,9 +19,11 @@ class opening_guard {
  public:
   struct rules {
     std::chrono::nanoseconds patience;
-    // What does not get on, each time; nothing: it does again. On the guard's thread.
+    // What does not get on, each time; nothing: it does again. On the guard's thread, the last by end_well().
+    // Neither throws.
     std::function<void(const std::optional<std::string>& why)> on_stall;
-    std::function<void(const std::string& why)> on_hang;  // likewise, once: this process, which nobody kills
+    // This process hangs, which nobody kills, or one that does not end though it was killed.
+    std::function<void(const std::string& why)> on_hang;
   };
 
   // Watches the process that `place` has started last; this one where there is none.
@@ -29,6 +31,9 @@ class opening_guard {
   ~opening_guard();
   opening_guard(const opening_guard&) = delete;
   opening_guard& operator=(const opening_guard&) = delete;
+
+  // The start has come to its end: nobody is watched any more, and what was late is not.
+  void end_well();
 
   // Whether it has killed this process, since it hung. Any thread.
   bool has_killed(const process_handle& process) const;
@@ -38,7 +43,8 @@ class opening_guard {
   void watch();
   void look();
   void tell(opening_watch::verdict found, steady_time now);
-  void end_who_hangs(const std::string& why);
+  void end_who_hangs(const std::string& why, steady_time now);
+  void end_watch();
   std::string who() const;
 
   const std::shared_ptr<const executor_place> place_;
@@ -50,6 +56,7 @@ class opening_guard {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<process_handle> killed_;  // the last one
+  std::optional<steady_time> killed_at_;    // until it has ended
   bool is_over_ = false;
   std::thread thread_;
 };

@@ -48,9 +48,8 @@ struct few_row_arguments {
   rotate_and_store_arguments rotation = {};  // of `rotated`; its qkv, qkv_stride, rows and type do not count
 };
 
-// Whether a variant can: up to 4 rows of a multiple of 8 inputs by lanes, of 32 inputs on tensor cores; and
-// where rows are normed they have room beside each other in a block's shared memory, as many as it has of
-// them.
+// Whether a variant can: up to 4 rows of a multiple of 8 inputs by lanes, up to max_few_rows of a multiple of
+// 32 on tensor cores. Rows that are normed, 16 of them at most, must have room in 48 KB of shared memory.
 bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed);
 
 // Whether an element is rotated without the rest of its head: no norms, heads rotated as a whole, a KV memory

@@ -1,7 +1,9 @@
 // How the decoder's products of few rows are computed: chosen by measuring at the start.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
+#include "runtime/executor_cuda/choose_ways.hpp"
 #include "runtime/executor_cuda/cold_timer.hpp"
 #include "runtime/executor_cuda/cuda_decoder.hpp"
 #include "runtime/executor_cuda/cuda_graph.hpp"
@@ -9,25 +11,23 @@
 namespace troupe {
 namespace {
 
-// Of a product that there are such ways of; where it can be computed here at all, the last is the library's.
-struct open_choice {
-  few_row_ways* of;
-  std::vector<product_way> ways;
-};
+bool is_plain(const device_matrix& weight) {
+  return weight.data != nullptr && weight.type != matrix_type::e4m3;
+}
 
-open_choice choice_of(few_row_ways& of, const device_matrix& weight, std::int32_t rows, bool is_normed) {
-  open_choice choice{&of, {}};
-  if (weight.data == nullptr || weight.type == matrix_type::e4m3) return choice;
-  for (const bool norms : {is_normed, false}) {
+// All ways of products with matrices of this size; none where no own kernel can.
+product_candidates candidates_of(few_row_ways& product, const device_matrix& weight, std::int32_t rows,
+                                 bool is_normed) {
+  product_candidates found{&product, {}};
+  for (const bool norms : {true, false}) {
+    if (norms && !is_normed) continue;
     for (const kernels::cuda::few_row_variant variant : kernels::cuda::few_row_variants) {
-      const product_way way{.is_own = true, .norms = norms, .variant = variant};
-      if (kernels::cuda::can_multiply_few_rows(variant, rows, weight.inputs, norms) &&
-          std::ranges::find(choice.ways, way) == choice.ways.end())
-        choice.ways.push_back(way);
+      if (kernels::cuda::can_multiply_few_rows(variant, rows, weight.inputs, norms))
+        found.ways.push_back({.is_own = true, .norms = norms, .variant = variant});
     }
   }
-  if (!choice.ways.empty()) choice.ways.push_back({});
-  return choice;
+  if (!found.ways.empty()) found.ways.push_back({});
+  return found;
 }
 
 }  // namespace
@@ -60,57 +60,36 @@ float cuda_decoder::time_layer_products(const cuda_stream& stream, const cold_ti
   return timer.time([&] { graph.launch(stream); });
 }
 
-// One product after the other, and once more the library's for all: where a way makes the whole faster.
 void cuda_decoder::choose_layer_products(const cuda_stream& stream, const cold_timer& timer,
                                          std::int32_t rows, kernels::cuda::kv_element element) {
-  constexpr float gain = 0.99F;  // less may be chance
-  const device_layer& layer = weights_.layers.front();
-  std::vector<open_choice> open{choice_of(few_rows_.qkv, layer.qkv, rows, true),
-                                choice_of(few_rows_.output, layer.output, rows, false),
-                                choice_of(few_rows_.gate_up, layer.gate_up, rows, true),
-                                choice_of(few_rows_.down, layer.down, rows, false)};
-  std::erase_if(open, [](const open_choice& each) { return each.ways.empty(); });
-  if (open.empty()) return;
-  const bool is_measured = sizes_.few_rows != few_row_products::always;
-  const auto time = [&] { return time_layer_products(stream, timer, rows, element); };
-  const float without = is_measured ? time() : 0.0F;
-  for (const open_choice& each : open) each.of->set(rows, each.ways.front());
-  if (!is_measured) return;
-  float best = time();
-  for (const open_choice& each : open) {
-    for (const product_way& way : each.ways) {
-      const product_way before = each.of->of(rows);
-      if (way == before) continue;
-      each.of->set(rows, way);
-      const float took = time();
-      if (took < gain * best) {
-        best = took;
-      } else {
-        each.of->set(rows, before);
-      }
-    }
-  }
-  if (without <= best)
-    for (const open_choice& each : open) each.of->set(rows, {});
+  std::vector<product_candidates> products;
+  // The first layer stands for all, where all have such weights: a file may have quantised some.
+  const auto add = [&](few_row_ways& product, device_matrix device_layer::*weight, bool is_normed) {
+    if (!std::ranges::all_of(weights_.layers,
+                             [&](const device_layer& each) { return is_plain(each.*weight); }))
+      return;
+    auto candidates = candidates_of(product, weights_.layers.front().*weight, rows, is_normed);
+    if (!candidates.ways.empty()) products.push_back(std::move(candidates));
+  };
+  add(few_rows_.qkv, &device_layer::qkv, true);
+  add(few_rows_.output, &device_layer::output, false);
+  add(few_rows_.gate_up, &device_layer::gate_up, true);
+  add(few_rows_.down, &device_layer::down, false);
+  if (products.empty()) return;
+  if (sizes_.few_rows != few_row_products::always)
+    return choose_ways(products, rows, [&] { return time_layer_products(stream, timer, rows, element); });
+  for (const product_candidates& each : products) each.product->set(rows, each.ways.front());
 }
 
 // Large enough to be timed by itself.
 void cuda_decoder::choose_head_product(const cuda_stream& stream, const cold_timer& timer,
                                        std::int32_t rows) {
-  const open_choice open = choice_of(few_rows_.head, weights_.head, rows, true);
-  if (open.ways.empty()) return;
-  few_rows_.head.set(rows, open.ways.front());
-  if (sizes_.few_rows == few_row_products::always) return;
-  float best = 0;
-  product_way fastest;
-  for (const product_way& way : open.ways) {
-    few_rows_.head.set(rows, way);
-    const float took = timer.time([&] { project_logits(stream, hidden_.data(), rows); });
-    if (best > 0 && took >= best) continue;
-    best = took;
-    fastest = way;
-  }
-  few_rows_.head.set(rows, fastest);
+  if (!is_plain(weights_.head)) return;
+  const product_candidates head = candidates_of(few_rows_.head, weights_.head, rows, true);
+  if (head.ways.empty()) return;
+  if (sizes_.few_rows == few_row_products::always) return head.product->set(rows, head.ways.front());
+  choose_ways({&head, 1}, rows,
+              [&] { return timer.time([&] { project_logits(stream, hidden_.data(), rows); }); });
 }
 
 void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element) {
@@ -118,9 +97,10 @@ void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_
   if (sizes_.few_rows == few_row_products::never) return;
   const std::size_t rounds = sizes_.few_rows == few_row_products::measured_once ? 1 : 7;
   const cold_timer timer(stream, rounds);
-  for (std::int32_t rows = 1; rows <= kernels::cuda::max_few_rows; rows *= 2) {
-    if (rows <= sizes_.rows) choose_layer_products(stream, timer, rows, element);
-    if (rows <= sizes_.logit_rows) choose_head_product(stream, timer, rows);
+  // The last range as far as there are rows.
+  for (std::int32_t most = 1; most <= kernels::cuda::max_few_rows; most *= 2) {
+    if (2 * sizes_.rows > most) choose_layer_products(stream, timer, std::min(most, sizes_.rows), element);
+    if (2 * sizes_.logit_rows > most) choose_head_product(stream, timer, std::min(most, sizes_.logit_rows));
   }
 }
 

@@ -89,17 +89,11 @@ class cuda_executor final : public executor {
   std::unique_ptr<gemm> products_;
   std::unique_ptr<step_room> room_;
   flat_step step_;  // on the device, of the last forward()
-  // The logits that are wanted are of the rows as they are: of a decode's, and of dummies.
-  bool samples_each_row_ = false;
+  // The logits that are wanted are those of the first rows, in their order: of a decode, and of dummies.
+  bool takes_first_rows_ = false;
   std::uint64_t eager_decodes_ = 0;
   std::optional<step_clock> clock_;  // where steps are timed
 };
-
-bool samples_each_row(const device_batch& batch) {
-  if (!batch.prompt_logprobs.empty()) return false;
-  std::int32_t next = 0;
-  return std::ranges::all_of(batch.samples, [&](const sample_row& each) { return each.row == next++; });
-}
 
 result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequences) try {
   use_device();
@@ -174,12 +168,12 @@ void cuda_executor::forward(const device_batch& batch) {
 }
 
 void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
-  samples_each_row_ = samples_each_row(batch);
   const flat_step_shape exact = room_->flattener.shape_of(batch);
   const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
   const flat_step_shape shape = padded.value_or(exact);
   step_ = room_->stage.send(batch, shape, room_->flattener, stream_);
   step_.sampled = room_->sampler.tokens();
+  takes_first_rows_ = room_->flattener.logits_are_first_rows();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
   if (shape.rows == 0) return;
   if (padded) return run_as_graph(shape);
@@ -214,7 +208,7 @@ device_sampler::work cuda_executor::sampling_of(const device_batch& batch, const
           .masks = masks,
           .logits =
               [this](std::int32_t first, std::int32_t count) {
-                return room_->decoder.logits(stream_, samples_each_row_ ? nullptr : step_.logit_rows, first,
+                return room_->decoder.logits(stream_, takes_first_rows_ ? nullptr : step_.logit_rows, first,
                                              count);
               },
           .clock = clock_ ? &*clock_ : nullptr};
@@ -251,7 +245,7 @@ void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {
   use_device();
   if (rows < 0 || rows > limits_.max_rows) throw std::invalid_argument("warm-up: too many rows");
   room_->decoder.load_dummy_hidden_states(stream_);
-  samples_each_row_ = true;
+  takes_first_rows_ = true;
 }
 
 }  // namespace

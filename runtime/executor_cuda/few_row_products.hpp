@@ -1,4 +1,4 @@
-// With how many rows a decoder's products are computed by kernels/cuda/few_row_product.hpp.
+// How a decoder's products are computed: by the library, or by kernels/cuda/few_row_product.hpp.
 #pragma once
 #include <array>
 #include <bit>
@@ -16,7 +16,7 @@ enum class few_row_products : std::uint8_t {
   always,         // wherever there is room: for tests
 };
 
-// How a product, with the norm before it where it has one, is computed.
+// Of one product, with the norm before it where it has one.
 struct product_way {
   bool is_own = false;  // else by gemm.hpp, behind a norm
   // In one launch with the norm; else behind it, where norming the rows in every block takes longer than a

@@ -97,6 +97,9 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   for (const sample_row& each : batch.samples) *logits++ = each.row + moved_by_[size(each.sequence)];
   for (const prompt_logprob_row& each : batch.prompt_logprobs)
     *logits++ = each.row + moved_by_[size(each.sequence)];
+  std::int32_t first = 0;
+  logits_are_first_rows_ =
+      std::all_of(to.logit_rows, logits, [&](std::int32_t row) { return row == first++; });
   std::int32_t* copies = to.copies;
   for (const block_copy& copy : batch.copies) {
     *copies++ = copy.from;

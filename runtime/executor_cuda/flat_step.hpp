@@ -57,6 +57,8 @@ class step_flattener {
   flat_step_shape shape_of(const device_batch& batch);
   // Fills all of `to`, laid out for a shape that holds the batch that shape_of() was asked for last.
   void flatten(const device_batch& batch, const flat_step_shape& shape, const flat_step& to);
+  // Whether logit_rows of what was filled last are 0, 1, 2, ...: as of a decode.
+  bool logits_are_first_rows() const { return logits_are_first_rows_; }
 
  private:
   void add_sequence(const device_batch& batch, const sequence_rows& from, const flat_step_shape& shape,
@@ -67,6 +69,7 @@ class step_flattener {
   std::vector<std::int32_t> sources_;   // [rows of the batch]
   std::int32_t rows_ = 0;
   std::int32_t sequences_ = 0;
+  bool logits_are_first_rows_ = false;
 };
 
 }  // namespace troupe

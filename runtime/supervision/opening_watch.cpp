@@ -17,7 +17,8 @@ opening_watch::verdict opening_watch::look(steady_time now, const std::optional<
 
 void opening_watch::compare(steady_time now, const process_work& done) {
   if (!known_) known_ = process_work{.major_faults = done.major_faults, .read_bytes = done.read_bytes};
-  const bool has_read = done.major_faults != known_->major_faults || done.read_bytes != known_->read_bytes;
+  // Less was read only where /proc did not say.
+  const bool has_read = done.major_faults > known_->major_faults || done.read_bytes > known_->read_bytes;
   const double busy = busy_share * std::chrono::duration<double>(patience_).count();
   const bool has_computed =
       done.cpu_seconds - known_->cpu_seconds >= busy && now - read_ <= patiences_to_compute * patience_;

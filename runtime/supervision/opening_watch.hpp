@@ -16,8 +16,8 @@ constexpr std::chrono::nanoseconds patience_for_opening(std::chrono::nanoseconds
 }
 
 // Who reads from a disk gets on, and so does who computes: who has used a hundredth of a core in the time of
-// the patience (threads that wait look up now and then). But one that computes for five times the patience
-// and reads nothing meanwhile hangs, too.
+// the patience (threads that wait look up now and then). But what is computed counts for five times the
+// patience after the last reading, so that who only computes hangs after six of them.
 class opening_watch {
  public:
   enum class verdict {

@@ -277,9 +277,8 @@ TEST_F(LoadEngineOnCuda, ADeviceThatHangsInThisProcessIsToldOnce) {
   EXPECT_TRUE(
       loaded.error().message.starts_with("the service, which loads the model, has got nowhere for 0.2"))
       << loaded.error().message;
-  ASSERT_EQ(stalls.size(), 2U);
+  ASSERT_EQ(stalls.size(), 1U) << "a start that fails has not got on";
   EXPECT_TRUE(stalls[0].has_value());
-  EXPECT_FALSE(stalls[1].has_value()) << "it has ended after all";
 }
 
 TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {

@@ -103,6 +103,34 @@ TEST(flat_step, what_pads_a_batch_is_left_out_and_samples_stay_with_their_rows) 
   EXPECT_EQ(values(out.step.logit_rows, 3), (integers{3, 4, 2}));
 }
 
+TEST(flat_step, tells_whether_the_logits_are_those_of_the_first_rows) {
+  step_flattener flattener(attention_plan(1, 100, 100));
+  const auto are_first = [&](const std::vector<std::int32_t>& first_rows) {
+    device_batch batch;
+    for (const std::int32_t row : first_rows) {
+      const auto number = static_cast<std::int32_t>(batch.sequences.size());
+      batch.sequences.push_back({.first_row = row, .num_rows = 1, .table_offset = number, .table_length = 1});
+      batch.tokens.push_back(1);
+      batch.positions.push_back(0);
+      batch.slots.push_back(16 * number);
+      batch.block_tables.push_back(number);
+    }
+    for (std::int32_t row = 0; row < batch.num_rows(); ++row) {
+      sample_row sample;
+      sample.row = row;
+      sample.sequence = static_cast<std::int32_t>(std::ranges::find(first_rows, row) - first_rows.begin());
+      batch.samples.push_back(sample);
+    }
+    write(flattener, batch, flattener.shape_of(batch));
+    return flattener.logits_are_first_rows();
+  };
+  EXPECT_TRUE(are_first({0, 1, 2}));
+  EXPECT_FALSE(are_first({1, 0, 2})) << "the device has the rows in the order of their sequences";
+  const device_batch mixed = three_sequences();
+  write(flattener, mixed, flattener.shape_of(mixed));
+  EXPECT_FALSE(flattener.logits_are_first_rows());
+}
+
 TEST(flat_step, of_a_larger_shape_has_rows_and_sequences_that_are_not_there) {
   step_flattener flattener(attention_plan(1, 100, 100));
   const device_batch batch = three_sequences();
