@@ -61,8 +61,8 @@ result<std::int32_t> context_length(const engine_options& options, std::int32_t 
 std::string describe_kv_cache_memory(const engine_options& options) {
   if (options.memory_utilization > 0)
     return fmt::format("in place of memory_utilization {}", options.memory_utilization);
-  const bool is_default = options.kv_cache_bytes == engine_options{}.kv_cache_bytes;
-  return fmt::format("it is {} MiB{}", options.kv_cache_bytes >> 20U, is_default ? ", the default" : "");
+  return fmt::format("it is {} MiB{}", options.kv_cache_bytes >> 20U,
+                     options.has_default_kv_cache() ? ", the default" : "");
 }
 
 // The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
@@ -187,10 +187,11 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   if (files.draft)
     if (const auto added = add_draft_model(engine, *place, *files.draft, options, target); !added)
       return tl::unexpected<error>(added.error());
+  const engine_options unwatched;  // whoever watched the first start may be gone
   engine_options quiet = options;
-  quiet.on_phase = [](const std::string&) {};  // whoever watched the first start may be gone
-  quiet.on_stall = nullptr;
-  quiet.on_hang = nullptr;
+  quiet.on_phase = unwatched.on_phase;
+  quiet.on_stall = unwatched.on_stall;
+  quiet.on_hang = unwatched.on_hang;
   const device_plan plan{place,
                          started->options,
                          started->last_resort,
@@ -214,6 +215,10 @@ std::function<void(const std::string&)> once_each(std::function<void(const std::
 }
 
 }  // namespace
+
+bool engine_options::has_default_kv_cache() const {
+  return kv_cache_bytes == engine_options{}.kv_cache_bytes;
+}
 
 cpu_executor_options executor_options_of(const engine_options& options, std::vector<token_id> end_tokens) {
   cpu_executor_options out;

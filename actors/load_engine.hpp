@@ -70,6 +70,9 @@ struct engine_options {
   std::function<void(const std::string& why)> on_hang = [](const std::string&) {};
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
+
+  // Whether kv_cache_bytes are those of options that say nothing.
+  bool has_default_kv_cache() const;
 };
 
 // What a model runner works with.

@@ -105,7 +105,7 @@ result<started_device> start_device(executor_place& place, const engine_options&
   log_profile(largest, *profile);
   if (const auto taken = (*device)->take_kv_cache(); !taken) {
     error why = taken.error();
-    if (why.param == "kv_cache_memory" && options.kv_cache_bytes == engine_options{}.kv_cache_bytes)
+    if (why.param == "kv_cache_memory" && options.has_default_kv_cache())
       why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);
     return tl::unexpected(std::move(why));
   }

@@ -62,9 +62,10 @@ void status_line::stopping(std::chrono::nanoseconds within, const std::string& w
 void status_line::look(const net::engine_status& now) {
   const std::lock_guard lock(mutex_);
   const std::string before = std::exchange(trouble_, trouble_of(now, was_ready_));
-  const bool has_become_degraded = now.ready && std::exchange(degraded_, now.degraded) != now.degraded;
+  const std::string degraded_before = degraded_;
+  if (now.ready) degraded_ = now.degraded;
   if (trouble_ == before) {
-    if (has_become_degraded && was_ready_ && !is_stopping_) notify_("STATUS=" + serving());
+    if (degraded_ != degraded_before && was_ready_ && !is_stopping_) notify_("STATUS=" + serving());
     return;
   }
   if (!trouble_.empty()) {

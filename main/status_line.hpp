@@ -15,8 +15,7 @@ std::string end_notice(const std::string& why);
 
 // A service that is in trouble, not live or, once it was ready, without a runner for long, says so whatever
 // else it would say, until it serves again; the log has a line for each change. One that is degraded says so
-// before what it says else. Any thread; what is told has
-// one order.
+// before what it says else. Any thread; what is told has one order.
 class status_line {
  public:
   // Hears "NAME=VALUE" lines.

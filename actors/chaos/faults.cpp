@@ -26,6 +26,8 @@ struct planned_fault {
   std::string fault;
   std::uint64_t every = 0;  // of poison: the token; of hasten: milliseconds
   std::atomic<std::uint64_t> messages{0};
+
+  bool is_of_messages() const { return fault != poison && fault != hasten; }
 };
 
 // A deque: atomics do not move.
@@ -63,7 +65,8 @@ bool meet_message(const char* role, const char* message, bool is_own) {
   bool is_lost = false;
   for (planned_fault& planned : plan()) {
     const bool loses = planned.fault == "lose";
-    if (planned.every == 0 || planned.role != role || (loses && is_own)) continue;
+    if (!planned.is_of_messages() || planned.every == 0 || planned.role != role || (loses && is_own))
+      continue;
     const std::uint64_t number = ++planned.messages;
     if (number == 1)
       spdlog::warn("chaos: every {}-th message to {} meets {}", planned.every, planned.role, planned.fault);

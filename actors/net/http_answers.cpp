@@ -90,9 +90,7 @@ result<std::string> http_connection::name_request(const openai::parsed_request& 
   std::string name = fmt::format("{}-{}", prefix, request_.request_id);
   // Proxies and retries send one X-Request-Id more than once: then it is no name.
   if (!request_.request_id.empty() && !shared_->requests.contains(name)) return name;
-  const std::uint64_t high = shared_->random();
-  const std::uint64_t low = shared_->random();
-  return fmt::format("{}-{:016x}{:016x}", prefix, high, low);
+  return draw_name(prefix, shared_->random);
 }
 
 answer_plan http_connection::plan_answer(openai::answer_options options, bool with_logprobs,

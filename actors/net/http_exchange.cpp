@@ -45,12 +45,10 @@ bool names_other_version(std::string_view text) {
   });
 }
 
-// For an answer to who has given the request no name. Nobody has to guess it, and nobody gains by that.
+// For an answer to who has given the request no name.
 std::string draw_request_id() {
   thread_local std::mt19937_64 random{std::random_device{}()};
-  const std::uint64_t high = random();
-  const std::uint64_t low = random();
-  return fmt::format("req-{:016x}{:016x}", high, low);
+  return draw_name("req", random);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <boost/beast/http/status.hpp>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 #include <iterator>
 
@@ -82,6 +83,12 @@ http_response error_response(int status, std::string message) {
   out.key("type").string("invalid_request_error").key("param").null();
   out.key("code").string(error_code_of(status)).end_object().end_object();
   return response;
+}
+
+std::string draw_name(std::string_view prefix, std::mt19937_64& random) {
+  const std::uint64_t high = random();
+  const std::uint64_t low = random();
+  return fmt::format("{}-{:016x}{:016x}", prefix, high, low);
 }
 
 std::string response_head(const http_response& response, std::string_view length_field,

@@ -1,6 +1,7 @@
 // Requests and answers of HTTP/1.x as this server uses them (RFC 9110, RFC 9112).
 #pragma once
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,9 @@ struct http_response {
 http_response error_response(const error& failure);
 // The same for what HTTP itself refuses: 405, 408, 415, 417, 431, 505, ...
 http_response error_response(int status, std::string message);
+
+// The name of an answer, "chatcmpl-" and 32 digits: nobody can guess it, and nobody gains by that.
+std::string draw_name(std::string_view prefix, std::mt19937_64& random);
 
 // Status line and header fields, up to and with the empty line. `length_field` is "Content-Length: 12" or
 // "Transfer-Encoding: chunked", or empty where the end of the connection ends the body.

@@ -1,6 +1,5 @@
-// The HTTP port while the model loads and there is no company yet: /livez is well unless
-// the loading gets nowhere, /readyz and every request
-// are answered 503 with how far it is.
+// The HTTP port while the model loads and there is no company yet: /livez is well unless the loading gets
+// nowhere, /readyz and every request are answered 503 with how far it is.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/attention_tile.cuh"
 #include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/shared_bytes.cuh"
 
 namespace troupe::kernels::cuda {
 
@@ -97,11 +98,7 @@ inline constexpr int attention_threads = 128;  // of a block: four warps
 template <class Kernel>
 void launch_attention(Kernel kernel, int shared_bytes, const attention_arguments& arguments,
                       std::int32_t blocks, cudaStream_t stream) {
-  // What the host has not asked for by name ends at 48 KB.
-  if (shared_bytes > 48 << 10) {
-    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         shared_bytes);
-  }
+  ask_for_shared_bytes(kernel, static_cast<std::size_t>(shared_bytes));
   const dim3 grid(static_cast<unsigned>(blocks), static_cast<unsigned>(arguments.kv.num_kv_heads));
   TROUPE_LAUNCH_EARLY(kernel, grid, dim3(attention_threads), static_cast<std::size_t>(shared_bytes), stream,
                       arguments);

@@ -3,12 +3,12 @@
 #include "kernels/cuda/few_row_outputs.cuh"
 #include "kernels/cuda/few_row_sums.cuh"
 #include "kernels/cuda/few_row_tiles.hpp"
+#include "kernels/cuda/shared_bytes.cuh"
 
 namespace troupe::kernels::cuda {
 namespace {
 
 constexpr std::int32_t max_lane_rows = 4;
-constexpr std::size_t most_shared_bytes = std::size_t{48} << 10;
 constexpr int blocks_of_a_multiprocessor = 8;
 // Loads of a lane that are held in registers: rows of 768 and 1,536 inputs.
 constexpr int few_runs = 3;
@@ -159,8 +159,8 @@ void launch_rows(const few_row_arguments& a, cudaStream_t stream) {
 bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed) {
   if (variant != few_row_variant::lanes) return can_multiply_row_tiles(rows, inputs, is_normed);
   return rows <= max_lane_rows && inputs % few_row_run == 0 &&
-         (!is_normed ||
-          2 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs) + 256 <= most_shared_bytes);
+         (!is_normed || 2 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs) + 256 <=
+                            shared_without_asking);
 }
 
 bool can_rotate_few_rows(const rotate_and_store_arguments& rotation) {

@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "kernels/cuda/few_row_tiles.cuh"
+#include "kernels/cuda/shared_bytes.cuh"
 
 namespace troupe::kernels::cuda {
 
-inline constexpr std::size_t shared_without_asking = std::size_t{48} << 10;
 // Runs of a warp whose weights are held in registers: rows of 768 and 1,536 inputs.
 inline constexpr int few_held = 3;
 inline constexpr int more_held = 6;

@@ -79,11 +79,7 @@ void launch_held(const few_row_arguments& a, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>((a.outputs + outputs_of_block - 1) / outputs_of_block),
                   static_cast<unsigned>((a.rows + rows_of_block - 1) / rows_of_block));
   const auto kernel = row_tiles_kernel<T, row_tiles, output_tiles, held, group>;
-  // More than 48 KB are to be asked for.
-  if (shared > shared_without_asking) {
-    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         static_cast<int>(shared));
-  }
+  ask_for_shared_bytes(kernel, shared);
   TROUPE_LAUNCH_EARLY(kernel, grid, tiled_threads, shared, stream, a);
 }
 

@@ -86,12 +86,16 @@ class cuda_decoder {
   void gate(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_down(const cuda_stream& stream, const device_layer& layer, std::int32_t rows);
   void project_logits(const cuda_stream& stream, float* hidden, std::int32_t rows);
+  // What products of few rows are timed with.
+  struct product_trial {
+    cold_timer timer;
+    kernels::cuda::paged_kv kv;           // nothing is stored there:
+    device_array<std::int32_t> no_slots;  // [max_few_rows]
+  };
   void choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element);
-  void choose_layer_products(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows,
-                             kernels::cuda::kv_element element);
-  void choose_head_product(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows);
-  float time_layer_products(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows,
-                            kernels::cuda::kv_element element);
+  void choose_layer_products(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);
+  void choose_head_product(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);
+  float time_layer_products(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);
 
   const model_config& config_;
   const device_weights& weights_;

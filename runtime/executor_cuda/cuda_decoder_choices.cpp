@@ -34,34 +34,28 @@ product_candidates candidates_of(few_row_ways& product, const device_matrix& wei
 
 // Several layers' products behind one another, as a graph: how long one takes depends on whether those before
 // and behind it begin early. What is rotated is stored nowhere.
-float cuda_decoder::time_layer_products(const cuda_stream& stream, const cold_timer& timer, std::int32_t rows,
-                                        kernels::cuda::kv_element element) {
+float cuda_decoder::time_layer_products(const cuda_stream& stream, const product_trial& trial,
+                                        std::int32_t rows) {
   constexpr std::int32_t most_layers = 4;
   const std::int32_t layers = std::min(most_layers, config_.num_layers);
-  const device_array<std::int32_t> slots(static_cast<std::size_t>(rows));
-  stream.fill(slots.data(), 0xFF, slots.bytes());
   flat_step_shape shape;
   shape.rows = rows;
   flat_step step;
-  step.slots = slots.data();
-  const kernels::cuda::paged_kv kv{.element = element,
-                                   .num_layers = config_.num_layers,
-                                   .num_kv_heads = config_.num_kv_heads,
-                                   .head_dim = config_.head_dim};
+  step.slots = trial.no_slots.data();
   const cuda_graph graph = cuda_graph::capture(stream, [&] {
     for (std::int32_t i = 0; i < layers; ++i) {
       const device_layer& layer = weights_.layers[static_cast<std::size_t>(i)];
-      project_and_rotate(stream, shape, step, kv, i);
+      project_and_rotate(stream, shape, step, trial.kv, i);
       project_output(stream, layer, rows);
       gate(stream, layer, rows);
       project_down(stream, layer, rows);
     }
   });
-  return timer.time([&] { graph.launch(stream); });
+  return trial.timer.time([&] { graph.launch(stream); });
 }
 
-void cuda_decoder::choose_layer_products(const cuda_stream& stream, const cold_timer& timer,
-                                         std::int32_t rows, kernels::cuda::kv_element element) {
+void cuda_decoder::choose_layer_products(const cuda_stream& stream, const product_trial& trial,
+                                         std::int32_t rows) {
   std::vector<product_candidates> products;
   // The first layer stands for all, where all have such weights: a file may have quantised some.
   const auto add = [&](few_row_ways& product, device_matrix device_layer::*weight, bool is_normed) {
@@ -77,30 +71,36 @@ void cuda_decoder::choose_layer_products(const cuda_stream& stream, const cold_t
   add(few_rows_.down, &device_layer::down, false);
   if (products.empty()) return;
   if (sizes_.few_rows != few_row_products::always)
-    return choose_ways(products, rows, [&] { return time_layer_products(stream, timer, rows, element); });
+    return choose_ways(products, rows, [&] { return time_layer_products(stream, trial, rows); });
   for (const product_candidates& each : products) each.product->set(rows, each.ways.front());
 }
 
 // Large enough to be timed by itself.
-void cuda_decoder::choose_head_product(const cuda_stream& stream, const cold_timer& timer,
+void cuda_decoder::choose_head_product(const cuda_stream& stream, const product_trial& trial,
                                        std::int32_t rows) {
   if (!is_plain(weights_.head)) return;
   const product_candidates head = candidates_of(few_rows_.head, weights_.head, rows, true);
   if (head.ways.empty()) return;
   if (sizes_.few_rows == few_row_products::always) return head.product->set(rows, head.ways.front());
   choose_ways({&head, 1}, rows,
-              [&] { return timer.time([&] { project_logits(stream, hidden_.data(), rows); }); });
+              [&] { return trial.timer.time([&] { project_logits(stream, hidden_.data(), rows); }); });
 }
 
 void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element) {
   few_rows_ = {};
   if (sizes_.few_rows == few_row_products::never) return;
   const std::size_t rounds = sizes_.few_rows == few_row_products::measured_once ? 1 : 7;
-  const cold_timer timer(stream, rounds);
+  const product_trial trial{.timer = cold_timer(stream, rounds),
+                            .kv = {.element = element,
+                                   .num_layers = config_.num_layers,
+                                   .num_kv_heads = config_.num_kv_heads,
+                                   .head_dim = config_.head_dim},
+                            .no_slots = device_array<std::int32_t>(kernels::cuda::max_few_rows)};
+  stream.fill(trial.no_slots.data(), 0xFF, trial.no_slots.bytes());  // no_slot each
   // The last range as far as there are rows.
   for (std::int32_t most = 1; most <= kernels::cuda::max_few_rows; most *= 2) {
-    if (2 * sizes_.rows > most) choose_layer_products(stream, timer, std::min(most, sizes_.rows), element);
-    if (2 * sizes_.logit_rows > most) choose_head_product(stream, timer, std::min(most, sizes_.logit_rows));
+    if (2 * sizes_.rows > most) choose_layer_products(stream, trial, std::min(most, sizes_.rows));
+    if (2 * sizes_.logit_rows > most) choose_head_product(stream, trial, std::min(most, sizes_.logit_rows));
   }
 }
 
