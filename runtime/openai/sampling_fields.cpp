@@ -59,7 +59,15 @@ void read_logit_bias(field_reader& fields, std::int32_t vocab_size,
 }
 
 bool is_empty(const json& value) {
-  return (value.is_structured() && value.empty()) || (value.is_boolean() && !value.get<bool>());
+  return (value.is_structured() && value.empty()) || value == "" || value == false;
+}
+
+// What is empty, and what says that all is to be as it is anyway.
+bool asks_for_nothing(std::string_view name, const json& value) {
+  if (is_empty(value)) return true;
+  if (name == "tool_choice") return value == "none" || value == "auto";
+  if (name == "function_call") return value == "none";
+  return name == "modalities" && value == json::array({"text"});
 }
 
 void refuse(field_reader& fields, std::string_view name) {
@@ -101,16 +109,12 @@ sampling_params read_sampling(field_reader& fields, const request_context& conte
 }
 
 void refuse_unsupported(field_reader& fields) {
-  if (const json* const choice = fields.find("tool_choice"); choice != nullptr && *choice != "none") {
-    if (*choice != "auto") refuse(fields, "tool_choice");
-  }
-  for (const char* name : {"tools", "functions", "function_call", "use_beam_search", "allowed_token_ids",
-                           "bad_words", "truncate_prompt_tokens", "prompt_embeds", "logits_processors",
-                           "chat_template", "chat_template_kwargs", "continue_final_message", "audio"}) {
+  for (const char* name :
+       {"tools", "tool_choice", "functions", "function_call", "use_beam_search", "allowed_token_ids",
+        "bad_words", "truncate_prompt_tokens", "prompt_embeds", "logits_processors", "chat_template",
+        "chat_template_kwargs", "continue_final_message", "audio", "modalities"}) {
     const json* const value = fields.find(name);
-    if (value == nullptr || is_empty(*value)) continue;
-    if (std::string_view(name) == "function_call" && *value == "none") continue;
-    refuse(fields, name);
+    if (value != nullptr && !asks_for_nothing(name, *value)) refuse(fields, name);
   }
 }
 

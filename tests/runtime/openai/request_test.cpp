@@ -165,6 +165,8 @@ TEST(parse_chat, names_the_field_at_fault) {
       {R"({"response_format":"text"})", "response_format"},
       {R"({"tools":[{"type":"function"}]})", "tools"},
       {R"({"tool_choice":"required"})", "tool_choice"},
+      {R"({"tool_choice":{"type":"function"}})", "tool_choice"},
+      {R"({"modalities":["text","audio"]})", "modalities"},
       {R"({"use_beam_search":true})", "use_beam_search"},
       {R"({"chat_template":"{{ 1 }}"})", "chat_template"},
       {R"({"continue_final_message":true})", "continue_final_message"},
@@ -204,6 +206,9 @@ TEST(parse_chat, fields_that_change_nothing_are_accepted) {
   EXPECT_TRUE(parse_chat(
       chat_body(R"({"unknown":{"deep":[1]},"metadata":{},"store":true,"response_format":{"type":"text"},
       "tool_choice":"none","tools":[],"parallel_tool_calls":true,"use_beam_search":false,"guided_json":null})"),
+      context()));
+  EXPECT_TRUE(parse_chat(
+      chat_body(R"({"tool_choice":{},"function_call":"","chat_template":"","modalities":["text"]})"),
       context()));
 }
 
@@ -310,7 +315,7 @@ TEST(parse_generation, any_value_in_any_field_is_parsed_or_refused_by_name) {
       "seed",        "stop",       "stop_token_ids", "logit_bias",    "messages",
       "prompt",      "stream",     "stream_options", "logprobs",      "top_logprobs",
       "n",           "user",       "model",          "tools",         "response_format",
-      "tool_choice", "echo",       "suffix",         "function_call", "audio"};
+      "tool_choice", "echo",       "suffix",         "function_call", "modalities"};
   const std::vector<json> values = {nullptr,
                                     true,
                                     0,
