@@ -121,22 +121,30 @@ asio::awaitable<bool> http_exchange::read_header(request_parser& parser, std::ch
   const auto [failure, size] = co_await http::async_read_header(socket_, buffer_, parser, no_throw);
   deadline_.disarm();
   phase_ = phase::answering;
-  if (failure) co_return co_await refuse_unreadable(failure);
   const request_header& header = parser.get();
+  const auto name = header["X-Request-Id"];
+  take_name(failure && name.empty() ? request_name_in(bytes_read())
+                                    : std::string_view(name.data(), name.size()));
+  if (failure) co_return co_await refuse_unreadable(failure);
   request_.version = header.version();
   request_.keep_alive = header.keep_alive();
   request_.verb = std::string(header.method_string()).substr(0, longest_verb);
   request_.path = target_path({header.target().data(), header.target().size()});
   request_.method = method_of(header.method());
-  const auto name = header["X-Request-Id"];
-  if (openai::is_request_name({name.data(), name.size()}))
-    request_.request_id.assign(name.data(), name.size());
-  request_.id = request_.request_id;
   // Where its body ends is not known (RFC 9112, 6.3): what follows could be taken for the next request.
   const auto coding = header[http::field::transfer_encoding];
   if (coding.empty() || boost::beast::iequals(coding, "chunked")) co_return true;
   const http_response unknown = error_response(400, "the only Transfer-Encoding that is read is chunked");
   co_return co_await refuse(unknown);
+}
+
+std::string_view http_exchange::bytes_read() const {
+  return {static_cast<const char*>(buffer_.data().data()), buffer_.size()};
+}
+
+void http_exchange::take_name(std::string_view name) {
+  if (openai::is_request_name(name)) request_.request_id = name;
+  request_.id = request_.request_id;
 }
 
 asio::awaitable<bool> http_exchange::read_body(request_parser& parser,
@@ -194,8 +202,7 @@ std::optional<http_response> http_exchange::explain(const asio_error& why) const
     return error_response(
         {error_code::too_large, fmt::format("the body is larger than {} bytes", limits_.max_body_bytes)});
   }
-  if (why == http::error::bad_version &&
-      names_other_version({static_cast<const char*>(buffer_.data().data()), buffer_.size()}))
+  if (why == http::error::bad_version && names_other_version(bytes_read()))
     return error_response(505, "only HTTP/1.0 and 1.1 are served");
   const bool broken_off = why == http::error::end_of_stream || why == http::error::partial_message;
   const bool of_http = why.category() == make_error_code(http::error::bad_method).category();

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "actors/net/async_event.hpp"
 #include "actors/net/connection.hpp"
@@ -83,6 +84,8 @@ class http_exchange : public connection {
   bool has_asked_ = false;  // bytes of a request have come
 
  private:
+  std::string_view bytes_read() const;
+  void take_name(std::string_view name);
   asio::awaitable<bool> refuse_unreadable(asio_error why);
   std::optional<http_response> explain(const asio_error& why) const;  // nothing where nobody listens
   // To read what has to come, which is no more than the server's end leaves.

@@ -3,6 +3,8 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/status.hpp>
 #include <chrono>
 #include <cstdint>
@@ -116,6 +118,19 @@ std::string serialize(const http_response& response, const request_line& request
   std::string text = response_head(response, length, request);
   if (request.method != http_method::head) text += response.body;
   return text;
+}
+
+std::string_view request_name_in(std::string_view lines) {
+  constexpr std::string_view name = "X-Request-Id:";
+  constexpr std::string_view blanks = " \t";
+  while (!lines.empty() && lines.front() != '\r') {
+    std::string_view line = lines.substr(0, lines.find("\r\n"));
+    lines.remove_prefix(std::min(lines.size(), line.size() + 2));
+    if (!boost::beast::iequals(line.substr(0, name.size()), name)) continue;
+    line.remove_prefix(std::min(line.size(), line.find_first_not_of(blanks, name.size())));
+    return line.substr(0, line.find_last_not_of(blanks) + 1);
+  }
+  return {};
 }
 
 std::string target_path(std::string_view target) {

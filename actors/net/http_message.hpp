@@ -56,6 +56,10 @@ std::string serialize(const http_response& response, const request_line& request
 // percent-decoded.
 std::string target_path(std::string_view target);
 
+// The value of X-Request-Id among the lines of a header, of which more may follow that has not come, or
+// cannot be read; empty where there is none. Of `lines`.
+std::string_view request_name_in(std::string_view lines);
+
 // Appends `data` as one chunk of a chunked body.
 void append_chunk(std::string& out, std::string_view data);
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";

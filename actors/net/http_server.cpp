@@ -39,6 +39,7 @@ void http_server::change(const connection_limits& limits) {
 
 std::uint16_t http_server::port() const { return server_->port(); }
 std::size_t http_server::connections() const { return server_->connections(); }
+double http_server::cpu_seconds() const { return server_->cpu_seconds(); }
 void http_server::drain(std::function<void()> done) { server_->drain(std::move(done)); }
 void http_server::close(std::chrono::milliseconds within, const error& why) { server_->close(within, why); }
 

@@ -28,6 +28,7 @@ class http_server {
   // Connections and requests to come go by these limits.
   void change(const connection_limits& limits);
   std::size_t connections() const;  // open at the moment
+  double cpu_seconds() const;       // that its thread has used; not after close()
   // Idle connections end now, the others after the answer under way; `done` is called once, on the server's
   // thread, when none is left.
   void drain(std::function<void()> done);
