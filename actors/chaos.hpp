@@ -11,7 +11,7 @@
 // And for `runner_process`, which loses nothing, with a token for COUNT:
 //   poison    each step that reads this token receives SIGSEGV
 // And for `start`, whose messages are the phases of loading the model, with milliseconds for COUNT:
-//   hasten    no more than these are waited where the start gets nowhere
+//   hasten    no more than these are waited where it gets nowhere, nor where a device that opens later does
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -22,7 +22,7 @@ namespace troupe::chaos {
 // Before a message to an actor of this role is handled; `is_own`: it has sent that to itself. Throws, and
 // worse. True: it is lost, which the log of level debug tells.
 bool meet_message(const char* role, const char* message, bool is_own = false);
-// How long is waited where the start gets nowhere, of a patience.
+// How long is waited where who opens a device gets nowhere, of a patience.
 std::chrono::nanoseconds cut(std::chrono::nanoseconds patience);
 // Before a step of the runner's process reads these.
 void meet_tokens(std::span<const std::int32_t> tokens);

@@ -33,12 +33,14 @@ void company_board::draining() {
 void company_board::runner_ended(steady_time now) {
   const std::lock_guard lock(mutex_);
   runner_.ended(now);
+  opening_late_.reset();
   warm_up_step_ended();
 }
 
 void company_board::runner_is_back(steady_time now) {
   const std::lock_guard lock(mutex_);
   runner_.is_back(now);
+  opening_late_.reset();
   queue_moves();
 }
 
@@ -48,9 +50,10 @@ void company_board::degraded(std::string why) {
   degraded_ = std::move(why);
 }
 
-void company_board::opening_gets_on(steady_time at) {
+void company_board::opening_gets_on(steady_time at, std::optional<std::string> late) {
   const std::lock_guard lock(mutex_);
   opening_moved_ = at;
+  opening_late_ = std::move(late);
 }
 
 // A step's deadline after the time for which a device that opens may get nowhere, whoever should have ended
@@ -90,6 +93,8 @@ net::engine_status company_board::status(steady_time now) const {
   if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
+  if (opening_late_)
+    return {.live = false, .reason = *opening_late_, .waits_for_runner = ready_ && !draining_};
   if (draining_) return {true, false, net::draining_reason};
   if (ready_) return status_when_ready(now);
   if (progress_.empty()) return {true, false, starting_};

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/chaos.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/request.hpp"
 #include "runtime/supervision/opening_watch.hpp"
@@ -53,8 +54,9 @@ class company_board {
   // The runner has ended; there is another one, and from now on nobody waits for it.
   void runner_ended(steady_time now);
   void runner_is_back(steady_time now);
-  // The device of the next one, which opens, has got on at this time.
-  void opening_gets_on(steady_time at);
+  // The device of the next one, which opens, has got on at this time; and why it is not live meanwhile, since
+  // it does not any more (nothing: it is). Whoever tells that ends it, too.
+  void opening_gets_on(steady_time at, std::optional<std::string> late = std::nullopt);
   // From now on less is served than was asked for, and why.
   void degraded(std::string why);
   // The first actor to fail is the one that is remembered.
@@ -94,7 +96,7 @@ class company_board {
 
   // Live: no actor has failed for good, the step in flight, if any, is younger than its deadline, so is one
   // of the warm-up, and requests that could run do not wait for longer than that, nor anybody who asks an
-  // actor. While there is no runner, requests wait for it to open.
+  // actor; nor is a device late that opens. While there is no runner, requests wait for it.
   net::engine_status status(steady_time now) const;
   // Whether a step with the runner is late by a step's deadline, whatever its own, or the queue by as much.
   bool hangs(steady_time now) const {
@@ -103,7 +105,7 @@ class company_board {
   }
   // How long a device that opens may get nowhere.
   std::chrono::nanoseconds patience_for_opening() const {
-    return troupe::patience_for_opening(step_deadline());
+    return chaos::cut(troupe::patience_for_opening(step_deadline()));
   }
   std::optional<std::string> failure() const;
   // Once, when an actor has failed; at once where one has.
@@ -162,6 +164,7 @@ class company_board {
   bool interrupted_ = false;
   replacement_record runner_;
   steady_time opening_moved_{};
+  std::optional<std::string> opening_late_;
   std::string degraded_;  // why; empty: it is not
   std::optional<std::string> failure_;
   std::optional<std::string> silent_;

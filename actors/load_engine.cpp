@@ -272,7 +272,8 @@ bool use_kept_tuning(executor& device, const tuning_key& key, const std::filesys
 
 result<loaded_engine> load_engine(const engine_options& options) {
   const auto place = std::make_shared<executor_place>(options.isolation, options.cuda, options.cuda_devices);
-  opening_guard guard(place, {options.patience_at_start, options.on_stall, options.on_hang});
+  opening_guard guard(
+      place, {options.patience_at_start, options.on_stall, options.on_hang, options.cpu_seconds_beside});
   options.on_phase("device check");
   const result<std::string> checked = check_device(options);
   if (!checked) return tl::unexpected<error>(checked.error());

@@ -68,6 +68,9 @@ struct engine_options {
   std::function<void(const std::optional<std::string>& why)> on_stall =
       [](const std::optional<std::string>&) {};
   std::function<void(const std::string& why)> on_hang = [](const std::string&) {};
+  // What threads of this process that have no part in the start have computed so far, in seconds: that is no
+  // progress.
+  std::function<double()> cpu_seconds_beside = [] { return 0.0; };
   // Hears which phase of the start begins: "device check", "weights", "profiling".
   std::function<void(const std::string& phase)> on_phase = [](const std::string&) {};
 

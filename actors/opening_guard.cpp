@@ -71,8 +71,15 @@ void opening_guard::look() {
     killed_at_.reset();
     return told_.on_hang(fmt::format("{} was killed and does not end", who()));
   }
-  const verdict found = progress_.look(now, watched_ ? watched_->work() : read_work_of_other_threads());
+  const verdict found = progress_.look(now, work());
   if (found != said_) tell(found, now);
+}
+
+std::optional<process_work> opening_guard::work() const {
+  if (watched_) return watched_->work();
+  auto done = read_work_of_other_threads();
+  if (done) done->cpu_seconds -= told_.cpu_seconds_beside();
+  return done;
 }
 
 void opening_guard::tell(verdict found, steady_time now) {
@@ -81,8 +88,7 @@ void opening_guard::tell(verdict found, steady_time now) {
     spdlog::info("the start gets on again");
     return told_.on_stall(std::nullopt);
   }
-  const std::chrono::duration<double> idle = now - progress_.moved_at();
-  const std::string why = fmt::format("{} has got nowhere for {:.3g} s", who(), idle.count());
+  const std::string why = progress_.describe_idle(who(), now);
   if (before == verdict::gets_on) {
     spdlog::error("not live: {}", why);
     told_.on_stall(why);
@@ -91,8 +97,7 @@ void opening_guard::tell(verdict found, steady_time now) {
 }
 
 std::string opening_guard::who() const {
-  if (!watched_) return "the service, which loads the model,";
-  return fmt::format("the runner process {}, which opens its device,", watched_->id());
+  return watched_ ? name_of_opener(watched_->id()) : "the service, which loads the model,";
 }
 
 void opening_guard::end_who_hangs(const std::string& why, steady_time now) {

@@ -24,6 +24,8 @@ class opening_guard {
     std::function<void(const std::optional<std::string>& why)> on_stall;
     // This process hangs, which nobody kills, or one that does not end though it was killed.
     std::function<void(const std::string& why)> on_hang;
+    // What threads of this process that do not start anything have computed, in seconds. Does not throw.
+    std::function<double()> cpu_seconds_beside;
   };
 
   // Watches the process that `place` has started last; this one where there is none.
@@ -42,6 +44,7 @@ class opening_guard {
  private:
   void watch();
   void look();
+  std::optional<process_work> work() const;
   void tell(opening_watch::verdict found, steady_time now);
   void end_who_hangs(const std::string& why, steady_time now);
   void end_watch();

@@ -98,8 +98,8 @@ class supervisor_state {
   struct device_state {
     std::optional<opening_watch> opening = {};  // nothing: it is open, or nobody opens it
     std::int32_t opening_process = 0;           // that it watches
-    bool is_killed = false;
-    bool is_mourned = false;  // its runner is told that the process has ended
+    std::optional<steady_time> killed_at = {};  // since it hung
+    bool is_mourned = false;                    // its runner is told that the process has ended
   };
   // The last step that was sent to the runner, and when it was seen first.
   struct seen_step {
@@ -146,7 +146,9 @@ class supervisor_state {
   void open_device(const model_runner_actor& runner);
   void on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks);
   // Why the device is to be killed, where it is.
-  std::optional<std::string> fault_of_device();
+  std::optional<std::string> fault_of_device(steady_time now);
+  std::optional<std::string> fault_of_opening(steady_time now);
+  void end_hung_device(steady_time now);
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down(const caf::error& reason);
   // Whoever directs the draft model that has ended its runner: too often, and there are no drafts any more.
@@ -238,6 +240,7 @@ class supervisor_state {
   std::map<timed_step, std::chrono::nanoseconds> step_costs_;  // for whoever is started anew
   device_state device_;
   int failed_openings_ = 0;  // of a device, in a row
+  int hung_openings_ = 0;    // likewise, that had to be killed
   bool is_on_last_resort_ = false;
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it

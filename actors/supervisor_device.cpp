@@ -15,6 +15,8 @@ namespace {
 constexpr std::chrono::milliseconds device_check{100};
 // In a row. A device that is there again within a moment, as after a process that held it, opens before.
 constexpr int most_failed_openings = 5;
+// Each takes as long as the first.
+constexpr int most_hung_openings = 2;
 // A runner after one that crashed in a step computes as many rows of nobody's, which tells whether it was the
 // device; no more than take next to no time.
 constexpr std::int32_t most_rows_of_proof = 32;
@@ -47,12 +49,13 @@ void supervisor_state::add_model_runner() {
                             .holds_requests = false};
 }
 
-// One that had to be killed before it was open would take as long again.
+// One that had to be killed before it was open would take as long again: what else there is is tried first.
 void supervisor_state::vacate_model_runner() {
   runner_end_ = {.was_warming_up = std::exchange(is_warming_up_, false),
                  .was_killed = parts_.process && parts_.process->was_killed()};
-  if (device_.opening && !runner_end_.was_killed)
-    failed_openings_ += device_.is_killed ? most_failed_openings : 1;
+  const bool has_hung = device_.opening && device_.killed_at;
+  if (has_hung) ++hung_openings_;
+  if (device_.opening && !runner_end_.was_killed) failed_openings_ += has_hung ? most_failed_openings : 1;
   roster_.model_runner = nullptr;
   device_ = {};
   parts_.tokenizer.metrics->set_runner_process({});
@@ -72,7 +75,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
 void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
   roster_.model_runner = runner;
   device_.opening.reset();
-  failed_openings_ = 0;
+  failed_openings_ = hung_openings_ = 0;
   backoff_.is_back(self_->clock().now());
   parts_.board->runner_is_back(self_->clock().now());
   if (parts_.process)
@@ -108,11 +111,7 @@ void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
 // A step that hangs ends with its process alone, and a runner without work does not notice that its process
 // has ended. What becomes of the runner then is as for any other end.
 void supervisor_state::look_after_device() {
-  const auto fault = parts_.process->has_ended() ? std::nullopt : fault_of_device();
-  if (fault && !std::exchange(device_.is_killed, true)) {
-    spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
-    parts_.process->kill();
-  }
+  end_hung_device(self_->clock().now());
   const bool is_gone = roster_.model_runner && parts_.process->has_ended();
   if (is_gone && !std::exchange(device_.is_mourned, true))
     self_->send_exit(roster_.model_runner,
@@ -120,19 +119,37 @@ void supervisor_state::look_after_device() {
   self_->delayed_send(supervisor_actor(self_), device_check, msg::look_after_device{});
 }
 
+// What does not end though it was killed keeps the memory and the device that another one would need.
+void supervisor_state::end_hung_device(steady_time now) {
+  if (parts_.process->has_ended() || failed_) return;
+  if (device_.killed_at) {
+    if (now - *device_.killed_at <= parts_.board->patience_for_opening() / 2) return;
+    spdlog::critical("the runner process {} was killed and does not end", parts_.process->id());
+    return fail("model_runner");
+  }
+  const auto fault = fault_of_device(now);
+  if (!fault) return;
+  spdlog::error("{}: its process is killed (threads: {})", *fault, parts_.process->describe_threads());
+  parts_.process->kill();
+  device_.killed_at = now;
+}
+
 // Nobody runs a step, and the queue does not move, while a device is opened.
-std::optional<std::string> supervisor_state::fault_of_device() {
-  const steady_time now = self_->clock().now();
+std::optional<std::string> supervisor_state::fault_of_device(steady_time now) {
   if (roster_.model_runner)
     return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
-  if (!device_.opening) return std::nullopt;
-  if (const std::int32_t id = parts_.process->id(); std::exchange(device_.opening_process, id) != id)
+  return device_.opening ? fault_of_opening(now) : std::nullopt;
+}
+
+std::optional<std::string> supervisor_state::fault_of_opening(steady_time now) {
+  const std::int32_t id = parts_.process->id();
+  if (std::exchange(device_.opening_process, id) != id)
     device_.opening = opening_watch(parts_.board->patience_for_opening(), now);
   const opening_watch::verdict found = device_.opening->look(now, parts_.process->work());
-  parts_.board->opening_gets_on(device_.opening->moved_at());
-  if (found != opening_watch::verdict::hangs) return std::nullopt;
-  const std::chrono::duration<double> idle = now - device_.opening->moved_at();
-  return fmt::format("a device does not open: its process has got nowhere for {:.0f} s", idle.count());
+  const std::string idle = device_.opening->describe_idle(name_of_opener(id), now);
+  const bool is_late = found != opening_watch::verdict::gets_on;
+  parts_.board->opening_gets_on(device_.opening->moved_at(), is_late ? std::optional(idle) : std::nullopt);
+  return found == opening_watch::verdict::hangs ? std::optional(idle) : std::nullopt;
 }
 
 void supervisor_state::on_runner_down(const caf::error& reason) {
@@ -177,6 +194,10 @@ void supervisor_state::start_next_runner() {
   is_pausing_ = false;
   if (failed_) return;
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
+  if (hung_openings_ >= most_hung_openings) {
+    spdlog::critical("{} devices in a row have hung as they opened", hung_openings_);
+    return fail("model_runner");
+  }
   restart("model_runner", runner_end_.is_excused || is_gone_for_good);
 }
 
@@ -184,7 +205,7 @@ bool supervisor_state::turn_to_last_resort() {
   if (!parts_.open_last_resort) return false;
   spdlog::critical("the device does not come back: the model runs on the CPU from now on");
   parts_.open_device = std::exchange(parts_.open_last_resort, nullptr);
-  failed_openings_ = 0;
+  failed_openings_ = hung_openings_ = 0;
   is_on_last_resort_ = true;
   return true;
 }

@@ -2,8 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <utility>
+
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -49,7 +50,7 @@ void end_guard::watch() {
     last_words_();
     spdlog::critical("{}: the process ends", why);
   });
-  if (!changed_.wait_for(lock, words_before_end, [this] { return is_over_; })) std::_Exit(exit_code_);
+  if (!changed_.wait_for(lock, words_before_end, [this] { return is_over_; })) exit_with_children(exit_code_);
   lock.unlock();
   words.join();
 }

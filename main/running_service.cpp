@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cstdlib>
 #include <utility>
 
 #include "actors/net/last_words.hpp"
@@ -12,6 +11,7 @@
 #include "main/exit_code.hpp"
 #include "main/logging.hpp"
 #include "main/progress.hpp"
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -52,7 +52,7 @@ bool running_service::begin_end(std::optional<std::chrono::milliseconds> grace) 
 // The first signal asks for an orderly end, the second ends the grace (whoever has asked for it), the third
 // ends the process.
 void running_service::on_signal(int signal, int count) {
-  if (count > 2) std::_Exit(128 + signal);
+  if (count > 2) exit_with_children(128 + signal);
   if (count == 2) {
     spdlog::warn("second signal: ending at once");
     served_->interrupt();

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +37,7 @@
 #include "main/signals.hpp"
 #include "main/trace_options.hpp"
 #include "runtime/executor/usable_cores.hpp"
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -123,6 +123,7 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
     shown.stall(why);
     metrics.set_health(!why, false);
   };
+  options.cpu_seconds_beside = [&] { return shown.cpu_seconds(); };  // who asks is no progress
   // Nothing within a process can end a read that hangs.
   end_guard guard([] {});
   options.on_hang = [&](const std::string& why) {
@@ -140,7 +141,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
   const scoped_handler ending(signals, [](int signal, int) {
     tell_end("the model was loading");
     spdlog::info("ended by {} while the model was loading: no request had been taken", name_of(signal));
-    std::_Exit(exit_ok);
+    exit_with_children(exit_ok);
   });
   const auto path = find_model(settings.model);
   if (!path) return tl::unexpected(report(path.error()));
@@ -172,7 +173,7 @@ int serve(const config::setting_sources& sources) {
   exit_on_fault();
   signal_watch signals(signal_watch::hangup::is_heard);
   // Before anything is there, and when all has ended, there is nothing to wait for.
-  const scoped_handler ending(signals, [](int, int) { std::_Exit(exit_ok); });
+  const scoped_handler ending(signals, [](int, int) { exit_with_children(exit_ok); });
   const auto loaded = load_with_warnings(sources);
   if (!loaded) return loaded.error();
   const config::settings& settings = loaded->values;

@@ -67,12 +67,10 @@ void liveness_watch::watch() {
   do {
     const net::engine_status now = status_();
     line_.look(now);
-    if (now.live) {
-      notify("WATCHDOG=1");
+    if (now.live) notify("WATCHDOG=1");
+    if (now.live || now.waits_for_runner) {  // the supervisor ends a runner that hangs as it opens
       stuck_since.reset();
-      continue;
-    }
-    if (!stuck_since) {
+    } else if (!stuck_since) {
       stuck_since = clock::now();
     } else if (const std::chrono::nanoseconds patience = patience_; clock::now() - *stuck_since >= patience) {
       return end_(fmt::format("not live for {} s",

@@ -2,8 +2,9 @@
 
 #include <pthread.h>
 
-#include <cstdlib>
 #include <utility>
+
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe::cli {
 namespace {
@@ -53,7 +54,7 @@ void signal_watch::dispatch(int signal) {
     hung_up_ = true;
     return;
   }
-  if (!handler_) std::_Exit(128 + signal);
+  if (!handler_) exit_with_children(128 + signal);
   handler_(signal, ++count_);
 }
 

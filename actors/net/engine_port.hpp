@@ -30,13 +30,13 @@ inline constexpr const char* draining_reason = "draining: the service is shuttin
 
 // Everything a gateway reports about the engine without asking an actor for it.
 struct engine_status {
-  bool live = true;               // steps progress
+  bool live = true;               // steps progress, or a device that opens does
   bool ready = false;             // warmed up, not draining, no trouble with the runner
   std::string reason = {};        // why not, in words: "warming up [3/8]", "draining"
   bool waits_for_runner = false;  // not ready, yet who asks is kept until there is one
   std::string degraded = {};      // ready, but with less than was asked for, and why; empty: with all of it
 
-  bool takes_requests() const { return live && (ready || waits_for_runner); }
+  bool takes_requests() const { return (live && ready) || waits_for_runner; }
 };
 
 struct model_card {

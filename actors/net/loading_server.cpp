@@ -50,6 +50,7 @@ result<loading_server> loading_server::start(http_options options, std::string m
 
 std::shared_ptr<kept_listener> loading_server::listener() const { return state_->listener; }
 std::uint16_t loading_server::port() const { return state_->server->port(); }
+double loading_server::cpu_seconds() const { return state_->server->cpu_seconds(); }
 
 void loading_server::show(std::int64_t number, std::int64_t count, const std::string& what) {
   const std::lock_guard lock(state_->telling);

@@ -23,6 +23,7 @@ class loading_server {
   loading_server& operator=(loading_server&&) noexcept;
 
   std::uint16_t port() const;
+  double cpu_seconds() const;  // that its thread has used
   // For the company's gateway, which takes the clients that come next.
   std::shared_ptr<kept_listener> listener() const;
   // From now on "loading [number/count] what".

@@ -1,6 +1,10 @@
 #include "actors/net/socket_server.hpp"
 
+#include <fmt/format.h>
+#include <pthread.h>
+
 #include <chrono>
+#include <ctime>
 #include <exception>
 #include <utility>
 
@@ -31,6 +35,7 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
       accept_clients(server->acceptor_, [raw = server.get()](tcp::socket s) { raw->admit(std::move(s)); }),
       [](std::exception_ptr) {});
   server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
+  ::pthread_getcpuclockid(server->thread_.native_handle(), &server->clock_);
   return server;
 }
 
@@ -39,6 +44,12 @@ socket_server::socket_server(listen_options options, std::size_t max_connections
     : options_(std::move(options)), max_connections_(max_connections), make_(std::move(make)), full_(full) {}
 
 socket_server::~socket_server() { close(); }
+
+double socket_server::cpu_seconds() const {
+  timespec used{};
+  ::clock_gettime(clock_, &used);
+  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+}
 
 // Returns after close(), when the last connection has ended.
 void socket_server::serve() {
@@ -62,8 +73,15 @@ void socket_server::admit(tcp::socket socket) {
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
   const bool refused = clients_.size() - refused_.size() >= max_connections_ && !make_room();
+  if (refused) tell_full();
   if (refused && refused_.size() >= most_refused) drop(refused_.front());
   serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
+}
+
+void socket_server::tell_full() {
+  refusals_.warn(std::chrono::steady_clock::now(),
+                 fmt::format("port {}: all {} connections are taken: until one is free others are refused",
+                             port_, max_connections_));
 }
 
 // What has to go counts no more, though its coroutine has yet to end.

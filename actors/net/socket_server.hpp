@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,6 +44,8 @@ class socket_server {
 
   std::uint16_t port() const { return port_; }
   std::size_t connections() const { return open_.load(); }  // any thread
+  // What its thread has computed, in seconds. Any thread; not after close().
+  double cpu_seconds() const;
 
   // Does `work` on the server's thread, soon; not after close(). Any thread.
   void post(std::function<void()> work) { asio::post(context_, std::move(work)); }
@@ -67,6 +70,7 @@ class socket_server {
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
+  void tell_full();
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);
   void on_end(const std::shared_ptr<connection>& client);
@@ -85,6 +89,7 @@ class socket_server {
   std::unordered_set<std::shared_ptr<connection>> clients_;
   std::vector<std::shared_ptr<connection>> refused_;  // of these, oldest first
   limited_log faults_;
+  limited_log refusals_;
   std::function<void()> drained_;
   asio::steady_timer end_{context_};  // of those that are not over when it is to close
   bool draining_ = false;
@@ -92,6 +97,7 @@ class socket_server {
   bool is_end_bound_ = false;
   std::atomic<std::size_t> open_ = 0;
   std::thread thread_;
+  clockid_t clock_{};  // of what it computes
 };
 
 }  // namespace troupe::net

@@ -1,5 +1,7 @@
 #include "runtime/supervision/opening_watch.hpp"
 
+#include <fmt/format.h>
+
 namespace troupe {
 namespace {
 
@@ -15,6 +17,11 @@ opening_watch::verdict opening_watch::look(steady_time now, const std::optional<
   return idle > patience_ / 2 ? verdict::is_late : verdict::gets_on;
 }
 
+std::string opening_watch::describe_idle(const std::string& who, steady_time now) const {
+  const std::chrono::duration<double> idle = now - moved_;
+  return fmt::format("{} has got nowhere for {:.3g} s", who, idle.count());
+}
+
 void opening_watch::compare(steady_time now, const process_work& done) {
   if (!known_) known_ = process_work{.major_faults = done.major_faults, .read_bytes = done.read_bytes};
   // Less was read only where /proc did not say.
@@ -26,6 +33,10 @@ void opening_watch::compare(steady_time now, const process_work& done) {
   if (!has_read && !has_computed) return;
   moved_ = now;
   known_ = done;
+}
+
+std::string name_of_opener(std::int32_t process) {
+  return fmt::format("the runner process {}, which opens its device,", process);
 }
 
 }  // namespace troupe

@@ -2,7 +2,9 @@
 #pragma once
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "runtime/isolation/process_work.hpp"
 #include "runtime/request.hpp"
@@ -33,6 +35,8 @@ class opening_watch {
   verdict look(steady_time now, const std::optional<process_work>& done);
   // When it got on last, as far as was seen.
   steady_time moved_at() const { return moved_; }
+  // "the runner process 17, which opens its device, has got nowhere for 31 s".
+  std::string describe_idle(const std::string& who, steady_time now) const;
 
  private:
   void compare(steady_time now, const process_work& done);
@@ -42,5 +46,8 @@ class opening_watch {
   steady_time read_;                   // when it has read last
   std::optional<process_work> known_;  // of when it got on last
 };
+
+// As whoever opens a device in a process of its own is called where it is late.
+std::string name_of_opener(std::int32_t process);
 
 }  // namespace troupe

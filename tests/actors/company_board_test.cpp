@@ -164,6 +164,28 @@ TEST(CompanyBoard, TheQueueWaitsForADeviceThatGetsOnAsItOpens) {
   EXPECT_FALSE(board.status(begin + seconds(571)).live) << "for a minute and more it has got nowhere";
 }
 
+TEST(CompanyBoard, ADeviceThatGetsNowhereAsItOpensIsNotLiveAndRefusesNobody) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.ready();
+  board.runner_ended(begin);
+  board.opening_gets_on(begin + seconds(1), "it has got nowhere");
+  const net::engine_status late = board.status(begin + seconds(31));
+  EXPECT_FALSE(late.live || late.ready);
+  EXPECT_EQ(late.reason, "it has got nowhere");
+  EXPECT_TRUE(late.takes_requests());
+  board.opening_gets_on(begin + seconds(32));
+  EXPECT_TRUE(board.status(begin + seconds(32)).live);
+  for (const auto next : {&company_board::runner_ended, &company_board::runner_is_back}) {
+    board.opening_gets_on(begin + seconds(1), "it has got nowhere");
+    (board.*next)(begin + seconds(33));
+    EXPECT_TRUE(board.status(begin + seconds(33)).live);
+  }
+  board.opening_gets_on(begin + seconds(34), "it has got nowhere");
+  board.draining();
+  EXPECT_FALSE(board.status(begin + seconds(34)).takes_requests());
+}
+
 TEST(CompanyBoard, ARunnerThatIsReplacedChangesNothingWhereNobodyIsToBeServed) {
   const steady_time begin{seconds(1000)};
   company_board board(seconds(100));

@@ -1,6 +1,7 @@
 // When the supervisor ends the process of a device, and when it does not.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <optional>
@@ -15,6 +16,13 @@ bool has_finished(const client& who) {
   return who.ends.size() == 1 && who.ends[0].reason == finish_reason::length && who.events_after_end == 0;
 }
 
+// Of time in which the runner opens its device, which calls this, and the others are at work.
+void pass(stage& stage, std::chrono::nanoseconds time) {
+  stage.advance(time);
+  while (stage.run_any(0)) {
+  }
+}
+
 // A device with a process, of which nothing is real but what the supervisor asks and does.
 struct watched_device {
   int kills = 0;
@@ -22,6 +30,13 @@ struct watched_device {
   bool has_ended = false;
   std::function<void()> while_opening = [] {};
   std::optional<process_work> work;
+
+  // From a disk, for so long.
+  void read_for(stage& stage, std::chrono::nanoseconds time) {
+    constexpr std::chrono::seconds step{5};
+    for (work = process_work{}; time > time.zero(); time -= step, ++work->major_faults)
+      pass(stage, std::min<std::chrono::nanoseconds>(step, time));
+  }
 
   company_setup setup() {
     company_setup out{.step_deadline = std::chrono::seconds(10)};
@@ -234,6 +249,76 @@ TEST(DeviceProcess, ThatDoesNotBeginIsKilled) {
   stage.expect_served();
 }
 
+// Who waits for it is not refused meanwhile.
+TEST(DeviceProcess, ThatGetsNowhereAsItOpensIsNotLiveAfterHalfOfItsTime) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  net::engine_status told;
+  device.work = process_work{};
+  device.while_opening = [&] {
+    for (const int passed : {20, 11}) {
+      EXPECT_TRUE(stage.status().live);
+      pass(stage, std::chrono::seconds(passed));
+    }
+    told = stage.status();
+    ++device.work->major_faults;
+    pass(stage, std::chrono::milliseconds(100));
+    EXPECT_TRUE(stage.status().live) << "it gets on again";
+  };
+  stage.kill(stage.roster().model_runner);
+  const auto who = stage.ask("hello", 5);
+  stage.run();
+  EXPECT_FALSE(told.live || told.ready);
+  EXPECT_EQ(told.reason, "the runner process 0, which opens its device, has got nowhere for 31 s");
+  EXPECT_TRUE(told.takes_requests());
+  EXPECT_EQ(device.kills, 0);
+  EXPECT_TRUE(has_finished(*who));
+  EXPECT_TRUE(stage.status().live && stage.status().ready);
+}
+
+TEST(DeviceProcess, ThatHangsTwiceAsItOpensEndsTheCompany) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  int hung = 0;
+  device.while_opening = [&] {
+    ++hung;
+    device.has_ended = false;
+    for (int i = 0; i < 62; ++i) pass(stage, std::chrono::seconds(1));
+    throw device_lost("the runner process has ended");
+  };
+  stage.kill(stage.roster().model_runner);
+  for (int i = 0; i < 100; ++i) {
+    stage.advance(std::chrono::milliseconds(100));
+    stage.run();
+  }
+  EXPECT_EQ(hung, 2);
+  EXPECT_EQ(device.kills, 2);
+  EXPECT_EQ(stage.status().reason, "model_runner has ended");
+}
+
+TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
+  watched_device device;
+  company_setup setup = device.setup();
+  setup.adjust = [&device, adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.process->kill = [&device] { ++device.kills; };
+  };
+  stage stage(setup);
+  stage.run();
+  device.while_opening = [&] {
+    for (int i = 0; i < 93; ++i) {
+      EXPECT_EQ(stage.board().failure().has_value(), i > 91) << i;
+      pass(stage, std::chrono::seconds(1));
+    }
+  };
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(device.kills, 1);
+  EXPECT_EQ(stage.status().reason, "model_runner has ended");
+}
+
 // It may take as long as it likes while it gets on.
 TEST(DeviceProcess, ThatReadsForLongAsItOpensIsNotKilled) {
   watched_device device;
@@ -241,13 +326,7 @@ TEST(DeviceProcess, ThatReadsForLongAsItOpensIsNotKilled) {
   stage.run();
   const auto who = stage.ask("hello", 50);
   stage.run(20);
-  device.while_opening = [&] {
-    for (device.work = process_work{}; device.work->major_faults < 20; ++device.work->major_faults) {
-      stage.advance(std::chrono::seconds(20));
-      while (stage.run_only(stage.supervisor())) {
-      }
-    }
-  };
+  device.while_opening = [&] { device.read_for(stage, std::chrono::seconds(400)); };
   stage.kill(stage.roster().model_runner);
   stage.run();
   EXPECT_EQ(device.kills, 0);
@@ -263,16 +342,17 @@ TEST(DeviceProcess, ThatOpensSlowlyIsNotReadyAndNobodyIsRefused) {
     stage.run();
     const auto before = stage.ask("hello", 50);
     stage.run(20);
-    device.while_opening = [&stage, time] { stage.advance(time); };
+    net::engine_status told;
+    device.while_opening = [&] {
+      device.read_for(stage, time);
+      told = stage.status();
+    };
     device.has_ended = true;
     stage.advance(std::chrono::milliseconds(100));
     while (device.opened == 0 && stage.run(1) == 1) {
     }
-    // Looks after the device and takes stock, as it would have all the while on another thread.
-    for (int i = 0; i < 2; ++i) stage.run_only(stage.supervisor());
     EXPECT_TRUE(before->ends.empty());
-    const net::engine_status told = stage.status();
-    EXPECT_FALSE(told.ready);
+    EXPECT_TRUE(told.live && !told.ready);
     EXPECT_EQ(told.reason, "the model runner is being replaced");
     EXPECT_TRUE(told.takes_requests());
     const auto meanwhile = stage.ask("hello", 5);

@@ -1,10 +1,13 @@
 #include "actors/load_engine.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -279,6 +282,35 @@ TEST_F(LoadEngineOnCuda, ADeviceThatHangsInThisProcessIsToldOnce) {
       << loaded.error().message;
   ASSERT_EQ(stalls.size(), 1U) << "a start that fails has not got on";
   EXPECT_TRUE(stalls[0].has_value());
+}
+
+// As a server that answers probes all the while.
+TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
+  std::atomic<bool> is_over = false;
+  std::thread beside([&is_over] {
+    while (!is_over) std::this_thread::yield();
+  });
+  clockid_t clock{};
+  ASSERT_EQ(pthread_getcpuclockid(beside.native_handle(), &clock), 0);
+  engine_options hanging = on_cuda();
+  std::promise<std::string> told;
+  hanging.patience_at_start = std::chrono::seconds(1);
+  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
+  hanging.cpu_seconds_beside = [clock] {
+    timespec used{};
+    clock_gettime(clock, &used);
+    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
+  };
+  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
+                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
+    return fail(error_code::unavailable, told.get_future().get());
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_FALSE(load_engine(hanging).has_value());
+  const auto took = std::chrono::steady_clock::now() - begun;
+  is_over = true;
+  beside.join();
+  EXPECT_LT(took, 5 * hanging.patience_at_start) << "who computes hangs later";
 }
 
 TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {

@@ -126,6 +126,51 @@ def test_runners_that_hang_one_after_the_other_as_they_open_at_the_start_end_the
     assert all(map(is_gone, stopped))
 
 
+def test_a_service_that_is_ended_as_it_loads_leaves_no_runner_that_hangs_behind(start_service):
+    """Also one that has not come to ask for its end with its parent."""
+    for _ in range(3):
+        service = start_service()
+        runner = stop_as_it_opens(service, [])
+        service.process.send_signal(signal.SIGTERM)
+        assert service.process.wait(20) == 0
+        end = time.monotonic() + 10
+        while not is_gone(runner) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert is_gone(runner)
+
+
+def test_a_replacement_that_hangs_as_it_opens_is_not_live_and_then_followed_by_another(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
+    with start_service() as service:
+        undisturbed = ask(service, 0)
+        (first,) = runners(service)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            cut_off = pool.submit(ask, service, 0)
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 20, "running")
+            os.kill(first, signal.SIGKILL)
+            second = stop_as_it_opens(service, [first])
+            service.wait_until(lambda: service.status("/livez") == 503, 20, "not live")
+            assert not is_gone(second) and service.metric("troupe_live") == 0
+            assert ask(service, 0) == undisturbed, "who comes meanwhile waits"
+            assert cut_off.result() == undisturbed
+        assert is_gone(second) and service.status("/livez") == service.status("/readyz") == 200
+        log = service.log()
+        assert re.search(rf"not live: the runner process {second}, which opens its device, has got nowhere for 2", log), log
+        assert re.search(rf"{second}, which opens its device, has got nowhere for 4\S* s: its process is killed", log), log
+
+
+def test_replacements_that_hang_one_after_the_other_as_they_open_end_the_service(start_service, monkeypatch):
+    monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:2000")
+    with start_service() as service:
+        stopped = runners(service)
+        os.kill(stopped[0], signal.SIGKILL)
+        for _ in range(2):
+            stop_as_it_opens(service, stopped)
+        assert service.process.wait(60) == 70, service.log()
+        assert "2 devices in a row have hung as they opened" in service.log()
+        assert all(map(is_gone, stopped))
+
+
 def test_a_start_that_hangs_in_the_service_itself_is_not_live_and_then_ends_it(start_service, monkeypatch):
     monkeypatch.setenv("TROUPE_CHAOS", "start:hang:2,start:hasten:3000")
     service = start_service()

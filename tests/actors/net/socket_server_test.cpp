@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/actors/net/captured_log_fixture.hpp"
 #include "tests/actors/net/raw_client_fixture.hpp"
 
 namespace troupe::net::testing {
@@ -121,6 +122,41 @@ TEST(socket_server, tells_each_client_beyond_the_limit_afresh) {
     client.finish_sending();
     EXPECT_EQ(client.read_to_end(), "refusal " + std::to_string(i));
   }
+}
+
+TEST(socket_server, tells_now_and_then_in_the_log_that_clients_are_refused) {
+  const captured_log log;
+  const auto make = [](asio::io_context&, tcp::socket socket) {
+    return std::make_shared<newcomer>(std::move(socket));
+  };
+  auto server = *socket_server::start({}, 1, {make, refuse_with(refusal)});
+  const raw_client stays(server->port());
+  for (int i = 0; i < 20; ++i) {
+    raw_client refused(server->port());
+    refused.finish_sending();
+    EXPECT_EQ(refused.read_to_end(), "full");
+  }
+  const std::string line = "warning port " + std::to_string(server->port()) +
+                           ": all 1 connections are taken: until one is free others are refused";
+  server.reset();
+  ASSERT_FALSE(log.lines().empty());
+  EXPECT_EQ(log.lines()[0], line);
+  EXPECT_LT(log.lines().size(), 10U) << "others can bring it about as often as they like";
+}
+
+TEST(socket_server, tells_what_its_thread_has_computed) {
+  const auto make = [](asio::io_context&, tcp::socket socket) {
+    return std::make_shared<greeter>(std::move(socket));
+  };
+  const auto server = *socket_server::start({}, 8, {make, refuse_with(refusal)});
+  const double before = server->cpu_seconds();
+  server->post([begun = std::chrono::steady_clock::now()] {
+    while (std::chrono::steady_clock::now() - begun < std::chrono::milliseconds(50)) {
+    }
+  });
+  raw_client(server->port()).read_to_end();  // after that
+  EXPECT_GT(server->cpu_seconds(), before);
+  EXPECT_LT(server->cpu_seconds(), before + 10);
 }
 
 TEST(socket_server, closes_the_oldest_unauthenticated_connection_for_another_only_where_it_is_to) {

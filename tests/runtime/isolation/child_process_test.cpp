@@ -2,15 +2,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdlib>
 #include <memory>
 #include <regex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe {
 namespace {
@@ -32,6 +37,34 @@ std::string told_by(const std::string& script, const std::vector<std::string>& w
   ::close(ends[0]);
   told.resize(bytes > 0 ? static_cast<std::size_t>(bytes) : 0);
   return told;
+}
+
+// Nobody has told it yet that it is to end with its parent.
+TEST(exit_with_children, leaves_no_child_behind) {
+  std::array<int, 2> told{};
+  ASSERT_EQ(::pipe2(told.data(), O_CLOEXEC), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    std::signal(SIGHUP, SIG_IGN);
+    const pid_t child = ::fork();
+    while (child == 0) ::pause();  // holds the pipe, too
+    exit_with_children(::write(told[1], &child, sizeof child) == sizeof child ? 7 : 8);
+  }
+  ::close(told[1]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  pid_t child = 0;
+  ASSERT_EQ(::read(told[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  pollfd watched{told[0], POLLIN, 0};
+  if (::poll(&watched, 1, 10'000) != 1) {
+    ADD_FAILURE() << "process " << child << " holds it still";
+    ::kill(child, SIGKILL);
+  }
+  char nothing = 0;
+  EXPECT_EQ(::read(told[0], &nothing, 1), 0);
+  ::close(told[0]);
 }
 
 TEST(child_process, is_told_how_many_descriptors_it_has_and_who_has_started_it) {
