@@ -1,8 +1,8 @@
 #include "main/schema_checker.hpp"
 
-#include <utility>
+#include <string>
 
-#include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
@@ -10,9 +10,11 @@ namespace troupe::cli {
 
 result<schema_checker> schema_checker::make(std::string_view schema,
                                             const json_schema::schema_options& options) {
-  auto builder = json_schema::read_json_schema(schema, options);
-  if (!builder) return tl::unexpected(builder.error());
-  auto compiled = grammar::compile(std::move(*builder), grammar::byte_token_trie());
+  const grammar_spec spec{.kind = grammar_kind::json_schema,
+                          .text = std::string(schema),
+                          .max_white_space = options.max_white_space,
+                          .fixed_order = options.fixed_order};
+  auto compiled = grammar::compile(spec, grammar::byte_token_trie(), {});
   if (!compiled) return tl::unexpected(compiled.error());
   return schema_checker(*compiled);
 }

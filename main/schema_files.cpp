@@ -13,8 +13,7 @@
 
 #include "main/json_dumps.hpp"
 #include "runtime/bucketing/text_file.hpp"
-#include "runtime/grammar/compiled_grammar.hpp"
-#include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/compile_spec.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -84,10 +83,12 @@ class file_measurement {
   void remark(std::string what) { out_.remarks.emplace_back(name_, std::move(what)); }
 
   std::optional<grammar::compiled_grammar_ptr> compile(const std::string& schema) {
+    const grammar_spec spec{.kind = grammar_kind::json_schema,
+                            .text = schema,
+                            .max_white_space = options_.max_white_space,
+                            .fixed_order = options_.fixed_order};
     const auto start = clock::now();
-    auto builder = json_schema::read_json_schema(schema, options_);
-    auto compiled = builder ? grammar::compile(std::move(*builder), vocabulary_)
-                            : result<grammar::compiled_grammar_ptr>(tl::unexpected(builder.error()));
+    const auto compiled = grammar::compile(spec, vocabulary_, {});
     const double spent = milliseconds_since(start);
     if (!compiled) {
       ++out_.refused_by_name;

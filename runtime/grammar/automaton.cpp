@@ -18,7 +18,7 @@ automaton::automaton(const grammar_plan& plan)
       lexer_(plan.regex, plan.rules.terminals),
       sets_(plan.rules),
       num_classes_(lexer_.num_classes()),
-      characters_(lexer_.classes().of),
+      characters_(lexer_.classes().of, lexer_.regex().alphabet()),
       class_sizes_(num_classes_),
       rows_(num_classes_),
       path_(plan.vocabulary->max_depth() + 1) {

@@ -71,9 +71,13 @@ character_advance known_advance(const run_automaton& automaton, std::uint32_t at
   return made;
 }
 
-character_classes::classes classes_of(std::span<const std::uint8_t, 256> class_of, unsigned first,
-                                      unsigned last) {
-  character_classes::classes found(class_of.begin() + first, class_of.begin() + last + 1);
+// Of those of the bytes that are in the alphabet.
+character_classes::classes classes_of(std::span<const std::uint8_t, 256> class_of, const byte_set& alphabet,
+                                      unsigned first, unsigned last) {
+  character_classes::classes found;
+  (alphabet & byte_set::range(first, last)).for_each([&](unsigned char byte) {
+    found.push_back(class_of[byte]);
+  });
   std::ranges::sort(found);
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
@@ -81,9 +85,10 @@ character_classes::classes classes_of(std::span<const std::uint8_t, 256> class_o
 
 }  // namespace
 
-character_classes::character_classes(std::span<const std::uint8_t, 256> class_of)
-    : letter_a_(class_of['a']), continuation_(classes_of(class_of, 0x80, 0xBF)) {
+character_classes::character_classes(std::span<const std::uint8_t, 256> class_of, const byte_set& alphabet)
+    : letter_a_(class_of['a']), continuation_(classes_of(class_of, alphabet, 0x80, 0xBF)) {
   for (unsigned byte = 0; byte < 0x80; ++byte) {
+    if (!alphabet.contains(static_cast<unsigned char>(byte))) continue;
     classes& group = groups_[character_groups::of(static_cast<unsigned char>(byte))];
     if (std::ranges::find(group, class_of[byte]) == group.end()) group.push_back(class_of[byte]);
   }
@@ -96,9 +101,12 @@ character_classes::character_classes(std::span<const std::uint8_t, 256> class_of
                                      {0xE1, 0xEC, 0x80, 0xBF, 1}, {0xED, 0xED, 0x80, 0x9F, 1},
                                      {0xEE, 0xEF, 0x80, 0xBF, 1}, {0xF0, 0xF0, 0x90, 0xBF, 2},
                                      {0xF1, 0xF3, 0x80, 0xBF, 2}, {0xF4, 0xF4, 0x80, 0x8F, 2}};
-  for (const range& r : ranges)
-    past_ascii_.push_back(
-        {classes_of(class_of, r.first, r.last), classes_of(class_of, r.second_first, r.second_last), r.more});
+  for (const range& r : ranges) {
+    shape made{classes_of(class_of, alphabet, r.first, r.last),
+               classes_of(class_of, alphabet, r.second_first, r.second_last), r.more};
+    const bool has_any = !made.first.empty() && !made.second.empty() && !continuation_.empty();
+    if (has_any) past_ascii_.push_back(std::move(made));
+  }
 }
 
 character_run find_run(const run_automaton& automaton, std::uint32_t at, std::size_t most,

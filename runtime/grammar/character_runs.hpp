@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "runtime/grammar/byte_set.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
 namespace troupe::grammar {
@@ -37,8 +38,9 @@ class character_classes {
     int more = 0;
   };
 
-  // class_of[byte].
-  explicit character_classes(std::span<const std::uint8_t, 256> class_of);
+  // class_of[byte]. Characters with other bytes than the alphabet's are not looked at.
+  explicit character_classes(std::span<const std::uint8_t, 256> class_of,
+                             const byte_set& alphabet = byte_set::all());
 
   unsigned char of_letter_a() const { return letter_a_; }
   const classes& of_group(unsigned group) const { return groups_[group]; }  // ASCII groups

@@ -18,11 +18,20 @@ result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) 
   return tl::unexpected(std::move(refusal));
 }
 
-result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
-  if (auto checked = check_size(spec, limits); !checked) return tl::unexpected(checked.error());
+namespace {
+
+json_schema::schema_options json_options_of(const grammar_spec& spec) {
   json_schema::schema_options json;
   json.max_white_space = spec.max_white_space;
   json.fixed_order = spec.fixed_order;
+  return json;
+}
+
+}  // namespace
+
+result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
+  if (auto checked = check_size(spec, limits); !checked) return tl::unexpected(checked.error());
+  const json_schema::schema_options json = json_options_of(spec);
   switch (spec.kind) {
     case grammar_kind::json_schema:
       return json_schema::read_json_schema(spec.text, json, limits);
@@ -42,9 +51,14 @@ result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_li
 
 result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vocabulary,
                                      const grammar_limits& limits) {
-  auto builder = build_grammar(spec, limits);
+  grammar_limits spelled = limits;
+  spelled.alphabet = limits.alphabet & vocabulary->alphabet();
+  auto builder = build_grammar(spec, spelled);
   auto compiled = builder ? compile(std::move(*builder), std::move(vocabulary))
                           : result<compiled_grammar_ptr>(tl::unexpected(std::move(builder.error())));
+  const bool is_empty = builder && !compiled && compiled.error().code == error_code::invalid_argument;
+  if (is_empty && spec.kind == grammar_kind::json_schema)
+    compiled = tl::unexpected(json_schema::why_no_value(spec.text, json_options_of(spec), spelled));
   if (!compiled) compiled.error().code = error_code::invalid_argument;
   return compiled;
 }

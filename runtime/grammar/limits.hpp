@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "runtime/grammar/byte_set.hpp"
 #include "runtime/result.hpp"
 
 namespace troupe::grammar {
@@ -20,6 +21,10 @@ struct grammar_limits {
   std::uint64_t max_compile_steps = 20'000'000;
   std::uint64_t max_mask_steps = 1'000'000;      // that a request may save up: most for one mask
   std::uint64_t mask_steps_per_token = 200'000;  // that it gets back with each token
+
+  // No text of the grammar has other bytes: those that no token of the vocabulary has, so that no mask leads
+  // to where nothing can go on.
+  byte_set alphabet = byte_set::all();
 
   // Of a JSON Schema.
   std::size_t max_schema_values = 1U << 18U;  // strings, numbers, arrays and objects of the document

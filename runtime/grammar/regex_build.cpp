@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/grammar/regex_store.hpp"
+#include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
 
@@ -14,7 +15,8 @@ constexpr std::size_t strings_from = 4;  // literals in one alternation that are
 
 }  // namespace
 
-regex_id regex_store::bytes(const byte_set& set) {
+regex_id regex_store::bytes(const byte_set& of) {
+  const byte_set set = of & alphabet_;
   if (set.empty()) return nothing();
   const auto [entry, added] = set_ids_.try_emplace(set, static_cast<std::uint32_t>(sets_.size()));
   if (added) {
@@ -32,6 +34,7 @@ regex_id regex_store::make_literal(std::uint32_t offset, std::uint32_t size) {
 
 regex_id regex_store::literal(std::string_view text) {
   if (text.empty()) return empty();
+  if (!is_spelled(text)) return nothing();
   if (text.size() == 1) return bytes(byte_set::of(static_cast<unsigned char>(text[0])));
   count(text.size() / text_bytes_in_a_step);
   const auto known = literals_.find(std::string(text));
@@ -54,6 +57,7 @@ regex_id regex_store::make_strings(std::uint32_t table, std::uint32_t first, std
 }
 
 regex_id regex_store::one_of(std::vector<std::string> texts) {
+  std::erase_if(texts, [this](const std::string& text) { return !is_spelled(text); });
   if (texts.empty()) return nothing();
   count(texts.size() / links_in_a_step);
   std::ranges::sort(texts);
@@ -133,8 +137,15 @@ regex_id regex_store::code_points(const code_point_set& set) {
     if (!ranges.empty()) parts.push_back(utf8_sequences(ranges, size, true));
   }
   const regex_id made = make_alternation(parts);
+  if (made == nothing() && !set.empty()) note_left_out(set[0].first);
   if (!failure_) spelled_.emplace(std::move(key), made);
   return made;
+}
+
+void regex_store::note_left_out(std::uint32_t code_point) {
+  std::string text;
+  append_utf8(code_point, text);
+  is_spelled(text);
 }
 
 regex_id regex_store::any_text() { return star(code_points(all_code_points())); }

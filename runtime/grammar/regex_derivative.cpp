@@ -123,6 +123,10 @@ regex_id regex_store::derive(regex_id r, unsigned char byte, step_budget& budget
 }
 
 regex_id regex_store::derivative(regex_id r, unsigned char byte, step_budget& budget) {
+  if (!alphabet_.contains(byte)) {
+    alike_ = ~alphabet_;
+    return nothing();
+  }
   const std::uint64_t steps_before = steps_paid_ = steps_;
   alike_ = byte_set::all();
   const regex_id value = derive_cached(r, byte, budget);

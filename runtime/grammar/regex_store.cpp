@@ -1,5 +1,7 @@
 #include "runtime/grammar/regex_store.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "runtime/grammar/hash.hpp"
@@ -18,8 +20,8 @@ std::size_t regex_store::byte_set_hash::operator()(const byte_set& set) const {
   return hash;
 }
 
-regex_store::regex_store(std::size_t max_nodes, std::uint64_t max_steps)
-    : index_(first_index_size), max_nodes_(max_nodes), max_steps_(max_steps) {
+regex_store::regex_store(std::size_t max_nodes, std::uint64_t max_steps, const byte_set& alphabet)
+    : index_(first_index_size), alphabet_(alphabet), max_nodes_(max_nodes), max_steps_(max_steps) {
   nodes_.push_back(node{});  // nothing: never in the index, whose 0 means free
   intern(node{.kind = regex_kind::empty, .nullable = true});
   const regex_id all = bytes(byte_set::all());
@@ -123,6 +125,20 @@ bool regex_store::has_room_for_text(std::size_t bytes) {
   if (text_.size() + bytes <= most) return true;
   fail_with(exceeded("bytes of literal text", most, "max_regex_nodes"));
   return false;
+}
+
+bool regex_store::is_spelled(std::string_view text) {
+  const auto other = std::ranges::find_if(
+      text, [this](char c) { return !alphabet_.contains(static_cast<unsigned char>(c)); });
+  if (other == text.end()) return true;
+  if (!left_out_) left_out_ = static_cast<unsigned char>(*other);
+  return false;
+}
+
+std::string regex_store::describe_left_out() const {
+  if (!left_out_) return {};
+  return fmt::format("; no token of the vocabulary has the byte 0x{:02X} of a text or a character of it",
+                     *left_out_);
 }
 
 std::optional<std::uint32_t> regex_store::add_text(std::string_view text) {

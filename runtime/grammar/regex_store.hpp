@@ -40,12 +40,16 @@ enum class regex_kind : std::uint8_t {
   multiple,      // digits that make a multiple of a number
 };
 
+// Texts are those over the alphabet: what has another byte is left out of every expression as it is made, and
+// "every byte string" means every one of these.
+//
 // Building never fails: past a limit every constructor returns nothing(), and failure() says what was
 // exceeded. Not for use by two threads at once. Copies are independent.
 class regex_store {
  public:
   explicit regex_store(std::size_t max_nodes = grammar_limits{}.max_regex_nodes,
-                       std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max());
+                       std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max(),
+                       const byte_set& alphabet = byte_set::all());
 
   regex_id nothing() const { return regex_id{0}; }
   regex_id empty() const { return regex_id{1}; }
@@ -111,6 +115,11 @@ class regex_store {
   };
   byte_classes classes();
 
+  const byte_set& alphabet() const { return alphabet_; }
+  // For who is told that nothing is left: "; no token of the vocabulary has the byte 0xF1 of a text or a
+  // character of it"; empty where no text and no set of characters was left out as a whole.
+  std::string describe_left_out() const;
+
   std::size_t size() const { return nodes_.size(); }
   std::size_t memory_bytes() const;
   const std::optional<error>& failure() const { return failure_; }
@@ -166,6 +175,9 @@ class regex_store {
   }
   std::span<const regex_id> links_of(const node& n) const { return std::span(links_).subspan(n.a, n.b); }
   void fail_with(error e);
+  // Whether it is over the alphabet; else describe_left_out() names its first byte that is not.
+  bool is_spelled(std::string_view text);
+  void note_left_out(std::uint32_t code_point);
   // What building copies and looks up, in steps: past the most of them failure() says so.
   void count(std::uint64_t steps);
 
@@ -231,6 +243,8 @@ class regex_store {
   std::unordered_map<std::uint64_t, regex_id> loosened_;   // by number and is_denied
   std::vector<known_derivative> derivatives_;              // a cache, by hash
   byte_set alike_;
+  byte_set alphabet_;
+  std::optional<unsigned char> left_out_;
   std::size_t max_nodes_;
   std::uint64_t max_steps_;
   std::uint64_t steps_ = 0;       // of building, and of the derivative being made

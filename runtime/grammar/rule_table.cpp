@@ -33,7 +33,8 @@ class maker {
     if (auto reached = reach(names_[index_of(start)]); !reached) return tl::unexpected(reached.error());
     if (auto found = find_facts(); !found) return tl::unexpected(found.error());
     if (!facts_[order_.front()].productive)
-      return fail(error_code::invalid_argument, "grammar: no text belongs to it");
+      return fail(error_code::invalid_argument,
+                  "grammar: no text belongs to it" + builder_.regex().describe_left_out());
     write_rules();
     if (builder_.failure()) return tl::unexpected(*builder_.failure());
     return std::move(table_);

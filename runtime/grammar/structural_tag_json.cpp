@@ -189,9 +189,8 @@ class reader {
     auto& [code, message, param, retry] = symbol.error();
     const bool names_a_limit = !param.empty() && !param.starts_with('/');
     // The message says where in the schema, which is somewhere in the tags.
-    const std::string told = fmt::format("at \"{}\"", param);
-    if (const auto place = message.find(told); !names_a_limit && place != std::string::npos)
-      message.replace(place, told.size(), fmt::format("at \"{}\"", at + param));
+    constexpr std::string_view before_place = "JSON Schema, at \"";
+    if (message.starts_with(before_place)) message.insert(before_place.size(), at);
     param = names_a_limit ? at : at + param;
     return symbol;
   }
@@ -202,7 +201,46 @@ class reader {
   structural_tags spec_;
 };
 
+// Schemas stand where a content says that it is one, and, in the older form, in the structures.
+class schema_search {
+ public:
+  explicit schema_search(std::size_t most) : most_(most) {}
+
+  std::vector<json_schema::unknown_word> found() && { return std::move(found_); }
+
+  void look_at(const json& part, const std::string& at) {
+    if (found_.size() >= most_) return;
+    if (part.is_array())
+      for (std::size_t i = 0; i < part.size(); ++i) look_at(part[i], fmt::format("{}/{}", at, i));
+    if (!part.is_object()) return;
+    for (const auto& [name, value] : part.items()) {
+      const std::string place = fmt::format("{}/{}", at, openai::escape_pointer(name));
+      const bool is_content = name == "json_schema" && part.value("type", json()) == name;
+      const bool is_structure = name == "schema" && at.starts_with("/structures/");
+      is_content || is_structure ? add(value, place) : look_at(value, place);
+    }
+  }
+
+ private:
+  void add(const json& schema, const std::string& at) {
+    for (json_schema::unknown_word& each : json_schema::unknown_words(schema, most_ - found_.size())) {
+      each.pointer.insert(0, at);
+      found_.push_back(std::move(each));
+    }
+  }
+
+  const std::size_t most_;
+  std::vector<json_schema::unknown_word> found_;
+};
+
 }  // namespace
+
+std::vector<json_schema::unknown_word> unknown_words_in_tags(const nlohmann::ordered_json& tags,
+                                                             std::size_t most) {
+  schema_search search(most);
+  search.look_at(tags, "");
+  return std::move(search).found();
+}
 
 result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const json_schema::schema_options& options,

@@ -95,6 +95,7 @@ void token_trie::add_nodes(std::span<const token_id> sorted) {
       path.push_back(static_cast<std::uint32_t>(nodes_.size()));
       node added;
       added.byte = static_cast<std::uint8_t>(text[depth]);
+      alphabet_.insert(added.byte);
       added.depth = static_cast<std::uint16_t>(depth + 1);
       nodes_.push_back(added);
       groups_.push_back(0);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/grammar/byte_set.hpp"
 #include "runtime/request.hpp"
 #include "runtime/result.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
@@ -53,6 +54,8 @@ class token_trie {
   // [node]: one bit for each character group in the tokens at and below.
   std::span<const std::uint64_t> groups() const { return groups_; }
   std::size_t max_depth() const { return max_depth_; }
+  // The bytes of all tokens that are text.
+  const byte_set& alphabet() const { return alphabet_; }
   // The next token of the same bytes, or -1.
   token_id next_same(token_id token) const { return next_same_[static_cast<std::size_t>(token)]; }
   // Empty for special tokens.
@@ -84,6 +87,7 @@ class token_trie {
   std::vector<mask> up_to_characters_;
   mask text_;
   std::size_t max_depth_ = 0;
+  byte_set alphabet_;
 };
 using token_trie_ptr = std::shared_ptr<const token_trie>;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/grammar/json_schema/unknown_words.hpp"
+#include "runtime/grammar/structural_tag_json.hpp"
 #include "runtime/openai/exact_number.hpp"
 
 namespace troupe::openai {
@@ -44,8 +45,7 @@ class grammar_reader {
     if (name == "text") return;
     if (name == "json_object") return read_json_object(*format);
     if (name == "json_schema") return read_json_schema(*format);
-    if (name == "structural_tag")
-      return take("response_format", {.kind = grammar_kind::structural_tag, .text = dump_exactly(*format)});
+    if (name == "structural_tag") return take_tags("response_format", *format);
     reject("response_format",
            "the type of response_format must be \"text\", \"json_object\", \"json_schema\" or "
            "\"structural_tag\"");
@@ -101,6 +101,12 @@ class grammar_reader {
     spec_ = std::move(spec);
   }
 
+  void take_tags(const std::string& path, const json& tags) {
+    take(path, {.kind = grammar_kind::structural_tag,
+                .text = dump_exactly(tags),
+                .warnings = warnings_about(grammar::unknown_words_in_tags(tags, most_warnings))});
+  }
+
   void read_json_schema(const json& format) {
     const auto outer = format.find("json_schema");
     const bool has_schema = outer != format.end() && outer->is_object() && outer->contains("schema");
@@ -126,7 +132,6 @@ class grammar_reader {
       if (value.is_object() || value.is_boolean())
         take(path, {.kind = grammar_kind::json_schema,
                     .text = dump_exactly(value),
-
                     .warnings = warnings_about(json_schema::unknown_words(value, most_warnings))});
       else
         reject(path, path + " must be a JSON Schema");
@@ -141,9 +146,15 @@ class grammar_reader {
     if (name == "regex") return read_text(path, grammar_kind::regex, value);
     if (name == "grammar") return read_text(path, grammar_kind::grammar, value);
     if (name != "structural_tag") return false;
-    if (!value.is_object()) return read_text(path, grammar_kind::structural_tag, value);
-    take(path, {.kind = grammar_kind::structural_tag, .text = dump_exactly(value)});
-    return true;
+    if (value.is_object()) {
+      take_tags(path, value);
+      return true;
+    }
+    const bool is_known = read_text(path, grammar_kind::structural_tag, value);
+    if (spec_ && fields_.ok())
+      if (const auto tags = read_json(spec_->text, {.max_depth = 512}, {.everywhere = true}))
+        spec_->warnings = warnings_about(grammar::unknown_words_in_tags(*tags, most_warnings));
+    return is_known;
   }
 
   bool read_text(const std::string& path, grammar_kind kind, const json& value) {

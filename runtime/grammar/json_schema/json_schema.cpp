@@ -12,14 +12,29 @@
 #include "runtime/grammar/json_schema/set_table.hpp"
 #include "runtime/grammar/json_schema/workspace.hpp"
 #include "runtime/grammar/json_schema/writer.hpp"
+#include "runtime/grammar/rule_table.hpp"
 
 namespace troupe::json_schema {
 namespace {
 
 void refuse_without_values(workspace& work, const json& schema) {
   const std::string why = contradiction_in(schema);
-  work.refuse(schema, "", "is satisfied by no value" + (why.empty() ? "" : ": " + why),
+  work.refuse(schema, "",
+              "is satisfied by no value" + (why.empty() ? "" : ": " + why) + work.regex.describe_left_out(),
               error_code::invalid_argument);
+}
+
+result<schema_document> parse(std::string_view text, const grammar::grammar_limits& limits) {
+  return schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
+                                       .max_depth = limits.max_depth,
+                                       .max_values = limits.max_schema_values});
+}
+
+// Whether the grammar of the term alone has a text; true also where that is not found out.
+bool has_text(grammar::grammar_builder builder, grammar::symbol_id start, grammar::step_budget& budget) {
+  builder.set_start(start);
+  const auto made = grammar::make_rule_table(builder, budget);
+  return made.has_value() || made.error().code != error_code::invalid_argument;
 }
 
 result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema_document& document,
@@ -31,7 +46,7 @@ result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema
   if (!work.failed() && !plan.has_values(root)) refuse_without_values(work, plan.place_without_values(root));
   grammar::symbol_id symbol{};
   if (!work.failed()) symbol = grammar_writer(builder, work, plan).write(root);
-  if (work.failed()) return tl::unexpected(*work.failure());
+  if (work.failed()) return tl::unexpected(work.located_failure());
   if (builder.failure()) return tl::unexpected(*builder.failure());
   return symbol;
 }
@@ -41,9 +56,7 @@ result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema
 result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder, std::string_view text,
                                               const schema_options& options,
                                               const grammar::grammar_limits& limits) {
-  const auto document = schema_document::parse(text, {.max_bytes = limits.max_source_bytes,
-                                                      .max_depth = limits.max_depth,
-                                                      .max_values = limits.max_schema_values});
+  const auto document = parse(text, limits);
   if (!document) return tl::unexpected(document.error());
   return build(builder, *document, options, limits);
 }
@@ -55,6 +68,26 @@ result<grammar::grammar_builder> read_json_schema(std::string_view text, const s
   if (!root) return tl::unexpected(root.error());
   builder.set_start(*root);
   return builder;
+}
+
+error why_no_value(std::string_view text, const schema_options& options,
+                   const grammar::grammar_limits& limits) {
+  constexpr std::size_t most_terms = 256;  // that are looked at one by one
+  const auto document = parse(text, limits);
+  if (!document) return document.error();
+  grammar::grammar_builder builder(limits);
+  workspace work(*document, builder.regex(), limits, options);
+  set_table sets(work);
+  const term_id root = work.terms.schema(document->root());
+  schema_plan plan(work, sets, root);
+  const auto terms = plan.terms();
+  if (!work.failed() && terms.size() <= most_terms)
+    for (auto id = terms.rbegin(); id != terms.rend() && !work.failed(); ++id)
+      if (plan.has_values(*id) &&
+          !has_text(builder, grammar_writer(builder, work, plan).write(*id), work.budget))
+        plan.leave_without_values(*id);
+  refuse_without_values(work, plan.place_without_values(root));
+  return work.located_failure();
 }
 
 result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options,

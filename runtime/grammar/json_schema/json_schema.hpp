@@ -22,6 +22,11 @@ result<grammar::symbol_id> json_schema_symbol(grammar::grammar_builder& builder,
                                               const schema_options& options,
                                               const grammar::grammar_limits& limits);
 
+// Of a schema whose grammar has no text, which only compile() has found out: the error with the place that is
+// to blame.
+error why_no_value(std::string_view text, const schema_options& options,
+                   const grammar::grammar_limits& limits);
+
 // The grammar of every JSON text, or of every JSON object.
 result<grammar::grammar_builder> any_json(bool only_objects, const schema_options& options = {},
                                           const grammar::grammar_limits& limits = {});

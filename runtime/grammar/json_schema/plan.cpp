@@ -52,6 +52,7 @@ void schema_plan::need(const object_layout& of) {
 }
 
 void schema_plan::plan_term(term_id id) {
+  const workspace::place here(work_, sets_.place_of(id));
   const value_set& set = sets_.set_of(id);
   term_plan made{&set, {}, {}, true, false};
   for (const array_set& each : set.arrays)

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "runtime/grammar/json_schema/followable_numbers.hpp"
@@ -30,6 +31,11 @@ class schema_plan {
   // Of a term without values: the part of the schema that leaves it none, as far inside as one part alone
   // does.
   const json& place_without_values(term_id id) const;
+  const json& place_of(term_id id) const { return sets_.place_of(id); }
+  // All terms that it is made of, those found first in front.
+  std::span<const term_id> terms() const { return order_; }
+  // Somebody has found out that the term has none.
+  void leave_without_values(term_id id) { plans_[static_cast<std::size_t>(id)].has_values = false; }
 
  private:
   static std::size_t size_of(const term_plan& of);  // in members and items that are named in it

@@ -67,6 +67,7 @@ const value_set& set_table::set_of(term_id id) {
 
 value_set set_table::work_out(term_id id) {
   const term known = work_.terms[id];
+  const workspace::place here(work_, place_of(id));
   switch (known.what) {
     case term::kind::anything:
       return all_values(work_);

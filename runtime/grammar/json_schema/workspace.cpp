@@ -24,6 +24,15 @@ void workspace::refuse(const json& node, std::string_view word, std::string_view
             std::move(pointer)};
 }
 
+// What refuse() tells has its place already.
+error workspace::located_failure() const {
+  error told = *failure();
+  const bool is_limit = told.code == error_code::too_large && !told.param.starts_with('/');
+  if (is_limit && failed_at_ != nullptr)
+    told.message = fmt::format("JSON Schema, at \"{}\": {}", document.pointer_of(*failed_at_), told.message);
+  return told;
+}
+
 bool workspace::spend(std::uint64_t steps) {
   if (budget.spend(steps + terms.take_looked_at() / operands_in_a_step)) return !failed();
   fail_with(grammar::exceeded("steps to compile", limits.max_compile_steps, "max_compile_steps"));

@@ -65,6 +65,22 @@ class workspace {
   void fail_with(error e) {
     if (!failed()) failure_ = std::move(e);
   }
+  // What is worked on while it lives, so that a limit that is passed meanwhile is told with the innermost.
+  class place {
+   public:
+    place(workspace& work, const json& node) : work_(work), node_(node) {}
+    ~place() {
+      if (work_.failed() && work_.failed_at_ == nullptr) work_.failed_at_ = &node_;
+    }
+    place(const place&) = delete;
+    place& operator=(const place&) = delete;
+
+   private:
+    workspace& work_;
+    const json& node_;
+  };
+  // failure(), of which there is one, with the place where it was met.
+  error located_failure() const;
   // Counts work; false, and failed(), when there has been too much.
   bool spend(std::uint64_t steps = 1);
 
@@ -82,6 +98,7 @@ class workspace {
 
  private:
   std::optional<error> failure_;
+  const json* failed_at_ = nullptr;
 };
 
 }  // namespace troupe::json_schema

@@ -35,6 +35,7 @@ symbol_id grammar_writer::symbol_of(term_id id) {
   if (symbols_[i]) return *symbols_[i];
   const term_plan& plan = plan_[id];
   if (plan.arrays.empty() && plan.objects.empty()) {
+    const workspace::place here(work_, plan_.place_of(id));
     symbols_[i] = builder_.lexeme(scalars_of(*plan.scalars));
   } else {
     symbols_[i] = builder_.forward();
@@ -54,6 +55,7 @@ regex_id grammar_writer::scalars_of(const value_set& of) {
 }
 
 symbol_id grammar_writer::body_of(term_id id) {
+  const workspace::place here(work_, plan_.place_of(id));
   const term_plan& plan = plan_[id];
   std::vector<symbol_id> choices{builder_.lexeme(scalars_of(*plan.scalars))};
   for (const array_layout& each : plan.arrays)

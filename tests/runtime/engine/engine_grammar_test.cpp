@@ -221,6 +221,7 @@ TEST(engine_grammar, a_grammar_that_is_refused_or_cannot_be_spelled_ends_that_re
   std::vector<grammar::vocabulary_token> letters(257);
   letters['a'].bytes = "a";
   letters['b'].bytes = "b";
+  letters['c'].bytes = "cc";
   letters[256] = {"", false, true};
   scheduler_limits limits;
   limits.max_model_len = 100;
@@ -228,6 +229,12 @@ TEST(engine_grammar, a_grammar_that_is_refused_or_cannot_be_spelled_ends_that_re
   limits.max_steps_in_flight = 3;
   class engine poor(make_null_executor({.block_size = 4, .num_blocks = 40}, scripted), limits,
                     {.vocabulary = grammar::make_token_trie(letters)});
+  const auto never = poor.submit(request(4, grammar_spec{.kind = grammar_kind::regex, .text = "abd"}));
+  ASSERT_FALSE(never);
+  EXPECT_EQ(never.error().code, error_code::invalid_argument);
+  EXPECT_EQ(never.error().message,
+            "grammar: no text belongs to it; no token of the vocabulary has the byte 0x64 of a text or a "
+            "character of it");
   ASSERT_TRUE(poor.submit(request(1, grammar_spec{.kind = grammar_kind::regex, .text = "abc"})));
   ASSERT_TRUE(poor.submit(request(2, grammar_spec{.kind = grammar_kind::regex, .text = "ab"})));
   ASSERT_TRUE(poor.submit(request(3, std::nullopt, {.max_tokens = 5, .ignore_eos = true})));

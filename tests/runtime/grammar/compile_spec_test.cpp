@@ -48,6 +48,47 @@ TEST(compile_spec, a_schema_within_tags_is_told_by_one_pointer) {
       << refused.error().message;
 }
 
+// Found out by the grammar as a whole, since no word alone says so.
+TEST(compile_spec, a_schema_that_no_value_satisfies_is_told_where) {
+  const std::string none =
+      R"({"type":"string","minLength":2,"maxLength":3,"oneOf":[{"minLength":1},{"minLength":2}]})";
+  const std::vector<std::pair<std::string, std::string>> schemas{
+      {none, ""},
+      {R"({"type":"object","properties":{"free":{"type":"integer"},"a":)" + none + R"(},"required":["a"]})",
+       "/properties/a"},
+      {R"({"type":"array","minItems":2,"items":{"$ref":"#/$defs/n"},"$defs":{"n":)" + none + "}}", "/items"}};
+  for (const auto& [schema, pointer] : schemas) {
+    const auto refused = of({.kind = grammar_kind::json_schema, .text = schema});
+    ASSERT_FALSE(refused.has_value()) << schema;
+    EXPECT_EQ(refused.error().message, "JSON Schema, at \"" + pointer + "\": this is satisfied by no value");
+    EXPECT_EQ(refused.error().param, pointer);
+    EXPECT_EQ(refused.error().code, error_code::invalid_argument);
+  }
+  const std::string optional =
+      R"({"type":"object","properties":{"a":)" + none + R"(},"additionalProperties":false})";
+  expect_texts({.kind = grammar_kind::json_schema, .text = optional}, {"{}"}, {R"({"a":"xx"})"});
+}
+
+TEST(compile_spec, a_limit_that_a_schema_passes_is_told_with_the_place_that_passes_it) {
+  std::string pattern;
+  for (char first = 'a'; first <= 'z'; ++first)
+    for (char second = 'a'; second <= 'j'; ++second)
+      pattern += {first, '[', second, '3', ']', second, '+', '|'};
+  const std::string costly =
+      R"({"type":"object","properties":{"easy":{"type":"integer"},"hard":{"type":"string","pattern":"^()" +
+      pattern + R"(){3,9}$"}}})";
+  const std::vector<std::pair<grammar_limits, std::string>> limits{
+      {{.max_regex_nodes = 700}, "max_regex_nodes"}, {{.max_compile_steps = 200}, "max_compile_steps"}};
+  for (const auto& [few, name] : limits) {
+    const auto refused = of({.kind = grammar_kind::json_schema, .text = costly}, few);
+    ASSERT_FALSE(refused.has_value()) << name;
+    EXPECT_EQ(refused.error().param, name);
+    EXPECT_TRUE(
+        refused.error().message.starts_with("JSON Schema, at \"/properties/hard\": grammar: more than "))
+        << refused.error().message;
+  }
+}
+
 TEST(compile_spec, white_space_and_order_are_as_asked_for) {
   const std::string two = R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},
                               "required":["a","b"],"additionalProperties":false})";

@@ -361,6 +361,14 @@ grammar::grammar(grammar_builder& builder, std::mt19937& random, std::size_t num
         r.lexeme = r.lexeme.accepts[0] ? either(skipped, empty_text()) : skipped;
       }
   }
+  std::set<char> spelled(alphabet.begin(), alphabet.end());
+  std::erase_if(spelled,
+                [&](char c) { return !builder.regex().alphabet().contains(static_cast<unsigned char>(c)); });
+  if (spelled.size() < alphabet.size()) {
+    const dfa any = star(one_of_letters(spelled));
+    for (rule& r : rules_)
+      if (r.what == kind::lexeme) r.lexeme = both(r.lexeme, any);
+  }
   builder.set_start(ids_[0]);
 }
 

@@ -59,7 +59,8 @@ class grammar {
     std::uint32_t min = 0, max = 0;
   };
 
-  // A random grammar of this many named symbols, which may refer to each other at any place.
+  // A random grammar of this many named symbols, which may refer to each other at any place; of texts over
+  // the builder's alphabet.
   grammar(grammar_builder& builder, std::mt19937& random, std::size_t num_symbols);
 
   bool has_text() const { return accepts_or_begins("").second || accepts(""); }

@@ -11,6 +11,7 @@ token_trie_ptr vocabulary_of_steps() {
     std::vector<std::string> texts(vocabulary_size);
     for (std::size_t i = 3; i < texts.size(); ++i)
       texts[i] = i < 128 ? std::string(1, static_cast<char>(i)) : "#" + std::to_string(i);
+    texts[3] += static_cast<char>(4);  // so that the byte 3 is in no other token
     std::vector<vocabulary_token> tokens;
     for (std::size_t i = 0; i < texts.size(); ++i)
       tokens.push_back({texts[i], i > 2, i == static_cast<std::size_t>(end_token)});

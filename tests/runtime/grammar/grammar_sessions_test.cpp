@@ -269,7 +269,7 @@ TEST(grammar_sessions, what_cannot_go_on_ends_its_request_alone) {
   grammar_sessions sessions;
   const auto spellable = grammar_of(regex("[a-z]+"));
   sessions.open(1, spellable);
-  sessions.open(2, grammar_of(regex("\\x00a")));  // no token has that byte
+  sessions.open(2, grammar_of(regex("\\x03a")));  // a token has that byte, with another one
   sessions.open(3, *compile(regex("(a|b)*c{0,300}"), vocabulary_of_steps(), {.max_mask_steps = 2}));
   auto masks = masks_of(sessions, step_of(1, {{1}, {2}, {3}}));
   ASSERT_EQ(masks->ends.size(), 2U);
@@ -310,7 +310,7 @@ TEST(grammar_sessions, a_text_that_becomes_costly_does_not_tell_against_its_gram
 TEST(grammar_sessions, masks_of_several_threads_are_those_of_one) {
   const std::vector<compiled_grammar_ptr> grammars{
       grammar_of(regex("[a-z]+")), grammar_of({.kind = grammar_kind::json_object}),
-      grammar_of(regex("\\x00a")),
+      grammar_of(regex("\\x03a")),
       *compile(regex("(a|b)*c{0,300}"), vocabulary_of_steps(), {.max_mask_steps = 2}),
       grammar_of(regex("(ab|ac|d)*"))};
   grammar_sessions one, many;

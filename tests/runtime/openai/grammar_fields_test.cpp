@@ -68,6 +68,26 @@ TEST(read_grammar, words_that_say_nothing_are_warned_of_however_the_schema_comes
     ASSERT_NE(got.spec, nullptr) << body;
     EXPECT_EQ(got.spec->warnings, warnings) << body;
   }
+  const std::string structures =
+      R"({"structures":[{"begin":"<a>","schema":)" + schema + R"(,"end":"</a>"}],"triggers":["<a"]})";
+  const std::string format =
+      R"({"type":"structural_tag","format":{"type":"triggered_tags","triggers":["<a"],"tags":[{"type":"tag","begin":"<a>",)"
+      R"("content":{"type":"json_schema","json_schema":)" +
+      schema + R"(},"end":"</a>"}]}})";
+  const auto in_tags = [&](const std::string& pointer) {
+    std::vector<std::string> moved = warnings;
+    for (std::string& each : moved) each.insert(each.find('/'), pointer);
+    return moved;
+  };
+  for (const auto& [body, pointer] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"structured_outputs":{"structural_tag":)" + json(structures).dump() + "}}",
+            "/structures/0/schema"},
+           {R"({"structured_outputs":{"structural_tag":)" + structures + "}}", "/structures/0/schema"},
+           {R"({"response_format":)" + format + "}", "/format/tags/0/content/json_schema"}}) {
+    const reading got = read(body);
+    ASSERT_NE(got.spec, nullptr) << body;
+    EXPECT_EQ(got.spec->warnings, in_tags(pointer)) << body;
+  }
   json many;
   for (int i = 0; i < 100; ++i) many["word " + std::to_string(i)] = 1;
   many[std::string(1000, 'x')] = 1;

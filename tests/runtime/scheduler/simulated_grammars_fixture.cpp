@@ -48,7 +48,7 @@ const std::vector<grammar_spec_ptr>& simulated_grammars() {
       spec(regex, "(ab|c){2,6}"),
       spec(regex, "[a-e]{0,9}z?"),
       spec(regex, "(a|bb)*c+"),
-      spec(regex, "x{3}[0-9]"),  // no token has a digit
+      spec(regex, "x{3}d"),  // behind an x, tokens have a d only before other letters
       spec(grammar_kind::grammar, "root ::= \"a\" root \"b\" | \"c\""),
       spec(choice, "", {"abc", "zzzz", "q"}),
       spec(regex, "(begin[a-z]{1,3}middleofit|zyxwvutsrq)+"),
