@@ -79,7 +79,8 @@ int report(const error& failure) {
 
 int report_listening(const error& failure, const char* option) {
   const bool is_setting = failure.code == error_code::invalid_argument;
-  complain(is_setting ? failure.message : fmt::format("{}; {} takes another port", failure.message, option));
+  const bool is_of_port = !is_setting && failure.param == "port";
+  complain(is_of_port ? fmt::format("{}; {} takes another port", failure.message, option) : failure.message);
   return is_setting ? exit_configuration : exit_failure;
 }
 

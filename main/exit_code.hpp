@@ -30,8 +30,8 @@ int finish_output(int code);
 // Prints the error and gives the exit code that its kind asks for. What is unsupported is the model's fault
 // unless a setting is named.
 int report(const error& failure);
-// The same of a listening socket that cannot be had, whose port is that of `option` ("--port"): an unknown
-// host is a setting, anything else is the machine's state.
+// The same of a listening socket that cannot be had, whose port is that of `option` ("--port"): a host that
+// is none is a setting, anything else is the machine's state.
 int report_listening(const error& failure, const char* option);
 
 }  // namespace troupe::cli

@@ -18,6 +18,11 @@ namespace {
 
 // From the end of the grace to the end of the process, in which every actor has to end.
 constexpr std::chrono::seconds to_end{4};
+// As it stands in a URL.
+std::string in_url(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : "[" + host + "]";
+}
+
 constexpr const char* does_not_end = "the service does not end, since an actor does not";
 
 }  // namespace
@@ -79,13 +84,13 @@ tl::expected<void, int> running_service::open_gateways(std::shared_ptr<net::kept
   http_options.observers.push_back(requests_);
   const auto http = served_->serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error(), "--port"));
-  spdlog::info("HTTP on http://{}:{}", settings_.host, *http);
+  spdlog::info("HTTP on http://{}:{}", in_url(settings_.host), *http);
   if (settings_.tcp_port < 0) return {};
   auto tcp_options = to_tcp_options(settings_);
   tcp_options.observers.push_back(requests_);
   const auto tcp = served_->serve_tcp(tcp_options);
   if (!tcp) return tl::unexpected(report_listening(tcp.error(), "--tcp-port"));
-  spdlog::info("TCP on {}:{}", settings_.host, *tcp);
+  spdlog::info("TCP on {}:{}", in_url(settings_.host), *tcp);
   return {};
 }
 
@@ -97,7 +102,7 @@ tl::expected<void, int> running_service::open_operators_port() {
   operators_.emplace(*served_, *key_, end, reloader_);
   auto server = net::admin_server::start(to_admin_options(settings_), *operators_);
   if (!server) return tl::unexpected(report_listening(server.error(), "--admin-port"));
-  spdlog::info("operators on http://{}:{}/admin", settings_.admin_host, server->port());
+  spdlog::info("operators on http://{}:{}/admin", in_url(settings_.admin_host), server->port());
   operators_port_.emplace(std::move(*server));
   return {};
 }
@@ -146,8 +151,8 @@ int running_service::finish(const std::optional<std::string>& failure) {
   const drain_outcome outcome = served_->drain(time);
   served_->stop();
   const bool is_count_known = outcome == drain_outcome::requests_cut && served_->requests_cut() > 0;
-  spdlog::info("ended; {}{}", describe(outcome),
-               is_count_known ? fmt::format(": {}", served_->requests_cut()) : "");
+  spdlog::log(outcome < drain_outcome::part_lost ? spdlog::level::info : spdlog::level::warn, "ended; {}{}",
+              describe(outcome), is_count_known ? fmt::format(": {}", served_->requests_cut()) : "");
   return exit_ok;
 }
 

@@ -21,8 +21,15 @@ namespace {
 constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds pause_after_failure{50};
 
-tl::unexpected<error> not_ours(const listen_options& options) {
+// A setting that is wrong, and stays so.
+tl::unexpected<error> no_host(const listen_options& options) {
   return fail(error_code::invalid_argument,
+              fmt::format("host \"{}\" is neither an address nor a name that has one", options.host), "host");
+}
+
+// An address that this machine may have in a moment, when its network is up.
+tl::unexpected<error> not_ours(const listen_options& options) {
+  return fail(error_code::io_error,
               fmt::format("host \"{}\" is not an address of this machine", options.host), "host");
 }
 
@@ -40,10 +47,11 @@ tl::unexpected<error> cannot_listen(const listen_options& options, const asio_er
 
 result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_options& options) {
   asio_error why;
+  if (options.host.empty()) return no_host(options);  // to be resolved, that would be every address
   tcp::resolver resolver(context);
   const auto places = resolver.resolve(options.host, std::to_string(options.port),
                                        tcp::resolver::passive | tcp::resolver::numeric_service, why);
-  if (why || places.empty()) return not_ours(options);
+  if (why || places.empty()) return no_host(options);
   const tcp::endpoint endpoint = places.begin()->endpoint();
   tcp::acceptor acceptor(context);
   acceptor.open(endpoint.protocol(), why);
