@@ -10,6 +10,7 @@
 #include "runtime/blocks_for.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/kv_pool.hpp"
+#include "runtime/isolation/exit_with_children.hpp"
 
 namespace troupe {
 namespace {
@@ -94,13 +95,19 @@ device_process process_of(const std::shared_ptr<executor_place>& place) {
   out.id = ask([](const process_handle& process) -> std::int32_t { return process.id(); });
   out.has_ended = ask([](const process_handle& process) { return process.has_ended(); });
   out.was_killed = ask([](process_handle& process) { return process.was_killed_by_others(); });
-  out.work = ask([](const process_handle& process) { return process.work(); });
+  out.work = [place] {
+    const auto process = place->process();
+    const bool is_there = process && !process->has_ended();
+    return is_there ? process->work() : read_work_of_other_threads();  // of who makes ready for the next
+  };
   out.describe_end = ask([](process_handle& process) {
     return fmt::format("the runner process {} has ended: {}", process.id(), process.how_it_ended());
   });
   out.describe_threads = ask([](const process_handle& process) { return process.describe_threads(); });
   out.kill = [place] {
-    if (const auto process = place->process()) process->kill();
+    const auto process = place->process();
+    if (process && !process->has_ended()) return process->kill();
+    kill_children();  // the next one, which hangs before anybody knows it
   };
   out.ended_cpu_seconds = [place] { return place->ended_cpu_seconds(); };
   return out;

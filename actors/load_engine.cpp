@@ -192,6 +192,7 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   quiet.on_phase = unwatched.on_phase;
   quiet.on_stall = unwatched.on_stall;
   quiet.on_hang = unwatched.on_hang;
+  quiet.cpu_seconds_beside = unwatched.cpu_seconds_beside;
   const device_plan plan{place,
                          started->options,
                          started->last_resort,

@@ -90,7 +90,7 @@ struct device_process {
   std::function<std::int32_t()> id = [] { return 0; };      // 0: there is none at the moment
   std::function<bool()> has_ended = [] { return false; };   // that one, by itself or killed
   std::function<bool()> was_killed = [] { return false; };  // that one, by somebody outside
-  // What it has done so far; nothing: nobody knows.
+  // What it has done so far, or this one where none is there; nothing: nobody knows.
   std::function<std::optional<process_work>()> work = [] { return std::nullopt; };
   // For the log: "the runner process 17 has ended: signal 9 (Killed)".
   std::function<std::string()> describe_end = [] { return std::string("the runner process has ended"); };

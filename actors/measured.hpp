@@ -76,10 +76,12 @@ class handler_meter {
     mailbox_.set(waiting);
     pulse_->message_begins(now, waiting);
   }
-  // Who is behind has its own handler next, or is an answer, which has none here.
+  // Who is behind has its own handler next, or is an answer, which has none here. Who has handled any message
+  // gets on, however many are before the question how it is.
   void message_ends() {
     mailbox_.set(0);
     pulse_->message_ends();
+    answers();
   }
 
  private:

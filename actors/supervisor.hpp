@@ -98,6 +98,7 @@ class supervisor_state {
   struct device_state {
     std::optional<opening_watch> opening = {};  // nothing: it is open, or nobody opens it
     std::int32_t opening_process = 0;           // that it watches
+    std::optional<std::string> late = {};       // what was told when it got on no more, until it does
     std::optional<steady_time> killed_at = {};  // since it hung
     bool is_mourned = false;                    // its runner is told that the process has ended
   };
@@ -147,7 +148,8 @@ class supervisor_state {
   void on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks);
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device(steady_time now);
-  std::optional<std::string> fault_of_opening(steady_time now);
+  std::optional<std::string> watch_opening(steady_time now);
+  void note_process_that_opens(steady_time now);
   void end_hung_device(steady_time now);
   // The scheduler alone knows whether a step is to blame, which is excused.
   void on_runner_down(const caf::error& reason);

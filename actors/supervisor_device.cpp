@@ -121,10 +121,12 @@ void supervisor_state::look_after_device() {
 
 // What does not end though it was killed keeps the memory and the device that another one would need.
 void supervisor_state::end_hung_device(steady_time now) {
-  if (parts_.process->has_ended() || failed_) return;
+  if (device_.opening) note_process_that_opens(now);
+  const bool is_gone = parts_.process->has_ended() && !device_.opening;
+  if (is_gone || failed_) return;
   if (device_.killed_at) {
     if (now - *device_.killed_at <= parts_.board->patience_for_opening() / 2) return;
-    spdlog::critical("the runner process {} was killed and does not end", parts_.process->id());
+    spdlog::critical("a runner process was killed and does not end");
     return fail("model_runner");
   }
   const auto fault = fault_of_device(now);
@@ -138,17 +140,28 @@ void supervisor_state::end_hung_device(steady_time now) {
 std::optional<std::string> supervisor_state::fault_of_device(steady_time now) {
   if (roster_.model_runner)
     return parts_.board->hangs(now) ? std::optional(parts_.board->status(now).reason) : std::nullopt;
-  return device_.opening ? fault_of_opening(now) : std::nullopt;
+  return device_.opening ? watch_opening(now) : std::nullopt;
 }
 
-std::optional<std::string> supervisor_state::fault_of_opening(steady_time now) {
+// Each has its own time, whatever became of the one before.
+void supervisor_state::note_process_that_opens(steady_time now) {
   const std::int32_t id = parts_.process->id();
-  if (std::exchange(device_.opening_process, id) != id)
-    device_.opening = opening_watch(parts_.board->patience_for_opening(), now);
+  if (std::exchange(device_.opening_process, id) == id) return;
+  device_.opening = opening_watch(parts_.board->patience_for_opening(), now);
+  device_.killed_at.reset();
+  device_.late.reset();
+}
+
+std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
   const opening_watch::verdict found = device_.opening->look(now, parts_.process->work());
-  const std::string idle = device_.opening->describe_idle(name_of_opener(id), now);
-  const bool is_late = found != opening_watch::verdict::gets_on;
-  parts_.board->opening_gets_on(device_.opening->moved_at(), is_late ? std::optional(idle) : std::nullopt);
+  const std::string idle = device_.opening->describe_idle(
+      parts_.process->has_ended() ? "the start of a runner process" : name_of_opener(parts_.process->id()),
+      now);
+  if (found == opening_watch::verdict::gets_on)
+    device_.late.reset();
+  else if (!device_.late)
+    device_.late = idle;
+  parts_.board->opening_gets_on(device_.opening->moved_at(), device_.late);
   return found == opening_watch::verdict::hangs ? std::optional(idle) : std::nullopt;
 }
 

@@ -98,7 +98,8 @@ std::unique_ptr<spdlog::formatter> formatter_of(const config::settings& settings
   if (is_in_json(settings))
     line = std::make_unique<json_formatter>();
   else
-    line = std::make_unique<spdlog::pattern_formatter>("%H:%M:%S.%e %^%-5l%$ %v");
+    line = std::make_unique<spdlog::pattern_formatter>(on_terminal() ? "%H:%M:%S.%e %^%-5l%$ %v"
+                                                                     : "%Y-%m-%d %H:%M:%S.%e %-5l %v");
   if (!is_journal(STDERR_FILENO)) return line;
   return std::make_unique<journal_formatter>(std::move(line));
 }

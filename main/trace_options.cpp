@@ -19,8 +19,6 @@ tl::unexpected<error> bad_endpoint(const std::string& text, const char* why) {
 
 result<std::optional<net::trace_options>> to_trace_options(const config::settings& settings) {
   const std::string& endpoint = settings.otlp_traces_endpoint;
-  auto sampling = parse_trace_sampling(settings.otel_traces_sampler, settings.otel_traces_sampler_arg);
-  if (!sampling) return tl::unexpected<error>(std::move(sampling.error()));
   if (endpoint.empty()) return std::nullopt;
   if (endpoint.starts_with("https://"))
     return bad_endpoint(
@@ -31,6 +29,8 @@ result<std::optional<net::trace_options>> to_trace_options(const config::setting
         "it must begin with http://, as http://127.0.0.1:4318: traces are sent over HTTP, not gRPC");
   const auto url = parse_url(endpoint);
   if (!url) return bad_endpoint(endpoint, "this is no address like http://127.0.0.1:4318");
+  auto sampling = parse_trace_sampling(settings.otel_traces_sampler, settings.otel_traces_sampler_arg);
+  if (!sampling) return tl::unexpected<error>(std::move(sampling.error()));
   net::trace_options out;
   out.host = url->host;
   out.port = url->port;

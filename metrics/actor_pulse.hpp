@@ -33,7 +33,7 @@ class actor_pulse {
     is_busy_.store(false, relaxed);
   }
   void touch(time_point now) { last_.store(now.time_since_epoch().count(), relaxed); }
-  // It has begun, or has been asked how it is, and is no more than that behind.
+  // It has begun, or has handled a message.
   void answers(time_point now) { answered_.store(now.time_since_epoch().count(), relaxed); }
 
   bool is_busy() const { return is_busy_.load(relaxed); }

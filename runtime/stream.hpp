@@ -88,7 +88,9 @@ struct stream_event {
   // On the first event only: what was done to the request that it did not ask for, or what of it means
   // nothing.
   std::vector<std::string> warnings = {};
-  boxed<request_times> times = {};  // with the first tokens, for whoever does not wait for the end
+  // With the first tokens, for whoever does not wait for the end.
+  std::int32_t cached_tokens = 0;
+  boxed<request_times> times = {};
   std::optional<finished> end = {};
 };
 using stream_batch = std::vector<stream_event>;

@@ -28,6 +28,7 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   if (!event.prompt_tokens.empty())
     of.tokens.prompt_tokens = static_cast<std::int32_t>(event.prompt_tokens.size());
   of.tokens.completion_tokens += static_cast<std::int32_t>(event.tokens.size());
+  of.tokens.cached_tokens += event.cached_tokens;
   if (event.times) add_times(*event.times);
   if (!event.tokens.empty()) {
     last_token_ = std::chrono::steady_clock::now();

@@ -9,7 +9,6 @@
 #include <system_error>
 
 namespace troupe {
-namespace {
 
 // Each thread has those that it has started, proc(5); where the kernel keeps no such lists nobody is found.
 void kill_children() {
@@ -21,10 +20,11 @@ void kill_children() {
   }
 }
 
-}  // namespace
-
 void exit_with_children(int code) {
-  kill_children();
+  try {
+    kill_children();
+  } catch (...) {  // without memory for it
+  }
   std::_Exit(code);
 }
 

@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t max_source_bytes = 64U << 20U;  // a body's; what a grammar may cost is limited later
 
 constexpr std::size_t most_warnings = 8;
+constexpr std::size_t longest_told_name = 64;
 
 // Of what JSON Schema passes over.
 std::vector<std::string> warnings_about(const std::vector<json_schema::unknown_word>& words) {
@@ -55,8 +56,10 @@ class grammar_reader {
   void read_json_object(const json& format) {
     for (const auto& [name, value] : format.items())
       if (name != "type" && !value.is_null())
-        return reject("response_format." + name, "response_format of type \"json_object\" has no \"" + name +
-                                                     "\"; a schema is given by type \"json_schema\"");
+        return reject("response_format",
+                      fmt::format("response_format of type \"json_object\" has no \"{}\"; a "
+                                  "schema is given by type \"json_schema\"",
+                                  name.substr(0, longest_told_name)));
     take("response_format", {.kind = grammar_kind::json_object});
   }
 
@@ -67,7 +70,11 @@ class grammar_reader {
     for (const auto& [name, value] : wanted->items()) {
       const std::string path = "structured_outputs." + name;
       if (value.is_null() || read_option(path, name, value)) continue;
-      if (!read_kind(path, name, value)) return reject(path, path + " is not known");
+      // A name that is not known may be anybody's text, which stays out of the log.
+      if (!read_kind(path, name, value))
+        return reject("structured_outputs",
+                      fmt::format("structured_outputs has a member \"{}\" that is not known",
+                                  name.substr(0, longest_told_name)));
     }
     if (!spec_ && fields_.ok())
       reject("structured_outputs",

@@ -37,7 +37,7 @@ finished finish(stream& stream, finish_reason reason, std::optional<error> failu
 
 void read_details(stream& stream, const token_details& details, stream_event& out) {
   out.prompt_logprobs = details.prompt_logprobs;
-  if (details.cached_tokens > 0) stream.tokens.cached_tokens = details.cached_tokens;
+  if (details.cached_tokens > 0) stream.tokens.cached_tokens = out.cached_tokens = details.cached_tokens;
   if (details.preemptions > 0) stream.preemptions = details.preemptions;
   stream.accepted_drafts += details.accepted_drafts;
 }

@@ -19,7 +19,7 @@ opening_watch::verdict opening_watch::look(steady_time now, const std::optional<
 
 std::string opening_watch::describe_idle(const std::string& who, steady_time now) const {
   const std::chrono::duration<double> idle = now - moved_;
-  return fmt::format("{} has got nowhere for {:.3g} s", who, idle.count());
+  return fmt::format("{} has got nowhere for {:.4g} s", who, idle.count());
 }
 
 void opening_watch::compare(steady_time now, const process_work& done) {

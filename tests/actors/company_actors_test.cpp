@@ -436,6 +436,25 @@ TEST(Company, AnActorThatDoesNotAnswerIsNotLive) {
   }
 }
 
+// Long texts, one after the other, before the question how it is.
+TEST(Company, AnActorThatIsFarBehindAndGetsOnIsLive) {
+  stage stage({.step_deadline = std::chrono::seconds(10)});
+  const auto worker = stage.roster().text_worker;
+  const auto* late = caf::actor_cast<caf::abstract_actor*>(worker);
+  const auto roster = std::make_shared<const company_roster>(stage.roster());
+  for (int i = 0; i < 10; ++i)
+    caf::anon_send(caf::actor_cast<caf::actor>(worker), msg::meet{}, company_roster_ptr(roster));
+  for (int i = 0; i < 10; ++i) {
+    for (int second = 0; second < 8; ++second) {
+      stage.advance(std::chrono::seconds(1));
+      while (stage.run_any(0, late)) {
+      }
+    }
+    EXPECT_TRUE(stage.status().live) << i << ": " << stage.status().reason;
+    ASSERT_TRUE(stage.run_only(worker));
+  }
+}
+
 TEST(Company, CompilersThatNobodyAsksForAGrammarAreLive) {
   stage stage({.step_deadline = std::chrono::seconds(10)});
   for (int second = 0; second < 300; ++second) {

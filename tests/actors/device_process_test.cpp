@@ -25,6 +25,7 @@ void pass(stage& stage, std::chrono::nanoseconds time) {
 
 // A device with a process, of which nothing is real but what the supervisor asks and does.
 struct watched_device {
+  std::int32_t id = 0;
   int kills = 0;
   int opened = 0;
   bool has_ended = false;
@@ -42,6 +43,7 @@ struct watched_device {
     company_setup out{.step_deadline = std::chrono::seconds(10)};
     out.adjust = [this](supervisor_parts& parts) {
       parts.process.emplace();
+      parts.process->id = [this] { return id; };
       parts.process->has_ended = [this] { return has_ended; };
       parts.process->work = [this] { return work; };
       parts.process->kill = [this] {
@@ -298,6 +300,33 @@ TEST(DeviceProcess, ThatHangsTwiceAsItOpensEndsTheCompany) {
   EXPECT_EQ(stage.status().reason, "model_runner has ended");
 }
 
+// The one before has ended, and nobody knows the next yet: it hangs between fork and exec.
+TEST(DeviceProcess, ThatHangsAsItIsStartedIsNotLiveAndKilledToo) {
+  watched_device device;
+  stage stage(device.setup());
+  stage.run();
+  net::engine_status told;
+  device.while_opening = [&] {
+    pass(stage, std::chrono::seconds(31));
+    told = stage.status();
+    EXPECT_EQ(device.kills, 0);
+    pass(stage, std::chrono::seconds(31));
+    device.while_opening = [] {};
+    throw device_lost("it could not be started");
+  };
+  device.has_ended = true;
+  const auto who = stage.ask("hello", 5);
+  for (int i = 0; i < 100; ++i) {
+    stage.advance(std::chrono::milliseconds(100));
+    stage.run();
+  }
+  EXPECT_FALSE(told.live);
+  EXPECT_EQ(told.reason, "the start of a runner process has got nowhere for 31 s");
+  EXPECT_EQ(device.kills, 1);
+  EXPECT_TRUE(has_finished(*who));
+  EXPECT_TRUE(stage.status().live && stage.status().ready);
+}
+
 TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
   watched_device device;
   company_setup setup = device.setup();
@@ -317,6 +346,29 @@ TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
   stage.run();
   EXPECT_EQ(device.kills, 1);
   EXPECT_EQ(stage.status().reason, "model_runner has ended");
+}
+
+// It hung and was killed, and its end took long: the next one is none the worse for it.
+TEST(DeviceProcess, ThatFollowsOneThatEndsLateHasItsOwnTime) {
+  watched_device device;
+  company_setup setup = device.setup();
+  setup.adjust = [&device, adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.process->kill = [&device] { ++device.kills; };
+  };
+  stage stage(setup);
+  stage.run();
+  device.while_opening = [&] {
+    for (int i = 0; i < 70; ++i) pass(stage, std::chrono::seconds(1));
+    ++device.id;
+    device.read_for(stage, std::chrono::seconds(100));
+  };
+  stage.kill(stage.roster().model_runner);
+  const auto who = stage.ask("hello", 5);
+  stage.run();
+  EXPECT_EQ(device.kills, 1);
+  EXPECT_FALSE(stage.board().failure().has_value());
+  EXPECT_TRUE(has_finished(*who));
 }
 
 // It may take as long as it likes while it gets on.

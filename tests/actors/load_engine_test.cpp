@@ -291,7 +291,7 @@ TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
     while (!is_over) std::this_thread::yield();
   });
   clockid_t clock{};
-  ASSERT_EQ(pthread_getcpuclockid(beside.native_handle(), &clock), 0);
+  EXPECT_EQ(pthread_getcpuclockid(beside.native_handle(), &clock), 0);
   engine_options hanging = on_cuda();
   std::promise<std::string> told;
   hanging.patience_at_start = std::chrono::seconds(1);

@@ -461,7 +461,8 @@ def test_ctrl_c_while_starting_ends_it():
                                         ("otel_traces_sampler = 'xray'", "'xray'")])
 def test_a_value_that_nothing_can_be_made_of_is_refused_with_its_place_by_config_and_serve_alike(tmp_path, line, word):
     file = tmp_path / "troupe.toml"
-    file.write_text(f"max_num_seqs = 4\n{line}\n")
+    endpoint = "" if "endpoint" in line else "otlp_traces_endpoint = 'http://127.0.0.1:4318'"
+    file.write_text(f"max_num_seqs = 4\n{line}\n{endpoint}\n")
     for command in (["config"], ["serve", "--model", MODEL, "--port", "0", "--tcp-port", "0"]):
         refused(troupe(*command, "--config", file), 78, f"{file}:2: ", word)
 

@@ -143,6 +143,7 @@ def test_a_replacement_that_hangs_as_it_opens_is_not_live_and_then_followed_by_a
     monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
     with start_service() as service:
         undisturbed = ask(service, 0)
+        before = service.resources()
         (first,) = runners(service)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             cut_off = pool.submit(ask, service, 0)
@@ -154,7 +155,9 @@ def test_a_replacement_that_hangs_as_it_opens_is_not_live_and_then_followed_by_a
             assert ask(service, 0) == undisturbed, "who comes meanwhile waits"
             assert cut_off.result() == undisturbed
         assert is_gone(second) and service.status("/livez") == service.status("/readyz") == 200
+        service.wait_as_before(before, 64)
         log = service.log()
+        assert log.count("not live: ") == 1, log
         assert re.search(rf"not live: the runner process {second}, which opens its device, has got nowhere for 2", log), log
         assert re.search(rf"{second}, which opens its device, has got nowhere for 4\S* s: its process is killed", log), log
 
@@ -187,8 +190,10 @@ def test_a_starter_that_ignores_the_ends_of_children_costs_nobody_anything(start
     signal.signal(signal.SIGCHLD, before)
     with service:
         undisturbed = ask_all(service)
+        before = service.resources()
         for _ in range(4):
             assert ask_all(service, lambda: end_runner(service, signal.SIGKILL)) == undisturbed
+        service.wait_as_before(before, 64)
         assert pathlib.Path(service.log_path).read_text().count("signal 9 (Killed)") >= 4
 
 

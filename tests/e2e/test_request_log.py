@@ -170,7 +170,7 @@ def test_in_text_a_line_has_the_same_fields(start_service):
         service.post("/v1/completions", {"prompt": "Once", "max_tokens": 2, "ignore_eos": True}, {"X-Request-Id": "two"})
     with open(service.log_path) as log:
         [line] = [line for line in log if " request request_id=" in line]
-    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d\d\d info  request request_id=cmpl-two client_request_id=two number=\d+ gateway=http "
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d\d\d info  request request_id=cmpl-two client_request_id=two number=\d+ gateway=http "
                         rf"route=/v1/completions model={MODEL_NAME} finish_reason=length prompt_tokens=1 cached_tokens=0 "
                         r"completion_tokens=2 preemptions=0 accepted_drafts=0 queue_ms=\d+\.\d{3} prefill_ms=\d+\.\d{3} "
                         r"decode_ms=\d+\.\d{3} ttft_ms=\d+\.\d{3} total_ms=\d+\.\d{3}\n", line), line

@@ -118,6 +118,17 @@ TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_times_that_came
   EXPECT_EQ(times.first_token, at(40));
 }
 
+TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_tokens_that_were_cached) {
+  {
+    request_tracker tracker(observers_, begun(1));
+    stream_event first = first_piece();
+    first.cached_tokens = 2;
+    tracker.add(0, first);
+    tracker.add(0, piece("b"));
+  }
+  EXPECT_EQ(seen_->reports().at(0).tokens.cached_tokens, 2);
+}
+
 TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_times_that_were_seen) {
   const steady_time before = std::chrono::steady_clock::now();
   {

@@ -133,7 +133,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
       {R"({"structured_outputs":[]})", "structured_outputs"},
       {R"({"structured_outputs":{}})", "structured_outputs"},
       {R"({"structured_outputs":{"max_white_space":1}})", "structured_outputs"},
-      {R"({"structured_outputs":{"jason":{}}})", "structured_outputs.jason"},
+      {R"({"structured_outputs":{"jason":{}}})", "structured_outputs"},
       {R"({"structured_outputs":{"regex":5}})", "structured_outputs.regex"},
       {R"({"structured_outputs":{"regex":""}})", "structured_outputs.regex"},
       {R"({"structured_outputs":{"choice":[]}})", "structured_outputs.choice"},
@@ -145,7 +145,7 @@ TEST(read_grammar, what_is_wrong_is_named_by_its_place) {
        "structured_outputs.disable_additional_properties"},
       {R"({"structured_outputs":{"json":{},"regex":"a"}})", "structured_outputs.regex"},
       {R"({"response_format":{"type":"json_object"},"guided_regex":"a"})", "guided_regex"},
-      {R"({"response_format":{"type":"json_object","schema":{}}})", "response_format.schema"},
+      {R"({"response_format":{"type":"json_object","schema":{}}})", "response_format"},
       {R"({"guided_choice":"a"})", "guided_choice"},
       {R"({"guided_whitespace_pattern":" *"})", "guided_whitespace_pattern"},
   };
