@@ -97,22 +97,25 @@ TEST_F(Tuning, DoesNotKeepWhatDraftsCostFromBeingMeasuredWhileRequestsRun) {
   stage busy(drafting);
   const auto costs = [&busy] { return busy.messages_of("scheduler", "step_cost"); };
   const double at_start = costs();  // they are measured again behind the tuning, which waits for quiet
-  const auto who = busy.ask("hello", 200);
+  // How many steps an answer takes depends on what drafts cost here: the next request comes before it ends.
+  const auto first = busy.ask("hello", 200);
+  auto newest = first;
   double after_second = 0;
-  for (int i = 0; i < 400 && who->ends.empty(); ++i) {
+  for (int i = 0; i < 400 && (first->ends.empty() || costs() < at_start + 3); ++i) {
+    if (newest->tokens.size() >= 100) newest = busy.ask("hello", 200);
     busy.advance(milliseconds(100));
     busy.run(12);
     if (i == 9) after_second = costs();
   }
-  EXPECT_EQ(who->tokens.size(), 200U);
   EXPECT_LE(after_second, at_start + 4) << "four a second at most";
   EXPECT_GE(costs(), at_start + 3);
   busy.run();
   stage quiet(setup());
   const auto alone = quiet.ask("hello", 200);
   quiet.run();
+  EXPECT_EQ(first->tokens.size(), 200U);
   EXPECT_EQ(alone->tokens.size(), 200U);
-  EXPECT_EQ(who->tokens, alone->tokens);
+  EXPECT_EQ(first->tokens, alone->tokens);
 }
 
 TEST_F(Tuning, GoesOnWhereAStopHasLeftIt) {
