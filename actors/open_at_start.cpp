@@ -13,9 +13,6 @@
 namespace troupe {
 namespace {
 
-// One that had to be killed would take as long again.
-constexpr int most_hangs = 2;
-
 // One whose device was refused is ended with it, which is no loss.
 bool has_lost_process(const executor_place& place, const opening_guard& guard) {
   const auto process = place.process();
@@ -33,7 +30,7 @@ result<loaded_engine> try_to_open(const executor_place& place, const opening_gua
 
 std::string how_it_ended(process_handle& process, const opening_guard& guard) {
   if (!guard.has_killed(process)) return process.how_it_ended();
-  return fmt::format("a kill, since it had got nowhere for {:.3g} s",
+  return fmt::format("a kill, since it had got nowhere for {:.4g} s",
                      std::chrono::duration<double>(guard.patience()).count());
 }
 
@@ -50,7 +47,7 @@ result<loaded_engine> open_at_start(const executor_place& place, const restart_p
     if (opened || !has_lost_process(place, guard)) return opened;
     const std::string how = how_it_ended(*place.process(), guard);
     if (guard.has_killed(*place.process())) ++hangs;
-    if (restarts == most_restarts || hangs == most_hangs)
+    if (restarts == most_restarts || hangs == most_hung_openings)
       return fail(error_code::internal,
                   fmt::format("the runner process has ended {} times in a row before its device was open, "
                               "the last time by {}",

@@ -15,8 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds device_check{100};
 // In a row. A device that is there again within a moment, as after a process that held it, opens before.
 constexpr int most_failed_openings = 5;
-// Each takes as long as the first.
-constexpr int most_hung_openings = 2;
 // A runner after one that crashed in a step computes as many rows of nobody's, which tells whether it was the
 // device; no more than take next to no time.
 constexpr std::int32_t most_rows_of_proof = 32;
@@ -154,15 +152,17 @@ void supervisor_state::note_process_that_opens(steady_time now) {
 
 std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
   const opening_watch::verdict found = device_.opening->look(now, parts_.process->work());
-  const std::string idle = device_.opening->describe_idle(
-      parts_.process->has_ended() ? "the start of a runner process" : name_of_opener(parts_.process->id()),
-      now);
-  if (found == opening_watch::verdict::gets_on)
+  std::optional<std::string> idle;
+  if (found == opening_watch::verdict::gets_on) {
     device_.late.reset();
-  else if (!device_.late)
-    device_.late = idle;
+  } else {
+    const std::int32_t id = parts_.process->id();
+    idle = device_.opening->describe_idle(
+        parts_.process->has_ended() ? "the start of a runner process" : name_of_opener(id), now);
+    if (!device_.late) device_.late = idle;
+  }
   parts_.board->opening_gets_on(device_.opening->moved_at(), device_.late);
-  return found == opening_watch::verdict::hangs ? std::optional(idle) : std::nullopt;
+  return found == opening_watch::verdict::hangs ? idle : std::nullopt;
 }
 
 void supervisor_state::on_runner_down(const caf::error& reason) {

@@ -18,12 +18,12 @@ namespace {
 
 // From the end of the grace to the end of the process, in which every actor has to end.
 constexpr std::chrono::seconds to_end{4};
+constexpr const char* does_not_end = "the service does not end, since an actor does not";
+
 // As it stands in a URL.
 std::string in_url(const std::string& host) {
   return host.find(':') == std::string::npos ? host : "[" + host + "]";
 }
-
-constexpr const char* does_not_end = "the service does not end, since an actor does not";
 
 }  // namespace
 

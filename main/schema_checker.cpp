@@ -10,11 +10,8 @@ namespace troupe::cli {
 
 result<schema_checker> schema_checker::make(std::string_view schema,
                                             const json_schema::schema_options& options) {
-  const grammar_spec spec{.kind = grammar_kind::json_schema,
-                          .text = std::string(schema),
-                          .max_white_space = options.max_white_space,
-                          .fixed_order = options.fixed_order};
-  auto compiled = grammar::compile(spec, grammar::byte_token_trie(), {});
+  auto compiled =
+      grammar::compile(grammar::schema_spec(std::string(schema), options), grammar::byte_token_trie(), {});
   if (!compiled) return tl::unexpected(compiled.error());
   return schema_checker(*compiled);
 }

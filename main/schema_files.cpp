@@ -83,10 +83,7 @@ class file_measurement {
   void remark(std::string what) { out_.remarks.emplace_back(name_, std::move(what)); }
 
   std::optional<grammar::compiled_grammar_ptr> compile(const std::string& schema) {
-    const grammar_spec spec{.kind = grammar_kind::json_schema,
-                            .text = schema,
-                            .max_white_space = options_.max_white_space,
-                            .fixed_order = options_.fixed_order};
+    const grammar_spec spec = grammar::schema_spec(schema, options_);
     const auto start = clock::now();
     const auto compiled = grammar::compile(spec, vocabulary_, {});
     const double spent = milliseconds_since(start);

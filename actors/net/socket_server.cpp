@@ -4,11 +4,11 @@
 #include <pthread.h>
 
 #include <chrono>
-#include <ctime>
 #include <exception>
 #include <utility>
 
 #include "actors/net/engine_port.hpp"
+#include "runtime/isolation/process_work.hpp"
 
 namespace troupe::net {
 namespace {
@@ -45,11 +45,7 @@ socket_server::socket_server(listen_options options, std::size_t max_connections
 
 socket_server::~socket_server() { close(); }
 
-double socket_server::cpu_seconds() const {
-  timespec used{};
-  ::clock_gettime(clock_, &used);
-  return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-}
+double socket_server::cpu_seconds() const { return cpu_seconds_on(clock_).value_or(0); }
 
 // Returns after close(), when the last connection has ended.
 void socket_server::serve() {

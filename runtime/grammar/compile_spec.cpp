@@ -10,14 +10,6 @@
 
 namespace troupe::grammar {
 
-result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {
-  const bool has_text = spec.kind != grammar_kind::json_object;  // of the client's
-  if (!has_text || source_bytes(spec) <= limits.max_source_bytes) return {};
-  error refusal = exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes");
-  refusal.code = error_code::invalid_argument;
-  return tl::unexpected(std::move(refusal));
-}
-
 namespace {
 
 json_schema::schema_options json_options_of(const grammar_spec& spec) {
@@ -28,6 +20,21 @@ json_schema::schema_options json_options_of(const grammar_spec& spec) {
 }
 
 }  // namespace
+
+grammar_spec schema_spec(std::string schema, const json_schema::schema_options& options) {
+  return {.kind = grammar_kind::json_schema,
+          .text = std::move(schema),
+          .max_white_space = options.max_white_space,
+          .fixed_order = options.fixed_order};
+}
+
+result<void> check_size(const grammar_spec& spec, const grammar_limits& limits) {
+  const bool has_text = spec.kind != grammar_kind::json_object;  // of the client's
+  if (!has_text || source_bytes(spec) <= limits.max_source_bytes) return {};
+  error refusal = exceeded("bytes of text", limits.max_source_bytes, "max_source_bytes");
+  refusal.code = error_code::invalid_argument;
+  return tl::unexpected(std::move(refusal));
+}
 
 result<grammar_builder> build_grammar(const grammar_spec& spec, const grammar_limits& limits) {
   if (auto checked = check_size(spec, limits); !checked) return tl::unexpected(checked.error());

@@ -1,11 +1,17 @@
 // From what a client gave to a grammar that requests can be held to.
 #pragma once
+#include <string>
+
 #include "runtime/grammar/compiled_grammar.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
+#include "runtime/grammar/json_schema/options.hpp"
 #include "runtime/grammar/limits.hpp"
 #include "runtime/grammar/token_trie.hpp"
 
 namespace troupe::grammar {
+
+// What asks for the JSON texts of a schema's values.
+grammar_spec schema_spec(std::string schema, const json_schema::schema_options& options);
 
 // The text must not be longer than limits.max_source_bytes. Errors: invalid_argument.
 result<void> check_size(const grammar_spec& spec, const grammar_limits& limits);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -33,19 +32,19 @@ std::uint64_t read_bytes_of(const std::string& folder) {
   return 0;
 }
 
-std::optional<double> seconds_of(clockid_t clock) {
+// Its clock is finer than the hundredths of a second of /proc.
+std::optional<double> cpu_seconds_of(pid_t id) {
+  clockid_t clock{};
+  return ::clock_getcpuclockid(id, &clock) == 0 ? cpu_seconds_on(clock) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> cpu_seconds_on(clockid_t clock) {
   timespec used{};
   if (::clock_gettime(clock, &used) != 0) return std::nullopt;
   return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
 }
-
-// Its clock is finer than the hundredths of a second of /proc.
-std::optional<double> cpu_seconds_of(pid_t id) {
-  clockid_t clock{};
-  return ::clock_getcpuclockid(id, &clock) == 0 ? seconds_of(clock) : std::nullopt;
-}
-
-}  // namespace
 
 std::optional<process_work> read_process_work(pid_t id) {
   const std::string folder = fmt::format("/proc/{}", id);
@@ -56,7 +55,7 @@ std::optional<process_work> read_process_work(pid_t id) {
 
 std::optional<process_work> read_work_of_other_threads() {
   auto all = read_process_work(::getpid());
-  if (all) all->cpu_seconds -= seconds_of(CLOCK_THREAD_CPUTIME_ID).value_or(0);
+  if (all) all->cpu_seconds -= cpu_seconds_on(CLOCK_THREAD_CPUTIME_ID).value_or(0);
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <ctime>
 #include <optional>
 
 namespace troupe {
@@ -14,6 +15,9 @@ struct process_work {
   std::uint64_t major_faults = 0;
   std::uint64_t read_bytes = 0;
 };
+
+// What a clock of CPU time (clock_gettime(2)) tells. Nothing where there is no such clock (any more).
+std::optional<double> cpu_seconds_on(clockid_t clock);
 
 // Of the process `id`. Nothing where there is no such process.
 std::optional<process_work> read_process_work(pid_t id);

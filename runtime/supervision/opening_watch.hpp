@@ -17,6 +17,9 @@ constexpr std::chrono::nanoseconds patience_for_opening(std::chrono::nanoseconds
   return std::max<std::chrono::nanoseconds>(2 * step_deadline, std::chrono::minutes(1));
 }
 
+// In a row: each takes as long as the first before it is killed.
+inline constexpr int most_hung_openings = 2;
+
 // Who reads from a disk gets on, and so does who computes: who has used a hundredth of a core in the time of
 // the patience (threads that wait look up now and then). But what is computed counts for five times the
 // patience after the last reading, so that who only computes hangs after six of them.

@@ -26,6 +26,7 @@ void pass(stage& stage, std::chrono::nanoseconds time) {
 // A device with a process, of which nothing is real but what the supervisor asks and does.
 struct watched_device {
   std::int32_t id = 0;
+  bool ends_by_kill = true;
   int kills = 0;
   int opened = 0;
   bool has_ended = false;
@@ -48,7 +49,7 @@ struct watched_device {
       parts.process->work = [this] { return work; };
       parts.process->kill = [this] {
         ++kills;
-        has_ended = true;
+        has_ended = has_ended || ends_by_kill;
       };
       parts.device = *parts.open_device();
       parts.open_device = [this, open = parts.open_device] {
@@ -329,12 +330,8 @@ TEST(DeviceProcess, ThatHangsAsItIsStartedIsNotLiveAndKilledToo) {
 
 TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
   watched_device device;
-  company_setup setup = device.setup();
-  setup.adjust = [&device, adjust = setup.adjust](supervisor_parts& parts) {
-    adjust(parts);
-    parts.process->kill = [&device] { ++device.kills; };
-  };
-  stage stage(setup);
+  device.ends_by_kill = false;
+  stage stage(device.setup());
   stage.run();
   device.while_opening = [&] {
     for (int i = 0; i < 93; ++i) {
@@ -351,12 +348,8 @@ TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
 // It hung and was killed, and its end took long: the next one is none the worse for it.
 TEST(DeviceProcess, ThatFollowsOneThatEndsLateHasItsOwnTime) {
   watched_device device;
-  company_setup setup = device.setup();
-  setup.adjust = [&device, adjust = setup.adjust](supervisor_parts& parts) {
-    adjust(parts);
-    parts.process->kill = [&device] { ++device.kills; };
-  };
-  stage stage(setup);
+  device.ends_by_kill = false;
+  stage stage(device.setup());
   stage.run();
   device.while_opening = [&] {
     for (int i = 0; i < 70; ++i) pass(stage, std::chrono::seconds(1));

@@ -296,11 +296,7 @@ TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
   std::promise<std::string> told;
   hanging.patience_at_start = std::chrono::seconds(1);
   hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
-  hanging.cpu_seconds_beside = [clock] {
-    timespec used{};
-    clock_gettime(clock, &used);
-    return static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec);
-  };
+  hanging.cpu_seconds_beside = [clock] { return cpu_seconds_on(clock).value_or(0); };
   hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
                                   const cuda_choice&) -> result<std::unique_ptr<executor>> {
     return fail(error_code::unavailable, told.get_future().get());
