@@ -45,6 +45,14 @@ std::shared_ptr<metrics::engine_metrics> make_company_metrics(const std::string&
   return all;
 }
 
+void describe_program(metrics::engine_metrics& metrics, const company_options& options,
+                      const std::string& kernel_path) {
+  metrics.set_info({.version = options.version,
+                    .cpu = options.cpu,
+                    .kernel_path = kernel_path,
+                    .threads = options.engine.threads});
+}
+
 void describe_engine(metrics::engine_metrics& metrics, const company_options& options,
                      const loaded_engine& engine) {
   metrics.set_max_model_len(engine.max_model_len);
@@ -54,12 +62,7 @@ void describe_engine(metrics::engine_metrics& metrics, const company_options& op
   cache.num_blocks = layout.num_blocks;
   cache.dtype = layout.dtype;
   metrics.set_cache_config(cache);
-  metrics::program_info info;
-  info.version = options.version;
-  info.cpu = options.cpu;
-  info.threads = options.engine.threads;
-  info.kernel_path = engine.device->kernel_path();
-  metrics.set_info(info);
+  describe_program(metrics, options, engine.device->kernel_path());
 }
 
 }  // namespace troupe

@@ -16,6 +16,10 @@ struct loaded_engine;
 std::shared_ptr<metrics::engine_metrics> make_company_metrics(const std::string& model,
                                                               const std::optional<drafter_options>& drafts);
 
+// What they tell of this program; the kernels' path is known once there is a device.
+void describe_program(metrics::engine_metrics& metrics, const company_options& options,
+                      const std::string& kernel_path = {});
+
 // What they tell of the model and its device, once there are any.
 void describe_engine(metrics::engine_metrics& metrics, const company_options& options,
                      const loaded_engine& engine);

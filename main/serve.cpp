@@ -155,6 +155,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
         runner_program{.arguments = {"troupe", "runner-process", "--log-format", settings.log_format},
                        .withheld = {config::admin_key_variable}};
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
+  describe_program(*options->metrics, *options);
   options->metrics->set_health(true, false);
   auto early = open_early(settings, *options, requests);
   if (!early) return tl::unexpected(early.error());

@@ -50,22 +50,19 @@ std::shared_ptr<actor_pulse> actor_table::pulse(std::uint64_t actor) const {
   return found == pulses_.end() ? nullptr : found->second.lock();
 }
 
-std::vector<prometheus::MetricFamily> actor_table::Collect() const {
-  std::vector<prometheus::MetricFamily> families = messages_.Collect();
+std::vector<prometheus::MetricFamily> actor_table::collect() const {
   prometheus::MetricFamily mailboxes =
       empty_family(metric::actor_mailbox_size, prometheus::MetricType::Gauge);
   prometheus::MetricFamily restarts = empty_family(metric::actor_restarts, prometheus::MetricType::Counter);
   const std::lock_guard lock(mutex_);
-  if (meters_.empty()) return families;
+  if (meters_.empty()) return {};
   for (const auto& meter : meters_) {
     mailboxes.metric.push_back(labelled(labels_, meter->actor()));
     mailboxes.metric.back().gauge.value = static_cast<double>(meter->mailbox_size());
     restarts.metric.push_back(labelled(labels_, meter->actor()));
     restarts.metric.back().counter.value = static_cast<double>(meter->restarts());
   }
-  families.push_back(std::move(mailboxes));
-  families.push_back(std::move(restarts));
-  return families;
+  return {std::move(mailboxes), std::move(restarts)};
 }
 
 }  // namespace troupe::metrics

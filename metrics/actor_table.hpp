@@ -1,6 +1,5 @@
-// The meters of all actors, for prometheus-cpp to write out.
+// The meters of all actors.
 #pragma once
-#include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
 #include <cstdint>
@@ -16,7 +15,7 @@
 
 namespace troupe::metrics {
 
-class actor_table final : public prometheus::Collectable {
+class actor_table {
  public:
   // `labels`: what every sample has.
   explicit actor_table(label_list labels);
@@ -28,7 +27,9 @@ class actor_table final : public prometheus::Collectable {
   void add(std::uint64_t actor, const std::shared_ptr<actor_pulse>& pulse);
   std::shared_ptr<actor_pulse> pulse(std::uint64_t actor) const;  // null: there are none
 
-  std::vector<prometheus::MetricFamily> Collect() const override;
+  // How full their mailboxes are and how often they were started anew; what their messages took.
+  std::vector<prometheus::MetricFamily> collect() const;
+  const histogram_family& messages() const { return messages_; }
 
  private:
   const label_list labels_;

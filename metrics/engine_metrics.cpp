@@ -93,11 +93,11 @@ void engine_metrics::add_generation_tokens(std::uint64_t count) {
 void engine_metrics::add_preemptions(std::uint64_t count) { state_->increment(metric::preemptions, count); }
 
 void engine_metrics::add_buckets(const std::vector<std::string>& buckets) {
-  for (const std::string& bucket : buckets) state_->executions_of(bucket);
+  for (const std::string& bucket : buckets) state_->executions.of(bucket);
 }
 
 void engine_metrics::count_bucket_execution(const std::string& bucket) {
-  state_->executions_of(bucket).Increment();
+  state_->executions.of(bucket).fetch_add(1, std::memory_order_relaxed);
 }
 
 void engine_metrics::add_bucket_padding(std::uint64_t tokens) {
@@ -233,12 +233,13 @@ std::string engine_metrics::text() const {
   state_->update_gpu();
   state_->update_step_age();
   std::vector<prometheus::MetricFamily> all = state_->registry.Collect();
-  const auto append = [&all](std::vector<prometheus::MetricFamily> more) {
-    std::move(more.begin(), more.end(), std::back_inserter(all));
-  };
-  for (const auto& family : state_->families) append(family->Collect());
-  append(state_->actors.Collect());
-  return prometheus::TextSerializer().Serialize(all);
+  std::vector<prometheus::MetricFamily> actors = state_->actors.collect();
+  std::move(actors.begin(), actors.end(), std::back_inserter(all));
+  std::string out = prometheus::TextSerializer().Serialize(all);
+  for (const auto& family : state_->families) family->append_to(out);
+  state_->actors.messages().append_to(out);
+  state_->executions.append_to(out);
+  return out;
 }
 
 }  // namespace troupe::metrics

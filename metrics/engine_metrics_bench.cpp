@@ -2,6 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "metrics/engine_metrics.hpp"
@@ -9,23 +10,24 @@
 namespace troupe::metrics {
 namespace {
 
-// As large as a company's with drafts and a few buckets.
-void fill(engine_metrics& metrics) {
+// As large as a company's with drafts.
+void fill(engine_metrics& metrics, std::int64_t buckets) {
   for (const char* actor :
        {"supervisor", "scheduler", "kv_cache", "tokenizer", "model_runner", "structured_output",
         "grammar_compiler", "drafter", "gateway", "http_gateway", "tcp_gateway"})
     for (int message = 0; message < 6; ++message)
       metrics.actor(actor).message(std::to_string(message)).observe(1e-5);
-  for (int bucket = 0; bucket < 30; ++bucket) metrics.count_bucket_execution(std::to_string(bucket));
+  for (std::int64_t bucket = 0; bucket < buckets; ++bucket)
+    metrics.count_bucket_execution(std::to_string(bucket));
 }
 
 void text(benchmark::State& state) {
   engine_metrics metrics({.model_name = "SmolLM2-135M-Instruct", .num_speculative_tokens = 8});
-  fill(metrics);
+  fill(metrics, state.range(0));
   for (auto _ : state) benchmark::DoNotOptimize(metrics.text());
   state.counters["bytes"] = static_cast<double>(metrics.text().size());
 }
-BENCHMARK(text)->Unit(benchmark::kMicrosecond);
+BENCHMARK(text)->Arg(30)->Arg(20'000)->Unit(benchmark::kMicrosecond);
 
 void observe(benchmark::State& state) {
   engine_metrics metrics({.model_name = "m"});
@@ -51,7 +53,7 @@ BENCHMARK(time_a_message);
 
 void count_bucket(benchmark::State& state) {
   engine_metrics metrics({.model_name = "m"});
-  fill(metrics);
+  fill(metrics, 30);
   const std::string bucket = "17";
   for (auto _ : state) metrics.count_bucket_execution(bucket);
 }

@@ -28,12 +28,16 @@ auto& add_family(Builder builder, metric id, prometheus::Registry& registry, pro
 std::int64_t steady_nanoseconds() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 engine_metrics::state::state(const metrics_options& given)
-    : options(given), labels(base_labels(given)), actors(in_order(labels)), gpu_library(given.nvml_library) {
+    : options(given),
+      labels(base_labels(given)),
+      actors(in_order(labels)),
+      executions(in_order(labels)),
+      gpu_library(given.nvml_library) {
   for (const metric_description& what : catalogue()) add(what);
 }
 
 void engine_metrics::state::add(const metric_description& what) {
-  if (is_of_actors(what.id)) return;
+  if (is_of_actors(what.id) || what.id == metric::bucket_executions) return;
   switch (what.type) {
     case metric_type::gauge:
       return add_gauges(what);
@@ -53,6 +57,7 @@ void engine_metrics::state::add_gauges(const metric_description& what) {
     gauges[static_cast<std::size_t>(what.id)] = &family.Add({});
   } else {
     information[what.id] = &family;
+    information_samples[what.id] = &family.Add({});
   }
 }
 
@@ -70,9 +75,7 @@ void engine_metrics::state::add_counters(const metric_description& what) {
       all.push_back(&family.Add({{"position", std::to_string(position)}}));
     return all;
   };
-  if (what.id == metric::bucket_executions) {
-    executions = &family;
-  } else if (what.id == metric::draft_tokens_by_position) {
+  if (what.id == metric::draft_tokens_by_position) {
     verified_at = add_positions();
   } else if (what.id == metric::accepted_draft_tokens_by_position) {
     accepted_at = add_positions();
@@ -100,7 +103,7 @@ void engine_metrics::state::add_histograms(const metric_description& what) {
 void engine_metrics::state::set_information(metric id, const prometheus::Labels& sample_labels) {
   const std::lock_guard lock(information_mutex);
   prometheus::Gauge*& sample = information_samples[id];
-  if (sample != nullptr) information[id]->Remove(sample);
+  information[id]->Remove(sample);
   sample = &information[id]->Add(sample_labels);
   sample->Set(1);
 }
@@ -156,13 +159,6 @@ void engine_metrics::state::update_step_age() {
   const std::int64_t now = steady_nanoseconds();
   const std::int64_t age = has_work.load() ? std::max<std::int64_t>(0, now - last_step.load()) : 0;
   set(metric::last_step_age, in_seconds(std::chrono::nanoseconds(age)));
-}
-
-prometheus::Counter& engine_metrics::state::executions_of(const std::string& bucket) {
-  const std::lock_guard lock(executions_mutex);
-  prometheus::Counter*& counter = executions_by_bucket[bucket];
-  if (counter == nullptr) counter = &executions->Add({{"bucket", bucket}});
-  return *counter;
 }
 
 }  // namespace troupe::metrics

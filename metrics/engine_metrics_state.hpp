@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "metrics/actor_table.hpp"
+#include "metrics/bucket_counters.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "metrics/histogram_family.hpp"
 #include "metrics/nvml.hpp"
@@ -42,7 +43,7 @@ struct engine_metrics::state {
   void add_gauges(const metric_description& what);
   void add_counters(const metric_description& what);
   void add_histograms(const metric_description& what);
-  // Replaces the one sample of an information metric.
+  // Replaces the one sample of an information metric, which is zero until then.
   void set_information(metric id, const prometheus::Labels& labels);
 
   void set(metric id, double value) { entry(gauges, id).Set(value); }
@@ -55,7 +56,6 @@ struct engine_metrics::state {
   void update_runner_process();
   void update_gpu();
   void update_step_age();
-  prometheus::Counter& executions_of(const std::string& bucket);
 
   metrics_options options;
   prometheus::Labels labels;
@@ -76,9 +76,7 @@ struct engine_metrics::state {
   std::atomic<bool> has_work = false;
   std::atomic<std::int64_t> last_step = 0;  // steady nanoseconds
 
-  prometheus::Family<prometheus::Counter>* executions = nullptr;
-  std::mutex executions_mutex;  // never while text() is written
-  std::map<std::string, prometheus::Counter*> executions_by_bucket;
+  bucket_counters executions;
   std::mutex process_mutex;
   runner_process_info runner_process;
   gpu_info gpu;

@@ -1,23 +1,20 @@
 #include "metrics/histogram_family.hpp"
 
+#include <prometheus/metric_family.h>
+
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 namespace troupe::metrics {
 namespace {
 
-prometheus::ClientMetric::Histogram written(const histogram& values, double last_bound) {
-  const histogram::reading now = values.read();
-  prometheus::ClientMetric::Histogram out;
-  out.sample_count = now.count();
-  out.sample_sum = now.sum;
-  out.bucket.reserve(now.cumulative.size());
-  for (std::size_t i = 0; i < now.cumulative.size(); ++i) {
-    const bool bounded = i < values.upper_bounds().size();
-    const double bound = bounded ? values.upper_bounds()[i] : std::numeric_limits<double>::infinity();
-    if (!bounded || bound <= last_bound) out.bucket.push_back({now.cumulative[i], bound});
-  }
+// In the order of its samples' lines: how many, their sum, the buckets.
+constexpr std::size_t lines_before_buckets = 2;
+
+prometheus::ClientMetric empty_histogram(const std::vector<double>& upper_bounds) {
+  prometheus::ClientMetric out;
+  for (const double bound : upper_bounds) out.histogram.bucket.push_back({0, bound});
+  out.histogram.bucket.push_back({0, std::numeric_limits<double>::infinity()});
   return out;
 }
 
@@ -31,25 +28,30 @@ histogram& histogram_family::add(const label_list& labels) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const entry& each) { return each.labels == labels; });
   if (found != entries_.end()) return *found->values;
-  entries_.push_back({labels, std::make_unique<histogram>(upper_bounds_)});
+  prometheus::ClientMetric sample = empty_histogram(upper_bounds_);
+  for (const label_list* part : {&labels_, &labels})
+    for (const auto& [name, value] : *part) sample.label.push_back({name, value});
+  family_lines lines = lines_of({std::string(what_.name),
+                                 std::string(what_.help),
+                                 prometheus::MetricType::Histogram,
+                                 {std::move(sample)}});
+  head_ = std::move(lines.head);
+  entries_.push_back({labels, std::move(lines.starts), std::make_unique<histogram>(upper_bounds_)});
   return *entries_.back().values;
 }
 
-std::vector<prometheus::MetricFamily> histogram_family::Collect() const {
-  prometheus::MetricFamily family;
-  family.name = what_.name;
-  family.help = what_.help;
-  family.type = prometheus::MetricType::Histogram;
+void histogram_family::append_to(std::string& text) const {
+  const double last_bound = last_bound_.load();
   const std::lock_guard lock(mutex_);
-  if (entries_.empty()) return {};
+  text += head_;
   for (const entry& each : entries_) {
-    prometheus::ClientMetric metric;
-    for (const auto& [name, value] : labels_) metric.label.push_back({name, value});
-    for (const auto& [name, value] : each.labels) metric.label.push_back({name, value});
-    metric.histogram = written(*each.values, last_bound_.load());
-    family.metric.push_back(std::move(metric));
+    const histogram::reading now = each.values->read();
+    append_sample(text, each.starts[0], now.count());
+    append_sample(text, each.starts[1], now.sum);
+    for (std::size_t i = 0; i < now.cumulative.size(); ++i)
+      if (i == upper_bounds_.size() || upper_bounds_[i] <= last_bound)
+        append_sample(text, each.starts[lines_before_buckets + i], now.cumulative[i]);
   }
-  return {std::move(family)};
 }
 
 }  // namespace troupe::metrics

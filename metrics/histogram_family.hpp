@@ -1,8 +1,5 @@
-// Every histogram of one name, for prometheus-cpp to write out.
+// Every histogram of one name.
 #pragma once
-#include <prometheus/collectable.h>
-#include <prometheus/metric_family.h>
-
 #include <atomic>
 #include <limits>
 #include <memory>
@@ -12,13 +9,14 @@
 #include <vector>
 
 #include "metrics/catalogue.hpp"
+#include "metrics/family_lines.hpp"
 #include "metrics/histogram.hpp"
 
 namespace troupe::metrics {
 
 using label_list = std::vector<std::pair<std::string, std::string>>;
 
-class histogram_family final : public prometheus::Collectable {
+class histogram_family {
  public:
   // `labels`: what every histogram of the family has.
   histogram_family(const metric_description& what, label_list labels);
@@ -30,11 +28,13 @@ class histogram_family final : public prometheus::Collectable {
   // The histogram with these further labels; made by the first call. It lives as long as the family.
   histogram& add(const label_list& labels);
 
-  std::vector<prometheus::MetricFamily> Collect() const override;
+  // The family in Prometheus' text format; nothing where there is no histogram.
+  void append_to(std::string& text) const;
 
  private:
   struct entry {
     label_list labels;
+    std::vector<std::string> starts;  // of its lines
     std::unique_ptr<histogram> values;
   };
 
@@ -43,6 +43,7 @@ class histogram_family final : public prometheus::Collectable {
   const std::vector<double> upper_bounds_;
   std::atomic<double> last_bound_ = std::numeric_limits<double>::infinity();
   mutable std::mutex mutex_;  // of the list, not of what is observed
+  std::string head_;          // from the first histogram on
   std::vector<entry> entries_;
 };
 

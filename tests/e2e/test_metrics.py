@@ -135,14 +135,17 @@ def test_everything_is_there_at_zero_from_the_start(before):
     assert len([s for s in before.samples if s.name == "troupe_bucket_executions_total"]) > 3
 
 
-def test_all_but_what_tells_of_the_model_is_there_while_it_loads(start_service):
+def test_all_is_there_while_the_model_loads(start_service):
     starting = start_service(*FLAGS)
     starting.wait_until(lambda: starting.status("/livez") == 200, 60, "listening")
     first = Reading(starting.get("/metrics"))
     with starting as service:
         after = Reading(service.get("/metrics"))
-    of_the_model = {"vllm:cache_config_info", "troupe_info", "troupe_bucket_executions_total"}
-    assert after.names - first.names <= of_the_model
+    assert after.names == first.names
+    assert first.of("vllm:cache_config_info") == first.of("troupe_bucket_executions_total") == 0
+    assert after.of("vllm:cache_config_info") == first.of("troupe_info") == after.of("troupe_info") == 1
+    versions = {s.labels["version"] for reading in (first, after) for s in reading.samples if s.name == "troupe_info"}
+    assert len(versions) == 1 and versions != {""}
     for name, expected in LABELS.items():
         for label, values in expected.items():
             assert {s.labels[label] for s in first.samples if s.name == name} == values, name

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "metrics/exposition.hpp"
 #include "tests/support/paths.hpp"
 
 namespace troupe::metrics {
@@ -62,10 +63,7 @@ parsed_text read(const engine_metrics& metrics) { return parse(metrics.text()); 
 
 TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
   engine_metrics metrics(options);
-  metrics.count_bucket_execution("(1, 1, 16)");
   metrics.actor("scheduler").message("submit");
-  metrics.set_cache_config({.block_size = 16, .num_blocks = 100, .dtype = "bf16"});
-  metrics.set_info({.version = "0.1.0", .cpu = "A CPU", .kernel_path = "avx2", .threads = 2});
   const std::map<std::string, std::string> expected{
       {"vllm:num_requests_running", "gauge"},
       {"vllm:num_requests_waiting", "gauge"},
@@ -148,9 +146,6 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
 
 TEST(EngineMetrics, EveryFamilyHasHelpFromTheCatalogue) {
   engine_metrics metrics(options);
-  metrics.set_cache_config({});
-  metrics.set_info({});
-  metrics.count_bucket_execution("(1, 1, 16)");
   metrics.actor("scheduler").message("submit");
   const parsed_text text = read(metrics);
   EXPECT_EQ(text.help.size(), catalogue().size());
@@ -190,6 +185,31 @@ TEST(EngineMetrics, BucketsAreThereAtZeroBeforeAnyStepRanInThem) {
   const std::string text = metrics.text();
   EXPECT_NE(text.find("bucket=\"(1, 128, 0)\"} 0\n"), std::string::npos) << text;
   EXPECT_NE(text.find("bucket=\"(4, 1, 512)\"} 1\n"), std::string::npos) << text;
+}
+
+TEST(EngineMetrics, WithoutBucketsTheirExecutionsAreOneZero) {
+  engine_metrics metrics(options);
+  EXPECT_EQ(read(metrics).at(sample("troupe_bucket_executions_total")), 0);
+  metrics.count_bucket_execution("(1, 1, 16)");
+  const parsed_text text = read(metrics);
+  EXPECT_FALSE(text.samples.contains(sample("troupe_bucket_executions_total")));
+  EXPECT_EQ(text.at(sample("troupe_bucket_executions_total", "bucket=\"(1, 1, 16)\"")), 1);
+}
+
+TEST(EngineMetrics, ThousandsOfBucketsAreWrittenAsFewAre) {
+  engine_metrics metrics({.model_name = "a \"b\"\n\\", .engine = "0"});
+  for (int i = 0; i < 5000; ++i)
+    for (int times = 0; times < i % 3; ++times) metrics.count_bucket_execution(std::to_string(i));
+  metrics.add_buckets({"0", "a \"bucket\"\n\\"});
+  const exposition text(metrics.text());
+  for (int i = 1; i < 5000; ++i) {
+    const auto count = text.sum("troupe_bucket_executions_total", {{"bucket", std::to_string(i)}});
+    EXPECT_EQ(count.value_or(0), i % 3) << i;
+  }
+  const std::map<std::string, std::string> labels{
+      {"bucket", "a \"bucket\"\n\\"}, {"engine", "0"}, {"model_name", "a \"b\"\n\\"}};
+  ASSERT_TRUE(text.sum("troupe_bucket_executions_total", labels));
+  EXPECT_EQ(text.all("troupe_bucket_executions_total").size(), 5000U * 2 / 3 + 2);
 }
 
 TEST(EngineMetrics, ActorsOfOneKindAddUpAndAreThereAtZero) {

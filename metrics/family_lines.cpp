@@ -1,0 +1,25 @@
+#include "metrics/family_lines.hpp"
+
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace troupe::metrics {
+
+family_lines lines_of(const prometheus::MetricFamily& family) {
+  const std::string written = prometheus::TextSerializer().Serialize({family});
+  family_lines out;
+  for (std::string_view rest = written; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n') + 1, rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(end);
+    if (line.starts_with('#'))
+      out.head += line;
+    else
+      out.starts.emplace_back(line.substr(0, line.rfind(' ') + 1));
+  }
+  return out;
+}
+
+}  // namespace troupe::metrics
