@@ -199,6 +199,13 @@ def start_service(tmp_path):
     return start
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The resources of a service that has just started: for faults that come before there is anything to compare."""
+    with Service(tmp_path_factory.mktemp("undisturbed") / "log") as fresh:
+        return fresh.resources()
+
+
 @pytest.fixture
 def operators(tmp_path):
     return Operators(free_port(), tmp_path)

@@ -70,7 +70,7 @@ def test_a_runner_that_is_killed_costs_nobody_anything(start_service):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_a_runner_that_is_killed_as_soon_as_it_appears_at_the_start_is_followed_by_another(start_service, how):
+def test_a_runner_that_is_killed_as_soon_as_it_appears_at_the_start_is_followed_by_another(start_service, undisturbed, how):
     service = start_service()
     killed = []
 
@@ -85,6 +85,7 @@ def test_a_runner_that_is_killed_as_soon_as_it_appears_at_the_start_is_followed_
     with service:
         assert ask(service, 0, 5)
         assert not set(runners(service)) & set(killed)
+        service.wait_as_before(undisturbed)
 
 
 def stop_as_it_opens(service, stopped):
@@ -100,7 +101,7 @@ def stop_as_it_opens(service, stopped):
     raise AssertionError("there is no other runner")
 
 
-def test_a_runner_that_hangs_as_it_opens_its_device_at_the_start_is_not_live_and_then_followed_by_another(start_service, monkeypatch):
+def test_a_runner_that_hangs_as_it_opens_its_device_at_the_start_is_not_live_and_then_followed_by_another(start_service, monkeypatch, undisturbed):
     monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
     service = start_service()
     runner = stop_as_it_opens(service, [])
@@ -113,6 +114,7 @@ def test_a_runner_that_hangs_as_it_opens_its_device_at_the_start_is_not_live_and
         assert re.search(rf"not live: the runner process {runner}, which opens its device, has got nowhere for 2", log), log
         assert re.search(rf"{runner}, which opens its device, has got nowhere for 4\S* s: it is killed \(threads: \S+ T on", log), log
         assert "the start gets on again" in log
+        service.wait_as_before(undisturbed)
 
 
 def test_runners_that_hang_one_after_the_other_as_they_open_at_the_start_end_the_service(start_service, monkeypatch):

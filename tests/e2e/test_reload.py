@@ -141,6 +141,7 @@ def test_a_new_key_takes_the_place_of_the_old_one(start_service, operators):
 def test_a_pipe_or_a_terminal_is_not_read_again_and_holds_nobody_up(start_service, operators, settings):
     config = settings("max_num_seqs = 8")
     with start_service(*operators.flags, "--config", config, "--shutdown-grace", "5s") as service:
+        before = service.resources()
         for path in (config, operators.key_file):
             os.rename(path, f"{path}.kept")
             for kind, make in ("pipe", os.mkfifo), ("device", lambda path: os.symlink("/dev/ptmx", path)):
@@ -150,6 +151,7 @@ def test_a_pipe_or_a_terminal_is_not_read_again_and_holds_nobody_up(start_servic
                 os.unlink(path)
             os.rename(f"{path}.kept", path)
         assert operators.ask("/admin/reload", {})[0] == 200
+        service.wait_as_before(before)
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0
 
@@ -200,7 +202,7 @@ def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, se
         connection.close()
 
 
-def test_a_hangup_while_the_model_loads_is_heard_when_it_has(start_service, settings):
+def test_a_hangup_while_the_model_loads_is_heard_when_it_has(start_service, settings, undisturbed):
     config = settings("log_level = \"info\"")
     service = start_service("--config", config)
     service.wait_until(lambda: service.status("/livez") == 200, 60, "there")
@@ -208,6 +210,7 @@ def test_a_hangup_while_the_model_loads_is_heard_when_it_has(start_service, sett
     service.process.send_signal(signal.SIGHUP)
     with service:
         service.wait_until(lambda: "reloaded: log_level info -> debug" in service.log(), 30, "reloaded")
+        service.wait_as_before(undisturbed)
 
 
 def test_a_service_that_drains_takes_no_settings_any_more(start_service, operators):

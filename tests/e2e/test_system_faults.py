@@ -102,14 +102,17 @@ def test_memory_that_does_not_hold_the_model_is_no_fault_of_the_model():
 def test_the_least_limit_of_descriptors_serves_a_client_and_starts_another_runner(start_service):
     with start_service(prefix=["sh", "-c", 'ulimit -n 48; exec "$@"', "sh"]) as service:
         complete(service)
+        before = service.resources()
         stream = begin_stream(service)
         os.kill(service.children()[0], signal.SIGKILL)
         assert ends_whole(*stream)
+        service.wait_as_before(before, 64)
 
 
 def test_a_crowd_of_connections_leaves_the_probes_an_answer(start_service):
     with start_service("--max-connections", "100", prefix=["prlimit", "--nofile=64:1024"]) as service:
         assert "max_connections is" not in service.log(), "it may open more files than the first limit says"
+        before = service.resources()
         with contextlib.ExitStack() as stack:
             for _ in range(300):
                 stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
@@ -118,20 +121,25 @@ def test_a_crowd_of_connections_leaves_the_probes_an_answer(start_service):
             assert service.status("/v1/models") == 503
         service.wait_until(lambda: service.status("/v1/models") == 200, 30, "room again")
         complete(service)
+        service.wait_as_before(before)
 
 
 def test_more_connections_than_files_are_warned_of_and_refused(start_service):
-    with start_service(prefix=["prlimit", "--nofile=128:128"]) as service, contextlib.ExitStack() as stack:
+    with start_service(prefix=["prlimit", "--nofile=128:128"]) as service:
+        before = service.resources()
         possible = int(re.search(r"max_connections is 1024, but the files .* are enough for (\d+) of each port", service.log())[1])
         assert 10 < possible < 64
-        for _ in range(100):
-            stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
-        assert service.status("/livez") == 200 and service.status("/v1/models") == 503
+        with contextlib.ExitStack() as stack:
+            for _ in range(100):
+                stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=60))
+            assert service.status("/livez") == 200 and service.status("/v1/models") == 503
+        service.wait_as_before(before)
 
 
 def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_service):
     with start_service() as service:
         complete(service)
+        before = service.resources()
         stream = begin_stream(service)
         leave_descriptors(service, 4)
         crowd = [socket.create_connection(("127.0.0.1", service.port), timeout=60) for _ in range(40)]
@@ -143,6 +151,7 @@ def test_when_clients_have_all_descriptors_the_next_runner_still_has_some(start_
         for client in crowd:
             client.close()
         complete(service)
+        service.wait_as_before(before, 64)
 
 
 def test_when_descriptors_run_out_serving_goes_on_and_new_clients_wait_for_them(start_service):

@@ -105,11 +105,13 @@ def test_a_systemd_that_does_not_listen_holds_nobody_up(start_service, notified,
     if since == "its start":
         notified.fill_up()
     with start_service("--shutdown-grace", "5s") as service:
+        before = service.resources()
         notified.fill_up()
         service.process.send_signal(signal.SIGHUP)
         service.wait_until(lambda: "reloaded: nothing is different" in service.log(), 20, "reloaded")
         assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 3})[0] == 200
         assert service.status("/livez") == service.status("/readyz") == 200
+        service.wait_as_before(before)
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(20) == 0, service.log()
         assert "the service does not end" not in service.log()
@@ -143,6 +145,7 @@ def test_a_service_whose_step_does_not_end_is_not_live_and_then_ends_itself(star
 def test_the_status_is_that_of_a_service_that_is_live_again(start_service, notified):
     with start_service("--step-deadline", "1s") as service:
         notified.wait_for("READY=1")
+        before = service.resources()
         client = socket.create_connection(("127.0.0.1", service.port))
         body = json.dumps({"prompt": "Once upon a time", "max_tokens": 400, "ignore_eos": True}).encode()
         client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
@@ -156,6 +159,7 @@ def test_the_status_is_that_of_a_service_that_is_live_again(start_service, notif
         assert service.status("/livez") == 200
         client.close()
         assert "not live: a step does not end" in service.log() and "ready again" in service.log()
+        service.wait_as_before(before, 64)
 
 
 def test_the_status_tells_of_trouble_through_a_reload_and_of_a_refused_reload_through_trouble(start_service, notified, tmp_path):
@@ -163,6 +167,7 @@ def test_the_status_tells_of_trouble_through_a_reload_and_of_a_refused_reload_th
     config.write_text("")
     with start_service("--step-deadline", "1s", "--config", str(config)) as service:
         notified.wait_for("READY=1")
+        before = service.resources()
         config.write_text("block_size = 32\n")
         service.process.send_signal(signal.SIGHUP)
         refused = f"STATUS=serving; the last reload was refused: {config}:1: block_size: 16 -> 32 needs a restart"
@@ -186,9 +191,10 @@ def test_the_status_tells_of_trouble_through_a_reload_and_of_a_refused_reload_th
         notified.wait_for("READY=1", 5)
         assert trouble in notified.seen and "STATUS=serving" not in notified.seen
         notified.wait_for("STATUS=serving", 30)
+        service.wait_as_before(before, 64)
 
 
-def test_the_status_tells_of_a_runner_that_hangs_as_it_opens_at_the_start(start_service, notified, monkeypatch):
+def test_the_status_tells_of_a_runner_that_hangs_as_it_opens_at_the_start(start_service, notified, monkeypatch, undisturbed):
     monkeypatch.setenv("TROUPE_CHAOS", "start:hasten:4000")
     service = start_service()
     runner = stop_as_it_opens(service, [])
@@ -197,6 +203,7 @@ def test_the_status_tells_of_a_runner_that_hangs_as_it_opens_at_the_start(start_
     assert "READY=1" not in notified.seen
     with service:
         notified.wait_for("STATUS=serving")
+        service.wait_as_before(undisturbed)
 
 
 def test_the_unit_file_starts_what_there_is():

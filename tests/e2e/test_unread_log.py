@@ -11,6 +11,7 @@ def test_nobody_waits_for_a_log_that_nobody_reads(tmp_path):
     reading, writing = os.pipe()
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 16384)
     with Service(tmp_path / "log", "--step-deadline", "10s", "--shutdown-grace", "5s", output=f"/proc/self/fd/{writing}") as service:
+        before = service.resources()
         for _ in range(60):  # the log of a few fills the pipe
             assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1}, timeout=20)[0] == 200
         service.process.send_signal(signal.SIGHUP)
@@ -34,6 +35,7 @@ def test_nobody_waits_for_a_log_that_nobody_reads(tmp_path):
         assert b"lines of the log were dropped" in told
         for _ in range(60):
             assert service.post("/v1/completions", {"prompt": "Once", "max_tokens": 1}, timeout=20)[0] == 200
+        service.wait_as_before(before, 64)
         service.process.send_signal(signal.SIGTERM)
         assert service.process.wait(15) == 0
     os.close(reading)
