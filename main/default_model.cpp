@@ -37,8 +37,9 @@ result<std::string> find_model(const std::string& model) {
     std::error_code ignored;
     if (fs::is_regular_file(model, ignored)) return model;
     if (fs::is_directory(model, ignored))
-      return fail(error_code::not_found, "no model: " + model + " is a folder; name the GGUF file in it");
-    return fail(error_code::not_found, "no model: there is no file " + model);
+      return fail(error_code::not_found, "no model: " + model + " is a folder; name the GGUF file in it",
+                  "model");
+    return fail(error_code::not_found, "no model: there is no file " + model, "model");
   }
   std::string looked;
   for (const fs::path& place : default_places()) {

@@ -19,12 +19,12 @@ tl::expected<std::unique_ptr<company>, int> start_embedded(config::setting_sourc
   if (!loaded->origins.contains("log_level")) settings.log_level = "warn";
   start_logging(settings);
   const auto path = find_model(settings.model);
-  if (!path) return tl::unexpected(report(path.error()));
+  if (!path) return tl::unexpected(report(with_origin(*loaded, path.error())));
 
   auto options = to_company_options(settings, *path);
-  if (!options) return tl::unexpected(report(options.error()));
+  if (!options) return tl::unexpected(report(with_origin(*loaded, options.error())));
   auto started = company::start(std::move(*options));
-  if (!started) return tl::unexpected(report(started.error()));
+  if (!started) return tl::unexpected(report(with_origin(*loaded, started.error())));
   progress_bar bar(on_terminal());
   const auto ready = (*started)->wait_ready(
       [&bar](const auto& item) { bar.update(item.done, item.total, "warm-up: " + item.what); });

@@ -47,4 +47,10 @@ tl::expected<config::loaded_settings, int> load(config::setting_sources sources)
   return loaded;
 }
 
+error with_origin(const config::loaded_settings& loaded, error why) {
+  if (const auto origin = loaded.origins.find(why.param); origin != loaded.origins.end())
+    why.message = origin->second + ": " + why.message;
+  return why;
+}
+
 }  // namespace troupe::cli

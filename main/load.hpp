@@ -4,6 +4,7 @@
 #include <tl/expected.hpp>
 
 #include "config/load.hpp"
+#include "runtime/result.hpp"
 
 namespace troupe::cli {
 
@@ -16,5 +17,9 @@ tl::expected<config::loaded_settings, std::string> read_settings(
 tl::expected<config::loaded_settings, int> load_with_warnings(config::setting_sources sources);
 // The same; warnings are printed.
 tl::expected<config::loaded_settings, int> load(config::setting_sources sources);
+
+// The error with the file and line, variable or flag that its setting comes from; as it is where it names
+// none or nobody has set it.
+error with_origin(const config::loaded_settings& loaded, error why);
 
 }  // namespace troupe::cli

@@ -119,9 +119,7 @@ result<reloader::changes> reloader::reload() try {
   result<new_settings> wanted = prepare();
   if (!wanted) return tl::unexpected<error>(wanted.error());
   if (const auto told = tell_company(wanted->loaded.values); !told) {
-    error why = told.error();
-    if (!why.param.empty()) why.message = config::origin_of(wanted->loaded, why.param) + ": " + why.message;
-    return tl::unexpected(std::move(why));
+    return tl::unexpected(with_origin(wanted->loaded, told.error()));
   }
   return take_up(std::move(*wanted));
 } catch (const std::exception& fault) {  // no memory, no random bytes: before anything has changed

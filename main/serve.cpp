@@ -63,23 +63,31 @@ void warn_of_few_files(const config::settings& settings) {
 
 // Listens for HTTP while the model loads. Whether the other ports can be had is asked before, too; the exit
 // code where one cannot.
-tl::expected<net::loading_server, int> open_early(const config::settings& settings,
+tl::expected<net::loading_server, int> open_early(const config::loaded_settings& loaded,
                                                   const company_options& options,
                                                   const std::shared_ptr<net::request_log>& requests) {
+  const config::settings& settings = loaded.values;
+  const auto refused = [&loaded](error why, const char* port, const char* host) {
+    if (why.param == "host") {
+      why.param = host;
+      why = with_origin(loaded, std::move(why));
+    }
+    return tl::unexpected(report_listening(why, port));
+  };
   if (settings.tcp_port >= 0) {
     const auto free = net::check_address(to_tcp_options(settings).listen);
-    if (!free) return tl::unexpected(report_listening(free.error(), "--tcp-port"));
+    if (!free) return refused(free.error(), "--tcp-port", "host");
   }
   if (settings.admin_port >= 0) {
     const auto free = net::check_address(to_admin_options(settings).listen);
-    if (!free) return tl::unexpected(report_listening(free.error(), "--admin-port"));
+    if (!free) return refused(free.error(), "--admin-port", "admin_host");
   }
   auto http = to_http_options(settings);
   http.observers.push_back(requests);
   http.observers.push_back(std::make_shared<refusal_counter>(options.metrics));
   auto server = net::loading_server::start(std::move(http), options.served_model_name,
                                            [metrics = options.metrics] { return metrics->text(); });
-  if (!server) return tl::unexpected(report_listening(server.error(), "--port"));
+  if (!server) return refused(server.error(), "--port", "host");
   return std::move(*server);
 }
 
@@ -134,7 +142,7 @@ result<loaded_engine> load_with_progress(engine_options options, net::loading_se
 
 // Loads the model and starts its actors; HTTP tells how far that is. Until then a signal ends the process at
 // once: there is nothing to wait for. Errors: the exit code.
-tl::expected<std::unique_ptr<company>, int> start_company(const config::settings& settings,
+tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_settings& loaded,
                                                           const std::shared_ptr<net::request_log>& requests,
                                                           signal_watch& signals,
                                                           std::optional<net::loading_server>& loading) {
@@ -143,12 +151,16 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
     spdlog::info("ended by {} while the model was loading: no request had been taken", name_of(signal));
     exit_with_children(exit_ok);
   });
+  const config::settings& settings = loaded.values;
+  const auto refused = [&loaded](const error& why) {
+    return tl::unexpected(report(with_origin(loaded, why)));
+  };
   const auto path = find_model(settings.model);
-  if (!path) return tl::unexpected(report(path.error()));
+  if (!path) return refused(path.error());
   auto options = to_company_options(settings, *path);
-  if (!options) return tl::unexpected(report(options.error()));
+  if (!options) return refused(options.error());
   auto traces = to_trace_options(settings);
-  if (!traces) return tl::unexpected(report(traces.error()));
+  if (!traces) return refused(traces.error());
   options->traces = std::move(*traces);
   if (settings.runner_isolation == "process")
     options->engine.isolation =
@@ -157,15 +169,15 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::settings
   options->metrics = make_company_metrics(options->served_model_name, options->drafts);
   describe_program(*options->metrics, *options);
   options->metrics->set_health(true, false);
-  auto early = open_early(settings, *options, requests);
+  auto early = open_early(loaded, *options, requests);
   if (!early) return tl::unexpected(early.error());
   loading.emplace(std::move(*early));
   auto engine = load_with_progress(options->engine, *loading, *options->metrics);
-  if (!engine) return tl::unexpected(report(engine.error()));
+  if (!engine) return refused(engine.error());
   log_engine(*options, *engine);
   options->loaded = std::move(*engine);
   auto started = company::start(std::move(*options));
-  if (!started) return tl::unexpected(report(started.error()));
+  if (!started) return refused(started.error());
   return std::move(*started);
 }
 
@@ -191,7 +203,7 @@ int serve(const config::setting_sources& sources) {
   const auto key = find_admin_key(*loaded);
   if (!key) return key.error();
   std::optional<net::loading_server> loading;
-  auto started = start_company(settings, requests, signals, loading);
+  auto started = start_company(*loaded, requests, signals, loading);
   if (!started) return started.error();
   running_service service(std::move(*started), signals, sources, settings, *key, requests);
   const auto listener = loading->listener();

@@ -153,6 +153,19 @@ def test_a_wrong_value_names_its_flag_or_variable(flag, value):
     refused(troupe("serve", **{variable: value}), 78, variable + ": ", value)
 
 
+@pytest.mark.parametrize("name, value, code, words", [
+    ("max_model_len", 999999, 78, "but the model holds 8192 tokens"), ("kv_cache_memory", "900GiB", 78, "MiB are free"),
+    ("host", "300.0.0.1", 78, "neither an address nor a name"), ("model", "/none.gguf", 66, "there is no file")])
+def test_what_only_the_model_or_the_machine_shows_to_be_wrong_names_its_place_too(tmp_path, name, value, code, words):
+    file = tmp_path / "troupe.toml"
+    file.write_text(f"tcp_port = -1\n{name} = {json.dumps(value)}\n")
+    flag, variable = "--" + name.replace("_", "-"), "TROUPE_" + name.upper()
+    serve = ["serve", "--log-level", "error", "--port", "0"]
+    refused(troupe(*serve, "--config", file), code, f"{file}:2: ", words)
+    refused(troupe(*serve, "--tcp-port", "-1", flag, str(value)), code, f"{flag}: ", words)
+    refused(troupe(*serve, "--tcp-port", "-1", **{variable: str(value)}), code, f"{variable}: ", words)
+
+
 def test_an_unknown_variable_is_warned_of():
     done = troupe("config", TROUPE_MAX_NUM_SEQ="4")
     assert done.returncode == 0
