@@ -65,12 +65,13 @@ bool company_board::is_queue_late(steady_time now) const {
   return !may_open && is_late(queue_due_, now);
 }
 
-void company_board::failed(const std::string& actor) {
+void company_board::failed(const std::string& actor, const std::string& why) {
   std::function<void(const std::string&)> callback;
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;
     failure_ = actor;
+    failure_reason_ = why;
     callback = std::exchange(on_failure_, nullptr);
     changed_.notify_all();
   }
@@ -87,14 +88,17 @@ void company_board::looked_after(steady_time now, std::optional<std::string> sil
 
 net::engine_status company_board::status(steady_time now) const {
   const std::lock_guard lock(mutex_);
-  if (failure_) return {false, false, *failure_ + " has ended"};
+  if (failure_) return {false, false, *failure_ + " " + failure_reason_};
   if (is_late(step_due_, now)) return {false, ready_ && !draining_, "a step does not end"};
   if (is_late(warm_up_due_, now)) return {false, ready_ && !draining_, "a step of the warm-up does not end"};
   if (is_queue_late(now)) return {false, ready_ && !draining_, "the queue does not move"};
   if (silent_) return {false, ready_ && !draining_, *silent_ + " does not answer"};
   if (is_late(supervisor_due_, now)) return {false, ready_ && !draining_, "the supervisor does not answer"};
   if (opening_late_)
-    return {.live = false, .reason = *opening_late_, .waits_for_runner = ready_ && !draining_};
+    return {.live = false,
+            .reason = *opening_late_,
+            .waits_for_runner = ready_ && !draining_,
+            .is_dealt_with = true};
   if (draining_) return {true, false, net::draining_reason};
   if (ready_) return status_when_ready(now);
   if (progress_.empty()) return {true, false, starting_};

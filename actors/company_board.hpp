@@ -59,8 +59,8 @@ class company_board {
   void opening_gets_on(steady_time at, std::optional<std::string> late = std::nullopt);
   // From now on less is served than was asked for, and why.
   void degraded(std::string why);
-  // The first actor to fail is the one that is remembered.
-  void failed(const std::string& actor);
+  // The first actor to fail is the one that is remembered, and what has become of it.
+  void failed(const std::string& actor, const std::string& why = "has ended");
 
   // Scheduler: a step of so much work is with the runner; it has answered.
   void step_started(steady_time now, std::int64_t work) {
@@ -167,6 +167,7 @@ class company_board {
   std::optional<std::string> opening_late_;
   std::string degraded_;  // why; empty: it is not
   std::optional<std::string> failure_;
+  std::string failure_reason_;
   std::optional<std::string> silent_;
   std::function<void(const std::string&)> on_failure_;
 };

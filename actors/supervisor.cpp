@@ -199,12 +199,12 @@ void supervisor_state::stop(const std::string& role) {
   roles_.at(role).vacate();
 }
 
-void supervisor_state::fail(const std::string& role) {
+void supervisor_state::fail(const std::string& role, const std::string& why) {
   failed_ = true;
   lost_in_drain();
-  spdlog::critical("actor {} cannot be started again: the company ends", role);
+  spdlog::critical("actor {} cannot be started again, since it {}: the company ends", role, why);
   introduce();
-  parts_.board->failed(role);
+  parts_.board->failed(role, why);
   for (const tokenizer_actor& tokenizer : roster_.tokenizers)
     if (tokenizer) out_.send(tokenizer, msg::company_failed{});
 }

@@ -182,7 +182,7 @@ class supervisor_state {
   void stop(const std::string& role);
   // Starts whoever is to be started, once everybody who was stopped has ended.
   void start_stopped();
-  void fail(const std::string& role);
+  void fail(const std::string& role, const std::string& why = "has ended");
 
   // supervisor_warm_up.cpp
   void start_warm_up();

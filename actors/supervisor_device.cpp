@@ -124,8 +124,7 @@ void supervisor_state::end_hung_device(steady_time now) {
   if (is_gone || failed_) return;
   if (device_.killed_at) {
     if (now - *device_.killed_at <= parts_.board->patience_for_opening() / 2) return;
-    spdlog::critical("a runner process was killed and does not end");
-    return fail("model_runner");
+    return fail("model_runner", "has a process that was killed and does not end");
   }
   const auto fault = fault_of_device(now);
   if (!fault) return;
@@ -207,10 +206,9 @@ void supervisor_state::start_next_runner() {
   is_pausing_ = false;
   if (failed_) return;
   const bool is_gone_for_good = failed_openings_ >= most_failed_openings && turn_to_last_resort();
-  if (hung_openings_ >= most_hung_openings) {
-    spdlog::critical("{} devices in a row have hung as they opened", hung_openings_);
-    return fail("model_runner");
-  }
+  if (hung_openings_ >= most_hung_openings)
+    return fail("model_runner",
+                fmt::format("has hung {} times in a row as it opened its device", hung_openings_));
   restart("model_runner", runner_end_.is_excused || is_gone_for_good);
 }
 

@@ -68,7 +68,7 @@ void liveness_watch::watch() {
     const net::engine_status now = status_();
     line_.look(now);
     if (now.live) notify("WATCHDOG=1");
-    if (now.live || now.waits_for_runner) {  // the supervisor ends a runner that hangs as it opens
+    if (now.live || now.is_dealt_with) {
       stuck_since.reset();
     } else if (!stuck_since) {
       stuck_since = clock::now();

@@ -21,8 +21,7 @@ void tell_end(const std::string& why);
 
 // Looks at the service once in a while, from its own thread, until it is gone itself: feeds systemd's
 // watchdog as long as the service is live, and ends the process where it has not been for too long, since
-// nothing in the process can end a step that hangs; but for a runner that hangs as it opens, which the
-// supervisor ends.
+// nothing in the process can end a step that hangs; but for what the supervisor ends.
 class liveness_watch {
  public:
   using status_of = std::function<net::engine_status()>;

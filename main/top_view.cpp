@@ -70,6 +70,13 @@ void fit(std::vector<std::string>& lines, std::size_t height) {
   lines.back() = fmt::format("... {} more lines: they need a larger terminal", left_out);
 }
 
+// A name of a model or an actor is not to move the cursor.
+std::string printable(std::string line) {
+  std::ranges::replace_if(
+      line, [](unsigned char c) { return c < ' ' || c == 0x7F; }, '?');
+  return line;
+}
+
 }  // namespace
 
 std::string top_view(const metrics::service_figures& now, const std::string& health,
@@ -83,7 +90,7 @@ std::string top_view(const metrics::service_figures& now, const std::string& hea
   fit(lines, height);
   std::string text;
   for (const std::string& line : lines) {
-    text += line.substr(0, static_cast<std::size_t>(std::max(size.width, 20)));
+    text += printable(line.substr(0, static_cast<std::size_t>(std::max(size.width, 20))));
     text += '\n';
   }
   return text;

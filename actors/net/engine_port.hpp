@@ -34,6 +34,7 @@ struct engine_status {
   bool ready = false;             // warmed up, not draining, no trouble with the runner
   std::string reason = {};        // why not, in words: "warming up [3/8]", "draining"
   bool waits_for_runner = false;  // not ready, yet who asks is kept until there is one
+  bool is_dealt_with = false;     // not live, and who must end what hangs will: nobody else need
   std::string degraded = {};      // ready, but with less than was asked for, and why; empty: with all of it
 
   bool takes_requests() const { return (live && ready) || waits_for_runner; }

@@ -173,7 +173,7 @@ TEST(CompanyBoard, ADeviceThatGetsNowhereAsItOpensIsNotLiveAndRefusesNobody) {
   const net::engine_status late = board.status(begin + seconds(31));
   EXPECT_FALSE(late.live || late.ready);
   EXPECT_EQ(late.reason, "it has got nowhere");
-  EXPECT_TRUE(late.takes_requests());
+  EXPECT_TRUE(late.takes_requests() && late.is_dealt_with);
   board.opening_gets_on(begin + seconds(32));
   EXPECT_TRUE(board.status(begin + seconds(32)).live);
   for (const auto next : {&company_board::runner_ended, &company_board::runner_is_back}) {
@@ -184,6 +184,19 @@ TEST(CompanyBoard, ADeviceThatGetsNowhereAsItOpensIsNotLiveAndRefusesNobody) {
   board.opening_gets_on(begin + seconds(34), "it has got nowhere");
   board.draining();
   EXPECT_FALSE(board.status(begin + seconds(34)).takes_requests());
+  EXPECT_TRUE(board.status(begin + seconds(34)).is_dealt_with);
+}
+
+TEST(CompanyBoard, ADeviceThatGetsNowhereBeforeAnyoneIsServedIsDealtWithToo) {
+  const steady_time begin{seconds(1000)};
+  company_board board(seconds(10));
+  board.runner_ended(begin);
+  board.opening_gets_on(begin, "it has got nowhere");
+  EXPECT_TRUE(board.status(begin).is_dealt_with);
+  EXPECT_FALSE(board.status(begin).takes_requests());
+  board.failed("model_runner", "does not end");
+  EXPECT_FALSE(board.status(begin).is_dealt_with);
+  EXPECT_EQ(board.status(begin).reason, "model_runner does not end");
 }
 
 TEST(CompanyBoard, ARunnerThatIsReplacedChangesNothingWhereNobodyIsToBeServed) {

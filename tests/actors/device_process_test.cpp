@@ -298,7 +298,7 @@ TEST(DeviceProcess, ThatHangsTwiceAsItOpensEndsTheCompany) {
   }
   EXPECT_EQ(hung, 2);
   EXPECT_EQ(device.kills, 2);
-  EXPECT_EQ(stage.status().reason, "model_runner has ended");
+  EXPECT_EQ(stage.status().reason, "model_runner has hung 2 times in a row as it opened its device");
 }
 
 // The one before has ended, and nobody knows the next yet: it hangs between fork and exec.
@@ -342,7 +342,7 @@ TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
   stage.kill(stage.roster().model_runner);
   stage.run();
   EXPECT_EQ(device.kills, 1);
-  EXPECT_EQ(stage.status().reason, "model_runner has ended");
+  EXPECT_EQ(stage.status().reason, "model_runner has a process that was killed and does not end");
 }
 
 // It hung and was killed, and its end took long: the next one is none the worse for it.

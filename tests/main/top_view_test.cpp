@@ -41,6 +41,13 @@ TEST(TopView, IsNeverLargerThanItsTerminal) {
     }
 }
 
+TEST(TopView, ShowsNoNameThatWouldMoveTheCursor) {
+  metrics::service_figures figures;
+  figures.model = "a\x1b[2Jb\n\rc\x7f";
+  const std::string text = top_view(figures, "ready", {}, {});
+  EXPECT_TRUE(text.find("a?[2Jb??c?\n") != std::string::npos) << text;
+}
+
 TEST(TopView, LeavesOutGroupsAndEmptyLinesBeforeActors) {
   const auto all = view(8, {});
   EXPECT_EQ(std::ranges::count(all, ""), 2);
