@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 
 from random_numbers import NumberMaker
 from random_schemas import Maker
+from random_unions import UnionMaker
 from test_cli import refused, troupe
 
 NO_VALUE = re.compile(r'JSON Schema, at ".*": this is satisfied by no value|grammar: no text belongs to it')
@@ -28,11 +29,9 @@ def is_valid(schema, value):
     return Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).is_valid(value)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
-    maker = Maker(seed)
-    cases = [maker.case(4) for _ in range(CASES_PER_SEED)]
-    answers = check_batch(tmp_path, [{"schema": schema, "instances": values} for schema, values in cases])
+def compare_verdicts(folder, cases):
+    """How many were given, of schemas with values, and are those of jsonschema."""
+    answers = check_batch(folder, [{"schema": schema, "instances": values} for schema, values in cases])
     assert len(answers) == len(cases)
     compared = 0
     for (schema, values), answer in zip(cases, answers):
@@ -42,7 +41,32 @@ def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
         for value, accepted in zip(values, answer["accepted"]):
             assert accepted == is_valid(schema, value), (schema, value)
             compared += 1
-    assert compared > 2.5 * CASES_PER_SEED  # few are refused
+    return compared
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_schemas_get_the_verdicts_of_jsonschema(tmp_path, seed):
+    maker = Maker(seed)
+    cases = [maker.case(4) for _ in range(CASES_PER_SEED)]
+    assert compare_verdicts(tmp_path, cases) > 2.5 * CASES_PER_SEED  # few are refused
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_unions_of_objects_get_the_verdicts_of_jsonschema(tmp_path, seed):
+    maker = UnionMaker(seed)
+    cases = [(maker.schema(), [maker.value() for _ in range(30)]) for _ in range(400)]
+    assert compare_verdicts(tmp_path, cases) > 0.9 * 30 * 400
+
+
+@pytest.mark.parametrize("branch", [
+    lambda i: {"properties": {"kind": {"const": f"k{i}"}, "x": {"type": "number"}}, "required": ["x"], "additionalProperties": False},
+    lambda i: {"type": "object", "properties": {"kind": {"const": f"k{i}"}}}, lambda i: {"properties": {f"k{i}": {"type": "string"}}, "required": [f"k{i}"]}])
+def test_unions_of_many_objects_are_served_whether_their_tag_is_required_or_not(tmp_path, branch):
+    """As Pydantic writes them where the tag has a default."""
+    schema = {"type": "object", "oneOf": [branch(i) for i in range(40)]}
+    values = [{}, {"x": 1}, {"kind": "k39"}, {"kind": "k39", "x": 1}, {"kind": "k40", "x": 1}, {"k7": "k7"}, {"k7": "k7", "k8": "k7"},
+              {"k7": "k7", "k8": 8}, {"kind": "k0", "x": 1, "k7": 1}]
+    assert compare_verdicts(tmp_path, [(schema, values)]) == len(values)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -10,18 +10,19 @@
 
 namespace troupe::json_schema {
 
-// Whether both require a member that has other values in the one than in the other, both of them listed, as
-// the branches of a tagged union do. Makes no term, so that many branches may be compared, each with each.
+// Whether one of them requires a member that has other values in the one than in the other, both of them
+// listed, as the branches of a tagged union do. Makes no term, so that many branches may be compared, each
+// with each.
 bool set_table::differ_by_a_member(const object_set& a, const object_set& b) {
   constexpr std::size_t most_compared = 16;
-  return std::ranges::any_of(a.required, [&](const std::string& name) {
-    if (std::ranges::find(b.required, name) == b.required.end()) return false;
+  const auto differs = [&](const std::string& name) {
     auto x = listed_values(work_, member_term(a, name));
     const auto y = listed_values(work_, member_term(b, name));
     if (!x || !y || x->size() * y->size() > most_compared) return false;
     keep_common(work_, *x, *y);
     return x->empty();
-  });
+  };
+  return std::ranges::any_of(a.required, differs) || std::ranges::any_of(b.required, differs);
 }
 
 // What of `b` has a chance to be in `a` too, by whole types and alternatives.

@@ -81,8 +81,10 @@ object_set rule_alone(member_rule rule) {
   return out;
 }
 
-// A member that the rule allows no more: the alternatives.
-void complement_rule(workspace& work, const member_rule& rule, std::vector<object_set>& out) {
+// A member that the rule allows no more: the alternatives. One for each of `missing`, which may be without it
+// as well: those that have such an alternative are taken out.
+void complement_rule(workspace& work, const member_rule& rule, std::unordered_set<std::string_view>& missing,
+                     std::vector<object_set>& out) {
   std::vector<std::string> named;
   std::vector<regex_id> known;
   for (const auto& [name, values] : rule.properties) {
@@ -90,7 +92,7 @@ void complement_rule(workspace& work, const member_rule& rule, std::vector<objec
     named.push_back(spell(name));
     if (values == term_id::anything) continue;
     object_set present = rule_alone({{{name, work.terms.negation(values)}}, {}, term_id::anything});
-    present.required.push_back(name);
+    if (missing.erase(name) == 0) present.required.push_back(name);
     out.push_back(std::move(present));
   }
   for (const auto& [names, values] : rule.patterns) {
@@ -263,9 +265,11 @@ std::vector<array_set> complement(workspace& work, const array_set& of, const js
 
 std::vector<object_set> complement(workspace& work, const object_set& of) {
   std::vector<object_set> out;
+  std::unordered_set<std::string_view> missing(of.required.begin(), of.required.end());
+  for (const auto& rule : of.rules) complement_rule(work, *rule, missing, out);
   for (const std::string& name : of.required) {
     if (!work.spend(steps_per_alternative + name.size() / 16)) return out;
-    out.push_back(rule_alone({{{name, term_id::never}}, {}, term_id::anything}));
+    if (missing.contains(name)) out.push_back(rule_alone({{{name, term_id::never}}, {}, term_id::anything}));
   }
   if (of.min > 0) {
     out.emplace_back();
@@ -275,7 +279,6 @@ std::vector<object_set> complement(workspace& work, const object_set& of) {
     out.emplace_back();
     out.back().min = of.max + 1;
   }
-  for (const auto& rule : of.rules) complement_rule(work, *rule, out);
   const auto other_names = [&](regex_id than) { return work.regex.difference(work.text.spelled_body, than); };
   for (const auto& [sure, reached] : of.names) {
     out.emplace_back();

@@ -271,8 +271,19 @@ bool set_table::is_surely_empty(const array_set& of, std::size_t depth) {
   });
 }
 
+// Whether the rule has names of its own alone, and the witness none of them.
+bool set_table::rules_out(const member_rule& rule, const witness& one) {
+  if (rule.additional != term_id::never || !rule.patterns.empty()) return false;
+  return std::ranges::none_of(rule.properties, [&](const auto& property) {
+    return !work_.spend() ||
+           (property.second != term_id::never && work_.matches(one.names.reach, spell(property.first)));
+  });
+}
+
 bool set_table::is_surely_empty(const object_set& of, std::size_t depth) {
   if (of.min > of.max || of.required.size() > of.max) return true;
+  for (const witness& one : of.witnesses)
+    if (std::ranges::any_of(of.rules, [&](const auto& rule) { return rules_out(*rule, one); })) return true;
   return std::any_of(of.required.begin(), of.required.end(), [&](const std::string& name) {
     return is_surely_empty(member_term(of, name), depth + 1);
   });

@@ -34,6 +34,7 @@ class set_table {
 
   // What the rules together say of the member `name`.
   term_id member_term(const object_set& of, const std::string& name);
+  bool rules_out(const member_rule& rule, const witness& one);
 
  private:
   static value_set empty_set(workspace& work);

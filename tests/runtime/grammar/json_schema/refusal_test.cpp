@@ -182,8 +182,8 @@ TEST(JsonSchemaRefusal, HostileSchemasEndWithinTheBudget) {
     conditions += (i > 0 ? "," : "") + std::string("\"a") + std::to_string(i) + "\":[\"b\"]";
   }
   for (int i = 0; i < 400; ++i)
-    choices +=
-        (i > 0 ? "," : "") + std::string(R"({"properties":{"k":{"const":)") + std::to_string(i) + "}}}";
+    choices += (i > 0 ? "," : "") + std::string(R"({"properties":{"a)") + std::to_string(i) +
+               R"(":{"const":0},"b)" + std::to_string(i) + R"(":{"const":1}}})";
   for (int i = 0; i < 300'000; ++i) many += (i > 0 ? "," : "") + std::to_string(i);
   for (const std::string& schema :
        {R"({"allOf":[)" + product + "]}", R"({"dependentRequired":{)" + conditions + "}}",
