@@ -25,7 +25,7 @@ bool contains(const code_point_set& set, std::uint32_t code_point);
 
 // The general categories of Unicode by their short or long names ("L", "Lu", "Letter", "Uppercase_Letter"),
 // and "Any", "ASCII", "Assigned", "White_Space", as utf8proc has them. Case and '_', '-', ' ' do not count.
-// Nothing: an unknown name; scripts and other properties are.
+// Nothing: an unknown name; scripts and other properties are (unicode_properties.hpp).
 std::optional<code_point_set> unicode_class(std::string_view name);
 
 // The set with everything that has the same simple lower case of its upper case: K, k and the Kelvin sign.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "runtime/grammar/unicode_properties.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::grammar {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t most_regex_repeats = 1'000'000'000;
 // To find a range of a class, and to go through all letters that have another case.
+constexpr std::uint64_t steps_per_property = 200'000;  // the first time
 constexpr std::uint64_t steps_per_range = 4, steps_per_case_search = 4096, steps_per_letter_search = 512;
 
 bool is_digit(std::uint32_t c) { return c >= '0' && c <= '9'; }
@@ -150,6 +152,10 @@ result<code_point_set> regex_reader::property(bool negated) {
   for (const std::string_view prefix : {"General_Category=", "gc="})
     if (name.starts_with(prefix)) name.erase(0, prefix.size());
   auto set = unicode_class(name);
+  if (!set) {
+    if (auto counted = spend(steps_per_property); !counted) return tl::unexpected(counted.error());
+    set = unicode_property(name);
+  }
   if (!set) return unsupported("the Unicode class '" + name + "' is");
   return negated ? complement(*set) : *set;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,15 @@
 
 namespace troupe::openai {
 namespace {
+
+// What the library complains of, in our words: its own repeat what a client has sent, behind "last read".
+std::string fault_of_text(std::string_view told) {
+  told = told.substr(0, told.find("last read"));
+  const auto speaks_of = [told](std::string_view what) { return told.find(what) != std::string_view::npos; };
+  if (speaks_of("surrogate")) return "a string has half of a surrogate pair, which is no character,";
+  if (speaks_of("ill-formed UTF-8")) return "the body is not UTF-8";
+  return "the body is not valid JSON";
+}
 
 // Of members with the same name only the last is kept, at the place of the first. O(n log n).
 void keep_last_duplicates(json::object_t& object) {
@@ -84,7 +94,7 @@ class document_builder : public nlohmann::json_sax<json> {
                    const nlohmann::detail::exception& why) override {
     // 406 is a number too large for a double; every other error is one of syntax or encoding.
     const std::string at = " at byte " + std::to_string(position);
-    return why.id == 406 ? refuse_number("is out of range" + at) : stop("the body is not valid JSON" + at);
+    return why.id == 406 ? refuse_number("is out of range" + at) : stop(fault_of_text(why.what()) + at);
   }
 
   json take() { return std::move(root_); }

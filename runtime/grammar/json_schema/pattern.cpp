@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "runtime/grammar/limits.hpp"
+#include "runtime/grammar/unicode_properties.hpp"
 #include "runtime/utf8.hpp"
 
 namespace troupe::json_schema {
@@ -245,7 +246,8 @@ class pattern_parser {
     const std::string_view name = std::string_view(property).substr(0, equals);
     if (equals != std::string::npos && (name == "General_Category" || name == "gc"))
       property.erase(0, equals + 1);
-    const auto set = grammar::unicode_class(property);
+    auto set = grammar::unicode_class(property);
+    if (!set) set = grammar::unicode_property(property);
     if (!set) unsupported("an unknown Unicode property");
     return set && negated ? complement(*set) : set.value_or(code_set{});
   }

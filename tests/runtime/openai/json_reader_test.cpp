@@ -91,6 +91,16 @@ TEST(read_json, says_that_a_number_is_out_of_range) {
   EXPECT_NE(read_json("[1e400]").error().message.find("out of range"), std::string::npos);
 }
 
+TEST(read_json, says_which_text_is_none_and_repeats_nothing_of_it) {
+  const auto told = [](const char* text) { return read_json(text).error().message; };
+  EXPECT_EQ(told(R"({"secret":"\ud800"})"),
+            "a string has half of a surrogate pair, which is no character, at byte 18");
+  EXPECT_EQ(told(R"(["\udc00x"])"),
+            "a string has half of a surrogate pair, which is no character, at byte 8");
+  EXPECT_EQ(told("[\"secret\xFF\"]"), "the body is not UTF-8 at byte 9");
+  EXPECT_EQ(told("[\"surrogate ill-formed UTF-8\" \"surrogate\"]"), "the body is not valid JSON at byte 41");
+}
+
 TEST(read_json, the_last_of_equal_names_counts) {
   const auto read = read_json(R"({"a":1,"b":2,"a":[3],"c":4,"a":5,"b":{"x":1,"x":2}})");
   ASSERT_TRUE(read.has_value());

@@ -129,6 +129,8 @@ TEST(PatternLanguage, KnowsTheEscapesAndClassesOfTheStandard) {
   EXPECT_FALSE(own.finds("^\\p{Lu}$", "é"));
   EXPECT_TRUE(own.finds("^\\p{gc=Lu}\\p{General_Category=Lu}$", "AB"));
   EXPECT_FALSE(own.finds("^\\p{gc=Lu}$", "a"));
+  EXPECT_TRUE(own.finds("^\\p{Script=Greek}\\P{sc=Greek}[\\p{Emoji}]\\p{scx=Hira}$", "αa😀ー"));
+  EXPECT_FALSE(own.finds("^\\p{Script=Hira}$", "ー"));
   EXPECT_FALSE(own.finds("[]", "a"));
   EXPECT_TRUE(own.finds("^(?<year>[0-9]{4})$", "2024"));
 }
