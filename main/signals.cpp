@@ -11,11 +11,28 @@ namespace {
 
 constexpr int wake_up = SIGUSR1;  // others may send it, too, and mean nothing by it
 
+// By which the system would end a process that they tell nothing. A file that may not grow is an error of
+// whoever writes it.
+constexpr int meaningless[] = {SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT, SIGXFSZ};
+
+// By a handler and not by SIG_IGN, which a child would inherit. Others' handlers stay.
+void pass_over(int signal) {
+  struct sigaction before {};
+  ::sigaction(signal, nullptr, &before);
+  if (before.sa_handler != SIG_DFL) return;
+  struct sigaction nothing {};
+  nothing.sa_handler = [](int) {};
+  nothing.sa_flags = SA_RESTART;
+  ::sigaction(signal, &nothing, nullptr);
+}
+
 }  // namespace
 
 signal_watch::signal_watch(hangup which) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGCHLD, SIG_DFL);
+  if (which == hangup::is_heard)
+    for (const int signal : meaningless) pass_over(signal);
   sigemptyset(&signals_);
   for (const int signal : {SIGINT, SIGTERM, wake_up}) sigaddset(&signals_, signal);
   if (which == hangup::is_heard) sigaddset(&signals_, SIGHUP);

@@ -18,7 +18,8 @@ class signal_watch {
   // Make it before any other thread: threads inherit that these signals wait for this one. SIGPIPE is ignored
   // from now on; SIGCHLD is not, even if whoever started this process did: nobody would be told how a child
   // has ended. Without a handler a signal ends the process at once, with 128 + its number.
-  // SIGHUP is left to the system (which ends the process) unless it is to be heard.
+  // SIGHUP is left to the system (which ends the process) unless it is to be heard; then signals that mean
+  // nothing to a service, which the system would end by them, do nothing, too.
   enum class hangup { is_left, is_heard };
   explicit signal_watch(hangup which = hangup::is_left);
   ~signal_watch();

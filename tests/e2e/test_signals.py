@@ -178,8 +178,11 @@ def test_no_new_request_is_taken_while_draining(start_service):
 def test_a_signal_that_means_nothing_to_it_leaves_it_its_others(start_service):
     with start_service() as service:
         before = service.resources()
-        for _ in range(3):
-            service.process.send_signal(signal.SIGUSR1)
+        connection, answer = begin_stream(service, max_tokens=60)
+        for name in "USR1 USR2 ALRM VTALRM PROF IO PWR STKFLT XFSZ CHLD PIPE URG WINCH CONT".split() * 3:
+            service.process.send_signal(signal.Signals["SIG" + name])
+        assert b"data: [DONE]" in answer.read()
+        connection.close()
         service.wait_as_before(before)
         service.process.send_signal(signal.SIGHUP)
         service.wait_until(lambda: "reloaded: " in service.log(), 10, "reloading")
