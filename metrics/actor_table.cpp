@@ -14,8 +14,7 @@ prometheus::MetricFamily empty_family(metric id, prometheus::MetricType type) {
 }
 
 prometheus::ClientMetric labelled(const label_list& labels, const std::string& actor) {
-  prometheus::ClientMetric sample;
-  for (const auto& [name, value] : labels) sample.label.push_back({name, value});
+  prometheus::ClientMetric sample = with_labels({}, labels);
   sample.label.push_back({"actor", actor});
   return sample;
 }

@@ -1,7 +1,5 @@
 #include "metrics/bucket_counters.hpp"
 
-#include <prometheus/metric_family.h>
-
 #include <cstddef>
 #include <utility>
 
@@ -12,18 +10,14 @@ namespace {
 
 constexpr std::size_t roomy_number = 16;  // bytes, with what names differ in
 
-family_lines with_labels(const label_list& labels) {
-  const metric_description& what = describe(metric::bucket_executions);
-  prometheus::ClientMetric sample;
-  for (const auto& [name, value] : labels) sample.label.push_back({name, value});
-  return lines_of(
-      {std::string(what.name), std::string(what.help), prometheus::MetricType::Counter, {sample}});
+family_lines lines_with(const label_list& labels) {
+  return lines_of(describe(metric::bucket_executions), with_labels({}, labels));
 }
 
 }  // namespace
 
 bucket_counters::bucket_counters(label_list labels)
-    : labels_(std::move(labels)), of_none_(with_labels(labels_)) {}
+    : labels_(std::move(labels)), of_none_(lines_with(labels_)) {}
 
 std::atomic<std::uint64_t>& bucket_counters::of(const std::string& bucket) {
   const std::lock_guard lock(names_mutex_);
@@ -31,7 +25,7 @@ std::atomic<std::uint64_t>& bucket_counters::of(const std::string& bucket) {
   if (found != nullptr) return found->count;
   label_list labels = labels_;
   labels.emplace_back(describe(metric::bucket_executions).labels.front(), bucket);
-  std::string start = with_labels(labels).starts.front();
+  std::string start = lines_with(labels).starts.front();
   const std::lock_guard lock_list(counters_mutex_);
   found = &counters_.emplace_back(std::move(start));
   return found->count;

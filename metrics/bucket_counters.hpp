@@ -8,7 +8,6 @@
 #include <string>
 
 #include "metrics/family_lines.hpp"
-#include "metrics/histogram_family.hpp"
 
 namespace troupe::metrics {
 

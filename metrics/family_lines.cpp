@@ -7,8 +7,16 @@
 
 namespace troupe::metrics {
 
-family_lines lines_of(const prometheus::MetricFamily& family) {
-  const std::string written = prometheus::TextSerializer().Serialize({family});
+prometheus::ClientMetric with_labels(prometheus::ClientMetric sample, const label_list& labels) {
+  for (const auto& [name, value] : labels) sample.label.push_back({name, value});
+  return sample;
+}
+
+family_lines lines_of(const metric_description& what, prometheus::ClientMetric sample) {
+  const auto type = what.type == metric_type::histogram ? prometheus::MetricType::Histogram
+                                                        : prometheus::MetricType::Counter;
+  const std::string written = prometheus::TextSerializer().Serialize(
+      {{std::string(what.name), std::string(what.help), type, {std::move(sample)}}});
   family_lines out;
   for (std::string_view rest = written; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n') + 1, rest.size());

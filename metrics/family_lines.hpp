@@ -6,16 +6,24 @@
 #include <charconv>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "metrics/catalogue.hpp"
+
 namespace troupe::metrics {
+
+using label_list = std::vector<std::pair<std::string, std::string>>;
+
+prometheus::ClientMetric with_labels(prometheus::ClientMetric sample, const label_list& labels);
 
 struct family_lines {
   std::string head;                 // its help and type, which the format wants before the first sample
   std::vector<std::string> starts;  // of each sample, in order, up to its value
 };
 
-family_lines lines_of(const prometheus::MetricFamily& family);
+// Of a counter or a histogram of the catalogue that has this one sample.
+family_lines lines_of(const metric_description& what, prometheus::ClientMetric sample);
 
 // A sample. `value`: of a counter, or a finite double, in the fewest digits that say it exactly.
 template <class Number>

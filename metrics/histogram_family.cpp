@@ -28,13 +28,8 @@ histogram& histogram_family::add(const label_list& labels) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
                                   [&](const entry& each) { return each.labels == labels; });
   if (found != entries_.end()) return *found->values;
-  prometheus::ClientMetric sample = empty_histogram(upper_bounds_);
-  for (const label_list* part : {&labels_, &labels})
-    for (const auto& [name, value] : *part) sample.label.push_back({name, value});
-  family_lines lines = lines_of({std::string(what_.name),
-                                 std::string(what_.help),
-                                 prometheus::MetricType::Histogram,
-                                 {std::move(sample)}});
+  family_lines lines =
+      lines_of(what_, with_labels(with_labels(empty_histogram(upper_bounds_), labels_), labels));
   head_ = std::move(lines.head);
   entries_.push_back({labels, std::move(lines.starts), std::make_unique<histogram>(upper_bounds_)});
   return *entries_.back().values;

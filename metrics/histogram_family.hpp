@@ -5,7 +5,6 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "metrics/catalogue.hpp"
@@ -13,8 +12,6 @@
 #include "metrics/histogram.hpp"
 
 namespace troupe::metrics {
-
-using label_list = std::vector<std::pair<std::string, std::string>>;
 
 class histogram_family {
  public:

@@ -174,10 +174,16 @@ bool contains(const code_point_set& set, std::uint32_t code_point) {
   return after != set.begin() && code_point <= std::prev(after)->last;
 }
 
-std::optional<code_point_set> unicode_class(std::string_view name) {
-  std::string key;
+std::string loose_name(std::string_view name) {
+  std::string loose;
   for (const char c : name)
-    if (c != '_' && c != '-' && c != ' ') key.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
+    if (c != '_' && c != '-' && c != ' ')
+      loose.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c);
+  return loose;
+}
+
+std::optional<code_point_set> unicode_class(std::string_view name) {
+  const std::string key = loose_name(name);
   if (key == "any") return all_code_points();
   if (key == "ascii") return code_point_set{{0, 0x7F}};
   if (key == "assigned") return complement(category_sets()[0]);

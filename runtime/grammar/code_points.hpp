@@ -23,9 +23,12 @@ code_point_set complement(const code_point_set& set);
 code_point_set intersection(const code_point_set& a, const code_point_set& b);
 bool contains(const code_point_set& set, std::uint32_t code_point);
 
+// As Unicode's names are compared: without '_', '-' and ' ', in small letters.
+std::string loose_name(std::string_view name);
+
 // The general categories of Unicode by their short or long names ("L", "Lu", "Letter", "Uppercase_Letter"),
-// and "Any", "ASCII", "Assigned", "White_Space", as utf8proc has them. Case and '_', '-', ' ' do not count.
-// Nothing: an unknown name; scripts and other properties are (unicode_properties.hpp).
+// and "Any", "ASCII", "Assigned", "White_Space", as utf8proc has them, compared by
+// their loose names. Nothing: an unknown name; scripts and other properties are (unicode_properties.hpp).
 std::optional<code_point_set> unicode_class(std::string_view name);
 
 // The set with everything that has the same simple lower case of its upper case: K, k and the Kelvin sign.

@@ -11,8 +11,9 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::uint32_t most_regex_repeats = 1'000'000'000;
-// To find a range of a class, and to go through all letters that have another case.
-constexpr std::uint64_t steps_per_property = 200'000;  // the first time
+// To look through all code points, as the first does who asks for a property; to find a range of a class; to
+// go through all letters that have another case.
+constexpr std::uint64_t steps_per_property = 200'000;
 constexpr std::uint64_t steps_per_range = 4, steps_per_case_search = 4096, steps_per_letter_search = 512;
 
 bool is_digit(std::uint32_t c) { return c >= '0' && c <= '9'; }

@@ -36,10 +36,8 @@ pattern runs_of(const std::string& property) {
   const std::string text = "\\p{" + property + "}+";
   int problem = 0;
   std::size_t place = 0;
-  pattern made(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF, &problem,
-                             &place, nullptr));
-  if (made) pcre2_jit_compile(made.get(), PCRE2_JIT_COMPLETE);  // where it cannot be it takes longer
-  return made;
+  return pattern(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF, &problem,
+                               &place, nullptr));
 }
 
 std::string every_character() {
@@ -56,6 +54,7 @@ std::uint32_t last_character(std::string_view text) {
 }
 
 code_point_set found_by(const pattern& runs) {
+  pcre2_jit_compile(runs.get(), PCRE2_JIT_COMPLETE);  // where it cannot be it takes longer
   const std::string text = every_character();
   const std::unique_ptr<pcre2_match_data, match_deleter> match(
       pcre2_match_data_create_from_pattern(runs.get(), nullptr));
@@ -73,13 +72,9 @@ code_point_set found_by(const pattern& runs) {
 // As PCRE2 names it; empty: no name at all.
 std::string known_name(std::string_view name) {
   if (name.empty() || name.size() > longest_name) return {};
-  std::string key;
-  for (const char c : name) {
-    const bool is_upper = c >= 'A' && c <= 'Z';
-    if (c == '_' || c == '-' || c == ' ') continue;
-    if (!is_upper && !(c >= 'a' && c <= 'z') && c != '=') return {};
-    key.push_back(is_upper ? static_cast<char>(c + ('a' - 'A')) : c);
-  }
+  const std::string key = loose_name(name);
+  const auto is_of_names = [](char c) { return (c >= 'a' && c <= 'z') || c == '='; };
+  if (!std::ranges::all_of(key, is_of_names)) return {};
   const std::size_t equals = key.find('=');
   const std::string kind = equals == std::string::npos ? "" : key.substr(0, equals);
   const std::string value = kind.empty() ? key : key.substr(equals + 1);
