@@ -24,6 +24,8 @@ std::vector<option> grammar_options() {
                     "Deepest nesting of a grammar's text"),
       number_option("grammar_max_regex_nodes", group::engine, &settings::grammar_max_regex_nodes, 1, most,
                     "Parts of regular expressions in one grammar"),
+      number_option("grammar_max_regex_depth", group::engine, &settings::grammar_max_regex_depth, 10, 1000,
+                    "Parts of a regular expression within one another"),
       number_option("grammar_max_symbols", group::engine, &settings::grammar_max_symbols, 1, most,
                     "Rules and lexemes of one grammar"),
       number_option("grammar_max_links", group::engine, &settings::grammar_max_links, 1, most,

@@ -54,6 +54,7 @@ struct settings : bucketing_settings {
   std::uint64_t grammar_max_source_bytes = 1ULL << 20U;
   std::int32_t grammar_max_depth = 200;
   std::int32_t grammar_max_regex_nodes = 200'000;
+  std::int32_t grammar_max_regex_depth = 1000;
   std::int32_t grammar_max_symbols = 100'000;
   std::int32_t grammar_max_links = 1'000'000;
   std::int32_t grammar_max_schema_values = 1 << 18;

@@ -39,6 +39,7 @@ grammar::grammar_limits to_grammar_limits(const config::settings& settings) {
   out.max_source_bytes = settings.grammar_max_source_bytes;
   out.max_depth = static_cast<std::size_t>(settings.grammar_max_depth);
   out.max_regex_nodes = static_cast<std::size_t>(settings.grammar_max_regex_nodes);
+  out.max_regex_depth = static_cast<std::size_t>(settings.grammar_max_regex_depth);
   out.max_symbols = static_cast<std::size_t>(settings.grammar_max_symbols);
   out.max_links = static_cast<std::size_t>(settings.grammar_max_links);
   out.max_schema_values = static_cast<std::size_t>(settings.grammar_max_schema_values);

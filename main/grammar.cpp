@@ -48,15 +48,10 @@ void print(const ordered_json& out) {
   std::cout << out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 
-// A grammar without white space has no other text of a value than this one.
-json_spacing spacing_of(const json_schema::schema_options& options) {
-  return options.max_white_space == 0 ? json_spacing::none : json_spacing::python;
-}
-
 result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
-  const auto value = openai::read_json(*text, {.max_depth = 512}, {.everywhere = true});
+  const auto value = openai::read_json(*text, {}, {.everywhere = true});
   if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
   return json_dumps(*value, spacing_of(options.grammar));
 }
@@ -74,6 +69,7 @@ ordered_json to_json(const std::vector<json_schema::unknown_word>& words) {
   for (const json_schema::unknown_word& each : words) {
     out.push_back({{"pointer", each.pointer}});
     if (!each.meant.empty()) out.back()["meant"] = each.meant;
+    if (!each.wanted.empty()) out.back()["wanted"] = each.wanted;
   }
   return out;
 }

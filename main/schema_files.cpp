@@ -57,7 +57,7 @@ class file_measurement {
     name_ = path.filename().string();
     const auto text = read_text_file(path.string(), max_file_bytes);
     if (!text) return tl::unexpected(text.error());
-    const auto file = openai::read_json(*text, {.max_depth = 512}, {.everywhere = true});
+    const auto file = openai::read_json(*text, {}, {.everywhere = true});
     if (!file || !file->is_object() || !file->contains("schema") || !file->contains("tests") ||
         !(*file)["tests"].is_array())
       return fail(error_code::invalid_argument, path.string() + " is no file of a schema and its tests");
@@ -99,7 +99,7 @@ class file_measurement {
 
   // Whether the grammar's verdict on the instance is the given one.
   bool judge(const grammar::compiled_grammar_ptr& grammar, const ordered_json& data, bool valid) {
-    const std::string text = json_dumps(data);
+    const std::string text = json_dumps(data, spacing_of(options_));
     const std::size_t accepted = walk(grammar, text);
     const bool is_accepted = accepted > text.size();
     (valid ? out_.valid : out_.invalid) += 1;

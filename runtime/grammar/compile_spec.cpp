@@ -19,6 +19,11 @@ json_schema::schema_options json_options_of(const grammar_spec& spec) {
   return json;
 }
 
+// Whose places are JSON pointers, "" among them.
+bool is_json(grammar_kind kind) {
+  return kind == grammar_kind::json_schema || kind == grammar_kind::structural_tag;
+}
+
 }  // namespace
 
 grammar_spec schema_spec(std::string schema, const json_schema::schema_options& options) {
@@ -66,7 +71,10 @@ result<compiled_grammar_ptr> compile(const grammar_spec& spec, token_trie_ptr vo
   const bool is_empty = builder && !compiled && compiled.error().code == error_code::invalid_argument;
   if (is_empty && spec.kind == grammar_kind::json_schema)
     compiled = tl::unexpected(json_schema::why_no_value(spec.text, json_options_of(spec), spelled));
-  if (!compiled) compiled.error().code = error_code::invalid_argument;
+  if (compiled) return compiled;
+  error& why = compiled.error();
+  why.code = error_code::invalid_argument;
+  if (why.param.empty() && !is_json(spec.kind)) why.param = to_string(spec.kind);
   return compiled;
 }
 

@@ -12,8 +12,8 @@
 
 namespace troupe::grammar {
 
-// By the form it has: GBNF where the first rule is written with "::=". Errors: invalid_argument with the
-// line; unsupported, naming the construct; too_large.
+// By the form it has: GBNF where the first rule is written with "::="; a byte order mark before it is none of
+// the text. Errors: invalid_argument with the line; unsupported, naming the construct; too_large.
 result<grammar_builder> ebnf_grammar(std::string_view text, const grammar_limits& limits);
 
 result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits& limits);

@@ -49,6 +49,7 @@ result<void> ebnf_rules::define(const std::string& name, expression_id body, std
   if (r.is_defined) return problem("'" + name + "' is defined twice", line);
   r.is_defined = true;
   r.is_lexeme = is_lexeme;
+  r.line = line;
   r.body = body;
   return {};
 }
@@ -60,6 +61,17 @@ void ebnf_rules::collect_references(expression_id id, std::vector<std::uint32_t>
   if (e.what == kind::repeat) collect_references(e.a, found);
   if (e.what == kind::sequence || e.what == kind::alternatives)
     for (std::uint32_t i = 0; i < e.b; ++i) collect_references(parts_[e.a + i], found);
+}
+
+bool ebnf_rules::is_too_deep(const rule& r) const {
+  constexpr std::size_t share = 4;  // of the limit, since the bodies around it have levels of their own
+  return !r.is_lexeme && builder_.regex().depth(r.regex) > builder_.limits().max_regex_depth / share;
+}
+
+tl::unexpected<error> ebnf_rules::failure_in(const rule& r) const {
+  error why = *builder_.failure();
+  why.message += ", in '" + r.name + "' of line " + std::to_string(r.line);
+  return tl::unexpected(std::move(why));
 }
 
 // Rules whose references are all regular are regular, from those without references on. With something
@@ -80,9 +92,10 @@ result<void> ebnf_rules::find_regular() {
     const std::uint32_t i = ready.back();
     ready.pop_back();
     if (!rules_[i].is_lexeme && !ignored_.empty()) continue;
-    rules_[i].is_regular = true;
     rules_[i].regex = regex_of(rules_[i].body);
-    if (builder_.failure()) return tl::unexpected(*builder_.failure());
+    if (builder_.failure()) return failure_in(rules_[i]);
+    if (is_too_deep(rules_[i])) continue;
+    rules_[i].is_regular = true;
     for (const std::uint32_t parent : named_by[i])
       if (--waiting[parent] == 0) ready.push_back(parent);
   }
@@ -168,8 +181,10 @@ result<grammar_builder> ebnf_rules::build(const std::string& start) {
   }
   for (rule& r : rules_)
     if (!r.is_regular) r.symbol = builder_.forward();
-  for (const rule& r : rules_)
-    if (!r.is_regular && !builder_.failure()) builder_.define(r.symbol, symbol_of(value_of(r.body)));
+  for (const rule& r : rules_) {
+    if (!r.is_regular) builder_.define(r.symbol, symbol_of(value_of(r.body)));
+    if (builder_.failure()) return failure_in(r);
+  }
   const rule& first = rules_[root->second];
   builder_.set_start(symbol_of({first.is_regular, first.regex, first.symbol}));
   if (builder_.failure()) return tl::unexpected(*builder_.failure());

@@ -1,5 +1,5 @@
 // What the readers of EBNF make: named rules of expressions. Rules that name no rule that comes back to
-// itself are regular and become one lexeme each; the others become symbols.
+// itself are regular and become one lexeme each, as long as that is not too deep; the others become symbols.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -48,7 +48,7 @@ class ebnf_rules {
   };
   struct rule {
     std::string name;
-    std::size_t line = 0;  // where it was first named
+    std::size_t line = 0;  // that defines it, or else names it first
     bool is_defined = false, is_lexeme = false;
     expression_id body = 0;
     bool is_regular = false;
@@ -69,6 +69,10 @@ class ebnf_rules {
   regex_id regex_of(expression_id id);
   value value_of(expression_id id);
   value value_of_parts(const expression& e);
+  // Whether its expression is so deep that those who name it had better not have it within theirs.
+  bool is_too_deep(const rule& r) const;
+  // The builder's failure, met in the body of a rule.
+  tl::unexpected<error> failure_in(const rule& r) const;
   symbol_id symbol_of(const value& v) { return v.is_regular ? builder_.lexeme(v.regex) : v.symbol; }
 
   grammar_builder builder_;

@@ -186,6 +186,8 @@ result<grammar_builder> gbnf_grammar(std::string_view text, const grammar_limits
 }
 
 result<grammar_builder> ebnf_grammar(std::string_view text, const grammar_limits& limits) {
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   const bool is_gbnf = begins_as_gbnf(text, limits);
   auto built = is_gbnf ? gbnf_grammar(text, limits) : lark_grammar(text, limits);
   if (!built && built.error().code != error_code::too_large)

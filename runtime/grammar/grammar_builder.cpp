@@ -14,7 +14,8 @@ constexpr symbol_id the_empty{0}, the_nothing{1};
 }  // namespace
 
 grammar_builder::grammar_builder(const grammar_limits& limits)
-    : limits_(limits), regex_(limits.max_regex_nodes, limits.max_compile_steps, limits.alphabet) {
+    : limits_(limits),
+      regex_(limits.max_regex_nodes, limits.max_compile_steps, limits.alphabet, limits.max_regex_depth) {
   symbols_.push_back({.kind = symbol_kind::sequence});
   symbols_.push_back({.kind = symbol_kind::choice});
 }

@@ -15,6 +15,7 @@ struct grammar_limits {
   std::size_t max_source_bytes = 1 << 20;   // of the text a front end reads
   std::size_t max_depth = 200;              // nesting of that text: parentheses, schemas
   std::size_t max_regex_nodes = 200'000;    // before any matching
+  std::size_t max_regex_depth = 1000;       // expressions within one another, as derivatives go down
   std::size_t max_symbols = 100'000;        // lexemes and rules
   std::size_t max_links = 1'000'000;        // symbols named in all rules together
   std::size_t max_memory_bytes = 64 << 20;  // of everything worked out lazily: states, item sets, masks

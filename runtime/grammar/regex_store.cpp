@@ -20,8 +20,13 @@ std::size_t regex_store::byte_set_hash::operator()(const byte_set& set) const {
   return hash;
 }
 
-regex_store::regex_store(std::size_t max_nodes, std::uint64_t max_steps, const byte_set& alphabet)
-    : index_(first_index_size), alphabet_(alphabet), max_nodes_(max_nodes), max_steps_(max_steps) {
+regex_store::regex_store(std::size_t max_nodes, std::uint64_t max_steps, const byte_set& alphabet,
+                         std::size_t max_depth)
+    : index_(first_index_size),
+      alphabet_(alphabet),
+      max_nodes_(max_nodes),
+      max_depth_(max_depth),
+      max_steps_(max_steps) {
   nodes_.push_back(node{});  // nothing: never in the index, whose 0 means free
   intern(node{.kind = regex_kind::empty, .nullable = true});
   const regex_id all = bytes(byte_set::all());
@@ -82,8 +87,8 @@ regex_id regex_store::intern(const node& n) {
     fail_with(exceeded("regular expression nodes", max_nodes_, "max_regex_nodes"));
     return nothing();
   }
-  if (n.depth > max_depth) {
-    fail_with(exceeded("levels in a regular expression", max_depth, "max_depth"));
+  if (n.depth > max_depth_) {
+    fail_with(exceeded("levels in a regular expression", max_depth_, "max_regex_depth"));
     return nothing();
   }
   index_[at] = static_cast<std::uint32_t>(nodes_.size());

@@ -49,7 +49,8 @@ class regex_store {
  public:
   explicit regex_store(std::size_t max_nodes = grammar_limits{}.max_regex_nodes,
                        std::uint64_t max_steps = std::numeric_limits<std::uint64_t>::max(),
-                       const byte_set& alphabet = byte_set::all());
+                       const byte_set& alphabet = byte_set::all(),
+                       std::size_t max_depth = grammar_limits{}.max_regex_depth);
 
   regex_id nothing() const { return regex_id{0}; }
   regex_id empty() const { return regex_id{1}; }
@@ -93,6 +94,8 @@ class regex_store {
   bool has_boolean(regex_id r) const { return node_of(r).boolean; }  // an intersection or complement inside
   bool has_multiple(regex_id r) const { return node_of(r).has_multiple; }  // inside
   regex_kind kind(regex_id r) const { return node_of(r).kind; }
+  // Levels that a walk which derives it goes down.
+  std::size_t depth(regex_id r) const { return node_of(r).depth; }
 
   // What may follow `byte` in a text of r. nothing() when the budget is spent.
   regex_id derivative(regex_id r, unsigned char byte, step_budget& budget);
@@ -162,7 +165,6 @@ class regex_store {
   struct byte_set_hash {
     std::size_t operator()(const byte_set& set) const;
   };
-  static constexpr std::uint16_t max_depth = 1000;
   // Text and links of max_nodes nodes together: rules that name each other twice double them by a line each.
   static constexpr std::size_t text_bytes_per_node = 128, links_per_node = 16;
   // What is copied or looked up in the time of a step.
@@ -245,7 +247,7 @@ class regex_store {
   byte_set alike_;
   byte_set alphabet_;
   std::optional<unsigned char> left_out_;
-  std::size_t max_nodes_;
+  std::size_t max_nodes_, max_depth_;
   std::uint64_t max_steps_;
   std::uint64_t steps_ = 0;       // of building, and of the derivative being made
   std::uint64_t steps_paid_ = 0;  // of these, by the budget of that derivative

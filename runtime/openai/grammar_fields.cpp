@@ -159,7 +159,7 @@ class grammar_reader {
     }
     const bool is_known = read_text(path, grammar_kind::structural_tag, value);
     if (spec_ && fields_.ok())
-      if (const auto tags = read_json(spec_->text, {.max_depth = 512}, {.everywhere = true}))
+      if (const auto tags = read_json(spec_->text, {}, {.everywhere = true}))
         spec_->warnings = warnings_about(grammar::unknown_words_in_tags(*tags, most_warnings));
     return is_known;
   }

@@ -106,7 +106,9 @@ class document_builder : public nlohmann::json_sax<json> {
     return put(json(std::forward<Value>(value))) != nullptr;
   }
   bool open(json container) {
-    if (open_.size() >= limits_.max_depth) return stop("the JSON is nested too deeply");
+    if (open_.size() >= limits_.max_depth)
+      return stop("the JSON is nested too deeply, more than " + std::to_string(limits_.max_depth) +
+                  " levels");
     if (!large()) return false;
     json* const placed = put(std::move(container));
     if (placed == nullptr) return false;

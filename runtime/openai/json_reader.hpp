@@ -14,7 +14,7 @@ namespace troupe::openai {
 using json = nlohmann::ordered_json;
 
 struct json_limits {
-  std::size_t max_depth = 64;
+  std::size_t max_depth = 1024;
   std::size_t max_values = 8U << 20U;  // numbers, literals, strings, arrays and objects together
   std::size_t max_large_values =
       1U << 20U;                        // strings, arrays, objects and member names: each is an allocation

@@ -65,8 +65,7 @@ std::string of_schema(const std::string& message) {
 
 // With the limit that it passes, and the option's name.
 std::string with_limit(const std::string& message, const document_limits& limits) {
-  if (message.ends_with("too deeply"))
-    return fmt::format("{}, more than {} levels (max_depth)", message, limits.max_depth);
+  if (message.ends_with("levels")) return message + " (max_depth)";
   if (message.ends_with("too many values"))
     return fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values);
   return message;

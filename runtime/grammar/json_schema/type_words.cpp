@@ -215,10 +215,10 @@ value_set set_table::of_types(const json& node) {
   std::set<std::string> types;
   if (type->is_string())
     types.insert(type->get<std::string>());
-  else if (type->is_array())
+  else if (type->is_array() && !type->empty())
     for (const json& each : *type) types.insert(each.is_string() ? each.get<std::string>() : "");
   else
-    work_.malformed(node, "type", "must be a string or an array of strings");
+    work_.malformed(node, "type", "must be a type, or an array of types that is not empty");
   if (types.contains("number")) types.erase("integer");
   for (const std::string& each : types) add_type(node, each, out);
   return out;

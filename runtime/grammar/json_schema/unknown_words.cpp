@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "runtime/grammar/json_schema/formats.hpp"
+#include "runtime/grammar/json_schema/word_forms.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/openai/json_reader.hpp"
 
@@ -122,6 +123,8 @@ class word_search {
       const std::string at = pointer + "/" + openai::escape_pointer(word);
       if (!is_one_of(known_words, word)) {
         if (!word.starts_with("x-")) add({at, nearest(word, known_words)});
+      } else if (const auto wanted = wrong_form(word, value); !wanted.empty()) {
+        add({at, "", false, std::string(wanted)});
       } else if (word == "format") {
         look_at_format(value, at);
       } else if (is_one_of(map_words, word)) {
@@ -141,7 +144,6 @@ class word_search {
   }
 
   void look_at_format(const ordered_json& name, const std::string& pointer) {
-    if (!name.is_string()) return;
     const auto names = format_names();
     const auto& text = name.get_ref<const std::string&>();
     if (!is_one_of(names, text)) add({pointer, nearest(text, names), true});
@@ -170,11 +172,13 @@ std::vector<unknown_word> unknown_words(const ordered_json& schema, std::size_t 
 }
 
 std::vector<unknown_word> unknown_words_in_text(const std::string& schema, std::size_t most) {
-  const auto read = openai::read_json(schema, {.max_depth = 512}, {.everywhere = true});
+  const auto read = openai::read_json(schema, {}, {.everywhere = true});
   return read ? unknown_words(*read, most) : std::vector<unknown_word>();
 }
 
 std::string describe(const unknown_word& word) {
+  if (!word.wanted.empty())
+    return fmt::format("JSON Schema, at \"{}\": this {}, so it says nothing", word.pointer, word.wanted);
   return fmt::format("JSON Schema, at \"{}\": no {} of JSON Schema, so it says nothing{}", word.pointer,
                      word.is_format ? "format" : "word",
                      word.meant.empty() ? "" : ": did you mean " + word.meant + "?");

@@ -1,5 +1,6 @@
-// Words and formats that JSON Schema passes over because no draft from 4 on defines them: mostly slips of the
-// pen.
+// Words of a schema that JSON Schema passes over: mostly slips of the pen. No draft from 4 on defines them,
+// or their value is not what the word asks for; where a value of the schema may be one that such a word
+// speaks of, compiling it is refused.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -13,6 +14,7 @@ struct unknown_word {
   std::string pointer;  // JSON pointer of the word
   std::string meant;    // the one of JSON Schema that is spelled nearly like it, "" for none
   bool is_format = false;
+  std::string wanted = {};  // of a known word: what its value must be
 };
 
 // In the order of the schema, `most` at most; words that begin with x- are left out, and so is what is within

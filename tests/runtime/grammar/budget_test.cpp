@@ -43,7 +43,7 @@ TEST(grammar_budget, expressions_that_nest_without_end_are_refused) {
   for (int i = 0; i < 10'000; ++i)
     r = store.alternation({store.concat({store.star(r), store.literal("c")}), store.complement(r)});
   ASSERT_TRUE(store.failure().has_value());
-  EXPECT_EQ(store.failure()->param, "max_depth");
+  EXPECT_EQ(store.failure()->param, "max_regex_depth");
 }
 
 TEST(grammar_budget, a_grammar_without_a_text_is_refused) {

@@ -134,6 +134,8 @@ TEST(compile_spec, what_is_wrong_is_an_invalid_argument_with_its_place) {
   refused({.kind = grammar_kind::regex, .text = "abcdef"}, "max_source_bytes", {.max_source_bytes = 5});
   refused({.kind = grammar_kind::choice, .choices = {"abc", "def"}}, "max_source_bytes",
           {.max_source_bytes = 7});
+  refused({.kind = grammar_kind::regex, .text = "(a"}, "regex");
+  refused({.kind = grammar_kind::grammar, .text = "root ::= (\"a\""}, "grammar");
   const auto tags = [](const std::string& text) {
     return grammar_spec{.kind = grammar_kind::structural_tag, .text = text};
   };

@@ -57,6 +57,40 @@ ws ::= | " " | "\n" [ \t]{0,20}
   EXPECT_EQ(accepts(grammar, R"([1])"), false);
 }
 
+// Each rule a level deeper than the one before: as one expression it would be deeper than any may be.
+std::string chain_of_rules(std::size_t rules, const std::string& last) {
+  std::string text = "root ::= r0\n";
+  for (std::size_t i = 0; i + 1 < rules; ++i)
+    text += "r" + std::to_string(i) + " ::= (\"a\" r" + std::to_string(i + 1) + " \"z\")?\n";
+  return text + "r" + std::to_string(rules - 1) + " ::= " + last + "\n";
+}
+
+TEST(ebnf, a_long_chain_of_rules_is_not_one_deep_expression) {
+  const auto grammar = compiled(ebnf_grammar(chain_of_rules(1500, "\"b\""), {}));
+  EXPECT_EQ(accepts(grammar, ""), true);
+  EXPECT_EQ(accepts(grammar, "aaazzz"), true);
+  EXPECT_EQ(accepts(grammar, "aaazz"), false);
+  EXPECT_EQ(accepts(grammar, std::string(1499, 'a') + "b" + std::string(1499, 'z')), true);
+  EXPECT_EQ(accepts(grammar, std::string(1500, 'a') + "b" + std::string(1500, 'z')), false);
+}
+
+TEST(ebnf, what_is_too_deep_is_told_with_its_rule) {
+  const error terminals = problem_of_ebnf(R"(start: A
+A: ("a" B "z")?
+B: ("b" C "y")?
+C: ("c" D "x")?
+D: ("d" E "w")?
+E: ("e" "v")?
+)",
+                                          {.max_regex_depth = 8});
+  EXPECT_EQ(terminals.message, "grammar: more than 8 levels in a regular expression, in 'A' of line 2");
+  EXPECT_EQ(terminals.param, "max_regex_depth");
+}
+
+TEST(ebnf, a_byte_order_mark_is_none_of_the_text) {
+  EXPECT_EQ(accepts(compiled(ebnf_grammar("\xEF\xBB\xBFroot ::= \"a\"", {})), "a"), true);
+}
+
 TEST(ebnf, gbnf_recursion_on_either_side_and_counts) {
   const auto grammar =
       compiled(ebnf_grammar("root ::= sum | list{2,3} \".\" | .{0,1} \"!\"\nsum ::= sum \"+\" [0-9] | "

@@ -109,13 +109,16 @@ TEST(read_json, the_last_of_equal_names_counts) {
 
 TEST(read_json, bounds_the_depth_without_recursing) {
   const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
-  EXPECT_TRUE(read_json(nested(64)).has_value());
-  EXPECT_FALSE(read_json(nested(65)).has_value());
+  EXPECT_TRUE(read_json(nested(1024)).has_value());
+  EXPECT_EQ(read_json(nested(1025)).error().message, "the JSON is nested too deeply, more than 1024 levels");
+  EXPECT_TRUE(read_json(nested(64), {.max_depth = 64}).has_value());
+  EXPECT_EQ(read_json(nested(65), {.max_depth = 64}).error().message,
+            "the JSON is nested too deeply, more than 64 levels");
   EXPECT_FALSE(read_json(nested(1'000'000)).has_value());
   EXPECT_FALSE(read_json(std::string(1'000'000, '[')).has_value());
   std::string objects;
-  for (int i = 0; i < 65; ++i) objects += "{\"a\":";
-  EXPECT_FALSE(read_json(objects + "1" + std::string(65, '}')).has_value());
+  for (int i = 0; i < 1025; ++i) objects += "{\"a\":";
+  EXPECT_FALSE(read_json(objects + "1" + std::string(1025, '}')).has_value());
 }
 
 TEST(read_json, brackets_inside_strings_are_no_depth) {

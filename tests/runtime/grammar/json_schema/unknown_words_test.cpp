@@ -47,7 +47,7 @@ TEST(UnknownWords, HoldFormatsToo) {
   EXPECT_EQ(
       unknown_in(
           R"({"format":"emial","items":{"format":"int32"},"anyOf":[{"format":"date-time"},{"format":7}]})"),
-      (found_words{{"/format", "email"}, {"/items/format", ""}}));
+      (found_words{{"/format", "email"}, {"/items/format", ""}, {"/anyOf/1/format", ""}}));
   const auto words =
       unknown_words(nlohmann::ordered_json::parse(R"({"format":"emial","maxLenght":3,"q":1})"));
   ASSERT_EQ(words.size(), 3U);
@@ -57,6 +57,34 @@ TEST(UnknownWords, HoldFormatsToo) {
       describe(words[1]),
       "JSON Schema, at \"/maxLenght\": no word of JSON Schema, so it says nothing: did you mean maxLength?");
   EXPECT_EQ(describe(words[2]), "JSON Schema, at \"/q\": no word of JSON Schema, so it says nothing");
+}
+
+// As drafts up to 3 had it, and slips: where the type leaves the word nothing to speak of, nobody refuses it.
+TEST(UnknownWords, AreThoseWhoseValueHasAnotherFormToo) {
+  const auto schema = nlohmann::ordered_json::parse(
+      R"({"properties":{"a":{"type":"integer","required":true,"minLength":-1,"maxLength":2.0,"items":5}},
+          "$defs":[],"required":["a",1],"type":[],"exclusiveMinimum":true,"minimum":"3","uniqueItems":"yes",
+          "dependentRequired":{"a":"b"},"allOf":[1],"items":[true,{}],"additionalItems":[true],"pattern":1,
+          "not":null,"enum":{},"title":5})");
+  std::string told;
+  for (const unknown_word& each : unknown_words(schema)) told += each.pointer + " " + each.wanted + "\n";
+  EXPECT_EQ(told,
+            "/properties/a/required must be an array of names\n"
+            "/properties/a/minLength must be a whole number, not negative\n"
+            "/properties/a/items must be a schema\n"
+            "/$defs must be an object\n"
+            "/required must be an array of names\n"
+            "/type must be a type, or an array of types that is not empty\n"
+            "/minimum must be a number\n"
+            "/uniqueItems must be true or false\n"
+            "/dependentRequired must have arrays of names\n"
+            "/allOf must be an array of schemas\n"
+            "/additionalItems must be a schema\n"
+            "/pattern must be a string\n"
+            "/not must be a schema\n"
+            "/enum must be an array\n");
+  EXPECT_EQ(describe(unknown_words(schema)[0]),
+            "JSON Schema, at \"/properties/a/required\": this must be an array of names, so it says nothing");
 }
 
 TEST(UnknownWords, AreNoMoreThanAreAskedFor) {
