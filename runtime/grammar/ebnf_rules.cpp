@@ -181,6 +181,7 @@ result<grammar_builder> ebnf_rules::build(const std::string& start) {
   }
   for (rule& r : rules_)
     if (!r.is_regular) r.symbol = builder_.forward();
+  if (builder_.failure()) return tl::unexpected(*builder_.failure());
   for (const rule& r : rules_) {
     if (!r.is_regular) builder_.define(r.symbol, symbol_of(value_of(r.body)));
     if (builder_.failure()) return failure_in(r);

@@ -150,7 +150,6 @@ class word_search {
   }
 
   void look_at_members(const ordered_json& schemas, const std::string& pointer) {
-    if (!schemas.is_object()) return;
     for (const auto& [name, schema] : schemas.items())
       look_at(schema, pointer + "/" + openai::escape_pointer(name));
   }
