@@ -142,7 +142,8 @@ def test_a_draft_model_that_is_the_model_itself_is_always_right(sides, tmp_path)
     with Service(tmp_path / "model.log", "--speculative-config", json.dumps(config)) as drafting:
         assert answers(drafting, asked) == answers(plain, asked)
         assert drafting.metric("troupe_rejection_sampled_draft_tokens_total") == 0, "whoever gives a seed gets its tokens"
-        answers(drafting, bodies(PROMPTS[3:60:13], ignore_eos=True, temperature=0.9, top_p=0.95))
+        # How many drafts there are depends on how busy the machine is: enough requests that there are many in any case.
+        answers(drafting, bodies(PROMPTS[3:60:4], ignore_eos=True, temperature=0.9, top_p=0.95))
         by_chance = drafting.metric("troupe_rejection_sampled_draft_tokens_total")
         assert drafting.metric("troupe_rejection_sampled_accepted_tokens_total") == by_chance > 50
         found = counts(drafting)
