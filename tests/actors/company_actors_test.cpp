@@ -453,6 +453,7 @@ TEST(Company, AnActorThatIsFarBehindAndGetsOnIsLive) {
     EXPECT_TRUE(stage.status().live) << i << ": " << stage.status().reason;
     ASSERT_TRUE(stage.run_only(worker));
   }
+  stage.expect_served();
 }
 
 TEST(Company, CompilersThatNobodyAsksForAGrammarAreLive) {
@@ -462,6 +463,7 @@ TEST(Company, CompilersThatNobodyAsksForAGrammarAreLive) {
     stage.run();
     ASSERT_TRUE(stage.status().live) << second << " s: " << stage.status().reason;
   }
+  stage.expect_served();
 }
 
 class device_with_figures final : public forwarding_executor {

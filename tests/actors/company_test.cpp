@@ -2,14 +2,9 @@
 #include "actors/company.hpp"
 #include "runtime/generation_request.hpp"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <condition_variable>
-#include <filesystem>
 #include <future>
 #include <mutex>
 #include <stdexcept>
@@ -22,18 +17,11 @@
 #include "actors/socket_gateway.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
+#include "tests/actors/real_company_fixture.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe::test {
 namespace {
-
-std::size_t entries(const char* folder) {
-  std::size_t count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
-  return count;
-}
-std::size_t threads() { return entries("/proc/self/task"); }
-std::size_t descriptors() { return entries("/proc/self/fd"); }
 
 // One client that any thread may feed.
 class waiting_client {
@@ -100,47 +88,9 @@ class CompanyOnThreads : public testing::Test {
     made->sampling.seed = static_cast<std::uint64_t>(which);
     return made;
   }
-  static void expect_idle(const company& company) {
-    auto counts = company.count();
-    // The last step may still run when its requests have ended: their blocks come back with its answer.
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (counts && counts->free_blocks != counts->blocks && std::chrono::steady_clock::now() < patience) {
-      counts = company.count();
-    }
-    ASSERT_TRUE(counts);
-    EXPECT_EQ(counts->client_streams, 0U);
-    EXPECT_EQ(counts->tokenizer_streams, 0U);
-    EXPECT_EQ(counts->running + counts->waiting, 0);
-    EXPECT_EQ(counts->free_blocks, counts->blocks);
-    EXPECT_TRUE(counts->blocks_consistent);
-  }
 
   temporary_file file_{tiny_model()};
 };
-
-// Sends `text`, reads until the other side closes.
-std::string talk(std::uint16_t port, const std::string& text) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
-  if (::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-      ::send(socket, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) {
-    char buffer[4096];
-    for (ssize_t n = 0; (n = ::recv(socket, buffer, sizeof buffer, 0)) > 0;)
-      answer.append(buffer, static_cast<std::size_t>(n));
-  }
-  ::close(socket);
-  return answer;
-}
-
-std::string post(const std::string& path, const std::string& body) {
-  return "POST " + path +
-         " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n" +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
 
 TEST_F(CompanyOnThreads, HoldsRequestsToGrammarsAloneAndInACrowdToTheSameTokens) {
   constexpr int count = 9;
@@ -240,16 +190,13 @@ TEST_F(CompanyOnThreads, ServesHttpAndTcpAndLeavesNoThreadAndNoDescriptor) {
     const auto http = company->serve_http({});
     const auto tcp = company->serve_tcp({});
     ASSERT_TRUE(http && tcp);
-    EXPECT_NE(talk(*http, "GET /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").find(" 200 "),
-              std::string::npos);
+    EXPECT_NE(talk(*http, get("/readyz")).find(" 200 "), std::string::npos);
     const std::string answer = talk(
         *http,
         post("/v1/completions", R"({"model":"tiny","prompt":[10,11],"max_tokens":5,"ignore_eos":true})"));
     EXPECT_NE(answer.find(" 200 "), std::string::npos) << answer;
     EXPECT_NE(answer.find("\"completion_tokens\":5"), std::string::npos) << answer;
-    EXPECT_NE(talk(*http, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-                  .find("vllm:generation_tokens_total"),
-              std::string::npos);
+    EXPECT_NE(talk(*http, get("/metrics")).find("vllm:generation_tokens_total"), std::string::npos);
     // The port is taken: an error, and the company goes on.
     net::http_options taken;
     taken.listen.port = *http;
@@ -443,7 +390,7 @@ TEST(SocketGateway, IsMendedOnTheSamePort) {
   };
   caf::anon_send(stage.supervisor(), msg::add_gateway{"http_gateway", "http_gateway"}, first, again);
   stage.run();
-  const std::string ask = "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  const std::string ask = get("/livez");
   for (int i = 0; i < 4; ++i) {
     EXPECT_TRUE(talk(port, ask).starts_with("HTTP/1.1 200")) << i;
     stage.kill(stage.roster().socket_gateways.front());

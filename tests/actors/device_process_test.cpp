@@ -185,6 +185,7 @@ TEST(DeviceProcess, ThatIsKilledAgainAndAgainIsStartedAfterPausesAndCostsNobodyH
   stage.run();
   EXPECT_TRUE(has_finished(*who));
   EXPECT_TRUE(stage.status().live);
+  stage.expect_served(stage::runner_settles);
 }
 
 TEST(DeviceProcess, ThatIsKilledInVainForMinutesEndsTheCompany) {
@@ -278,6 +279,7 @@ TEST(DeviceProcess, ThatGetsNowhereAsItOpensIsNotLiveAfterHalfOfItsTime) {
   EXPECT_EQ(device.kills, 0);
   EXPECT_TRUE(has_finished(*who));
   EXPECT_TRUE(stage.status().live && stage.status().ready);
+  stage.expect_served();
 }
 
 TEST(DeviceProcess, ThatHangsTwiceAsItOpensEndsTheCompany) {
@@ -326,6 +328,7 @@ TEST(DeviceProcess, ThatHangsAsItIsStartedIsNotLiveAndKilledToo) {
   EXPECT_EQ(device.kills, 1);
   EXPECT_TRUE(has_finished(*who));
   EXPECT_TRUE(stage.status().live && stage.status().ready);
+  stage.expect_served();
 }
 
 TEST(DeviceProcess, ThatDoesNotEndThoughItWasKilledEndsTheCompany) {
@@ -362,6 +365,7 @@ TEST(DeviceProcess, ThatFollowsOneThatEndsLateHasItsOwnTime) {
   EXPECT_EQ(device.kills, 1);
   EXPECT_FALSE(stage.board().failure().has_value());
   EXPECT_TRUE(has_finished(*who));
+  stage.expect_served();
 }
 
 // It may take as long as it likes while it gets on.
@@ -377,6 +381,7 @@ TEST(DeviceProcess, ThatReadsForLongAsItOpensIsNotKilled) {
   EXPECT_EQ(device.kills, 0);
   EXPECT_EQ(device.opened, 1);
   EXPECT_TRUE(has_finished(*who));
+  stage.expect_served();
 }
 
 // Nor where it takes longer than a step may.

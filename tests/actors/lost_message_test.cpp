@@ -343,6 +343,7 @@ TEST(LostMessage, OfNobodyCostsNobodyAnything) {
   }
   EXPECT_EQ(stage.roster().model_runner.id(), runner);
   EXPECT_EQ(stage.roster().scheduler.id(), scheduler);
+  stage.expect_served();
 }
 
 }  // namespace

@@ -30,8 +30,10 @@ def test_200_requests_through_a_pool_that_holds_8_get_the_tokens_they_have_alone
     # 5 blocks hold the longest of them.
     flags = ["--kv-cache-memory", str(8 * 5 * BLOCK_BYTES), "--block-size", "16", "--max-model-len", "512"]
     with start_service(*flags) as small:
+        before = small.resources()
         together = asyncio.run(complete_all(small, prompts, 12, 200))
-        small.wait_idle()
+        assert small.metric("vllm:num_preemptions_total") > 0
+        small.wait_as_before(before)
     assert all(len(tokens) == 12 for tokens in together)
     assert together == alone
 
