@@ -1,4 +1,5 @@
 // troupe serve: the company behind an HTTP and a TCP port.
+#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -43,6 +44,14 @@ namespace troupe::cli {
 namespace {
 
 const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+
+// What a large body has taken goes back to the system as soon as it is not wanted any more. glibc would keep
+// up to 32 MiB of each such piece for the next one, for each thread that has had one (mallopt(3)).
+void give_back_large_memory() {
+  constexpr int large = 4 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, large);
+  ::mallopt(M_TRIM_THRESHOLD, large);
+}
 
 void log_engine(const company_options& options, const loaded_engine& engine) {
   spdlog::info("model {}, context {} tokens, {} threads on {}", options.served_model_name,
@@ -183,6 +192,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
 
 int serve(const config::setting_sources& sources) {
   const auto begun = std::chrono::steady_clock::now();
+  give_back_large_memory();
   exit_on_fault();
   signal_watch signals(signal_watch::hangup::is_heard);
   // Before anything is there, and when all has ended, there is nothing to wait for.

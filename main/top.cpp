@@ -216,7 +216,7 @@ int top(const top_options& options) {
     const std::string view = now ? view_of(*last, *now, options.url, shown.size())
                                  : options.url + "  no answer: " + now.error().message + "\n";
     if (!shown.show(view)) return exit_failure;
-    if (options.once) return now ? exit_ok : exit_failure;
+    if (options.once) return now && now->admin_failure.empty() ? exit_ok : exit_failure;
     if (now) last = std::move(now);
   }
   return told_to_stop;
@@ -236,7 +236,8 @@ void add_top(CLI::App& app, command_body& chosen) {
   command->add_option(
       "--admin-key-file", options->admin_key_file,
       fmt::format("File with the operators' key; else {} has it", config::admin_key_variable));
-  command->add_flag("--once", options->once, "One view of one interval, then end");
+  command->add_flag("--once", options->once,
+                    "One view of one interval, then end: with 1 where something that is asked does not answer");
   command->footer(
       "\nReads /metrics and /readyz. q or Ctrl-C ends it. Rates and quantiles are of the time between two "
       "looks.\n"

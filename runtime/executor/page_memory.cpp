@@ -32,8 +32,12 @@ bool is_beyond_file_limit(std::size_t bytes) {
 
 // What the system says of it: no memory is not the only reason.
 tl::unexpected<error> no_shared_memory(std::size_t bytes, int reason) {
-  const auto code = reason == ENOMEM ? error_code::resource_exhausted : error_code::io_error;
-  return fail(code, "no shared memory of " + std::to_string(bytes >> 20) + " MiB: " + ::strerror(reason));
+  const bool is_lack = reason == ENOMEM || reason == EFBIG || reason == EMFILE || reason == ENFILE;
+  std::string why = ::strerror(reason);
+  if (reason == EFBIG) why += " (ulimit -f, LimitFSIZE)";
+  if (reason == EMFILE) why += " (ulimit -n, LimitNOFILE)";
+  return fail(is_lack ? error_code::resource_exhausted : error_code::io_error,
+              "no shared memory of " + std::to_string(bytes >> 20) + " MiB: " + why);
 }
 
 // Shared memory at an address where a huge page can stand: MAP_FAILED, and errno, where it cannot be had.

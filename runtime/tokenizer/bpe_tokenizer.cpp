@@ -102,6 +102,7 @@ void bpe_tokenizer::encode_piece(std::string_view piece, greedy_merger& merger,
     return;
   }
   symbols.clear();
+  symbols.reserve(piece.size());
   for (std::size_t at = 0; at < piece.size(); ++at) {
     symbols.push_back({piece.substr(at, 1), byte_tokens_[static_cast<unsigned char>(piece[at])]});
   }

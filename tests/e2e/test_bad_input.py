@@ -146,6 +146,19 @@ def test_a_client_that_sends_all_100_megabytes_first_gets_the_answer(service):
     assert still_serves(service)
 
 
+LARGE = 31 << 20  # bytes; a body may have 32 MiB
+
+
+@pytest.mark.parametrize("path, body, wanted", [
+    (TEXT, '{"prompt": "%s"}' % ("hello world " * (LARGE // 12)), 400),
+    (TEXT, '{"prompt": [%s]}' % ",".join(["1234"] * (LARGE // 5)), 400),
+    ("/tokenize", '{"prompt": "%s", "return_token_strs": true}' % ("hello world " * (LARGE // 12)), 200),
+], ids=["text", "tokens", "tokenize"])
+def test_the_memory_of_a_large_body_is_given_back(service, path, body, wanted):
+    assert service.post(path, body)[0] == wanted
+    assert still_serves(service)
+
+
 def test_a_chunked_body_without_end_is_cut_off(service):
     with socket.create_connection(("127.0.0.1", service.port), timeout=60) as peer:
         peer.sendall(b"POST " + CHAT.encode() + b" HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")

@@ -92,6 +92,13 @@ def test_a_limit_of_descriptors_that_leaves_none_for_clients_is_told_at_the_star
     assert "47 files may be open at once (ulimit -n): the service and its first clients need 48" in done.stderr
 
 
+def test_files_that_may_not_grow_as_far_as_the_weights_are_told_before_anything_is_served():
+    done = subprocess.run(["sh", "-c", 'ulimit -f 1000; exec "$@"', "sh", BINARY, "serve", "--model", MODEL, "--port", "0", "--tcp-port", "0"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, done.stderr
+    assert "File too large (ulimit -f, LimitFSIZE)" in done.stderr
+
+
 def test_memory_that_does_not_hold_the_model_is_no_fault_of_the_model():
     done = subprocess.run(["sh", "-c", 'ulimit -v 200000; exec "$@"', "sh", BINARY, "run", "--model", MODEL, "hello"],
                           capture_output=True, text=True, timeout=60)

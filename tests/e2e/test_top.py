@@ -180,7 +180,7 @@ def test_with_the_operators_key_the_tree_of_actors_is_shown(start_service, opera
         by_variable = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY=KEY)
         assert "one_for_one" in by_variable.stdout
         stranger = troupe("top", service.url, "--once", "--interval", "0.1", "--admin", admin, TROUPE_ADMIN_KEY="not-the-right-key")
-        assert stranger.returncode == 0 and "operators' port: answers 401" in stranger.stdout
+        assert stranger.returncode == 1 and "operators' port: answers 401" in stranger.stdout
         assert re.search(r"^scheduler +\d+", stranger.stdout, re.M), "the metrics tell of them all the same"
 
 

@@ -87,14 +87,14 @@ TEST(page_memory, says_what_is_missing) {
     const lowered_limit no_more(RLIMIT_NOFILE, 0);
     const auto refused = page_memory::allocate_shared(100, "test");
     ASSERT_FALSE(refused.has_value());
-    EXPECT_EQ(refused.error().code, error_code::io_error);
+    EXPECT_EQ(refused.error().code, error_code::resource_exhausted);
     EXPECT_NE(refused.error().message.find("Too many open files"), std::string::npos)
         << refused.error().message;
   }
   const lowered_limit small_files(RLIMIT_FSIZE, 4096);
   const auto refused = page_memory::allocate_shared(std::size_t{1} << 20, "test");
   ASSERT_FALSE(refused.has_value());
-  EXPECT_EQ(refused.error().code, error_code::io_error);
+  EXPECT_EQ(refused.error().code, error_code::resource_exhausted);
   EXPECT_NE(refused.error().message.find("File too large"), std::string::npos) << refused.error().message;
 }
 
