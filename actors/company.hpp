@@ -138,7 +138,9 @@ class company {
   // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread.
   void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
-  void stop();
+  // `abandon` is called, if at all once, where that lasts and there is work that nobody waits for any more
+  // (abandonable_work): a process that is to end anyway can end there.
+  void stop(const std::function<void()>& abandon = {});
 
  private:
   struct state;

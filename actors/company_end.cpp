@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "actors/company_state.hpp"
 #include "actors/lost_part.hpp"
+#include "actors/net/abandonable_work.hpp"
 #include "actors/net/closed_port.hpp"
 
 namespace troupe {
@@ -87,7 +90,25 @@ std::uint64_t company::requests_cut() const { return state_->requests_cut; }
 
 void company::end_streams() { state_->clients->end_all(shutting_down()); }
 
-void company::stop() {
+// Every actor that there is, and the supervisor.
+void company::state::wait_for_everybody(caf::scoped_actor& self, std::function<void()> abandon) const {
+  constexpr std::chrono::milliseconds patience{300};
+  std::set<caf::actor_addr> left;
+  const auto expect = [&](const auto& actor) {
+    self->monitor(actor);
+    left.insert(actor->address());
+  };
+  expect(supervisor);
+  for_everybody(*directory->current(), expect);
+  const auto look = [&abandon] {
+    if (abandon && abandonable_work::in_progress()) std::exchange(abandon, {})();
+  };
+  while (!left.empty())
+    self->receive([&left](const caf::down_msg& ended) { left.erase(ended.source); },
+                  caf::after(patience) >> look);
+}
+
+void company::stop(const std::function<void()>& abandon) {
   if (std::exchange(state_->stopped, true) || !state_->supervisor) return;
   {
     caf::scoped_actor self{*state_->system};
@@ -95,8 +116,7 @@ void company::stop() {
     for (const auto& listener : state_->listeners) listener->close();
     state_->end_everybody(self);
     state_->end_runner();
-    self->wait_for(state_->supervisor);
-    for_everybody(*state_->directory->current(), [&self](const auto& actor) { self->wait_for(actor); });
+    state_->wait_for_everybody(self, abandon);
   }
   state_->port = std::make_unique<net::closed_port>(
       [] { return net::engine_status{.live = false, .ready = false, .reason = "the company has stopped"}; });

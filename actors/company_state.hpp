@@ -1,6 +1,7 @@
 // What a company is made of; for company.cpp and the files beside it that start and end one.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,6 +49,8 @@ struct company::state {
   std::optional<Answer> ask_until(steady_time end, const Handle& actor, Message... message) const;
   // Ends the supervisor, and everybody else with it; where it does not react, each of them.
   void end_everybody(caf::scoped_actor& self) const;
+  // Until each of them has ended; `abandon` as for company::stop().
+  void wait_for_everybody(caf::scoped_actor& self, std::function<void()> abandon) const;
   // Once the supervisor is gone nobody else ends a device that hangs.
   void end_runner() const;
 };

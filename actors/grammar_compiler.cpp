@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/measured.hpp"
+#include "actors/net/abandonable_work.hpp"
 #include "actors/net/thread_priority.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 
@@ -18,6 +19,7 @@ void grammar_compiler_state::start(grammar_compiler_parts parts) try {
   if (!parts_.lowest_priority) return;
   if (!use_lowest_priority())
     spdlog::warn("grammars are compiled at normal priority: the system allows no lower one");
+  const abandonable_work in_progress;
   parts_.vocabulary->get();
 } catch (const std::exception& fault) {
   spdlog::error("the vocabulary could not be got ready for grammars: {}", fault.what());
@@ -32,6 +34,7 @@ caf::result<msg::grammar_compiled, compile_outcome_ptr> grammar_compiler_state::
 }
 
 result<grammar::compiled_grammar_ptr> grammar_compiler_state::outcome_of(const grammar_spec& spec) try {
+  const abandonable_work in_progress;
   return grammar::compile(spec, parts_.vocabulary->get(), parts_.limits);
 } catch (const std::exception& fault) {
   faults_.error(std::chrono::steady_clock::now(), "a grammar could not be compiled", fault);

@@ -8,6 +8,7 @@
 
 #include "actors/lost_part.hpp"
 #include "actors/measured.hpp"
+#include "actors/net/abandonable_work.hpp"
 #include "actors/prompt_size.hpp"
 #include "runtime/engine/prompt.hpp"
 #include "runtime/engine/truncate_prompt.hpp"
@@ -55,6 +56,7 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::prompt_of(const msg::ge
 }
 
 result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation_request& request) const {
+  const abandonable_work in_progress;
   if (const auto valid = validate(request.sampling, parts_.limits); !valid)
     return tl::unexpected<error>(valid.error());
   if (!parts_.allow_auto_truncate && prompt_bytes(request) > parts_.max_prompt_bytes)
@@ -254,6 +256,7 @@ void tokenizer_state::choice_ended(request_id first, std::int32_t n, std::option
 }
 
 void tokenizer_state::convert(text_call& call) try {
+  const abandonable_work in_progress;
   if (const net::tokenize_request* request = call.to_tokenize()) {
     call.reply(tokenize(*request));
   } else if (const std::vector<token_id>* tokens = call.to_detokenize()) {

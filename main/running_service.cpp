@@ -138,7 +138,7 @@ int running_service::finish(const std::optional<std::string>& failure) {
     spdlog::critical("the {} failed; ending", *failure);
     watch_.line().stopping(to_end, "the " + *failure + " failed");
     guard_.end_by(end_guard::clock::now() + to_end, exit_internal, does_not_end);
-    served_->stop();
+    served_->stop([] { exit_with_children(exit_internal); });
     return exit_internal;
   }
   const std::chrono::milliseconds time = grace();
@@ -149,11 +149,18 @@ int running_service::finish(const std::optional<std::string>& failure) {
                config::duration_text(time), to_finish.count());
   guard_.end_by(end_guard::clock::now() + until_forced, exit_internal, does_not_end);
   const drain_outcome outcome = served_->drain(time);
-  served_->stop();
+  served_->stop([this, outcome] {
+    tell_outcome(outcome);
+    exit_with_children(exit_ok);
+  });
+  tell_outcome(outcome);
+  return exit_ok;
+}
+
+void running_service::tell_outcome(drain_outcome outcome) const {
   const bool is_count_known = outcome == drain_outcome::requests_cut && served_->requests_cut() > 0;
   spdlog::log(outcome < drain_outcome::part_lost ? spdlog::level::info : spdlog::level::warn, "ended; {}{}",
               describe(outcome), is_count_known ? fmt::format(": {}", served_->requests_cut()) : "");
-  return exit_ok;
 }
 
 }  // namespace troupe::cli

@@ -45,6 +45,7 @@ class running_service {
   tl::expected<void, int> open_operators_port();
   result<void> wait_ready();
   int finish(const std::optional<std::string>& failure);
+  void tell_outcome(drain_outcome outcome) const;
 
   const config::settings settings_;  // of the start
   const std::shared_ptr<net::request_log> requests_;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "actors/net/abandonable_work.hpp"
 #include "actors/net/async_event.hpp"
 #include "actors/net/thread_priority.hpp"
 
@@ -39,6 +40,7 @@ void background_worker::work_on_smallest() {
   std::unique_lock held(mutex_);
   const auto next = waiting_.extract(waiting_.begin());
   held.unlock();
+  const abandonable_work in_progress;
   next.mapped()();
 }
 

@@ -13,6 +13,7 @@
 
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
+#include "actors/net/abandonable_work.hpp"
 #include "actors/net/options.hpp"
 #include "actors/socket_gateway.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
@@ -309,6 +310,41 @@ TEST_F(CompanyOnThreads, InterruptEndsTheWaitForReadiness) {
   if (!ready) {
     EXPECT_EQ(ready.error().code, error_code::unavailable);
   }
+}
+
+void wait_until_nothing_is_abandonable() {
+  while (abandonable_work::in_progress()) std::this_thread::yield();
+}
+
+TEST_F(CompanyOnThreads, TellsAtItsStopThatOnlyWorkIsLeftThatNobodyWaitsFor) {
+  const std::unique_ptr<company> company = started();
+  std::promise<void> begun, released;
+  company->port().tokenize({text_prompt{"x"}, false}, [&](const auto&) {
+    begun.set_value();
+    released.get_future().wait();
+  });
+  begun.get_future().wait();
+  bool told = false;
+  company->stop([&] {
+    told = true;
+    released.set_value();
+  });
+  EXPECT_TRUE(told);
+}
+
+TEST_F(CompanyOnThreads, IsNotAbandonedAtItsStopWhereAnActorIsHeldUpByAnythingElse) {
+  const std::unique_ptr<company> company = started();
+  wait_until_nothing_is_abandonable();
+  std::promise<void> begun;
+  bool told = false;
+  company->port().generate(request(1, 5), [&, is_first = true](const auto&) mutable {
+    if (!std::exchange(is_first, false)) return;
+    begun.set_value();
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // more than twice the patience
+  });
+  begun.get_future().wait();
+  company->stop([&] { told = true; });
+  EXPECT_FALSE(told);
 }
 
 TEST_F(CompanyOnThreads, AnswersEveryCallAfterItsStop) {
