@@ -236,8 +236,9 @@ void add_top(CLI::App& app, command_body& chosen) {
   command->add_option(
       "--admin-key-file", options->admin_key_file,
       fmt::format("File with the operators' key; else {} has it", config::admin_key_variable));
-  command->add_flag("--once", options->once,
-                    "One view of one interval, then end: with 1 where something that is asked does not answer");
+  command->add_flag(
+      "--once", options->once,
+      "One view of one interval, then end: with 1 where something that is asked does not answer");
   command->footer(
       "\nReads /metrics and /readyz. q or Ctrl-C ends it. Rates and quantiles are of the time between two "
       "looks.\n"
