@@ -149,10 +149,16 @@ void structured_output_state::go_on() {
     send_off(std::move(masks));
   }
   if (!filled) return;
-  for (const grammar::grammar_sessions::overrun& past : sessions_.take_overruns())
-    queue_->cache().refuse(*past.grammar, past.why, self_->clock().now());
+  refuse_overruns();
   parts_.metrics->observe_step(metrics::step_phase::mask, metrics::in_seconds(clock::now() - begin));
   trim();
+}
+
+void structured_output_state::refuse_overruns() {
+  for (const grammar::grammar_sessions::overrun& past : sessions_.take_overruns()) {
+    parts_.metrics->add_grammar_masks_refused(1);
+    if (!past.is_of_text) queue_->cache().refuse(*past.grammar, past.why, self_->clock().now());
+  }
 }
 
 void structured_output_state::send_off(step_masks_ptr masks) {

@@ -61,6 +61,7 @@ class structured_output_state {
   error_ptr take_in(request_id id, const result<grammar::compiled_grammar_ptr>& outcome);
   // Fills what can be filled, sends off what is complete.
   void go_on();
+  void refuse_overruns();
   void send_off(step_masks_ptr masks);
   // Whether the grammars are within their memory now.
   bool trim();

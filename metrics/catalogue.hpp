@@ -63,6 +63,7 @@ enum class metric : std::uint8_t {
   grammar_cache_hits,
   grammar_cache_bytes,
   grammars_refused,
+  grammar_masks_refused,
   grammar_forced_tokens,
   grammar_refused_draft_tokens,
   grammar_withheld_rows,

@@ -129,6 +129,10 @@ void engine_metrics::add_grammars_refused(std::uint64_t count) {
   state_->increment(metric::grammars_refused, count);
 }
 
+void engine_metrics::add_grammar_masks_refused(std::uint64_t count) {
+  state_->increment(metric::grammar_masks_refused, count);
+}
+
 void engine_metrics::add_grammar_forced_tokens(std::uint64_t count) {
   state_->increment(metric::grammar_forced_tokens, count);
 }

@@ -121,6 +121,7 @@ class engine_metrics {
   void add_grammar_cache(std::uint64_t queries, std::uint64_t hits);
   void set_grammar_cache_bytes(std::int64_t bytes);
   void add_grammars_refused(std::uint64_t count);
+  void add_grammar_masks_refused(std::uint64_t count);
   void add_grammar_forced_tokens(std::uint64_t count);
   void add_grammar_withheld_rows(std::uint64_t count);
   void add_grammar_refused_draft_tokens(std::uint64_t count);

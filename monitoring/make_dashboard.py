@@ -116,10 +116,11 @@ GRAMMARS = [
      [(or_zero(f"{rate('troupe_grammar_cache_hits_total')} / {rate('troupe_grammar_cache_queries_total')}"), "Share known already")],
      "Requests whose grammar was compiled when they came."),
     ("Refused and forced", "ops", [(rate("troupe_grammars_refused_total"), "Grammars refused/s"),
+                                   (rate("troupe_grammar_masks_refused_total"), "Requests ended by a mask/s"),
                                    (rate("troupe_grammar_forced_tokens_total"), "Tokens without a step/s"),
                                    (rate("troupe_grammar_refused_draft_tokens_total"), "Drafted tokens refused/s"),
                                    (rate("troupe_grammar_withheld_rows_total"), "Rows withheld/s")],
-     "Grammars beyond the limits; tokens that a grammar left no choice about; drafted ones that it does not have; rows computed "
+     "Grammars beyond the limits; requests whose next mask was; tokens that a grammar left no choice about; drafted ones that it does not have; rows computed "
      "once more, because their masks took more work than others wait for."),
 ]
 

@@ -47,9 +47,9 @@ void grammar_sessions::end(filled_row& made, std::size_t sample, matcher& place,
   made.end.emplace();
   made.end->sample = static_cast<std::int32_t>(sample);
   if (may_be_complete && why.code == error_code::invalid_argument && place.can_end().value_or(false)) return;
-  const bool is_past_limit = why.code == error_code::too_large && !place.is_text_to_blame();
+  const bool is_past_limit = why.code == error_code::too_large;
   why.code = error_code::invalid_argument;
-  if (is_past_limit) made.past = overrun{&place.grammar(), why};
+  if (is_past_limit) made.past = overrun{&place.grammar(), why, place.is_text_to_blame()};
   made.end->failure = std::move(why);
 }
 

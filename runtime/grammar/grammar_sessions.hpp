@@ -70,11 +70,12 @@ class grammar_sessions {
   // among the ends: with an error (a limit, or no token is allowed), or without one where the text is
   // complete and the vocabulary has no token to end it.
   step_masks_ptr take();
-  // Grammars, not single texts of them, that have passed a limit since this was last asked for, with what it
-  // was. Only valid while their requests are open.
+  // Masks that would have passed a limit since this was last asked for, with what it was. Only valid while
+  // their requests are open.
   struct overrun {
     const compiled_grammar* grammar = nullptr;
     error why;
+    bool is_of_text = false;  // of this one, by its length: another text of the grammar may be served
   };
   std::vector<overrun> take_overruns() { return std::exchange(overruns_, {}); }
   // What the oldest step that was taken has sampled; only once nobody reads its masks any more.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/structured_output.hpp"
+#include "metrics/exposition.hpp"
 #include "runtime/grammar/compile_queue.hpp"
 #include "runtime/grammar/compile_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
@@ -307,11 +308,29 @@ TEST(StructuredOutput, AGrammarThatPassedALimitInUseIsRefusedForAWhile) {
   };
   EXPECT_EQ(ask(), "aaa");
   EXPECT_EQ(ask(), "") << "at once";
-  const std::string text = metrics->text();
-  const std::size_t count = text.find(' ', text.find("\ntroupe_grammars_refused_total"));
-  EXPECT_EQ(text.substr(count, 3), " 1\n");
+  EXPECT_EQ(metrics::exposition(metrics->text()).sum("troupe_grammars_refused_total"), 1);
+  EXPECT_EQ(metrics::exposition(metrics->text()).sum("troupe_grammar_masks_refused_total"), 1);
   stage.advance(std::chrono::seconds(61));
   EXPECT_EQ(ask(), "aaa");
+  stage.expect_idle();
+}
+
+TEST(StructuredOutput, ATextThatBecomesCostlyEndsAndIsCountedAndItsGrammarIsNotRefused) {
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  stage stage({.grammars = {.max_mask_steps = 1'000, .mask_steps_per_token = 1},
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+  const auto ambiguous = std::make_shared<const grammar_spec>(
+      grammar_spec{.kind = grammar_kind::grammar, .text = "root ::= root root | [a-z]"});
+  const auto who = stage.ask("hello", held_to(ambiguous, 50));
+  stage.run();
+  ASSERT_EQ(who->ends.size(), 1U);
+  ASSERT_TRUE(who->ends[0].failure.has_value()) << who->text;
+  EXPECT_EQ(who->ends[0].failure->param, "mask_steps_per_token");
+  EXPECT_EQ(metrics::exposition(metrics->text()).sum("troupe_grammar_masks_refused_total"), 1);
+  EXPECT_EQ(metrics::exposition(metrics->text()).sum("troupe_grammars_refused_total"), 0);
+  const auto again = stage.ask("hello", held_to(ambiguous, 3));
+  stage.run();
+  EXPECT_EQ(again->text.size(), 3U);
   stage.expect_idle();
 }
 

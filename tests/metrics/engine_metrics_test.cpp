@@ -110,6 +110,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_grammar_cache_hits_total", "counter"},
       {"troupe_grammar_cache_bytes", "gauge"},
       {"troupe_grammars_refused_total", "counter"},
+      {"troupe_grammar_masks_refused_total", "counter"},
       {"troupe_grammar_forced_tokens_total", "counter"},
       {"troupe_grammar_refused_draft_tokens_total", "counter"},
       {"troupe_grammar_withheld_rows_total", "counter"},
@@ -488,6 +489,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   metrics.add_grammar_cache(3, 1);
   metrics.set_grammar_cache_bytes(4096);
   metrics.add_grammars_refused(2);
+  metrics.add_grammar_masks_refused(3);
   metrics.add_grammar_forced_tokens(7);
   metrics.add_grammar_refused_draft_tokens(5);
   metrics.add_grammar_withheld_rows(4);
@@ -500,6 +502,7 @@ TEST(EngineMetrics, GrammarsAreCountedAndWhoWaitsForOneIsDeferred) {
   EXPECT_EQ(text.at(sample("troupe_grammar_cache_hits_total")), 1);
   EXPECT_EQ(text.at(sample("troupe_grammar_cache_bytes")), 4096);
   EXPECT_EQ(text.at(sample("troupe_grammars_refused_total")), 2);
+  EXPECT_EQ(text.at(sample("troupe_grammar_masks_refused_total")), 3);
   EXPECT_EQ(text.at(sample("troupe_grammar_forced_tokens_total")), 7);
   EXPECT_EQ(text.at(sample("troupe_grammar_refused_draft_tokens_total")), 5);
   EXPECT_EQ(text.at(sample("troupe_grammar_withheld_rows_total")), 4);

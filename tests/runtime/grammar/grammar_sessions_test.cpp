@@ -302,7 +302,9 @@ TEST(grammar_sessions, a_text_that_becomes_costly_does_not_tell_against_its_gram
   }
   ASSERT_TRUE(failure.has_value());
   EXPECT_EQ(failure->param, "mask_steps_per_token");
-  EXPECT_TRUE(sessions.take_overruns().empty());
+  const auto overruns = sessions.take_overruns();
+  ASSERT_EQ(overruns.size(), 1U);
+  EXPECT_TRUE(overruns[0].is_of_text);
 }
 
 // The same step by one thread and by three: requests of few grammars, one without a mask that the vocabulary
