@@ -37,7 +37,9 @@ tl::expected<void, std::string> store(loaded_settings& loaded, const option& whi
                                       const std::string& origin, const std::string& message_prefix) {
   if (auto stored = assign(loaded.values, which, text); !stored)
     return failure(message_prefix + stored.error());
-  loaded.origins[std::string(which.name)] = origin;
+  std::string& known = loaded.origins[std::string(which.name)];
+  if (!known.empty()) loaded.overridden.push_back(std::string(which.name) + " (" + known + ") by " + origin);
+  known = origin;
   return {};
 }
 

@@ -29,10 +29,11 @@ struct setting_sources {
 struct loaded_settings {
   settings values;
   std::map<std::string, std::string, std::less<>>
-      origins;                        // option name -> "file:3", "TROUPE_PORT", "--port"
-  std::vector<std::string> warnings;  // unknown TROUPE_* variables
-  std::string admin_key;              // of that variable; not among the settings, which are printed
-  bool are_read_again = false;        // as in setting_sources
+      origins;                          // option name -> "file:3", "TROUPE_PORT", "--port"
+  std::vector<std::string> overridden;  // "port (troupe.toml:3) by TROUPE_PORT", weakest first
+  std::vector<std::string> warnings;    // unknown TROUPE_* variables
+  std::string admin_key;                // of that variable; not among the settings, which are printed
+  bool are_read_again = false;          // as in setting_sources
 };
 
 // Where the option's value comes from, for messages.

@@ -1,5 +1,7 @@
 #include "main/reloader.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <exception>
@@ -149,6 +151,9 @@ result<reloader::new_settings> reloader::prepare() {
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
+  // Or who changes the weaker one would look for what went wrong.
+  if (!loaded.overridden.empty())
+    wanted.line += fmt::format("; overridden: {}", fmt::join(loaded.overridden, ", "));
   wanted.loaded = std::move(loaded);
   return wanted;
 }

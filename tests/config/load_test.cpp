@@ -71,6 +71,7 @@ TEST(Load, EveryOptionComesFromTheFileUnlessTheEnvironmentOrAFlagSaysOtherwise) 
     auto loaded = load_settings(sources);
     ASSERT_TRUE(loaded) << loaded.error();
     EXPECT_EQ(loaded->origins.at(name), file.path() + ":2");
+    EXPECT_TRUE(loaded->overridden.empty());
     const std::string from_file = value_text(loaded->values, which);
     EXPECT_NE(from_file, value_text(settings{}, which));
 
@@ -86,6 +87,9 @@ TEST(Load, EveryOptionComesFromTheFileUnlessTheEnvironmentOrAFlagSaysOtherwise) 
     ASSERT_TRUE(loaded) << loaded.error();
     EXPECT_EQ(loaded->origins.at(name), which.flag());
     EXPECT_EQ(value_text(loaded->values, which), from_file);
+    const std::vector<std::string> overridden{name + " (" + file.path() + ":2) by " + which.variable(),
+                                              name + " (" + which.variable() + ") by " + which.flag()};
+    EXPECT_EQ(loaded->overridden, overridden);
   }
 }
 

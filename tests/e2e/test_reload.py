@@ -188,6 +188,15 @@ def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(st
             assert "reload refused: the service is about to end" in service.log()
 
 
+def test_a_reload_names_what_a_stronger_source_overrides(start_service, settings):
+    config = settings("max_num_seqs = 8")
+    with start_service("--config", config, "--max-num-seqs", "4") as service:
+        settings("max_num_seqs = 16")
+        service.process.send_signal(signal.SIGHUP)
+        line = f"reloaded: nothing is different; overridden: max_num_seqs ({config}:1) by --max-num-seqs"
+        service.wait_until(lambda: line in service.log(), 10, "reloaded")
+
+
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):
     config = settings("shutdown_grace = \"60s\"")
     with start_service("--config", config) as service:
