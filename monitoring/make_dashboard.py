@@ -144,6 +144,23 @@ DRAFTS = [
      "Requests that run on without drafts, since the drafter's memory was full."),
 ]
 
+def of_service(series):
+    """What has no model's name, of the instances that serve the model."""
+    return f"{series} and on(job, instance) troupe_live{{{MODEL}}}"
+
+
+PROCESSES = [
+    ("Memory", "bytes", [(of_service("process_resident_memory_bytes"), "{{instance}} service"),
+                         (f"troupe_runner_resident_memory_bytes{{{MODEL}}}", "{{instance}} runner")],
+     "Memory in use; the runner's with the weights, 0 where it has no process of its own."),
+    ("Processor time", "short", [(of_service(f"rate(process_cpu_seconds_total[{RATE}])"), "{{instance}} service"),
+                                 (f"rate(troupe_runner_cpu_seconds_total{{{MODEL}}}[{RATE}])", "{{instance}} runner")],
+     "Cores in use."),
+    ("Descriptors", "short", [(of_service("process_open_fds"), "{{instance}} open"),
+                              (of_service("process_max_fds"), "{{instance}} at most")],
+     "Files and connections that the service has open."),
+]
+
 GPU = [
     ("Memory", "bytes", [(f"troupe_gpu_memory_used_bytes{{{MODEL}}}", "{{instance}} used"),
                          (f"troupe_gpu_memory_total_bytes{{{MODEL}}}", "{{instance}} in all")],
@@ -153,7 +170,7 @@ GPU = [
     ("Graphs", "short", [(f"troupe_gpu_graphs{{{MODEL}}}", "{{instance}}")], "Decode steps of a size that run as one CUDA graph."),
 ]
 
-ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS), ("GPU", GPU)]
+ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS), ("Processes", PROCESSES), ("GPU", GPU)]
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
 
 

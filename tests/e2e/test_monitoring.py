@@ -196,7 +196,7 @@ def test_the_dashboard_has_vllms_panels_and_a_row_for_each_part():
                            "Cache utilisation", "Prompt length", "Generation length", "Finish reason", "Queue time",
                            "Prefill and decode time", "Max generation tokens"]
     assert [panel["title"] for panel in DASHBOARD["panels"] if panel["type"] == "row"] == \
-        ["Service", "Health", "Actors", "Buckets", "Grammars", "Drafts", "GPU"]
+        ["Service", "Health", "Actors", "Buckets", "Grammars", "Drafts", "Processes", "GPU"]
     assert sorted(panel["id"] for panel in DASHBOARD["panels"]) == list(range(1, len(DASHBOARD["panels"]) + 1))
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in PANELS]
     assert len(set(places)) == len(places)
