@@ -32,7 +32,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.graph_rows = choice.graph_rows;
   wanted.open_gemm = cublaslt_opener(cublaslt_gemm::usual_proposals);
   // The runner's process has no log; its standard error is the service's.
-  wanted.warn = [](const std::string& text) { fmt::print(stderr, "CUDA: {}\n", text); };
+  wanted.warn = [](const std::string& text) { std::fprintf(stderr, "CUDA: %s\n", text.c_str()); };
   return wanted;
 }
 

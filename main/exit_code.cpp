@@ -21,13 +21,16 @@ namespace {
 
 std::atomic<bool> has_log = false;
 
+// Where nobody can read it, it is lost: what the process ends with must not depend on that.
 void print(std::string_view lines, const char* priority) {
   const bool has_priority = is_journal(STDERR_FILENO);
+  std::string text;
   while (!lines.empty()) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
-    fmt::print(stderr, "{}{}\n", has_priority ? priority : "", lines.substr(0, end));
+    text += fmt::format("{}{}\n", has_priority ? priority : "", lines.substr(0, end));
     lines.remove_prefix(std::min(end + 1, lines.size()));
   }
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // troupe: one program, many subcommands.
+#include <fcntl.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -61,6 +63,13 @@ int parse_and_run(int argc, char** argv) {
   return troupe::cli::finish_output(chosen());
 }
 
+// What the program opens must not take the number of a stream that whoever starts it has closed: its messages
+// would be written there.
+void open_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+}
+
 // Who asks a service to read its settings anew does not know how far its start is: SIGHUP waits until it is
 // heard (signal_watch).
 void keep_hangup(int argc, char** argv) {
@@ -74,6 +83,7 @@ void keep_hangup(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   keep_hangup(argc, argv);
   try {
     return parse_and_run(argc, argv);

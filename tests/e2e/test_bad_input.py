@@ -152,8 +152,9 @@ LARGE = 31 << 20  # bytes; a body may have 32 MiB
 @pytest.mark.parametrize("path, body, wanted", [
     (TEXT, '{"prompt": "%s"}' % ("hello world " * (LARGE // 12)), 400),
     (TEXT, '{"prompt": [%s]}' % ",".join(["1234"] * (LARGE // 5)), 400),
+    (TEXT, '{"prompt": [%s]}' % ",".join(["[1,2,3]"] * (LARGE // 8)), 400),
     ("/tokenize", '{"prompt": "%s", "return_token_strs": true}' % ("hello world " * (LARGE // 12)), 200),
-], ids=["text", "tokens", "tokenize"])
+], ids=["text", "tokens", "values", "tokenize"])
 def test_the_memory_of_a_large_body_is_given_back(service, path, body, wanted):
     assert service.post(path, body)[0] == wanted
     assert still_serves(service)

@@ -43,6 +43,14 @@ def refused(done, code, *words):
     assert all(word in said for word in words), done.stderr
 
 
+@pytest.mark.parametrize("where", ["2>/dev/full", "2>&-", "2>&1 >/dev/null | exec true"], ids=["full", "closed", "unread"])
+@pytest.mark.parametrize("arguments, code", [("serve --max-num-seqs x", 78), ("serve --bogus", 2), ("inspect /nowhere.gguf", 66),
+                                             ("top http://127.0.0.1:1 --once", 1)])
+def test_an_exit_code_does_not_depend_on_who_reads_the_reason(arguments, code, where):
+    script = f'trap "" PIPE; set -o pipefail; "$0" {arguments} {where}'
+    assert subprocess.run(["bash", "-c", script, BINARY], timeout=60).returncode == code
+
+
 # ---- help, version, usage ----
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS, ids=" ".join)
