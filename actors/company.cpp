@@ -60,7 +60,7 @@ void company::interrupt_wait() { state_->board->interrupt(); }
 void company::interrupt() {
   interrupt_wait();
   const std::lock_guard lock(state_->stopping);
-  if (state_->supervisor) caf::anon_send(state_->supervisor, msg::abort_all{});
+  if (state_->supervisor) caf::anon_send(state_->supervisor, msg::end_grace{});
 }
 
 result<std::uint16_t> company::serve_http(const net::http_options& options) {

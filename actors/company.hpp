@@ -89,7 +89,7 @@ class company {
   result<void> wait_ready(const progress_callback& progress = {});
   // wait_ready() returns at once. Any thread.
   void interrupt_wait();
-  // The same, and the grace of a drain is over. Any thread.
+  // The same, and the grace of a drain is over, also of one that is to come. Any thread.
   void interrupt();
 
   // Opens a gateway; gives the port it listens on. Errors: those of the listening socket; unavailable after

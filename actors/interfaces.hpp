@@ -228,6 +228,8 @@ using supervisor_actor = caf::typed_actor<
     caf::reacts_to<msg::reload, company_limits_ptr, reload_call_ptr>,
     // Answers who fills which role of the tree, and how they are.
     caf::reacts_to<msg::describe_company, company_call_ptr>,
+    // Whoever waits for a drain does not want to wait any longer.
+    caf::reacts_to<msg::end_grace>,
     // The grace of a drain is nearly over: aborts what is still open.
     caf::reacts_to<msg::abort_all>,
     // The grace of a drain is over: waits for no connection any more.

@@ -263,6 +263,10 @@ auto inspect(Inspector& f, abort_all& x) {
   return f(caf::meta::type_name("abort_all"), x.number);
 }
 template <class Inspector>
+auto inspect(Inspector& f, end_grace&) {
+  return f(caf::meta::type_name("end_grace"));
+}
+template <class Inspector>
 auto inspect(Inspector& f, drain_company& x) {
   return f(caf::meta::type_name("drain_company"), x.grace);
 }
@@ -356,6 +360,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_drained))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::connections_closed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_connections))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abort_all))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::end_grace))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::describe_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::reload))

@@ -329,6 +329,8 @@ struct abandon_connections {
 struct abort_all {
   message_number number = 0;
 };
+// To the supervisor: the grace of a drain is over, also of one that is to come.
+struct end_grace {};
 // To the supervisor: drain everybody, at most so long.
 struct drain_company {
   caf::timespan grace{};

@@ -230,6 +230,7 @@ supervisor_actor::behavior_type supervisor_behavior(supervisor_actor::stateful_p
         self->state.reload(limits, *call);
       },
       [self](const msg::describe_company&, const company_call_ptr& call) { self->state.report(*call); },
+      [self](const msg::end_grace&) { self->state.end_grace(); },
       [self](const msg::abort_all&) { self->state.abort_all(); },
       [self](const msg::abandon_connections&) { self->state.abandon_connections(); });
 }

@@ -82,6 +82,7 @@ class supervisor_state {
   caf::result<msg::company_drained> drain(std::chrono::nanoseconds grace);
   void report(company_call& call) const;
   void reload(const company_limits_ptr& limits, reload_call& call);
+  void end_grace();
   void abort_all();
   void abandon_connections();
   void continue_warm_up() { go_on_warming_up(); }
@@ -120,6 +121,7 @@ class supervisor_state {
     drain_phase phase = drain_phase::none;
     // What is kept of the grace for the last bytes to reach the clients, and for the end of the process.
     std::chrono::nanoseconds flush_time = net::most_kept_for_last_words;
+    bool is_grace_over = false;               // as somebody has said who does not want to wait
     std::set<caf::actor_id> unanswered = {};  // who is asked to drain, and has neither answered nor ended
     drain_outcome outcome = drain_outcome::complete;
     std::uint64_t aborted = 0;  // by tokenizers that have answered

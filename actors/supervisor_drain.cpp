@@ -15,14 +15,24 @@ caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanosecon
   }
   drain_.promises.push_back(promise);
   drain_.flush_time = std::min(net::kept_for_last_words(grace), drain_.flush_time);
-  self_->delayed_send(supervisor_actor(self_), grace - drain_.flush_time, msg::abort_all{});
   if (!drain_.has_begun()) drain_tokenizers();
+  if (drain_.is_grace_over) {
+    abort_all();
+  } else {
+    self_->delayed_send(supervisor_actor(self_), grace - drain_.flush_time, msg::abort_all{});
+  }
   return promise;
+}
+
+// Once only: what was aborted has its time to be told.
+void supervisor_state::end_grace() {
+  if (std::exchange(drain_.is_grace_over, true)) return;
+  drain_.flush_time = std::min(drain_.flush_time, net::kept_without_grace);
+  if (drain_.is_under_way()) abort_all();
 }
 
 void supervisor_state::abort_all() {
   if (!introduced_) return;
-  if (drain_.phase == drain_phase::tokenizers) drain_.outcome = drain_outcome::requests_cut;
   // What is left of the grace then is for the runner to end, and for the process.
   self_->delayed_send(supervisor_actor(self_), drain_.flush_time * 2 / 3, msg::abandon_connections{});
   for (const tokenizer_actor& tokenizer : roster_.tokenizers) out_.send(tokenizer, msg::abort_all{});
@@ -61,6 +71,7 @@ void supervisor_state::ask_to_drain(const Handle& actor) {
       .then(
           [this, id](const msg::drained& told) {
             drain_.aborted += told.aborted;
+            if (told.aborted > 0) drain_.outcome = drain_outcome::requests_cut;
             has_drained(id);
           },
           [this, id](const caf::error&) {

@@ -11,4 +11,7 @@ inline std::chrono::nanoseconds kept_for_last_words(std::chrono::nanoseconds gra
   return std::min(grace / 4, most_kept_for_last_words);
 }
 
+// The same where somebody does not want to wait.
+inline constexpr std::chrono::nanoseconds kept_without_grace = std::chrono::milliseconds(300);
+
 }  // namespace troupe::net

@@ -205,5 +205,50 @@ TEST(Drain, IsOverWithItsGraceWhateverIsOpen) {
   expect_outcome(answer, drain_outcome::requests_cut);
 }
 
+// Whether he says so before the drain or during it.
+TEST(Drain, HasNoGraceForWhomeverDoesNotWantToWait) {
+  for (const bool before : {true, false}) {
+    SCOPED_TRACE(before);
+    stage stage;
+    const auto open = stage.ask("hello", 100);
+    stage.run(20);
+    caf::scoped_actor self{stage.system()};
+    if (before) caf::anon_send(stage.supervisor(), msg::end_grace{});
+    auto answer = ask_to_drain(self, stage);
+    stage.run(4);
+    if (!before) caf::anon_send(stage.supervisor(), msg::end_grace{});
+    stage.run();
+    expect_outcome(answer, drain_outcome::requests_cut);
+    ASSERT_EQ(open->ends.size(), 1U);
+    EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+    stage.expect_idle(1);
+  }
+}
+
+TEST(Drain, IsCompleteWhereNobodyWantsToWaitAndNothingIsOpen) {
+  stage stage;
+  caf::anon_send(stage.supervisor(), msg::end_grace{});
+  const auto answer =
+      stage.query<msg::company_drained>(stage.supervisor(), msg::drain_company{std::chrono::seconds(10)});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->outcome, drain_outcome::complete);
+}
+
+TEST(Drain, WaitsForClientsAMomentWhereNobodyWantsTo) {
+  stage stage;
+  const gateway_actor gateway =
+      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
+  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
+                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  caf::scoped_actor self{stage.system()};
+  auto answer = ask_to_drain(self, stage);
+  stage.run();
+  caf::anon_send(stage.supervisor(), msg::end_grace{});
+  stage.run();
+  stage.advance(std::chrono::milliseconds(250));
+  stage.run();
+  expect_outcome(answer, drain_outcome::connections_cut);
+}
+
 }  // namespace
 }  // namespace troupe::test
