@@ -65,7 +65,7 @@ struct settings : bucketing_settings {
   std::int32_t grammar_max_compile_steps = 20'000'000;
   std::int32_t grammar_max_mask_steps = 1'000'000;
   std::int32_t grammar_mask_steps_per_token = 200'000;
-  std::int32_t grammar_mask_steps_per_step = 25'000;
+  std::int32_t grammar_mask_steps_per_step = 8'000;
   std::int32_t grammar_threads = 0;  // 0: by the machine
   std::uint64_t grammar_max_memory = 64ULL << 20U;
 
