@@ -138,8 +138,9 @@ class company {
   // Every stream that is open ends with `unavailable`, now and whatever has become of the actors. Any thread.
   void end_streams();
   // Ends every actor and joins every thread. What is still open ends with `unavailable`. Twice is once.
-  // `abandon` is called, if at all once, where that lasts and there is work that nobody waits for any more
-  // (abandonable_work): a process that is to end anyway can end there.
+  // `abandon` is called, if at all once, where that lasts, nobody is left but who may be at work that nobody
+  // waits for any more, and there is such work in this process (abandonable_work): a process that is to end
+  // anyway can end there.
   void stop(const std::function<void()>& abandon = {});
 
  private:

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "actors/company_state.hpp"
@@ -90,22 +91,33 @@ std::uint64_t company::requests_cut() const { return state_->requests_cut; }
 
 void company::end_streams() { state_->clients->end_all(shutting_down()); }
 
-// Every actor that there is, and the supervisor.
+// Whoever else is late hangs.
 void company::state::wait_for_everybody(caf::scoped_actor& self, std::function<void()> abandon) const {
-  constexpr std::chrono::milliseconds patience{300};
-  std::set<caf::actor_addr> left;
+  constexpr std::chrono::milliseconds patience{500};  // more than a gateway gives its clients to read
+  std::set<caf::actor_addr> left, must_end;
   const auto expect = [&](const auto& actor) {
+    using handle = std::decay_t<decltype(actor)>;
+    constexpr bool may_be_left = std::is_same_v<handle, grammar_compiler_actor> ||
+                                 std::is_same_v<handle, tokenizer_actor> ||
+                                 std::is_same_v<handle, gateway_actor>;
     self->monitor(actor);
     left.insert(actor->address());
+    if (!may_be_left) must_end.insert(actor->address());
   };
   expect(supervisor);
   for_everybody(*directory->current(), expect);
-  const auto look = [&abandon] {
-    if (abandon && abandonable_work::in_progress()) std::exchange(abandon, {})();
+  const auto look = [&] {
+    if (!abandon || !must_end.empty() || !abandonable_work::in_progress()) return;
+    if (traces) traces->close();
+    std::exchange(abandon, {})();
   };
   while (!left.empty())
-    self->receive([&left](const caf::down_msg& ended) { left.erase(ended.source); },
-                  caf::after(patience) >> look);
+    self->receive(
+        [&](const caf::down_msg& ended) {
+          left.erase(ended.source);
+          must_end.erase(ended.source);
+        },
+        caf::after(patience) >> look);
 }
 
 void company::stop(const std::function<void()>& abandon) {

@@ -24,7 +24,7 @@ caf::result<msg::company_drained> supervisor_state::drain(std::chrono::nanosecon
   return promise;
 }
 
-// Once only: what was aborted has its time to be told.
+// A drain that is asked for later has none, either.
 void supervisor_state::end_grace() {
   if (std::exchange(drain_.is_grace_over, true)) return;
   drain_.flush_time = std::min(drain_.flush_time, net::kept_without_grace);

@@ -64,10 +64,10 @@ int parse_and_run(int argc, char** argv) {
 }
 
 // What the program opens must not take the number of a stream that whoever starts it has closed: its messages
-// would be written there.
+// would be written there. An output that is closed stays one that cannot be written.
 void open_standard_streams() {
   for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream)
-    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 // Who asks a service to read its settings anew does not know how far its start is: SIGHUP waits until it is

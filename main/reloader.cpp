@@ -151,7 +151,7 @@ result<reloader::new_settings> reloader::prepare() {
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
-  // Or who changes the weaker one would look for what went wrong.
+  // Whoever changes a source that another one overrides would look for what went wrong.
   if (!loaded.overridden.empty())
     wanted.line += fmt::format("; overridden: {}", fmt::join(loaded.overridden, ", "));
   wanted.loaded = std::move(loaded);

@@ -138,7 +138,11 @@ int running_service::finish(const std::optional<std::string>& failure) {
     spdlog::critical("the {} failed; ending", *failure);
     watch_.line().stopping(to_end, "the " + *failure + " failed");
     guard_.end_by(end_guard::clock::now() + to_end, exit_internal, does_not_end);
-    served_->stop([] { exit_with_children(exit_internal); });
+    served_->stop([this] {
+      served_->end_streams();
+      spdlog::warn("ended without work that nobody waits for any more");
+      exit_with_children(exit_internal);
+    });
     return exit_internal;
   }
   const std::chrono::milliseconds time = grace();

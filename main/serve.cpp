@@ -46,7 +46,8 @@ namespace {
 const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
 // What a large body has taken goes back to the system as soon as it is not wanted any more. glibc would keep
-// up to 32 MiB of each such piece for the next one, for each thread that has had one (mallopt(3)).
+// up to 32 MiB of each such piece for the next one, for each thread that has had one (mallopt(3)). Many small
+// pieces are memory_tidier's.
 void give_back_large_memory() {
   constexpr int large = 4 << 20;
   ::mallopt(M_MMAP_THRESHOLD, large);

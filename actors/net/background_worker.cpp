@@ -1,7 +1,5 @@
 #include "actors/net/background_worker.hpp"
 
-#include <malloc.h>
-
 #include <exception>
 
 #include "actors/net/abandonable_work.hpp"
@@ -14,10 +12,7 @@ background_worker::background_worker() {
   asio::post(thread_, [] { use_lowest_priority(); });
 }
 
-background_worker::~background_worker() {
-  thread_.join();
-  tidy_.join();
-}
+background_worker::~background_worker() { thread_.join(); }
 
 asio::awaitable<void> background_worker::run(asio::io_context& context, std::size_t bytes,
                                              const std::atomic<bool>& gone,
@@ -37,16 +32,7 @@ asio::awaitable<void> background_worker::run(asio::io_context& context, std::siz
   }
   asio::post(thread_, [this] { work_on_smallest(); });
   co_await done.wait();
-  if (bytes >= leaves_memory_behind) tidy_up();
   if (failure) std::rethrow_exception(failure);
-}
-
-void background_worker::tidy_up() {
-  if (is_to_tidy_.exchange(true)) return;
-  asio::post(tidy_, [this] {
-    is_to_tidy_ = false;
-    ::malloc_trim(0);
-  });
 }
 
 // As many are posted as wait.

@@ -30,19 +30,11 @@ class background_worker {
                             const std::function<void()>& work);
 
  private:
-  // What became of so many bytes may have left many small pieces of memory behind, which the allocator would
-  // keep for good: they go back to the system.
-  static constexpr std::size_t leaves_memory_behind = 4U << 20U;
-
   void work_on_smallest();
-  void tidy_up();
 
   std::mutex mutex_;
   std::multimap<std::size_t, std::function<void()>> waiting_;  // by their bytes
   asio::thread_pool thread_{1};
-  // Of usual priority: the allocator lets others wait meanwhile. In milliseconds, where there is something.
-  asio::thread_pool tidy_{1};
-  std::atomic<bool> is_to_tidy_ = false;
 };
 
 }  // namespace troupe::net

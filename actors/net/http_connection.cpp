@@ -69,6 +69,7 @@ asio::awaitable<bool> http_connection::serve_request() {
     std::string& text = parser.get().body();
     body_bytes_ = text.size();
     body_came_ = std::chrono::steady_clock::now();
+    const memory_tidier::after tidy(shared_->memory, body_bytes_);
     result<openai::json> document;
     const std::function<void()> read = [&document, &text] {
       document = openai::read_body(text);

@@ -15,6 +15,7 @@
 #include "actors/net/http_message.hpp"
 #include "actors/net/http_routes.hpp"
 #include "actors/net/live_generation.hpp"
+#include "actors/net/memory_tidier.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/request_directory.hpp"
 #include "actors/net/request_tracker.hpp"
@@ -33,6 +34,7 @@ struct http_shared {
   engine_port& port;
   byte_budget bodies;
   background_worker background;  // for large bodies
+  memory_tidier memory;          // after them
   request_directory requests;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
 };

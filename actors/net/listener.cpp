@@ -18,7 +18,7 @@
 namespace troupe::net {
 namespace {
 
-constexpr int backlog = SOMAXCONN;
+constexpr int backlog = SOMAXCONN;  // thousands of connections a second are accepted, too
 constexpr std::chrono::milliseconds pause_after_failure{50};
 
 // A setting that is wrong, and stays so.

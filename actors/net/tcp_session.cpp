@@ -110,6 +110,7 @@ asio::awaitable<std::optional<error>> tcp_session::read_frames() {
     if (!came || last_words_) co_return std::nullopt;
     std::optional<error> fault = check_header(header);
     if (fault) co_return fault;
+    const memory_tidier::after tidy(shared_->memory, header.length);
     std::string payload;
     byte_budget::share held(shared_->frames);
     fault = co_await read_payload(payload, header.length, held);

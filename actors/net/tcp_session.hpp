@@ -17,6 +17,7 @@
 #include "actors/net/deadline.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/live_generation.hpp"
+#include "actors/net/memory_tidier.hpp"
 #include "actors/net/options.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/openai/logprobs.hpp"
@@ -36,6 +37,7 @@ struct tcp_shared {
   engine_port& port;
   byte_budget frames;
   background_worker background;  // for large frames
+  memory_tidier memory;          // after them
   const openai::token_namer name;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
   std::uint64_t sessions = 0;                      // greeted so far

@@ -36,6 +36,7 @@ tl::unexpected<error> no_shared_memory(std::size_t bytes, int reason) {
   std::string why = ::strerror(reason);
   if (reason == EFBIG) why += " (ulimit -f, LimitFSIZE)";
   if (reason == EMFILE) why += " (ulimit -n, LimitNOFILE)";
+  if (reason == ENFILE) why += " (fs.file-max)";
   return fail(is_lack ? error_code::resource_exhausted : error_code::io_error,
               "no shared memory of " + std::to_string(bytes >> 20) + " MiB: " + why);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <future>
 #include <mutex>
@@ -13,9 +14,10 @@
 
 #include "actors/http_gateway.hpp"
 #include "actors/interfaces.hpp"
-#include "actors/net/abandonable_work.hpp"
 #include "actors/net/options.hpp"
 #include "actors/socket_gateway.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/executor/null_executor.hpp"
 #include "runtime/grammar/grammar_spec.hpp"
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/real_company_fixture.hpp"
@@ -312,39 +314,74 @@ TEST_F(CompanyOnThreads, InterruptEndsTheWaitForReadiness) {
   }
 }
 
-void wait_until_nothing_is_abandonable() {
-  while (abandonable_work::in_progress()) std::this_thread::yield();
-}
+constexpr std::chrono::seconds patience{60};
+
+// Holds the text worker up with work that nobody waits for once the company ends, until it is let go.
+class held_text_worker {
+ public:
+  explicit held_text_worker(company& company) {
+    company.port().tokenize({text_prompt{"x"}, false}, [this](const auto&) {
+      begun_.set_value();
+      let_go_.get_future().wait_for(patience);
+    });
+    begun_.get_future().wait();
+  }
+  void let_go() { let_go_.set_value(); }
+
+ private:
+  std::promise<void> begun_, let_go_;
+};
 
 TEST_F(CompanyOnThreads, TellsAtItsStopThatOnlyWorkIsLeftThatNobodyWaitsFor) {
   const std::unique_ptr<company> company = started();
-  std::promise<void> begun, released;
-  company->port().tokenize({text_prompt{"x"}, false}, [&](const auto&) {
-    begun.set_value();
-    released.get_future().wait();
-  });
-  begun.get_future().wait();
+  held_text_worker held(*company);
   bool told = false;
   company->stop([&] {
     told = true;
-    released.set_value();
+    held.let_go();
   });
   EXPECT_TRUE(told);
 }
 
-TEST_F(CompanyOnThreads, IsNotAbandonedAtItsStopWhereAnActorIsHeldUpByAnythingElse) {
-  const std::unique_ptr<company> company = started();
-  wait_until_nothing_is_abandonable();
+// A step of it takes a second.
+class slow_device final : public forwarding_executor {
+ public:
+  slow_device(std::promise<void>& begun, std::atomic<bool>& is_done)
+      : forwarding_executor(make_null_executor({16, 64, 1}, [](const sample_row&) { return token_id{10}; })),
+        begun_(begun),
+        is_done_(is_done) {}
+  void forward(const device_batch& batch) override {
+    if (!std::exchange(has_begun_, true)) begun_.set_value();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    is_done_ = true;
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  std::promise<void>& begun_;
+  std::atomic<bool>& is_done_;
+  bool has_begun_ = false;
+};
+
+TEST_F(CompanyOnThreads, IsNotAbandonedAtItsStopWhileSomebodyElseIsHeldUp) {
   std::promise<void> begun;
-  bool told = false;
-  company->port().generate(request(1, 5), [&, is_first = true](const auto&) mutable {
-    if (!std::exchange(is_first, false)) return;
-    begun.set_value();
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));  // more than twice the patience
-  });
+  std::atomic<bool> is_step_done = false;
+  company_options with = options();
+  auto engine = load_engine(with.engine);
+  ASSERT_TRUE(engine);
+  engine->device = std::make_shared<slow_device>(begun, is_step_done);
+  with.loaded = std::move(*engine);
+  with.warm_up = warm_up_mode::skip;
+  const auto company = company::start(std::move(with));
+  ASSERT_TRUE(company && (*company)->wait_ready());
+  held_text_worker held(**company);
+  (*company)->port().generate(request(1, 5), [](const auto&) {});
   begun.get_future().wait();
-  company->stop([&] { told = true; });
-  EXPECT_FALSE(told);
+  (*company)->stop([&] {
+    EXPECT_TRUE(is_step_done);
+    held.let_go();
+  });
+  EXPECT_TRUE(is_step_done);
 }
 
 TEST_F(CompanyOnThreads, AnswersEveryCallAfterItsStop) {

@@ -132,20 +132,22 @@ class Service:
 
     def resources(self):
         """What every fault must leave as it was, of a service that has nothing to do: blocks in use, actors, processes, and
-        of all these the descriptors and the MiB of memory in use."""
+        of all these the descriptors and the MiB of memory in use; beside these the tokens that it has computed."""
         self.wait_idle()
         processes = [self.process.pid, *self.children()]
         resident = sum(int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in processes)
-        return {"blocks": self.metric("vllm:kv_cache_usage_perc"), "actors": self.metric("troupe_actors"),
+        return {"blocks": self.metric("vllm:kv_cache_usage_perc"), "tokens": self.tokens(), "actors": self.metric("troupe_actors"),
                 "processes": len(processes), "descriptors": sum(map(self.open_descriptors, processes)),
                 "memory": resident * os.sysconf("SC_PAGE_SIZE") >> 20}
 
+    def tokens(self):
+        return self.metric("vllm:prompt_tokens_total") + self.metric("vllm:generation_tokens_total")
+
     def wait_as_before(self, before, mebibytes=32):
         """Until resources() are those again, memory within so many MiB: what an allocator keeps for the next time. What KV
-        memory was written to for the first time stays too."""
+        memory was written to for the first time since stays too."""
         now = {}
-        tokens = self.metric("vllm:prompt_tokens_total") + self.metric("vllm:generation_tokens_total")
-        mebibytes += int(tokens * KV_BYTES_PER_TOKEN) >> 20
+        mebibytes += int(max(self.tokens() - before["tokens"], 0) * KV_BYTES_PER_TOKEN) >> 20
 
         def is_back():
             nonlocal now

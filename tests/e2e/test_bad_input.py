@@ -156,6 +156,7 @@ LARGE = 31 << 20  # bytes; a body may have 32 MiB
     ("/tokenize", '{"prompt": "%s", "return_token_strs": true}' % ("hello world " * (LARGE // 12)), 200),
 ], ids=["text", "tokens", "values", "tokenize"])
 def test_the_memory_of_a_large_body_is_given_back(service, path, body, wanted):
+    """Which leaves_nothing_behind compares."""
     assert service.post(path, body)[0] == wanted
     assert still_serves(service)
 

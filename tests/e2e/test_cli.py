@@ -51,6 +51,12 @@ def test_an_exit_code_does_not_depend_on_who_reads_the_reason(arguments, code, w
     assert subprocess.run(["bash", "-c", script, BINARY], timeout=60).returncode == code
 
 
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"], ids=["full", "closed"])
+def test_an_output_that_cannot_be_written_is_told(where):
+    done = subprocess.run(["bash", "-c", f'"$0" config {where}', BINARY], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "the output could not be written" in done.stderr
+
+
 # ---- help, version, usage ----
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS, ids=" ".join)

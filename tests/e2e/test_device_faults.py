@@ -12,7 +12,6 @@ import conftest
 import pytest
 from conftest import MODEL
 from test_isolation import is_gone, replace_runner, runners
-from test_warm_up import FEW
 
 GREEDY = {"max_tokens": 12, "temperature": 0, "ignore_eos": True}
 
@@ -53,7 +52,7 @@ def test_a_device_that_fails_in_every_step_or_does_not_open_any_more_ends_the_se
 
 def test_a_step_of_the_warm_up_that_does_not_end_is_not_live_and_then_done_by_another_runner(start_service, undisturbed):
     small = ["--max-model-len", "256", "--max-num-seqs", "2", "--max-num-batched-tokens", "64", "--kv-cache-memory", "64MiB"]
-    service = start_service(*small, *FEW, "--warmup", "full", "--step-deadline", "1s")
+    service = start_service(*small, "--warmup", "full", "--step-deadline", "3s")
     service.wait_until(lambda: "[Warmup][Prompt]" in service.log(), 60, "warming up")
     (runner,) = runners(service)
     os.kill(runner, signal.SIGSTOP)
@@ -197,4 +196,5 @@ def test_a_draft_model_that_cannot_be_opened_again_ends_its_drafts_alone(shimmed
     assert "there are no drafts any more" in whole_log(drafting), drafting.log()
     assert drafting.metric("vllm:spec_decode_num_drafts_total") == drafts > 0
     assert drafting.restarts("model_runner") == restarts + 1
+    (folder / "memory").unlink()
     expect_as_before(drafting, before)

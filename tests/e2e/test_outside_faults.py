@@ -1,7 +1,9 @@
 """What comes from outside while a service is at work: clients that read nothing, signals to its runner, its end."""
 import concurrent.futures
+import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -9,12 +11,13 @@ import time
 
 import pytest
 from conftest import Service
+from test_device_faults import whole_log
 from test_faults import read_to_the_end
 from test_isolation import ask, is_gone, runners
 from test_request_log import records
 from test_signals import begin_stream
 
-DEADLINE = 1  # seconds
+DEADLINE = 3  # seconds
 
 
 @pytest.fixture(scope="module")
@@ -82,20 +85,23 @@ def test_a_crash_signal_that_somebody_sends_to_the_runner_is_nobodys_step_and_le
     assert ask_three(service, end_at_work) == undisturbed
     assert is_gone(runner)
     assert re.search(rf"the runner process {runner} has ended: signal {int(how)} \(.*\), sent by another process", service.log()), service.log()
-    assert not list(folder.glob("core*"))
+    if not pathlib.Path("/proc/sys/kernel/core_pattern").read_text().startswith(("|", "/")):
+        assert not list(folder.glob("core*"))
     service.wait_as_before(before, 64)
 
 
 def test_a_step_of_twice_512_rows_has_twice_the_time_before_the_service_is_not_live(outside):
     service, _, before = outside
     (runner,) = runners(service)
+    told = len(whole_log(service))
     os.kill(runner, signal.SIGSTOP)
     begin = time.monotonic()
     with send(service, {"prompt": list(range(1000, 2024)), "max_tokens": 1}):
         service.wait_until(lambda: service.status("/livez") == 503, 60, "not live")
         assert time.monotonic() - begin >= 2 * DEADLINE
-        service.wait_until(lambda: "a step does not end" in service.log(), 60, "known for a step that does not end")
-        os.kill(runner, signal.SIGCONT)
+        service.wait_until(lambda: "a step does not end" in whole_log(service)[told:], 60, "known for a step that does not end")
+        with contextlib.suppress(ProcessLookupError):  # after another deadline it is killed
+            os.kill(runner, signal.SIGCONT)
     service.wait_until(lambda: service.status("/livez") == 200, 60, "live again")
     service.wait_as_before(before, 64)
 
