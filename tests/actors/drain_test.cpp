@@ -164,12 +164,16 @@ gateway_actor::behavior_type clinging_gateway(
   };
 }
 
+void add_clinging_gateway(stage& company) {
+  const gateway_actor gateway =
+      company.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
+  caf::anon_send(company.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
+                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+}
+
 TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
   stage stage;
-  const gateway_actor gateway =
-      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
-  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
-                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  add_clinging_gateway(stage);
   caf::scoped_actor self{stage.system()};
   auto answer = ask_to_drain(self, stage);
   stage.run();
@@ -183,10 +187,7 @@ TEST(Drain, IsNotCompleteWhereAnAnswerWasLeftUnread) {
 // The grace is all of it: what a drain keeps for the last bytes is taken from the requests' time, not added.
 TEST(Drain, IsOverWithItsGraceWhateverIsOpen) {
   stage stage;
-  const gateway_actor gateway =
-      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
-  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
-                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  add_clinging_gateway(stage);
   stage.run();
   const auto open = stage.ask("hello", 100);
   stage.run(20);
@@ -236,10 +237,7 @@ TEST(Drain, IsCompleteWhereNobodyWantsToWaitAndNothingIsOpen) {
 
 TEST(Drain, WaitsForClientsAMomentWhereNobodyWantsTo) {
   stage stage;
-  const gateway_actor gateway =
-      stage.system().spawn(clinging_gateway, std::make_shared<caf::typed_response_promise<msg::drained>>());
-  caf::anon_send(stage.supervisor(), msg::add_gateway{"clinging", "http_gateway"}, gateway,
-                 gateway_starter([](const company_roster_ptr&) { return gateway_actor(); }));
+  add_clinging_gateway(stage);
   caf::scoped_actor self{stage.system()};
   auto answer = ask_to_drain(self, stage);
   stage.run();

@@ -2,7 +2,6 @@
 import concurrent.futures
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
@@ -11,13 +10,10 @@ import subprocess
 import conftest
 import pytest
 from conftest import MODEL
+from test_faults import whole_log
 from test_isolation import is_gone, replace_runner, runners
 
 GREEDY = {"max_tokens": 12, "temperature": 0, "ignore_eos": True}
-
-
-def whole_log(service):
-    return pathlib.Path(service.log_path).read_text()
 
 
 def complete(service, prompt, **fields):

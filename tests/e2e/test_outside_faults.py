@@ -11,8 +11,7 @@ import time
 
 import pytest
 from conftest import Service
-from test_device_faults import whole_log
-from test_faults import read_to_the_end
+from test_faults import read_to_the_end, whole_log
 from test_isolation import ask, is_gone, runners
 from test_request_log import records
 from test_signals import begin_stream
