@@ -7,6 +7,10 @@
 namespace troupe {
 void gateway_state::open(const msg::open_stream& message, client_stream_ptr stream,
                          const generation_request_ptr& request) {
+  if (!takes_requests_) {
+    stream->fail(shutting_down());
+    return;
+  }
   const request_id id = message.id;
   const std::uint64_t shard = shard_of(id);
   if (!tokenizers_[shard]) {
@@ -49,6 +53,11 @@ void gateway_state::end_streams_of(std::uint64_t shard) {
       ++each;
     }
   }
+}
+
+msg::drained gateway_state::close_doors() {
+  takes_requests_ = false;
+  return {};
 }
 
 caf::result<msg::drained> gateway_state::drain() {

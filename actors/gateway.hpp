@@ -24,6 +24,7 @@ class gateway_state {
   void open(const msg::open_stream& message, client_stream_ptr stream, const generation_request_ptr& request);
   void abort(request_id id);
   void output(const stream_batch& events);
+  msg::drained close_doors();
   caf::result<msg::drained> drain();
   // Nothing stands between this gateway and its end any more.
   void closed();
@@ -52,6 +53,7 @@ class gateway_state {
   outbox<gateway_actor::base> out_;
   tokenizer_pool tokenizers_;
   std::unordered_map<request_id, client_stream_ptr> streams_;
+  bool takes_requests_ = true;
   bool draining_ = false;
   bool closing_ = false;
   bool closed_ = false;
@@ -70,6 +72,7 @@ gateway_actor::behavior_type gateway_handlers(gateway_actor::stateful_pointer<St
       [self](const msg::abort& message) { self->state.abort(message.id); },
       [self](const msg::stream_output&, const stream_batch_ptr& events) { self->state.output(*events); },
       [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(roster->tokenizers); },
+      [self](const msg::close_doors&) { return self->state.close_doors(); },
       [self](const msg::drain&) { return self->state.drain(); },
       [self](const msg::connections_closed&) { self->state.closed(); },
       [self](const msg::abandon_connections&) { self->state.abandon(); },

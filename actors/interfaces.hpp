@@ -21,6 +21,8 @@ using gateway_actor = caf::typed_actor<
     caf::reacts_to<msg::stream_output, stream_batch_ptr>,
     // Learns who the tokenizers are; ends the streams of those that are gone.
     caf::reacts_to<msg::meet, company_roster_ptr>,
+    // Opens no more streams; those opened before are with their tokenizers when this is answered.
+    caf::replies_to<msg::close_doors>::with<msg::drained>,
     // Answers when no stream is open any more and every connection has ended.
     caf::replies_to<msg::drain>::with<msg::drained>,
     // From its own server: the last connection has ended.

@@ -239,6 +239,10 @@ auto inspect(Inspector& f, company_failed& x) {
   return f(caf::meta::type_name("company_failed"), x.number);
 }
 template <class Inspector>
+auto inspect(Inspector& f, close_doors& x) {
+  return f(caf::meta::type_name("close_doors"), x.number);
+}
+template <class Inspector>
 auto inspect(Inspector& f, drain& x) {
   return f(caf::meta::type_name("drain"), x.number);
 }
@@ -354,6 +358,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::collect_tokens))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::start_company))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::add_gateway))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_failed))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::close_doors))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drain))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::drained))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::company_drained))

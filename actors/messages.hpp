@@ -307,6 +307,10 @@ struct add_gateway {
 struct company_failed {
   message_number number = 0;
 };
+// Take no more requests; the answer, drained, comes when those before are with their tokenizers.
+struct close_doors {
+  message_number number = 0;
+};
 // Take no more requests; the answer comes when the last open one has ended.
 struct drain {
   message_number number = 0;

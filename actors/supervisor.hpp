@@ -116,12 +116,13 @@ class supervisor_state {
     bool is_excused = false;    // counts for no intensity
     std::int32_t rows = 0;      // of the step that has ended it, if one has
   };
-  enum class drain_phase { none, tokenizers, gateways, done };
+  enum class drain_phase { none, doors, tokenizers, gateways, done };
   struct drain_state {
     drain_phase phase = drain_phase::none;
     // What is kept of the grace for the last bytes to reach the clients, and for the end of the process.
     std::chrono::nanoseconds flush_time = net::most_kept_for_last_words;
     bool is_grace_over = false;               // as somebody has said who does not want to wait
+    bool is_aborting = false;                 // what is open is to end
     std::set<caf::actor_id> unanswered = {};  // who is asked to drain, and has neither answered nor ended
     drain_outcome outcome = drain_outcome::complete;
     std::uint64_t aborted = 0;  // by tokenizers that have answered
@@ -216,14 +217,15 @@ class supervisor_state {
   net::actor_report report_of(const std::string& role) const;
 
   // supervisor_drain.cpp
+  void close_doors();
   void drain_tokenizers();
   void drain_gateways();
   // One of those asked has answered, or will never.
   void has_drained(caf::actor_id id);
   void lost_in_drain();
   void end_drain();
-  template <class Handle>
-  void ask_to_drain(const Handle& actor);
+  template <class Request, class Handle>
+  void ask_to(const Handle& actor);
 
   supervisor_actor::base* self_;
   outbox<supervisor_actor::base> out_;

@@ -16,7 +16,7 @@ admin_service::admin_service(const company& served, const operators_key& key, en
 
 bool admin_service::is_key(std::string_view text) const { return key_.matches(text); }
 
-void admin_service::reload(std::function<void(const result<std::vector<net::changed_setting>>&)> reply) {
+void admin_service::reload(std::function<void(const result<net::new_settings_report>&)> reply) {
   spdlog::info("an operator asks for a reload");
   reload_.ask(std::move(reply));
 }

@@ -25,7 +25,7 @@ class admin_service final : public net::operator_commands {
   void describe(std::function<void(result<net::company_report>)> reply) override;
   net::drain_order drain(std::optional<std::chrono::milliseconds> grace) override;
   result<std::string> set_log_level(const std::string& level) override;
-  void reload(std::function<void(const result<std::vector<net::changed_setting>>&)> reply) override;
+  void reload(std::function<void(const result<net::new_settings_report>&)> reply) override;
 
  private:
   const company& served_;

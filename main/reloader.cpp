@@ -42,9 +42,8 @@ struct reloader::new_settings {
   log_change log;
   config::loaded_settings loaded = {};
   std::optional<net::key_digest> key = {};  // another one
-  std::vector<std::string> warnings = {};
-  changes made = {};
-  std::string line = {};  // of them, for the log
+  report told = {};
+  std::string line = {};  // of its changes, for the log
 };
 
 reloader::reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts)
@@ -94,14 +93,14 @@ void reloader::work() {
   }
 }
 
-result<reloader::changes> reloader::reload_and_tell() {
+result<reloader::report> reloader::reload_and_tell() {
   if (parts_.stop.told()) {
     const error ending{error_code::unavailable, "the service is about to end"};
     log_refusal(ending);
     return tl::unexpected(ending);
   }
   parts_.watch.line().reloading();
-  result<changes> outcome = reload();
+  result<report> outcome = reload();
   parts_.served.note_reload(outcome.has_value());
   if (!outcome) log_refusal(outcome.error());
   parts_.watch.line().reloaded(outcome ? "serving"
@@ -117,7 +116,7 @@ void reloader::log_refusal(const error& why) const {
     spdlog::error("reload refused, nothing has changed: {}", why.message);
 }
 
-result<reloader::changes> reloader::reload() try {
+result<reloader::report> reloader::reload() try {
   result<new_settings> wanted = prepare();
   if (!wanted) return tl::unexpected<error>(wanted.error());
   if (const auto told = tell_company(wanted->loaded.values); !told) {
@@ -138,16 +137,17 @@ result<reloader::new_settings> reloader::prepare() {
   if (!planned) return refused(planned.error());
   new_settings wanted{.log = log_change(loaded.values)};
   for (const config::setting_change& each : *planned)
-    wanted.made.push_back({std::string(each.which->name), each.before, each.after});
+    wanted.told.changes.push_back({std::string(each.which->name), each.before, each.after});
   wanted.line = planned->empty() ? "nothing is different" : config::describe(*planned);
-  wanted.warnings = loaded.warnings;
+  wanted.told.warnings = loaded.warnings;
+  wanted.told.overridden = loaded.overridden;
   if (read->key) {
     const auto& key = *read->key;
     if (!key) return refused(key.error());
-    if (!key->warning.empty()) wanted.warnings.push_back(key->warning);
+    if (!key->warning.empty()) wanted.told.warnings.push_back(key->warning);
     if (!parts_.key->matches(key->text)) {
       wanted.key.emplace(key->text);
-      wanted.made.push_back({"admin_key", std::nullopt, std::nullopt});
+      wanted.told.changes.push_back({"admin_key", std::nullopt, std::nullopt});
       wanted.line = planned->empty() ? "another operators' key" : wanted.line + ", another operators' key";
     }
   }
@@ -158,9 +158,9 @@ result<reloader::new_settings> reloader::prepare() {
   return wanted;
 }
 
-reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
+reloader::report reloader::take_up(new_settings&& wanted) noexcept {
   static_assert(std::is_nothrow_move_assignable_v<config::settings>);
-  for (const std::string& warning : wanted.warnings) spdlog::warn("{}", warning);
+  for (const std::string& warning : wanted.told.warnings) spdlog::warn("{}", warning);
   if (wanted.key) parts_.key->replace(*wanted.key);
   parts_.watch.set_patience(patience_of(wanted.loaded.values));
   // By the more talkative of the two levels, the one before and the new one.
@@ -170,7 +170,7 @@ reloader::changes reloader::take_up(new_settings&& wanted) noexcept {
   if (!is_told) spdlog::info("reloaded: {}", wanted.line);
   const std::lock_guard lock(mutex_);
   in_force_ = std::move(wanted.loaded.values);
-  return std::move(wanted.made);
+  return std::move(wanted.told);
 }
 
 // The promise is shared: whoever keeps it is not done with it when the answer is there.

@@ -30,8 +30,8 @@ struct reloaded_parts {
 
 class reloader {
  public:
-  using changes = std::vector<net::changed_setting>;
-  using reply = std::function<void(const result<changes>&)>;
+  using report = net::new_settings_report;
+  using reply = std::function<void(const result<report>&)>;
 
   reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts);
   ~reloader();  // those that were asked for and have not been read are refused; it waits for no file
@@ -46,14 +46,14 @@ class reloader {
   struct new_settings;
   bool is_ending() const;
   void work();
-  result<changes> reload_and_tell();
+  result<report> reload_and_tell();
   void log_refusal(const error& why) const;
-  result<changes> reload();
+  result<report> reload();
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
   result<new_settings> prepare();
   result<void> tell_company(const config::settings& wanted);
-  changes take_up(new_settings&& wanted) noexcept;
+  report take_up(new_settings&& wanted) noexcept;
 
   const reloaded_parts parts_;
   settings_reader reader_;

@@ -59,6 +59,7 @@ bool running_service::begin_end(std::optional<std::chrono::milliseconds> grace) 
 void running_service::on_signal(int signal, int count) {
   if (count > 2) exit_with_children(128 + signal);
   if (count == 2) {
+    is_cut_short_ = true;
     spdlog::warn("second signal: ending at once");
     served_->interrupt();
     guard_.end_by(end_guard::clock::now() + to_end, 128 + signal, does_not_end);
@@ -148,9 +149,7 @@ int running_service::finish(const std::optional<std::string>& failure) {
   const std::chrono::milliseconds time = grace();
   const std::chrono::milliseconds until_forced = time + to_end;
   watch_.line().stopping(until_forced + to_end);
-  const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
-  spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
-               config::duration_text(time), to_finish.count());
+  tell_end(time);
   guard_.end_by(end_guard::clock::now() + until_forced, exit_internal, does_not_end);
   const drain_outcome outcome = served_->drain(time);
   served_->stop([this, outcome] {
@@ -159,6 +158,13 @@ int running_service::finish(const std::optional<std::string>& failure) {
   });
   tell_outcome(outcome);
   return exit_ok;
+}
+
+void running_service::tell_end(std::chrono::milliseconds time) const {
+  if (is_cut_short_) return;  // which the log has said
+  const std::chrono::duration<double> to_finish = time - net::kept_for_last_words(time);
+  spdlog::info("ending within {}: running requests have {:.4g} s to finish; a second signal cuts them off",
+               config::duration_text(time), to_finish.count());
 }
 
 void running_service::tell_outcome(drain_outcome outcome) const {

@@ -1,6 +1,7 @@
 // A company behind its ports, from its warm-up to its end: who may end it, who looks after it, who gives it
 // new settings.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -45,11 +46,13 @@ class running_service {
   tl::expected<void, int> open_operators_port();
   result<void> wait_ready();
   int finish(const std::optional<std::string>& failure);
+  void tell_end(std::chrono::milliseconds time) const;
   void tell_outcome(drain_outcome outcome) const;
 
   const config::settings settings_;  // of the start
   const std::shared_ptr<net::request_log> requests_;
-  stop_request stop_;  // outlives the company, which may tell it until its end
+  stop_request stop_;                       // outlives the company, which may tell it until its end
+  std::atomic<bool> is_cut_short_ = false;  // by the second signal
   std::unique_ptr<company> served_;
   end_guard guard_;
   scoped_handler on_signal_;

@@ -108,18 +108,27 @@ void write_setting(openai::json_writer& out, const char* name, const std::option
   }
 }
 
-http_response answer_reload(const result<std::vector<changed_setting>>& outcome) {
+void write_texts(openai::json_writer& out, const char* name, const std::vector<std::string>& texts) {
+  out.key(name).begin_array();
+  for (const std::string& each : texts) out.string(each);
+  out.end_array();
+}
+
+http_response answer_reload(const result<new_settings_report>& outcome) {
   if (!outcome) return error_response(outcome.error());
   http_response response;
   openai::json_writer out(response.body);
   out.begin_object().key("status").string("reloaded").key("changes").begin_array();
-  for (const changed_setting& each : *outcome) {
+  for (const changed_setting& each : outcome->changes) {
     out.begin_object().key("setting").string(each.name);
     write_setting(out, "before", each.before);
     write_setting(out, "after", each.after);
     out.end_object();
   }
-  out.end_array().end_object();
+  out.end_array();
+  write_texts(out, "overridden", outcome->overridden);
+  write_texts(out, "warnings", outcome->warnings);
+  out.end_object();
   return response;
 }
 

@@ -18,6 +18,13 @@ struct changed_setting {
   std::optional<std::string> after;
 };
 
+// What a reload has made of the sources of the settings.
+struct new_settings_report {
+  std::vector<changed_setting> changes;
+  std::vector<std::string> overridden;  // "port (troupe.toml:3) by TROUPE_PORT": read, and of no effect
+  std::vector<std::string> warnings;
+};
+
 struct drain_order {
   std::chrono::milliseconds grace{0};  // in force
   bool is_first = true;                // else the service was ending already, and this changes nothing
@@ -36,7 +43,7 @@ class operator_commands {
   // Gives the level before. Errors: invalid_argument, naming the levels.
   virtual result<std::string> set_log_level(const std::string& level) = 0;
   // Reads the settings anew and takes up what is different: all, or nothing, and then the error says why.
-  virtual void reload(std::function<void(const result<std::vector<changed_setting>>&)> reply) = 0;
+  virtual void reload(std::function<void(const result<new_settings_report>&)> reply) = 0;
 };
 
 }  // namespace troupe::net

@@ -29,7 +29,7 @@ TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   stage.run(6);
   caf::scoped_actor self{stage.system()};
   auto answer = ask_to_drain(self, stage);
-  stage.run(2);  // the supervisor's, the first tokenizer's
+  stage.run(4);  // until the gateway has heard of it
   const auto late = stage.ask("hello", 9);
   stage.run();
   expect_outcome(answer, drain_outcome::complete);
@@ -41,6 +41,44 @@ TEST(Drain, LetsOpenRequestsFinishAndRefusesNewOnes) {
   EXPECT_FALSE(stage.status().ready);
   EXPECT_TRUE(stage.status().live);
   stage.expect_idle(1);
+}
+
+// However far they have come: a gateway has them, a tokenizer does, or they are being computed.
+TEST(Drain, ServesWhomeverAGatewayHadBefore) {
+  for (int ahead = 0; ahead < 8; ++ahead) {
+    SCOPED_TRACE(ahead);
+    stage stage;
+    caf::scoped_actor self{stage.system()};
+    const auto before = stage.ask("hello", 9);
+    stage.run(ahead);
+    auto answer = ask_to_drain(self, stage);
+    const auto just_before = stage.ask("hello", 9);  // the supervisor has not heard of the end yet
+    stage.run();
+    expect_outcome(answer, drain_outcome::complete);
+    for (const auto& client : {before, just_before}) {
+      ASSERT_EQ(client->ends.size(), 1U);
+      EXPECT_EQ(client->ends[0].reason, finish_reason::length);
+    }
+    stage.expect_idle(2);
+  }
+}
+
+// Those too that are with no tokenizer yet when it comes.
+TEST(Drain, AbortsEverybodyWhereNobodyWantsToWait) {
+  for (int ahead = 0; ahead < 8; ++ahead) {
+    SCOPED_TRACE(ahead);
+    stage stage;
+    caf::scoped_actor self{stage.system()};
+    auto answer = ask_to_drain(self, stage);
+    const auto open = stage.ask("hello", 100);
+    stage.run(ahead);
+    self->send(stage.supervisor(), msg::end_grace{});
+    stage.run();
+    expect_outcome(answer, drain_outcome::requests_cut);
+    ASSERT_EQ(open->ends.size(), 1U);
+    EXPECT_EQ(open->ends[0].reason, finish_reason::abort);
+    stage.expect_idle(1);
+  }
 }
 
 TEST(Drain, AbortsWhatTheGraceDoesNotSee) {
@@ -152,6 +190,7 @@ gateway_actor::behavior_type clinging_gateway(
       [](const msg::abort&) {},
       [](const msg::stream_output&, const stream_batch_ptr&) {},
       [](const msg::meet&, const company_roster_ptr&) {},
+      [](const msg::close_doors&) { return msg::drained{}; },
       [self, promise](const msg::drain&) -> caf::result<msg::drained> {
         *promise = self->make_response_promise<msg::drained>();
         return *promise;

@@ -63,7 +63,8 @@ def test_a_reload_is_told_with_what_has_changed_and_is_in_force(start_service, o
     config = settings("max_num_queued_requests = 100")
     with start_service(*operators.flags, "--config", config) as service:
         before = service.resources()
-        assert operators.ask("/admin/reload", {})[1] == {"status": "reloaded", "changes": []}
+        nothing = {"status": "reloaded", "changes": [], "overridden": [], "warnings": []}
+        assert operators.ask("/admin/reload", {})[1] == nothing
         settings("max_num_queued_requests = 1", "max_num_seqs = 1", "log_level = \"debug\"", "max_body_bytes = \"4KiB\"")
         changes = operators.ask("/admin/reload", {})[1]["changes"]
         assert {change["setting"]: (change["before"], change["after"]) for change in changes} == {
@@ -188,13 +189,15 @@ def test_a_file_that_does_not_come_holds_up_neither_later_reloads_nor_the_end(st
             assert "reload refused: the service is about to end" in service.log()
 
 
-def test_a_reload_names_what_a_stronger_source_overrides(start_service, settings):
+def test_a_reload_names_what_a_stronger_source_overrides(start_service, operators, settings):
     config = settings("max_num_seqs = 8")
-    with start_service("--config", config, "--max-num-seqs", "4") as service:
+    with start_service(*operators.flags, "--config", config, "--max-num-seqs", "4") as service:
         settings("max_num_seqs = 16")
         service.process.send_signal(signal.SIGHUP)
         line = f"reloaded: nothing is different; overridden: max_num_seqs ({config}:1) by --max-num-seqs"
         service.wait_until(lambda: line in service.log(), 10, "reloaded")
+        overridden = [f"max_num_seqs ({config}:1) by --max-num-seqs"]
+        assert operators.ask("/admin/reload", {})[1]["overridden"] == overridden
 
 
 def test_without_an_operators_port_sighup_reloads_all_the_same(start_service, settings):

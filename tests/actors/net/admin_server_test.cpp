@@ -46,14 +46,14 @@ class scripted_admin : public operator_commands {
     return std::string("info");
   }
 
-  void reload(std::function<void(const result<std::vector<changed_setting>>&)> reply) override {
+  void reload(std::function<void(const result<new_settings_report>&)> reply) override {
     if (is_silent) return;
     std::thread([reply = std::move(reply), outcome = reload_outcome] { reply(outcome); }).detach();
   }
 
   std::atomic<int> drains = 0;
   std::atomic<bool> is_silent = false;  // no reply ever comes
-  result<std::vector<changed_setting>> reload_outcome;
+  result<new_settings_report> reload_outcome;
 
  private:
   key_digest digest_{key};
@@ -217,11 +217,14 @@ TEST_F(AdminServer, TheLogLevelIsSetAndToldWithTheOneBefore) {
 }
 
 TEST_F(AdminServer, AReloadTellsWhatHasChangedOrWhyNothingHas) {
-  service.reload_outcome = std::vector<changed_setting>{{"max_num_seqs", "64", "8"}, {"admin_key", {}, {}}};
+  service.reload_outcome = new_settings_report{{{"max_num_seqs", "64", "8"}, {"admin_key", {}, {}}},
+                                               {"port (troupe.toml:1) by --port"},
+                                               {"unknown variable TROUPE_PROT"}};
   const auto done = client.post("/admin/reload", "", bearer());
   EXPECT_EQ(done.status, 200);
   EXPECT_EQ(json::parse(done.body), json::parse(R"({"status":"reloaded","changes":[
-    {"setting":"max_num_seqs","before":"64","after":"8"},{"setting":"admin_key","before":null,"after":null}]})"));
+    {"setting":"max_num_seqs","before":"64","after":"8"},{"setting":"admin_key","before":null,"after":null}],
+    "overridden":["port (troupe.toml:1) by --port"],"warnings":["unknown variable TROUPE_PROT"]})"));
   service.reload_outcome = fail(error_code::invalid_argument, "troupe.toml:3: port: 1 -> 2 needs a restart");
   const auto refused = client.post("/admin/reload", "{}", bearer());
   EXPECT_EQ(refused.status, 400);
