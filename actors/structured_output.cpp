@@ -30,8 +30,10 @@ void structured_output_state::meet(const company_roster& roster) {
 caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
                                                                           const grammar_spec_ptr& spec) {
   // Before it waits, since those who wait hold their texts.
-  if (const auto checked = grammar::check_size(*spec, parts_.limits); !checked)
+  if (const auto checked = grammar::check_size(*spec, parts_.limits); !checked) {
+    parts_.metrics->add_grammars_refused(1);
     return {msg::grammar_opened{id}, std::make_shared<const error>(checked.error())};
+  }
   const auto known = queue_->ask(id, spec, self_->clock().now());
   if (known) {
     report();

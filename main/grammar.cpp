@@ -107,6 +107,19 @@ int check(const grammar_options& options) {
   return verdict->accepted ? exit_ok : exit_failure;
 }
 
+// What is wrong with a line of a batch, in words; nothing where it can be checked.
+std::string fault_of_line(const ordered_json& line) {
+  if (!line.is_object() || !line.contains("schema")) return "not an object with a schema";
+  for (const auto& [name, value] : line.items()) {
+    if (name == "schema") continue;
+    if (name != "instances" && name != "texts") return fmt::format("an unknown member '{}'", name);
+    if (!value.is_array()) return fmt::format("{} is not a list", name);
+    if (name == "texts" && !std::ranges::all_of(value, [](const auto& text) { return text.is_string(); }))
+      return "texts is not a list of strings";
+  }
+  return "";
+}
+
 ordered_json check_line(const ordered_json& line, const json_schema::schema_options& options) {
   const auto checker = schema_checker::make(openai::dump_exactly(line["schema"]), options);
   if (!checker) return {{"refused", checker.error().message}, {"param", checker.error().param}};
@@ -120,8 +133,7 @@ ordered_json check_line(const ordered_json& line, const json_schema::schema_opti
   };
   for (const ordered_json& value : line.value("instances", ordered_json::array()))
     add(json_dumps(value, spacing_of(options)));
-  for (const ordered_json& text : line.value("texts", ordered_json::array()))
-    add(text.is_string() ? text.get<std::string>() : "");
+  for (const ordered_json& text : line.value("texts", ordered_json::array())) add(text.get<std::string>());
   return {{"accepted", accepted}};
 }
 
@@ -145,8 +157,8 @@ int check_batch(const grammar_options& options) {
     };
     if (!line)
       wrong(line.error().message);
-    else if (!line->is_object() || !line->contains("schema"))
-      wrong("not an object with a schema");
+    else if (const std::string fault = fault_of_line(*line); !fault.empty())
+      wrong(fault);
     else
       print(answer_to(*line, options.grammar));
     start = end + 1;
@@ -260,7 +272,9 @@ void add_check(CLI::App& grammar, command_body& chosen) {
   command->add_flag("--text", options->as_text, "Check the file of the instance byte by byte, as it is");
   add_grammar_flags(*command, *options);
   command->footer(
-      "\nExit code 0: accepted; 1: rejected; 78: the schema is refused, the message has the JSON pointer.\n"
+      "\nExit code 0: accepted; 1: rejected, or a limit was passed before that could be told, which the "
+      "message says;\n"
+      "78: the schema is refused, the message has the JSON pointer, or the instance is no JSON.\n"
       "A word that JSON Schema does not have is passed over, with a warning on standard error.\n"
       "\nExamples:\n"
       "  troupe grammar check --schema person.schema.json --instance ada.json");

@@ -58,6 +58,12 @@ void ebnf_reader::space_before_bar(bool lines) {
   space(false);
 }
 
+void ebnf_reader::space_before_any(std::string_view signs) {
+  const ebnf_reader before = *this;
+  space(false);
+  if (at_end() || signs.find(peek()) == std::string_view::npos) *this = before;
+}
+
 result<void> ebnf_reader::line_end() const {
   if (at_end() || peek() == '\n' || peek() == '\r') return {};
   return invalid("an unexpected '" + std::string(1, peek()) + "'");

@@ -131,6 +131,7 @@ class gbnf_parser {
   expression repeated(ebnf_rules::expression_id body) {
     for (std::size_t times = 0;; ++times) {
       if (times > ebnf_reader::most_repeats_of_one) return reader_.invalid("too many repeats of one item");
+      reader_.space_before_any("*+?{");
       if (const auto sign = reader_.repeat_sign()) {
         body = rules_.repeat(body, sign->min, sign->max);
       } else if (reader_.take_if("{")) {

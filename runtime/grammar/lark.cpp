@@ -256,22 +256,16 @@ class lark_parser {
   expression repeated(ebnf_rules::expression_id body) {
     for (std::size_t times = 0;; ++times) {
       if (times > ebnf_reader::most_repeats_of_one) return reader_.invalid("too many repeats of one item");
+      reader_.space_before_any("*+?~");
       if (const auto sign = reader_.repeat_sign()) {
         body = rules_.repeat(body, sign->min, sign->max);
       } else {
-        space_before_tilde();
         if (!reader_.take_if("~")) return body;
         auto counted = counts(body);
         if (!counted) return counted;
         body = *counted;
       }
     }
-  }
-
-  void space_before_tilde() {
-    const ebnf_reader before = reader_;
-    reader_.space(false);
-    if (reader_.peek() != '~') reader_ = before;
   }
 
   expression counts(ebnf_rules::expression_id body) {

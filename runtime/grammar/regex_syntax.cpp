@@ -227,6 +227,8 @@ class parser {
         return branch_item{reader_.take() == 'A' ? place(true, false) : place(false, true)};
       case 'b':
       case 'B':
+      case '<':
+      case '>':
         return reader_.unsupported("a word boundary is");
       default:
         break;

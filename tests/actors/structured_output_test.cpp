@@ -193,6 +193,19 @@ TEST(StructuredOutput, ARefusedGrammarEndsItsRequestsAloneAndNamesWhy) {
   stage.expect_idle();
 }
 
+TEST(StructuredOutput, ATextThatIsTooLargeToBeReadIsCountedAmongTheRefused) {
+  std::shared_ptr<metrics::engine_metrics> metrics;
+  stage stage({.grammars = {.max_source_bytes = 4},
+               .adjust = [&](supervisor_parts& parts) { metrics = parts.tokenizer.metrics; }});
+  const auto refused = stage.ask("hello", held_to(regex("abcde")));
+  stage.run();
+  ASSERT_EQ(refused->ends.size(), 1U);
+  ASSERT_TRUE(refused->ends[0].failure);
+  EXPECT_EQ(refused->ends[0].failure->param, "max_source_bytes");
+  EXPECT_EQ(metrics::exposition(metrics->text()).sum("troupe_grammars_refused_total"), 1);
+  stage.expect_idle();
+}
+
 // Some letters, `most` at most, as many as 77 divides. It takes some thousand steps to see that there are
 // such.
 grammar_spec_ptr hard(std::int32_t most) {

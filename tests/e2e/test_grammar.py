@@ -133,6 +133,19 @@ def test_a_line_that_is_none_does_not_end_a_batch(tmp_path):
     assert f"{batch}, line 2: " in answers[1]["error"] and answers[4] == {"accepted": [False]}
 
 
+@pytest.mark.parametrize("line, fault", [
+    ('{"schema": true, "instance": [1]}', "an unknown member 'instance'"),
+    ('{"schema": true, "instances": {"a": 1}}', "instances is not a list"),
+    ('{"schema": true, "instances": 5}', "instances is not a list"),
+    ('{"schema": true, "texts": "5"}', "texts is not a list"),
+    ('{"schema": true, "texts": [5]}', "texts is not a list of strings")])
+def test_a_line_with_a_wrong_member_is_told(tmp_path, line, fault):
+    batch = tmp_path / "batch.jsonl"
+    batch.write_text(line)
+    run = troupe("grammar", "check", "--batch", batch)
+    assert run.returncode == 0 and json.loads(run.stdout) == {"error": f"{batch}, line 1: {fault}"}
+
+
 def test_spellings_of_a_value(tmp_path):
     cases = [
         ({"type": "integer"}, {"1": True, "1.0": True, "-0": True, "1.5": False, "01": False, "1e2": True, "1.": False}),
@@ -168,7 +181,7 @@ GOOD_FORMATS = {
     "email": "a.b+c@example.com", "hostname": "a-b.example", "idn-hostname": "büro.example", "idn-email": "ü@büro.example", "ipv4": "192.168.0.1", "ipv6": "2001:db8::1:192.0.2.33",
     "uri": "https://u@example.com:80/a/b?c=d#e", "uri-reference": "../a?b", "iri": "http://é.example/ü",
     "uuid": "123e4567-e89b-12d3-a456-426614174000", "json-pointer": "/a~1b/0", "relative-json-pointer": "1/a",
-    "uri-template": "/a{?b,c*}", "regex": "^(?!x)([a-z\\d_-]+|(?:\\.b){2,})+?$",
+    "uri-template": "/aé{?b,c*}", "regex": "^(?!x)([a-zé\\d_-]+|(?:\\.ü日){2,})+?$",
 }
 BAD_FORMATS = {
     "date": "2023-02-29", "time": "24:00:00Z", "date-time": "2024-01-31 00:00:00Z", "duration": "P", "email": "a@@b",

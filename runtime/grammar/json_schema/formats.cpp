@@ -99,17 +99,17 @@ const std::string international =
 const std::string template_variable =
     R"re((?:[0-9A-Za-z_]|%[0-9A-Fa-f]{2})(?:\.?(?:[0-9A-Za-z_]|%[0-9A-Fa-f]{2}))*(?:\*|:[1-9][0-9]{0,3})?)re";
 const std::string uri_template = fmt::format(
-    R"re((?:[!#$&()*+,./0-9:;=?@A-Z\[\]_a-z~-]|%[0-9A-Fa-f]{{2}}|\{{[+#./;?&]?{0}(?:,{0})*\}})*)re",
-    template_variable);
+    R"re((?:[!#$&()*+,./0-9:;=?@A-Z\[\]_a-z~{1}-]|%[0-9A-Fa-f]{{2}}|\{{[+#./;?&]?{0}(?:,{0})*\}})*)re",
+    template_variable, international);
 
 const std::string json_pointer = R"re((?:/(?:[^~/]|~[01])*)*)re";
 
 // Patterns that every dialect reads, with groups in groups.
 std::string make_pattern_format() {
   const std::string in_class =
-      R"re((?:a-z|A-Z|0-9|a-f|A-F|[0-9A-Za-z _.,:;@#%&=!/+*?$()|{}]|\\[dDwWsSnrt.*+?^$()|{}\[\]\\/-]))re";
+      R"re((?:a-z|A-Z|0-9|a-f|A-F|[^\x00-\x7f]|[0-9A-Za-z _.,:;@#%&=!/+*?$()|{}]|\\[dDwWsSnrt.*+?^$()|{}\[\]\\/-]))re";
   const std::string item = fmt::format(
-      R"re((?:[0-9A-Za-z _,:;=@#%&"'<>~`!/-]|\.|\\[dDwWsSnrt.*+?^$()|{{}}\[\]\\/]|\[\^?{}+-?\]))re",
+      R"re((?:[0-9A-Za-z _,:;=@#%&"'<>~`!/-]|[^\x00-\x7f]|\.|\\[dDwWsSnrt.*+?^$()|{{}}\[\]\\/]|\[\^?{}+-?\]))re",
       in_class);
   const std::string count = R"re((?:(?:[*+?]|\{(?:[0-9]{1,3},?|0,[0-9]{1,3}|1,[1-9][0-9]{0,2})\})\??)?)re";
   std::string branch = fmt::format("(?:{}{}|[$^])*", item, count);

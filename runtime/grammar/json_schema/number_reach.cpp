@@ -131,6 +131,25 @@ regex_id near_integers(regex_store& store) {
                            large_from("4503599627370496", make.from_to(1, 9))});  // 2^52
 }
 
+// Halves divide without rounding, and are told from their doubles by about 15 digits; those of numbers below
+// 2^50 that have a digit less by all of them.
+regex_id near_halves(regex_store& store) {
+  constexpr std::uint32_t digits_of_half_doubles = 15;
+  reach_maker make(store);
+  const regex_id more = make.some(1, unbounded);
+  std::vector<regex_id> near{};
+  for (std::uint32_t whole = 0; whole <= digits_of_half_doubles; ++whole) {
+    const std::uint32_t told = digits_of_half_doubles - std::max(whole, 1U);
+    const regex_id above = store.concat({store.literal("5"), make.row("0", told), more});
+    const regex_id below = store.concat({store.literal("4"), make.row("9", told), more});
+    near.push_back(make.behind(make.whole(whole), store.alternation({above, below})));
+  }
+  // Doubles are a quarter apart there, or more.
+  near.push_back(make.behind(make.whole_from(digits_of_half_doubles + 1),
+                             store.concat({make.from_to(2, 7), make.some(0, unbounded)})));
+  return store.alternation({near_integers(store), make.either_sign(near)});
+}
+
 // By the digits of the quotient, which is rounded.
 regex_id near_decimals(regex_store& store, std::uint32_t decimals) {
   reach_maker make(store);
@@ -157,11 +176,10 @@ regex_id reach_of_integers(regex_store& store) {
   return store.alternation({near_integers(store), make.either_sign({spelled})});
 }
 
-// A remainder is what counts where the step is whole. Halves divide without rounding: those that are nearly
-// halves are let through.
+// A remainder is what counts where the step is whole.
 regex_id reach_of_multiples(regex_store& store, const decimal& step) {
   if (step.is_integer()) return near_integers(store);
-  if (step.whole == "0" && step.fraction == "5") return near_integers(store);
+  if (step.whole == "0" && step.fraction == "5") return near_halves(store);
   return near_decimals(store, static_cast<std::uint32_t>(step.fraction.size()));
 }
 

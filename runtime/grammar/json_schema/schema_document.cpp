@@ -63,12 +63,14 @@ std::string of_schema(const std::string& message) {
   return "the JSON Schema" + message.substr(body.size());
 }
 
-// With the limit that it passes, and the option's name.
-std::string with_limit(const std::string& message, const document_limits& limits) {
-  if (message.ends_with("levels")) return message + " (max_depth)";
+// With the limit that it passes, by the option's name.
+error of_schema(const error& why, const document_limits& limits) {
+  const std::string message = of_schema(why.message);
+  if (message.ends_with("levels")) return {why.code, message + " (max_depth)", "max_depth"};
   if (message.ends_with("too many values"))
-    return fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values);
-  return message;
+    return {why.code, fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values),
+            "max_schema_values"};
+  return {why.code, message, why.param};
 }
 
 bool is_recursive_anchor(const json& node) {
@@ -89,8 +91,7 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
                                  .max_large_values = limits.max_values,
                                  .max_members = limits.max_values},
                                 {.everywhere = true});
-  if (!read)
-    return fail(read.error().code, of_schema(with_limit(read.error().message, limits)), read.error().param);
+  if (!read) return tl::unexpected(of_schema(read.error(), limits));
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
   schema_document out;

@@ -159,8 +159,9 @@ std::string written(const node& n, form as) {
       return name_of(n.rule, as);
     case kind::repeat: {
       const std::string body = "(" + written(n.parts[0], as) + ")";
-      if (as == form::gbnf || n.max || n.min < 2) return body + counted(n, as);
-      return body + "~" + std::to_string(n.min) + " " + body + "*";  // Lark has no open count
+      const std::string blank = n.parts[0].parts.size() % 2 == 1 ? "" : "\t ";  // says nothing
+      if (as == form::gbnf || n.max || n.min < 2) return body + blank + counted(n, as);
+      return body + blank + "~" + std::to_string(n.min) + " " + body + "*";  // Lark has no open count
     }
     case kind::sequence:
     case kind::choice:

@@ -98,6 +98,9 @@ TEST(regex_syntax, what_cannot_be_kept_is_refused_by_name) {
   EXPECT_NE(problem_of(R"((a)\1)").find("back-reference"), std::string::npos);
   EXPECT_NE(problem_of(R"((?P<x>a)\k<x>)").find("back-reference"), std::string::npos);
   EXPECT_NE(problem_of("(?<=a)b").find("look-behind"), std::string::npos);
+  for (const char* boundary : {R"(\<a)", R"(a\>)", R"(a\b)"})
+    EXPECT_NE(problem_of(boundary).find("a word boundary"), std::string::npos) << boundary;
+  EXPECT_TRUE(is_match(R"([\<]a[\>])", "<a>"));
   EXPECT_NE(problem_of("((?!a)b)*").find("look-ahead"), std::string::npos);
   EXPECT_NE(problem_of(R"(\bword\b)").find("word boundary"), std::string::npos);
   EXPECT_NE(problem_of("a++").find("possessive"), std::string::npos);

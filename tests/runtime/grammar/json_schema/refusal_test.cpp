@@ -84,6 +84,8 @@ TEST(JsonSchemaRefusal, NamesTheLimitThatIsPassed) {
   ASSERT_FALSE(values);
   EXPECT_NE(values.error().message.find("more than 100 (max_schema_values)"), std::string::npos)
       << values.error().message;
+  EXPECT_EQ(values.error().param, "max_schema_values");
+  EXPECT_EQ(read_json_schema(nested).error().param, "max_depth");
 }
 
 TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
