@@ -40,7 +40,7 @@ auto inspect(Inspector& f, add_sequence& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_grammar& x) {
-  return f(caf::meta::type_name("open_grammar"), x.id, x.number);
+  return f(caf::meta::type_name("open_grammar"), x.id, x.tenant, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, grammar_opened& x) {

@@ -90,6 +90,7 @@ struct open_drafts {
 // A request that is to be held to a grammar. Beside it: grammar_spec_ptr.
 struct open_grammar {
   request_id id = 0;
+  std::string tenant = {};
   message_number number = 0;
 };
 // Its grammar is there, or refused. Beside it: error_ptr, null where it is there.

@@ -66,6 +66,10 @@ class scheduler_state {
     std::vector<msg::first_step> scheduled;  // whose first step it is
   };
   // How long a request has waited for its grammar.
+  struct wanted_grammar {
+    grammar_spec_ptr spec;
+    std::string tenant = {};
+  };
   struct grammar_wait {
     steady_time since{};
     std::optional<std::chrono::nanoseconds> waited = {};  // once it is there
@@ -120,7 +124,7 @@ class scheduler_state {
 
   // scheduler_grammars.cpp
   void open_grammar(const engine_request& request);
-  void ask_for_grammar(request_id id, const grammar_spec_ptr& grammar);
+  void ask_for_grammar(request_id id, const wanted_grammar& wanted);
   void on_grammar_opened(request_id id, const error* refusal);
   // Tells structured_output which of the ended requests had a grammar.
   void release_grammars(std::vector<request_id> ended);
@@ -177,8 +181,8 @@ class scheduler_state {
   armed_timers timers_;   // of deadlines
   std::unordered_set<request_id> unscheduled_;
   std::unordered_map<request_id, grammar_wait> with_grammar_;
-  std::unordered_map<request_id, grammar_spec_ptr> without_grammar_;  // of these, who still waits for it
-  std::deque<running_step> running_;                                  // oldest first
+  std::unordered_map<request_id, wanted_grammar> without_grammar_;  // of these, who still waits for it
+  std::deque<running_step> running_;                                // oldest first
   draft_patience draft_patience_;
   draft_question drafts_;
   gathered_news untold_;                     // what the drafter has not heard yet

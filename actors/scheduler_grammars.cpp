@@ -11,12 +11,13 @@ namespace troupe {
 void scheduler_state::open_grammar(const engine_request& request) {
   const request_id id = request.id;
   with_grammar_.insert_or_assign(id, grammar_wait{now()});
-  without_grammar_.emplace(id, request.sampling->grammar);
-  ask_for_grammar(id, request.sampling->grammar);
+  const wanted_grammar wanted{request.sampling->grammar, request.tenant};
+  without_grammar_.emplace(id, wanted);
+  ask_for_grammar(id, wanted);
 }
 
-void scheduler_state::ask_for_grammar(request_id id, const grammar_spec_ptr& grammar) {
-  out_.ask(structured_output_, msg::open_grammar{id}, grammar)
+void scheduler_state::ask_for_grammar(request_id id, const wanted_grammar& wanted) {
+  out_.ask(structured_output_, msg::open_grammar{id, wanted.tenant}, wanted.spec)
       .then([this, id](const msg::grammar_opened&,
                        const error_ptr& refusal) { on_grammar_opened(id, refusal.get()); },
             [](const caf::error&) {});  // the supervisor introduces another one

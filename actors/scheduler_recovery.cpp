@@ -54,7 +54,7 @@ void scheduler_state::meet_structured_output(const structured_output_actor& stru
   if (structured_output_) out_.send(model_runner_, msg::abandon_masks{});
   structured_output_ = structured_output;
   masks_.is_open = false;
-  for (const auto& [id, grammar] : without_grammar_) ask_for_grammar(id, grammar);
+  for (const auto& [id, wanted] : without_grammar_) ask_for_grammar(id, wanted);
 }
 
 // The steps in flight still write and read what the one that is gone has given them.

@@ -27,14 +27,15 @@ void structured_output_state::meet(const company_roster& roster) {
   sessions_.forget_steps();
 }
 
-caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(request_id id,
+caf::result<msg::grammar_opened, error_ptr> structured_output_state::open(const msg::open_grammar& request,
                                                                           const grammar_spec_ptr& spec) {
+  const request_id id = request.id;
   // Before it waits, since those who wait hold their texts.
   if (const auto checked = grammar::check_size(*spec, parts_.limits); !checked) {
     parts_.metrics->add_grammars_refused(1);
     return {msg::grammar_opened{id}, std::make_shared<const error>(checked.error())};
   }
-  const auto known = queue_->ask(id, spec, self_->clock().now());
+  const auto known = queue_->ask(id, spec, self_->clock().now(), request.tenant);
   if (known) {
     report();
     return {msg::grammar_opened{id}, take_in(id, *known)};
@@ -196,7 +197,7 @@ structured_output_actor::behavior_type structured_output_behavior(
       self, metrics,
       [self](const msg::meet&, const company_roster_ptr& roster) { self->state.meet(*roster); },
       [self](const msg::open_grammar& request, const grammar_spec_ptr& spec) {
-        return self->state.open(request.id, spec);
+        return self->state.open(request, spec);
       },
       [self](const msg::release_grammars& ended) { self->state.release(ended.ids); },
       [self](const msg::filter_drafts&, const held_drafts_ptr& drafts) {

@@ -34,7 +34,8 @@ class structured_output_state {
 
   void start(structured_output_parts parts);
   void meet(const company_roster& roster);
-  caf::result<msg::grammar_opened, error_ptr> open(request_id id, const grammar_spec_ptr& spec);
+  caf::result<msg::grammar_opened, error_ptr> open(const msg::open_grammar& request,
+                                                   const grammar_spec_ptr& spec);
   void release(const std::vector<request_id>& ids);
   drafts_ptr filter(const std::vector<held_draft>& drafts);
   void fill_masks(const step_batch& batch);

@@ -13,15 +13,19 @@ grammar_limits quick_limits(grammar_limits limits) {
 }
 
 std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const grammar_spec_ptr& spec,
-                                                          steady_time now) {
+                                                          steady_time now, const std::string& tenant) {
   const spec_key key(spec);
   grammar_cache::lookup found = cache_.find(key, words_, now);
   if (found.known) return std::move(found.known);
   job_ptr entry;
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entry = known->second;
+    if (std::ranges::find(entry->tenants, tenant) == entry->tenants.end()) {
+      entry->tenants.push_back(tenant);
+      if (entry != at(entry->lane).current) enter(at(entry->lane), entry, tenant);
+    }
   } else {
-    entry = std::make_shared<job>(job{.spec = key});
+    entry = std::make_shared<job>(job{.spec = key, .tenants = {tenant}});
     by_key_.emplace(key, entry);
     enter(source_bytes(*spec) <= max_quick_bytes ? compile_lane::quick : compile_lane::patient, entry);
   }
@@ -32,7 +36,18 @@ std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const g
 
 void compile_queue::enter(compile_lane lane, const job_ptr& entry) {
   entry->lane = lane;
-  at(lane).waiting.push_back(entry);
+  for (const std::string& tenant : entry->tenants) enter(at(lane), entry, tenant);
+}
+
+void compile_queue::enter(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
+  auto place = std::ranges::find(lane.tenants, tenant, &tenant_jobs::tenant);
+  if (place == lane.tenants.end()) place = lane.tenants.insert(place, {tenant, {}});
+  place->waiting.push_back(entry);
+}
+
+void compile_queue::leave(lane_jobs& lane, const job_ptr& entry) {
+  for (tenant_jobs& each : lane.tenants) std::erase(each.waiting, entry);
+  std::erase_if(lane.tenants, [](const tenant_jobs& each) { return each.waiting.empty(); });
 }
 
 void compile_queue::forget(request_id id) {
@@ -43,16 +58,19 @@ void compile_queue::forget(request_id id) {
   std::erase(entry->who, id);
   lane_jobs& lane = at(entry->lane);
   if (!entry->who.empty() || entry == lane.current) return;
-  std::erase(lane.waiting, entry);
+  leave(lane, entry);
   by_key_.erase(entry->spec);
   cache_.abandon(entry->spec, words_);
 }
 
 grammar_spec_ptr compile_queue::next(compile_lane lane) {
   lane_jobs& jobs = at(lane);
-  if (jobs.current || jobs.waiting.empty()) return nullptr;
-  jobs.current = std::move(jobs.waiting.front());
-  jobs.waiting.pop_front();
+  if (jobs.current || jobs.tenants.empty()) return nullptr;
+  tenant_jobs first = std::move(jobs.tenants.front());
+  jobs.tenants.pop_front();
+  jobs.current = first.waiting.front();
+  jobs.tenants.push_back(std::move(first));  // behind the others, whose turn is next
+  leave(jobs, jobs.current);
   return jobs.current->spec.pointer();
 }
 

@@ -1,5 +1,6 @@
 // Requests that wait for their grammars: equal grammars are compiled once, and none that nobody waits for any
-// more. On two lanes, each one after the other: a grammar is tried on the quick one, with a small share of
+// more. On two lanes, each one after the other, tenant by tenant (round robin), so that one with many hard
+// grammars is waited for by itself: a grammar is tried on the quick one, with a small share of
 // the steps that it may take; what needs more goes on to the patient one. So whoever compiles with next to no
 // processor time, as beside a busy compute team, is not held up by the few that need all their steps.
 #pragma once
@@ -9,6 +10,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -33,8 +35,9 @@ class compile_queue {
   compile_queue(grammar_cache_limits limits, grammar_cache::vocabulary words)
       : cache_(limits), words_(std::move(words)) {}
 
-  // What is known; otherwise nothing, and the request is among those of a later done().
-  std::optional<compiled> ask(request_id id, const grammar_spec_ptr& spec, steady_time now);
+  // What is known; otherwise nothing, and the request, one of `tenant`, is among those of a later done().
+  std::optional<compiled> ask(request_id id, const grammar_spec_ptr& spec, steady_time now,
+                              const std::string& tenant = {});
   // It waits no more. Unknown ids are ignored.
   void forget(request_id id);
   // What to compile now, on the quick lane with quick_limits(); null while the lane compiles something, and
@@ -52,15 +55,22 @@ class compile_queue {
     spec_key spec;
     compile_lane lane = compile_lane::quick;
     std::vector<request_id> who = {};  // never empty while it waits
+    std::vector<std::string> tenants;  // whose requests have asked for it
   };
   using job_ptr = std::shared_ptr<job>;
+  struct tenant_jobs {
+    std::string tenant;
+    std::deque<job_ptr> waiting;  // never empty; the first come first
+  };
   struct lane_jobs {
-    std::deque<job_ptr> waiting;  // the first come first
+    std::deque<tenant_jobs> tenants;  // the first is next; a job may be with several of them
     job_ptr current;
   };
 
   lane_jobs& at(compile_lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   void enter(compile_lane lane, const job_ptr& entry);
+  static void enter(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
+  static void leave(lane_jobs& lane, const job_ptr& entry);
 
   grammar_cache cache_;
   grammar_cache::vocabulary words_;

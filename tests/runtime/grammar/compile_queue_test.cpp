@@ -46,6 +46,41 @@ TEST(compile_queue, equal_grammars_are_compiled_once_for_all_who_wait) {
   EXPECT_EQ(queue.num_waiting(), 0U);
 }
 
+std::string texts_in_order(compile_queue& queue, compile_lane lane) {
+  std::string order;
+  while (const grammar_spec_ptr spec = queue.next(lane)) {
+    order += spec->text;
+    queue.done(lane, lane == quick ? out_of_steps() : compile_it(spec), {});
+  }
+  return order;
+}
+
+TEST(compile_queue, tenants_take_turns_on_either_lane) {
+  compile_queue queue({}, byte_token_trie());
+  const auto ask = [&](request_id id, const char* text, const char* tenant) {
+    EXPECT_FALSE(queue.ask(id, shared_regex(text), {}, tenant));
+  };
+  for (request_id id = 1; id <= 4; ++id) ask(id, std::string(1, static_cast<char>('a' + id)).c_str(), "many");
+  ask(5, "x", "few");
+  ask(6, "y", "few");
+  ask(7, "z", "one");
+  ask(8, "e", "one");  // which another has asked for, too
+  EXPECT_EQ(texts_in_order(queue, quick), "bxzcyed");
+  EXPECT_EQ(texts_in_order(queue, patient), "bxzcyed");
+  EXPECT_EQ(queue.num_waiting(), 0U);
+}
+
+TEST(compile_queue, who_forgets_a_grammar_costs_nobody_a_turn) {
+  compile_queue queue({}, byte_token_trie());
+  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}, "one"));
+  EXPECT_FALSE(queue.ask(2, shared_regex("b"), {}, "two"));
+  EXPECT_FALSE(queue.ask(3, shared_regex("b"), {}, "three"));
+  EXPECT_FALSE(queue.ask(4, shared_regex("c"), {}, "three"));
+  queue.forget(1);
+  queue.forget(2);
+  EXPECT_EQ(texts_in_order(queue, quick), "bc");
+}
+
 TEST(compile_queue, what_nobody_waits_for_any_more_is_not_compiled) {
   compile_queue queue({}, byte_token_trie());
   for (request_id id = 1; id <= 3; ++id) EXPECT_FALSE(queue.ask(id, shared_regex(std::to_string(id)), {}));
