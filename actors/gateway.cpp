@@ -63,6 +63,7 @@ msg::drained gateway_state::close_doors() {
 caf::result<msg::drained> gateway_state::drain() {
   auto promise = self_->make_response_promise<msg::drained>();
   drains_.push_back(promise);
+  takes_requests_ = false;  // nobody has told a gateway that is new to close its doors
   draining_ = true;
   if (closed_) closed();
   go_on_draining();

@@ -65,11 +65,12 @@ class scheduler_state {
     steady_time began{};
     std::vector<msg::first_step> scheduled;  // whose first step it is
   };
-  // How long a request has waited for its grammar.
+  // What a request has asked for whose grammar is not there yet: for the next structured_output.
   struct wanted_grammar {
     grammar_spec_ptr spec;
     std::string tenant = {};
   };
+  // How long a request has waited for its grammar.
   struct grammar_wait {
     steady_time since{};
     std::optional<std::chrono::nanoseconds> waited = {};  // once it is there

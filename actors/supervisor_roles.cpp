@@ -118,7 +118,7 @@ tokenizer_actor supervisor_state::spawn_tokenizer(bool long_texts) {
   const tokenizer_actor tokenizer = parts_.detach && long_texts
                                         ? self_->spawn<caf::detached>(tokenizer_behavior, parts)
                                         : self_->spawn(tokenizer_behavior, parts);
-  if (drain_.has_begun()) caf::anon_send(tokenizer, msg::drain{});
+  if (drain_.phase > drain_phase::doors) caf::anon_send(tokenizer, msg::drain{});
   return tokenizer;
 }
 

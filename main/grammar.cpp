@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -108,7 +109,7 @@ int check(const grammar_options& options) {
 }
 
 // What is wrong with a line of a batch, in words; nothing where it can be checked.
-std::string fault_of_line(const ordered_json& line) {
+std::optional<std::string> fault_of_line(const ordered_json& line) {
   if (!line.is_object() || !line.contains("schema")) return "not an object with a schema";
   for (const auto& [name, value] : line.items()) {
     if (name == "schema") continue;
@@ -117,7 +118,7 @@ std::string fault_of_line(const ordered_json& line) {
     if (name == "texts" && !std::ranges::all_of(value, [](const auto& text) { return text.is_string(); }))
       return "texts is not a list of strings";
   }
-  return "";
+  return std::nullopt;
 }
 
 ordered_json check_line(const ordered_json& line, const json_schema::schema_options& options) {
@@ -157,8 +158,8 @@ int check_batch(const grammar_options& options) {
     };
     if (!line)
       wrong(line.error().message);
-    else if (const std::string fault = fault_of_line(*line); !fault.empty())
-      wrong(fault);
+    else if (const auto fault = fault_of_line(*line))
+      wrong(*fault);
     else
       print(answer_to(*line, options.grammar));
     start = end + 1;

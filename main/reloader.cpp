@@ -42,7 +42,7 @@ struct reloader::new_settings {
   log_change log;
   config::loaded_settings loaded = {};
   std::optional<net::key_digest> key = {};  // another one
-  report told = {};
+  news told = {};
   std::string line = {};  // of its changes, for the log
 };
 
@@ -93,14 +93,14 @@ void reloader::work() {
   }
 }
 
-result<reloader::report> reloader::reload_and_tell() {
+result<reloader::news> reloader::reload_and_tell() {
   if (parts_.stop.told()) {
     const error ending{error_code::unavailable, "the service is about to end"};
     log_refusal(ending);
     return tl::unexpected(ending);
   }
   parts_.watch.line().reloading();
-  result<report> outcome = reload();
+  result<news> outcome = reload();
   parts_.served.note_reload(outcome.has_value());
   if (!outcome) log_refusal(outcome.error());
   parts_.watch.line().reloaded(outcome ? "serving"
@@ -116,7 +116,7 @@ void reloader::log_refusal(const error& why) const {
     spdlog::error("reload refused, nothing has changed: {}", why.message);
 }
 
-result<reloader::report> reloader::reload() try {
+result<reloader::news> reloader::reload() try {
   result<new_settings> wanted = prepare();
   if (!wanted) return tl::unexpected<error>(wanted.error());
   if (const auto told = tell_company(wanted->loaded.values); !told) {
@@ -158,7 +158,7 @@ result<reloader::new_settings> reloader::prepare() {
   return wanted;
 }
 
-reloader::report reloader::take_up(new_settings&& wanted) noexcept {
+reloader::news reloader::take_up(new_settings&& wanted) noexcept {
   static_assert(std::is_nothrow_move_assignable_v<config::settings>);
   for (const std::string& warning : wanted.told.warnings) spdlog::warn("{}", warning);
   if (wanted.key) parts_.key->replace(*wanted.key);

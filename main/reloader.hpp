@@ -30,8 +30,8 @@ struct reloaded_parts {
 
 class reloader {
  public:
-  using report = net::new_settings_report;
-  using reply = std::function<void(const result<report>&)>;
+  using news = net::new_settings_report;
+  using reply = std::function<void(const result<news>&)>;
 
   reloader(config::setting_sources sources, config::settings in_force, reloaded_parts parts);
   ~reloader();  // those that were asked for and have not been read are refused; it waits for no file
@@ -46,14 +46,14 @@ class reloader {
   struct new_settings;
   bool is_ending() const;
   void work();
-  result<report> reload_and_tell();
+  result<news> reload_and_tell();
   void log_refusal(const error& why) const;
-  result<report> reload();
+  result<news> reload();
   // Everything that can fail comes before anything changes: what is to be taken up is made ready, then the
   // company may refuse it, which takes all of its part or nothing.
   result<new_settings> prepare();
   result<void> tell_company(const config::settings& wanted);
-  report take_up(new_settings&& wanted) noexcept;
+  news take_up(new_settings&& wanted) noexcept;
 
   const reloaded_parts parts_;
   settings_reader reader_;

@@ -61,7 +61,7 @@ void ebnf_reader::space_before_bar(bool lines) {
 void ebnf_reader::space_before_any(std::string_view signs) {
   const ebnf_reader before = *this;
   space(false);
-  if (at_end() || signs.find(peek()) == std::string_view::npos) *this = before;
+  if (signs.find(peek()) == std::string_view::npos) *this = before;
 }
 
 result<void> ebnf_reader::line_end() const {

@@ -37,7 +37,7 @@ class ebnf_reader {
   void space(bool lines);
   // A rule ends with its line, except in brackets (`lines`) and where the next line begins with a '|'.
   void space_before_bar(bool lines);
-  // Passes over blanks and comments where one of these characters follows in the same line.
+  // Passes over blanks where one of these characters follows in the same line.
   void space_before_any(std::string_view signs);
   // What stands between rules. Errors: invalid_argument for anything but the end of a line or text.
   result<void> line_end() const;

@@ -131,20 +131,21 @@ regex_id near_integers(regex_store& store) {
                            large_from("4503599627370496", make.from_to(1, 9))});  // 2^52
 }
 
-// Halves divide without rounding, and are told from their doubles by about 15 digits; those of numbers below
-// 2^50 that have a digit less by all of them.
+// Halves divide without rounding. With so many digits in front of the point half of what lies between two
+// doubles is less than 10^(digits - 16), up to 15 of them.
 regex_id near_halves(regex_store& store) {
   constexpr std::uint32_t digits_of_half_doubles = 15;
   reach_maker make(store);
   const regex_id more = make.some(1, unbounded);
   std::vector<regex_id> near{};
   for (std::uint32_t whole = 0; whole <= digits_of_half_doubles; ++whole) {
-    const std::uint32_t told = digits_of_half_doubles - std::max(whole, 1U);
+    const std::uint32_t told = digits_of_half_doubles - whole;
     const regex_id above = store.concat({store.literal("5"), make.row("0", told), more});
     const regex_id below = store.concat({store.literal("4"), make.row("9", told), more});
     near.push_back(make.behind(make.whole(whole), store.alternation({above, below})));
   }
-  // Doubles are a quarter apart there, or more.
+  // A quarter to either side covers what lies between two doubles up to 2^51; with near_integers() all is
+  // denied above.
   near.push_back(make.behind(make.whole_from(digits_of_half_doubles + 1),
                              store.concat({make.from_to(2, 7), make.some(0, unbounded)})));
   return store.alternation({near_integers(store), make.either_sign(near)});

@@ -57,15 +57,15 @@ const std::string* text_member(const json& node, const char* name) {
 }
 
 // What a reader of bodies says of a text that is a schema.
-std::string of_schema(const std::string& message) {
+std::string message_of_schema(const std::string& message) {
   constexpr std::string_view body = "the body";
   if (!message.starts_with(body)) return "the JSON Schema: " + message;
   return "the JSON Schema" + message.substr(body.size());
 }
 
-// With the limit that it passes, by the option's name.
-error of_schema(const error& why, const document_limits& limits) {
-  const std::string message = of_schema(why.message);
+// The same, with the limit that the schema passes by the option's name.
+error error_of_schema(const error& why, const document_limits& limits) {
+  const std::string message = message_of_schema(why.message);
   if (message.ends_with("levels")) return {why.code, message + " (max_depth)", "max_depth"};
   if (message.ends_with("too many values"))
     return {why.code, fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values),
@@ -91,7 +91,7 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
                                  .max_large_values = limits.max_values,
                                  .max_members = limits.max_values},
                                 {.everywhere = true});
-  if (!read) return tl::unexpected(of_schema(read.error(), limits));
+  if (!read) return tl::unexpected(error_of_schema(read.error(), limits));
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");
   schema_document out;
