@@ -1,7 +1,6 @@
 #include "runtime/grammar/compile_queue.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "runtime/grammar/compile_spec.hpp"
@@ -13,10 +12,6 @@ grammar_limits quick_limits(grammar_limits limits) {
   return limits;
 }
 
-bool compile_queue::job::is_wanted_by(const std::string& tenant) const {
-  return std::ranges::find(who, tenant, &waiter::tenant) != who.end();
-}
-
 std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const grammar_spec_ptr& spec,
                                                           steady_time now, const std::string& tenant) {
   const spec_key key(spec);
@@ -25,38 +20,34 @@ std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const g
   job_ptr entry;
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entry = known->second;
-    lane_jobs& lane = at(entry->lane);
-    if (entry != lane.current && !entry->is_wanted_by(tenant)) add(lane, entry, tenant);
-    entry->who.push_back({id, tenant});
+    if (std::ranges::find(entry->tenants, tenant) == entry->tenants.end()) {
+      entry->tenants.push_back(tenant);
+      if (entry != at(entry->lane).current) enter(at(entry->lane), entry, tenant);
+    }
   } else {
-    entry = std::make_shared<job>(job{.spec = key, .who = {{id, tenant}}});
+    entry = std::make_shared<job>(job{.spec = key, .tenants = {tenant}});
     by_key_.emplace(key, entry);
     enter(source_bytes(*spec) <= max_quick_bytes ? compile_lane::quick : compile_lane::patient, entry);
   }
+  entry->who.push_back(id);
   waiting_.insert_or_assign(id, std::move(entry));
   return std::nullopt;
 }
 
 void compile_queue::enter(compile_lane lane, const job_ptr& entry) {
   entry->lane = lane;
-  for (const waiter& each : entry->who) add(at(lane), entry, each.tenant);
+  for (const std::string& tenant : entry->tenants) enter(at(lane), entry, tenant);
 }
 
-// Once, though several requests of the tenant's want it.
-void compile_queue::add(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
+void compile_queue::enter(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
   auto place = std::ranges::find(lane.tenants, tenant, &tenant_jobs::tenant);
-  if (place == lane.tenants.end()) {
-    lane.tenants.push_back({.tenant = tenant, .waiting = {}});
-    place = std::prev(lane.tenants.end());
-  }
-  if (place->waiting.empty() || place->waiting.back() != entry) place->waiting.push_back(entry);
+  if (place == lane.tenants.end()) place = lane.tenants.insert(place, {tenant, {}});
+  place->waiting.push_back(entry);
 }
 
-void compile_queue::remove(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
-  const auto place = std::ranges::find(lane.tenants, tenant, &tenant_jobs::tenant);
-  if (place == lane.tenants.end()) return;
-  std::erase(place->waiting, entry);
-  if (place->waiting.empty()) lane.tenants.erase(place);
+void compile_queue::leave(lane_jobs& lane, const job_ptr& entry) {
+  for (tenant_jobs& each : lane.tenants) std::erase(each.waiting, entry);
+  std::erase_if(lane.tenants, [](const tenant_jobs& each) { return each.waiting.empty(); });
 }
 
 void compile_queue::forget(request_id id) {
@@ -64,13 +55,10 @@ void compile_queue::forget(request_id id) {
   if (found == waiting_.end()) return;
   const job_ptr entry = std::move(found->second);
   waiting_.erase(found);
-  const auto who = std::ranges::find(entry->who, id, &waiter::id);
-  const std::string tenant = std::move(who->tenant);
-  entry->who.erase(who);
+  std::erase(entry->who, id);
   lane_jobs& lane = at(entry->lane);
-  if (entry == lane.current) return;
-  if (!entry->is_wanted_by(tenant)) remove(lane, entry, tenant);
-  if (!entry->who.empty()) return;
+  if (!entry->who.empty() || entry == lane.current) return;
+  leave(lane, entry);
   by_key_.erase(entry->spec);
   cache_.abandon(entry->spec, words_);
 }
@@ -78,11 +66,11 @@ void compile_queue::forget(request_id id) {
 grammar_spec_ptr compile_queue::next(compile_lane lane) {
   lane_jobs& jobs = at(lane);
   if (jobs.current || jobs.tenants.empty()) return nullptr;
-  if (jobs.tenants.front().tenant == jobs.last)
-    std::rotate(jobs.tenants.begin(), std::next(jobs.tenants.begin()), jobs.tenants.end());
-  jobs.last = jobs.tenants.front().tenant;
-  jobs.current = jobs.tenants.front().waiting.front();
-  for (const waiter& each : jobs.current->who) remove(jobs, jobs.current, each.tenant);
+  tenant_jobs first = std::move(jobs.tenants.front());
+  jobs.tenants.pop_front();
+  jobs.current = first.waiting.front();
+  jobs.tenants.push_back(std::move(first));  // behind the others, whose turn is next
+  leave(jobs, jobs.current);
   return jobs.current->spec.pointer();
 }
 
@@ -100,12 +88,8 @@ std::vector<request_id> compile_queue::done(compile_lane lane, const compiled& o
     cache_.abandon(ended->spec, words_);
   else
     cache_.put(ended->spec, words_, outcome, now);
-  std::vector<request_id> served;
-  for (const waiter& each : ended->who) {
-    waiting_.erase(each.id);
-    served.push_back(each.id);
-  }
-  return served;
+  for (const request_id id : ended->who) waiting_.erase(id);
+  return std::move(ended->who);
 }
 
 }  // namespace troupe::grammar
