@@ -98,7 +98,8 @@ __global__ void __launch_bounds__(search_threads) draw_rejected(sampling_call ca
   wide total = 0;
   const wide before = block_exclusive_sum_wide(own, space.sums, total);
   if (total == 0) {
-    const std::int32_t token = draw_kept(call, index, call.work.rule[index], u, space.sums, found);
+    const std::uint64_t mass = thread < call.slices ? call.work.mass[slice_at(call, index, thread)] : 0;
+    const std::int32_t token = draw_kept(call, index, call.work.rule[index], mass, u, space.sums, found);
     if (thread == 0) call.batch.tokens[index] = token;
     return;
   }

@@ -10,47 +10,53 @@ struct draw_space {
   search_parts search;
   std::uint64_t sums[search_warps];
   std::int32_t first[max_slices + 1];
+  std::uint64_t mass[max_slices];
+  std::uint64_t sure[max_slices];  // an entry is its thread's alone
   float values[most_dense_values];
 };
 
 class rule_finder {
  public:
+  // Reads at once what the steps need, one after the other, of what earlier kernels wrote.
   __device__ rule_finder(const sampling_call& call, std::int32_t index, std::uint64_t best, draw_space& space)
       : call_(call),
         row_(call.batch.rows[index]),
         index_(index),
+        by_key_(has_top_k(row_, call.batch.vocab)),
         space_(space),
         values_(space.values, call.work.listed + slice_at(call, index, 0) * sampling_slice, space.first,
                 call.slices) {
+    if (of_slice() < call_.slices) {
+      const std::size_t at = slice_at(call_, index_, of_slice());
+      if (!by_key_) mass_ = call_.work.mass[at];
+      if (lists()) listed_ = call_.work.num_listed[at];
+      if (lists()) space.sure[of_slice()] = by_key_ ? 0 : call_.work.sure[at];
+    }
+    if (lists()) limit_of_list_ = by_key_ ? call_.work.bound[index_] : call_.work.critical_bin[index_];
     rule_.weigh = weighing_of(row_, best);
   }
 
-  // Writes the masses of the kept in each slice, and where limits have equals those before each slice. Ends
-  // with a barrier.
+  // Where limits have equals, writes how many there are before each slice. Ends with a barrier.
   __device__ kept_rule find() {
-    const bool by_key = has_top_k(row_, call_.batch.vocab);
-    if (!by_key && !(row_.top_p < 1.0F)) return rule_;
+    if (!lists()) return rule_;
     count_listed();
-    if (by_key) limit_keys();
+    if (by_key_) limit_keys();
     weigh_listed();
-    if (row_.top_p < 1.0F) limit_mass(by_key);
-    sum_kept(by_key);
+    if (row_.top_p < 1.0F) limit_mass();
+    sum_kept();
     return rule_;
   }
+  // Behind find(): the steps of what is kept of the slice whose number is the thread's; also written.
+  __device__ std::uint64_t kept_mass() const { return mass_; }
 
  private:
-  __device__ std::uint64_t sum(std::uint64_t value) { return block_sum(value, space_.sums); }
+  __device__ bool lists() const { return by_key_ || row_.top_p < 1.0F; }
   __device__ std::int32_t of_slice() const { return static_cast<std::int32_t>(threadIdx.x); }
-  __device__ std::uint64_t slice_value(const std::uint64_t* values) const {
-    return of_slice() < call_.slices ? values[slice_at(call_, index_, of_slice())] : 0;
-  }
 
   __device__ void count_listed() {
-    const bool is_slice = of_slice() < call_.slices;
-    const std::int32_t own = is_slice ? call_.work.num_listed[slice_at(call_, index_, of_slice())] : 0;
     std::uint64_t total = 0;
-    const std::uint64_t before = block_exclusive_sum(static_cast<std::uint64_t>(own), space_.sums, total);
-    if (is_slice) space_.first[of_slice()] = static_cast<std::int32_t>(before);
+    const std::uint64_t before = block_exclusive_sum(static_cast<std::uint64_t>(listed_), space_.sums, total);
+    if (of_slice() < call_.slices) space_.first[of_slice()] = static_cast<std::int32_t>(before);
     if (threadIdx.x == 0) space_.first[call_.slices] = static_cast<std::int32_t>(total);
     __syncthreads();
     values_.load();
@@ -59,25 +65,18 @@ class rule_finder {
 
   // The k greatest, of equal ones the first.
   __device__ void limit_keys() {
-    const auto k = static_cast<std::uint64_t>(row_.top_k);
-    rule_.key = least_listed_key(call_.work.bound[index_]) - 1;
-    if (static_cast<std::uint64_t>(values_.count()) <= k) return;
-    const counted_logits counted{values_};
-    rule_.key = greatest_reaching(counted, 0, 32, 0, 0, static_cast<double>(k), space_.search);
-    std::uint64_t above = 0;
-    std::uint64_t equals = 0;
-    counted.visit([&](std::uint32_t key, std::uint64_t) {
-      above += key > rule_.key ? 1 : 0;
-      equals += key == rule_.key ? 1 : 0;
-    });
-    above = sum(above);
-    equals = sum(equals);
-    rule_.key_equals = static_cast<std::int32_t>(k - above);
-    if (k - above == equals) {
-      rule_.key -= 1;
-      rule_.key_equals = 0;
+    const auto k = static_cast<std::uint32_t>(row_.top_k);
+    rule_.key = least_listed_key(limit_of_list_) - 1;
+    if (values_.count() <= row_.top_k) return;
+    const reached_key limit =
+        greatest_reaching(counted_logits{values_}, 0, 32, 0, 0, static_cast<double>(k), space_.search);
+    const auto above = static_cast<std::uint32_t>(limit.above);
+    if (k - above == limit.equals) {
+      rule_.key = limit.key - 1;
       return;
     }
+    rule_.key = limit.key;
+    rule_.key_equals = static_cast<std::int32_t>(k - above);
     count_before(call_.work.keys_before, [&](float logit) { return ordered_key(logit) == rule_.key; });
   }
 
@@ -100,7 +99,8 @@ class rule_finder {
     __syncthreads();
   }
 
-  // Makes weights of the listed logits, 0 of those that top-k leaves out.
+  // Makes weights of the listed logits: 0 of those that top-k leaves out, or that are not of the bin in which
+  // top-p has its limit.
   __device__ void weigh_listed() {
     const unsigned lane = threadIdx.x % 32;
     values_.visit_slices([&](std::int32_t slice, std::int32_t n) {
@@ -112,8 +112,10 @@ class rule_finder {
         const std::uint32_t key = ordered_key(logit);
         const unsigned equals = __ballot_sync(all_lanes, i < n && key == rule_.key);
         const std::int32_t own = rank + __popc(equals & ((1U << lane) - 1));
-        const bool kept = key > rule_.key || (key == rule_.key && own < rule_.key_equals);
-        if (i < n) values[i] = kept ? rule_.weigh.weight(logit) : 0.0F;
+        const float weight = rule_.weigh.weight(logit);
+        const bool kept = by_key_ ? key > rule_.key || (key == rule_.key && own < rule_.key_equals)
+                                  : mass_bin(weight) == static_cast<std::int32_t>(limit_of_list_);
+        if (i < n) values[i] = kept ? weight : 0.0F;
         rank += __popc(equals);
       }
     });
@@ -121,31 +123,23 @@ class rule_finder {
   }
 
   // The greatest weights whose sum reaches top_p of all; of equal ones the first.
-  __device__ void limit_mass(bool by_key) {
+  __device__ void limit_mass() {
     const massed_weights massed{values_};
-    std::uint64_t all = 0;
-    if (by_key) massed.visit([&](std::uint32_t, std::uint64_t steps) { all += steps; });
-    all = sum(by_key ? all : slice_value(call_.work.mass));
+    std::uint64_t all = mass_;
+    if (by_key_) massed.visit([&](std::uint32_t, std::uint64_t steps) { all += steps; });
+    all = block_sum(all, space_.sums);
+    const bool has_sure = !by_key_ && of_slice() < call_.slices;
+    const std::uint64_t sure = block_sum(has_sure ? space_.sure[of_slice()] : 0, space_.sums);
     const double target = __dmul_rn(static_cast<double>(row_.top_p), static_cast<double>(all));
-    const std::uint64_t sure = by_key ? 0 : sum(slice_value(call_.work.sure));
-    const std::uint32_t prefix = by_key ? 0 : first_bits_of_bin(call_.work.critical_bin[index_]);
-    const std::uint32_t limit =
+    const std::uint32_t prefix = by_key_ ? 0 : first_bits_of_bin(static_cast<std::int32_t>(limit_of_list_));
+    const reached_key limit =
         greatest_reaching(massed, prefix, prefix == 0 ? 30 : 20, 0, sure, target, space_.search);
-
-    std::uint64_t above = 0;
-    std::uint64_t equals = 0;
-    massed.visit([&](std::uint32_t key, std::uint64_t steps) {
-      above += key > limit ? steps : 0;
-      equals += key == limit ? 1 : 0;
-    });
-    above = sure + sum(above);
-    equals = sum(equals);
-    const std::uint64_t kept = equals_to_reach(above, weight_steps(__uint_as_float(limit)), target);
-    if (kept >= equals) {
-      rule_.least = __uint_as_float(limit - 1);
+    const std::uint64_t kept = equals_to_reach(limit.above, weight_steps(__uint_as_float(limit.key)), target);
+    if (kept >= limit.equals) {
+      rule_.least = __uint_as_float(limit.key - 1);
       return;
     }
-    rule_.least = __uint_as_float(limit);
+    rule_.least = __uint_as_float(limit.key);
     rule_.least_equals = static_cast<std::int32_t>(kept);
     count_before(call_.work.least_before, [&](float weight) { return weight == rule_.least; });
   }
@@ -158,11 +152,10 @@ class rule_finder {
     return n;
   }
 
-  __device__ void sum_kept(bool by_key) {
+  __device__ void sum_kept() {
     const std::uint64_t equal_steps = weight_steps(rule_.least);
     values_.visit_slices([&](std::int32_t slice, std::int32_t n) {
       const float* values = values_.of_slice(slice);
-      const std::size_t at = slice_at(call_, index_, slice);
       std::uint64_t mass = 0;
       std::uint32_t equals = 0;
       for (std::int32_t i = threadIdx.x % 32; i < n; i += 32) {
@@ -173,21 +166,31 @@ class rule_finder {
       equals = __reduce_add_sync(all_lanes, equals);
       if (threadIdx.x % 32 != 0) return;
       if (rule_.least_equals > 0) {
-        const std::int32_t left = rule_.least_equals - call_.work.least_before[at];
+        const std::int32_t left =
+            rule_.least_equals - call_.work.least_before[slice_at(call_, index_, slice)];
         const std::uint32_t kept = left > 0 ? static_cast<std::uint32_t>(left) : 0;
         mass += (kept < equals ? kept : equals) * equal_steps;
       }
-      call_.work.mass[at] = mass + (by_key ? 0 : call_.work.sure[at]);
+      space_.mass[slice] = mass;
     });
     __syncthreads();
+    if (of_slice() >= call_.slices) return;
+    mass_ = space_.mass[of_slice()] + space_.sure[of_slice()];
+    call_.work.mass[slice_at(call_, index_, of_slice())] = mass_;
   }
 
   const sampling_call& call_;
   const sampling_row& row_;
   std::int32_t index_;
+  bool by_key_;
   draw_space& space_;
   listed_values values_;
   kept_rule rule_;
+  // Of the slice whose number is the thread's: steps of all weights, then of the kept ones; how many are
+  // listed.
+  std::uint64_t mass_ = 0;
+  std::int32_t listed_ = 0;
+  std::uint32_t limit_of_list_ = 0;  // the key from which on logits are listed, or the bin of top-p's limit
 };
 
 }  // namespace troupe::kernels::cuda

@@ -72,13 +72,12 @@ struct found_token {
   std::int32_t token;
 };
 
-// The first token whose cumulated kept weight, in the order of ids, passes u of all. For every thread; the
-// slices' masses must have been written.
+// The first token whose cumulated kept weight, in the order of ids, passes u of all. For every thread.
+//   mass  steps of what is kept of the slice whose number is the thread's; 0 where there is none
 __device__ __forceinline__ std::int32_t draw_kept(const sampling_call& call, std::int32_t index,
-                                                  const kept_rule& rule, std::uint64_t u, std::uint64_t* sums,
-                                                  found_token& found) {
+                                                  const kept_rule& rule, std::uint64_t mass, std::uint64_t u,
+                                                  std::uint64_t* sums, found_token& found) {
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
-  const std::uint64_t mass = thread < call.slices ? call.work.mass[slice_at(call, index, thread)] : 0;
   std::uint64_t total = 0;
   const std::uint64_t before = block_exclusive_sum(mass, sums, total);
   const double target = share_of(u, total);

@@ -5,6 +5,8 @@ namespace {
 
 constexpr int list_threads = 256;
 constexpr int list_loads = sampling_slice / list_threads / 4;
+static_assert(list_threads == groups_per_slice * threads_per_group, "a thread's logits are of one group");
+static_assert(list_threads == mass_bins);
 
 // The bin in which the mass from the greatest weights down reaches the target, left in `found`, which is
 // shared. A thread of the block per bin, the greatest first.
@@ -19,27 +21,27 @@ __device__ std::int32_t find_critical_bin(const std::uint64_t* histogram, double
   return *found;
 }
 
-// What a row lists: for top-k logits from a key on; for top-p weights in a bin, and the sum of those above.
+// What a row lists: for top-k logits from a key on; for top-p those whose weight may be in a bin.
+// Exponentials need not be computed for that: where the bin's edges lie among the scaled logits is known well
+// enough.
 struct listing {
   bool by_key;
   std::uint32_t bound;
   weighing weigh;
-  std::int32_t bin;
-  float cut;  // top-p: what is scaled to less is in a lower bin for sure
+  float least;  // of scaled logits
+  float most;
 
-  __device__ void choose_bin(std::int32_t critical) {
-    bin = critical;
-    const float edge = __uint_as_float(first_bits_of_bin(critical));
-    cut = critical == 0 ? weightless : logf(edge) - 0.01F;
+  __device__ void choose_bin(std::int32_t bin) {
+    constexpr float doubt = 0.001F;
+    least = bin == 0 ? weightless : logf(__uint_as_float(first_bits_of_bin(bin))) - doubt;
+    most = bin == mass_bins - 1 ? infinite : logf(__uint_as_float(first_bits_of_bin(bin + 1))) + doubt;
   }
 
-  __device__ bool take(float logit, weight_sum& sure) const {
+  // Also what is scaled to no number.
+  __device__ bool takes(float logit) const {
     if (by_key) return ordered_key(logit) >= bound;
-    const float weight = weigh.weight(logit);
-    if (weight == 0.0F) return false;
-    const std::int32_t own = mass_bin(weight);
-    if (own > bin) sure.add(weight);
-    return own == bin;
+    const float scaled = weigh.scaled(logit);
+    return !(scaled < least) && !(scaled > most);
   }
 };
 
@@ -76,7 +78,7 @@ __device__ std::uint32_t compact(const float4 (&loaded)[list_loads], std::uint32
 }
 
 // A block to a slice, 16 logits to a thread, all of them in registers.
-__global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call call) {
+__global__ void __launch_bounds__(list_threads, 5) list_slices(sampling_call call) {
   let_later_kernels_begin();
   wait_for_earlier_kernels();
   TROUPE_SHARED(std::uint64_t, parts, [list_threads / 32]);
@@ -91,10 +93,15 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
   const std::uint64_t best = best_of_row(call, index);
   if (key_of_best(best) <= minus_infinity_key) return;
 
-  listing list{by_key, 0, weighing_of(row, best), 0, weightless};
+  const std::size_t at = slice_at(call, index, slice);
+  listing list{by_key, 0, weighing_of(row, best), weightless, infinite};
+  bool has_any = true;  // of the thread's logits
   if (by_key) {
     list.bound = least_listed_key(call.work.bound[index]);
-  } else {
+    has_any = call.work.group_best[at * groups_per_slice + thread / threads_per_group] >= list.bound;
+  }
+  if (!by_key) {
+    const std::uint64_t own = call.work.slice_histogram[at * mass_bins + thread];
     const std::uint64_t* mass = call.work.mass + static_cast<std::size_t>(index) * call.slices;
     const std::uint64_t total = block_sum(thread < call.slices ? mass[thread] : 0, parts);
     static_assert(max_slices <= list_threads);
@@ -103,29 +110,28 @@ __global__ void __launch_bounds__(list_threads, 4) list_slices(sampling_call cal
         call.work.histogram + static_cast<std::size_t>(index) * mass_bins, target, parts, &critical_bin);
     list.choose_bin(bin);
     if (slice == 0 && thread == 0) call.work.critical_bin[index] = bin;
+    const std::uint64_t sure = block_sum(thread > bin ? own : 0, parts);
+    if (thread == 0) call.work.sure[at] = sure;
   }
 
   const masked_row logits = row_of(call, index);
   float4 loaded[list_loads];
+  if (has_any) {
 #pragma unroll
-  for (int j = 0; j < list_loads; ++j)
-    loaded[j] = logits.load(slice * sampling_slice + (j * list_threads + thread) * 4);
-  weight_sum sure;
+    for (int j = 0; j < list_loads; ++j)
+      loaded[j] = logits.load(slice * sampling_slice + (j * list_threads + thread) * 4);
+  }
   std::uint32_t taken = 0;
 #pragma unroll
   for (int j = 0; j < list_loads; ++j) {
-    if (!by_key && list.weigh.are_below(loaded[j], list.cut)) continue;
-    taken |= (list.take(loaded[j].x, sure) ? 1U : 0U) << (8 * j);
-    taken |= (list.take(loaded[j].y, sure) ? 2U : 0U) << (8 * j);
-    taken |= (list.take(loaded[j].z, sure) ? 4U : 0U) << (8 * j);
-    taken |= (list.take(loaded[j].w, sure) ? 8U : 0U) << (8 * j);
+    if (!has_any) continue;
+    taken |= (list.takes(loaded[j].x) ? 1U : 0U) << (8 * j);
+    taken |= (list.takes(loaded[j].y) ? 2U : 0U) << (8 * j);
+    taken |= (list.takes(loaded[j].z) ? 4U : 0U) << (8 * j);
+    taken |= (list.takes(loaded[j].w) ? 8U : 0U) << (8 * j);
   }
-  const std::size_t at = slice_at(call, index, slice);
   const std::uint32_t count = compact(loaded, taken, call.work.listed + at * sampling_slice, totals);
-  const std::uint64_t sure_steps = block_sum(static_cast<std::uint64_t>(sure.steps()), parts);
-  if (thread != 0) return;
-  call.work.num_listed[at] = static_cast<std::int32_t>(count);
-  call.work.sure[at] = sure_steps;
+  if (thread == 0) call.work.num_listed[at] = static_cast<std::int32_t>(count);
 }
 
 }  // namespace

@@ -17,13 +17,18 @@ class listed_values {
   __device__ std::int32_t count() const { return first_[slices_]; }
   __device__ bool is_dense() const { return count() <= most_dense_values; }
 
-  // Followed by a barrier.
+  // Followed by a barrier. Where there are fewer slices than warps, several warps share one.
   __device__ void load() {
     if (!is_dense()) return;
-    visit_slices([&](std::int32_t slice, std::int32_t n) {
-      const float* from = listed_ + static_cast<std::size_t>(slice) * sampling_slice;
-      for (std::int32_t i = lane(); i < n; i += 32) dense_[first_[slice] + i] = from[i];
-    });
+    const std::int32_t sharing = slices_ < search_warps ? search_warps / slices_ : 1;
+    for (std::int32_t part = threadIdx.x / 32; part < slices_ * sharing; part += search_warps) {
+      const std::int32_t slice = part / sharing;
+      const std::int32_t n = first_[slice + 1] - first_[slice];
+      const float* const from = listed_ + static_cast<std::size_t>(slice) * sampling_slice;
+      float* const to = dense_ + first_[slice];
+#pragma unroll 4
+      for (std::int32_t i = part % sharing * 32 + lane(); i < n; i += sharing * 32) to[i] = from[i];
+    }
   }
 
   // Each value once, in no order that matters.
@@ -61,14 +66,18 @@ class listed_values {
 
 // What greatest_reaching() visits: logits, each counting 1, and weights by their mass.
 struct counted_logits {
+  using amount = std::uint32_t;
   const listed_values& values;
+  __device__ std::int32_t count() const { return values.count(); }
   template <class Visit>
   __device__ void visit(Visit visit) const {
-    values.visit_values([&](float logit) { visit(ordered_key(logit), std::uint64_t{1}); });
+    values.visit_values([&](float logit) { visit(ordered_key(logit), amount{1}); });
   }
 };
 struct massed_weights {
+  using amount = std::uint64_t;
   const listed_values& values;
+  __device__ std::int32_t count() const { return values.count(); }
   template <class Visit>
   __device__ void visit(Visit visit) const {
     values.visit_values([&](float weight) { visit(__float_as_uint(weight), weight_steps(weight)); });

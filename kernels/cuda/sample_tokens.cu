@@ -27,7 +27,7 @@ __device__ void settle(const sampling_call& call, std::int32_t index, std::int32
 
 // Leaves the row to draw_residuals() where the draft is rejected.
 __device__ bool accept_draft(const sampling_call& call, std::int32_t index, const kept_rule& rule,
-                             draw_space& space, draft_weights& weights) {
+                             std::uint64_t kept_mass, draw_space& space, draft_weights& weights) {
   const sampling_row& row = call.batch.rows[index];
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (thread == 0) weights = {0, 0};
@@ -41,8 +41,7 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
     if (row.drafted.ids[i] == draft) weights.draft = steps;
   }
   drafted = block_sum(drafted, space.sums);
-  const std::uint64_t target =
-      block_sum(thread < call.slices ? call.work.mass[slice_at(call, index, thread)] : 0, space.sums);
+  const std::uint64_t target = block_sum(kept_mass, space.sums);
   if (draft >= 0 && draft < call.batch.vocab) {
     const std::int32_t slice = draft / sampling_slice;
     const kept_steps kept = keep_of_slice(call, index, slice, rule, space.sums);
@@ -84,7 +83,7 @@ __global__ void __launch_bounds__(search_threads) draw_rows(sampling_call call) 
   if (row.draft == nullptr) {
     const std::uint64_t u =
         uniform_bits(row.seed, static_cast<std::uint64_t>(row.position), random_stream::draw);
-    const std::int32_t token = draw_kept(call, index, rule, u, space.sums, found);
+    const std::int32_t token = draw_kept(call, index, rule, finder.kept_mass(), u, space.sums, found);
     if (!writes) return;
     call.batch.tokens[index] = token;
     if (row.kept.size == nullptr) return;
@@ -92,7 +91,7 @@ __global__ void __launch_bounds__(search_threads) draw_rows(sampling_call call) 
     call.work.rule[index] = rule;
     return;
   }
-  const bool accepted = accept_draft(call, index, rule, space, weights);
+  const bool accepted = accept_draft(call, index, rule, finder.kept_mass(), space, weights);
   if (!writes) return;
   call.batch.tokens[index] = *row.draft;
   if (accepted) return;
@@ -113,6 +112,7 @@ sampling_workspace place_sampling_workspace(void* memory, std::int32_t num_rows,
   work.bound = carve.take<std::uint32_t>(rows);
   work.mass = carve.take<std::uint64_t>(slices);
   work.histogram = carve.take<std::uint64_t>(rows * mass_bins);
+  work.slice_histogram = carve.take<std::uint64_t>(slices * mass_bins);
   work.sure = carve.take<std::uint64_t>(slices);
   work.critical_bin = carve.take<std::int32_t>(rows);
   work.listed = carve.take<float>(slices * sampling_slice);

@@ -7,7 +7,8 @@ namespace troupe::kernels::cuda {
 
 static_assert(sampling_slice == logit_slice);
 inline constexpr std::int32_t max_slices = max_sampling_vocab / sampling_slice;
-inline constexpr std::int32_t groups_per_slice = 128;  // for top-k, of 32 logits
+inline constexpr std::int32_t groups_per_slice = 128;  // for top-k, of 32 logits: those that two threads
+inline constexpr std::int32_t threads_per_group = 2;   // of the passes with 256 threads a slice load
 inline constexpr std::int32_t mass_bins = 256;
 
 // Which tokens keep their weight. Of those equal to a limit the first few are kept: none, where the limit was
@@ -31,13 +32,14 @@ enum class draft_state : std::int32_t { none, rejected, kept };
 
 // Between the kernels of one call. Per slice unless it says otherwise.
 struct sampling_workspace {
-  std::uint64_t* best;         // greatest key in the upper half, in the lower ~id of its first bearer
-  std::uint32_t* group_best;   // [rows][slices][groups_per_slice] keys
-  std::uint32_t* bound;        // [rows] key that at least top_k logits reach
-  std::uint64_t* mass;         // steps: of all weights; then of the kept ones
-  std::uint64_t* histogram;    // [rows][mass_bins] steps
-  std::uint64_t* sure;         // steps of the weights above the listed bin
-  std::int32_t* critical_bin;  // [rows]
+  std::uint64_t* best;             // greatest key in the upper half, in the lower ~id of its first bearer
+  std::uint32_t* group_best;       // [rows][slices][groups_per_slice] greatest keys
+  std::uint32_t* bound;            // [rows] key that at least top_k logits reach
+  std::uint64_t* mass;             // steps: of all weights; then of the kept ones
+  std::uint64_t* histogram;        // [rows][mass_bins] steps
+  std::uint64_t* slice_histogram;  // [rows][slices][mass_bins] the same of each slice
+  std::uint64_t* sure;             // steps of the weights above the bin in which top-p has its limit
+  std::int32_t* critical_bin;      // [rows]
   float* listed;              // [rows][slices][sampling_slice] logits in the order of their ids; then weights
   std::int32_t* num_listed;   // then of the tokens that are kept
   std::int32_t* keys_before;  // logits equal to the rule's key in the slices before

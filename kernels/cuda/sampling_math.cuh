@@ -67,24 +67,26 @@ __device__ __forceinline__ std::uint64_t weight_steps(float weight) {
   return static_cast<std::uint64_t>(static_cast<long long>(__fmul_rn(weight, 0x1.0p33F)));
 }
 
-// Sums up to 2^11 weights in two 32-bit integers: what adding a constant leaves in a float's last bits are
-// the weight's multiples of 2^-13 and the signed rest in steps. No conversion, no 64-bit addition.
-struct weight_sum {
-  std::uint32_t coarse = 0;
-  std::uint32_t fine = 0;
+// A weight as multiples of 2^-14 and the signed rest in steps, which is at most 2^18: what adding a constant
+// leaves in a float's last bits. No conversion, no 64-bit integer.
+struct split_weight {
+  std::uint32_t coarse;
+  std::uint32_t fine;  // of a signed number
 
-  __device__ void add(float weight) {
-    constexpr float coarse_base = 1024.0F;
+  __device__ explicit split_weight(float weight) {
+    constexpr float coarse_base = 512.0F;
     constexpr float fine_base = 0x1.8p-10F;
     const float high = __fadd_rn(weight, coarse_base);
     const float low = __fsub_rn(weight, __fsub_rn(high, coarse_base));
-    coarse += __float_as_uint(high) - __float_as_uint(coarse_base);
-    fine += __float_as_uint(__fadd_rn(low, fine_base)) - __float_as_uint(fine_base);
-  }
-  __device__ std::int64_t steps() const {
-    return static_cast<std::int64_t>(coarse) * (std::int64_t{1} << 20) + static_cast<std::int32_t>(fine);
+    coarse = __float_as_uint(high) - __float_as_uint(coarse_base);
+    fine = __float_as_uint(__fadd_rn(low, fine_base)) - __float_as_uint(fine_base);
   }
 };
+
+// Steps of up to 2^12 split weights.
+__device__ __forceinline__ std::int64_t steps_of_sums(std::uint32_t coarse, std::uint32_t fine) {
+  return static_cast<std::int64_t>(coarse) * (std::int64_t{1} << 19) + static_cast<std::int32_t>(fine);
+}
 
 // The sum over a warp, for values below 2^54, by two sums of 27 bits each; for every lane.
 __device__ __forceinline__ std::uint64_t warp_sum(std::uint64_t value) {

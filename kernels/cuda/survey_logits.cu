@@ -41,6 +41,7 @@ __global__ void __launch_bounds__(survey_threads) survey_slices(sampling_call ca
 
   const std::size_t at = slice_at(call, index, slice);
   if (draws(row) && has_top_k(row, call.batch.vocab)) {
+    static_assert(threads_per_group == 2);
     const std::uint32_t other = __shfl_xor_sync(all_lanes, key, 1);
     if (thread % 2 == 0) call.work.group_best[at * groups_per_slice + thread / 2] = key > other ? key : other;
   }

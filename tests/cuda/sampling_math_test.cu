@@ -40,16 +40,21 @@ TEST_F(sampling_math, gives_the_hosts_weights_to_the_bit) {
 }
 
 __global__ void sum_all(const float* weights, int count, std::int64_t* sum) {
-  weight_sum sums;
-  for (int i = 0; i < count; ++i) sums.add(weights[i]);
-  *sum = sums.steps();
+  std::uint32_t coarse = 0;
+  std::uint32_t fine = 0;
+  for (int i = 0; i < count; ++i) {
+    const split_weight split(weights[i]);
+    coarse += split.coarse;
+    fine += split.fine;
+  }
+  *sum = steps_of_sums(coarse, fine);
 }
 
 TEST_F(sampling_math, sums_weights_exactly_in_two_words) {
   std::mt19937 random(72);
   for (const float least : {-24.0F, -3.0F, 0.0F}) {
     std::uniform_real_distribution<float> exponent(least, 0);
-    std::vector<float> logits(2'000);
+    std::vector<float> logits(4'096);
     for (float& logit : logits) logit = exponent(random);
     std::vector<float> weights(logits.size());
     weigh(logits, 0.0F, 1.0F, weights.data());
