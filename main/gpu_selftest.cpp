@@ -78,6 +78,7 @@ void print_selftest_json(const std::string& model, const std::string& weights,
                          const self_test_report& report) {
   nlohmann::ordered_json out;
   out["passed"] = report.passed();
+  out["failures"] = report.failures();
   out["model"] = model;
   out["gpu_weights"] = weights;
   out["device"] = report.device;
@@ -139,6 +140,7 @@ void print_selftest_table(const std::string& model, const std::string& weights,
         "batch-invariant; %.0f %% of the copies' bandwidth\n",
         each.sequences, each.context, each.as_graph.whole, 100 * each.as_graph.idle_share(),
         each.eagerly.whole, each.batch_invariant.whole, 100 * each.bandwidth_share);
+  for (const std::string& each : report.failures()) std::printf("FAILED       %s\n", each.c_str());
   std::printf("%s\n", report.passed() ? "passed" : "FAILED");
 }
 

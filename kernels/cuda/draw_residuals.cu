@@ -82,7 +82,7 @@ __device__ bool holds(wide before, wide amount, wide goal) {
 // A block to a row.
 __global__ void __launch_bounds__(search_threads) draw_rejected(sampling_call call) {
   TROUPE_SHARED(residual_space, space);
-  TROUPE_SHARED(found_token, found);
+  TROUPE_SHARED(std::int32_t, found);
   const auto index = static_cast<std::int32_t>(blockIdx.x);
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (call.work.draft[index] != draft_state::rejected) return;
@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(search_threads) draw_rejected(sampling_call ca
   wide total = 0;
   const wide before = block_exclusive_sum_wide(own, space.sums, total);
   if (total == 0) {
-    const std::uint64_t mass = thread < call.slices ? call.work.mass[slice_at(call, index, thread)] : 0;
+    const std::uint64_t* const mass = call.work.mass + slice_at(call, index, 0);
     const std::int32_t token = draw_kept(call, index, call.work.rule[index], mass, u, space.sums, found);
     if (thread == 0) call.batch.tokens[index] = token;
     return;

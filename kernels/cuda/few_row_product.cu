@@ -13,11 +13,6 @@ constexpr int blocks_of_a_multiprocessor = 8;
 // Loads of a lane that are held in registers: rows of 768 and 1,536 inputs.
 constexpr int few_runs = 3;
 constexpr int more_runs = 6;
-constexpr int inputs_of_a_run = 32 * few_row_run;
-
-bool is_of_lanes(few_row_variant variant) {
-  return variant == few_row_variant::lanes || variant == few_row_variant::early_lanes;
-}
 
 __device__ __forceinline__ int first_output() {
   return static_cast<int>(blockIdx.x * few_row_warps + threadIdx.x / 32);
@@ -106,33 +101,15 @@ __global__ void __launch_bounds__(few_row_threads, (few_row_residents<rows, runs
   }
 }
 
-// Asks for the first loads of an output's weights.
-template <class T>
-__device__ __forceinline__ void prefetch_first_weights(const few_row_arguments& a, int output) {
-  constexpr int inputs_of_line = 128 / sizeof(T);
-  constexpr int most = 16;  // what sum_streamed() has in flight
-  const int line = static_cast<int>(threadIdx.x % 32);
-  if (line < most && line * inputs_of_line < a.inputs)
-    prefetch_line(weights_of<T>(a, output) + line * inputs_of_line);
-}
-
-// Larger ones: bandwidth is what counts, of which a kernel that already waits beside this one may take more
-// than it saves. One that begins early itself lets the next do so when each of its blocks is done.
-template <class T, int rows, output_group group, bool is_early>
+// Larger ones: bandwidth is what counts, of which a kernel that already waits beside this one took more than
+// it saved.
+template <class T, int rows, output_group group>
 __global__ void __launch_bounds__(few_row_threads, (rows > 1 && group != output_group::apart ? 3 : 4))
     few_row_stream_kernel(few_row_arguments a) {
   TROUPE_SHARED(float, partial, [few_row_warps]);
   TROUPE_DYNAMIC_SHARED(T, normed);
   using pairs = output_pairs<group>;
   constexpr bool are_pairs = group != output_group::apart;
-  if constexpr (is_early) {
-    if (first_output() < outputs_of_warps<group>(a)) {
-      const int first = are_pairs ? pairs::first(a, first_output()) : first_output();
-      prefetch_first_weights<T>(a, first);
-      if constexpr (are_pairs) prefetch_first_weights<T>(a, pairs::second(a, first));
-    }
-    wait_for_earlier_kernels();
-  }
   const T* const input = input_rows<T>(a, normed, partial);
   const int row = static_cast<int>(threadIdx.x % 32);
   for (int output = first_output(); output < outputs_of_warps<group>(a); output += outputs_at_once()) {
@@ -148,7 +125,6 @@ __global__ void __launch_bounds__(few_row_threads, (rows > 1 && group != output_
       store_output<T>(a, row, output, sum_of_lane<rows>(sums), ahead.first);
     }
   }
-  if constexpr (is_early) let_later_kernels_begin();
 }
 
 template <class T, int rows, output_group group>
@@ -157,6 +133,7 @@ void launch_group(const few_row_arguments& a, cudaStream_t stream) {
   const dim3 grid(static_cast<unsigned>(min(blocks, blocks_of_a_multiprocessor * a.multiprocessors)));
   const std::int32_t normed = a.input == nullptr ? a.rows * a.inputs : few_row_run;  // never none
   const std::size_t shared = sizeof(T) * static_cast<std::size_t>(normed);
+  constexpr int inputs_of_a_run = 32 * few_row_run;
   if (a.inputs <= few_runs * inputs_of_a_run) {
     TROUPE_LAUNCH_EARLY((few_row_kernel<T, rows, few_runs, group>), grid, few_row_threads, shared, stream, a);
     return;
@@ -169,12 +146,7 @@ void launch_group(const few_row_arguments& a, cudaStream_t stream) {
       return;
     }
   }
-  if (a.variant == few_row_variant::early_lanes) {
-    TROUPE_LAUNCH_EARLY((few_row_stream_kernel<T, rows, group, true>), grid, few_row_threads, shared, stream,
-                        a);
-    return;
-  }
-  TROUPE_LAUNCH((few_row_stream_kernel<T, rows, group, false>), grid, few_row_threads, shared, stream, a);
+  TROUPE_LAUNCH((few_row_stream_kernel<T, rows, group>), grid, few_row_threads, shared, stream, a);
 }
 
 template <class T, int rows>
@@ -185,8 +157,7 @@ void launch_rows(const few_row_arguments& a, cudaStream_t stream) {
 }  // namespace
 
 bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed) {
-  if (!is_of_lanes(variant)) return can_multiply_row_tiles(rows, inputs, is_normed);
-  if (variant == few_row_variant::early_lanes && inputs <= few_runs * inputs_of_a_run) return false;
+  if (variant != few_row_variant::lanes) return can_multiply_row_tiles(rows, inputs, is_normed);
   return rows <= max_lane_rows && inputs % few_row_run == 0 &&
          (!is_normed || 2 * static_cast<std::size_t>(rows) * static_cast<std::size_t>(inputs) + 256 <=
                             shared_without_asking);
@@ -200,7 +171,7 @@ bool can_rotate_few_rows(const rotate_and_store_arguments& rotation) {
 
 void multiply_few_rows(const few_row_arguments& arguments, cudaStream_t stream) {
   if (arguments.rows == 0) return;
-  if (!is_of_lanes(arguments.variant)) return multiply_row_tiles(arguments, stream);
+  if (arguments.variant != few_row_variant::lanes) return multiply_row_tiles(arguments, stream);
   with_element_type(arguments.type, [&](auto element) {
     using type = decltype(element);
     if (arguments.rows == 1) return launch_rows<type, 1>(arguments, stream);

@@ -23,13 +23,12 @@ enum class few_row_output : std::int32_t {
 // How the work is divided; which is the fastest is to be measured.
 enum class few_row_variant : std::int32_t {
   lanes,        // a warp computes an output; up to 4 rows
-  early_lanes,  // the same of long rows, as a kernel that begins early, and lets the next begin when it ends
   tiles,        // tensor cores (few_row_tiles.hpp), in blocks that should read the least,
   other_tiles,  // the next of these,
   third_tiles,  // and the next
 };
-inline constexpr few_row_variant few_row_variants[] = {few_row_variant::lanes, few_row_variant::early_lanes,
-                                                       few_row_variant::tiles, few_row_variant::other_tiles,
+inline constexpr few_row_variant few_row_variants[] = {few_row_variant::lanes, few_row_variant::tiles,
+                                                       few_row_variant::other_tiles,
                                                        few_row_variant::third_tiles};
 
 struct few_row_arguments {
@@ -49,9 +48,8 @@ struct few_row_arguments {
   rotate_and_store_arguments rotation = {};  // of `rotated`; its qkv, qkv_stride, rows and type do not count
 };
 
-// Whether a variant can: up to 4 rows of a multiple of 8 inputs by lanes, early ones of more than 768, up to
-// max_few_rows of a multiple of 32 on tensor cores. Rows that are normed, 16 of them at most, must have room
-// in 48 KB of shared memory.
+// Whether a variant can: up to 4 rows of a multiple of 8 inputs by lanes, up to max_few_rows of a multiple of
+// 32 on tensor cores. Rows that are normed, 16 of them at most, must have room in 48 KB of shared memory.
 bool can_multiply_few_rows(few_row_variant variant, std::int32_t rows, std::int32_t inputs, bool is_normed);
 
 // Whether an element is rotated without the rest of its head: no norms, heads rotated as a whole, a KV memory

@@ -11,13 +11,12 @@ struct draw_space {
   std::uint64_t sums[search_warps];
   std::int32_t first[max_slices + 1];
   std::uint64_t mass[max_slices];
-  std::uint64_t sure[max_slices];  // an entry is its thread's alone
   float values[most_dense_values];
 };
 
 class rule_finder {
  public:
-  // Reads at once what the steps need, one after the other, of what earlier kernels wrote.
+  // Asks at once for what the steps need, one after the other, of what earlier kernels wrote.
   __device__ rule_finder(const sampling_call& call, std::int32_t index, std::uint64_t best, draw_space& space)
       : call_(call),
         row_(call.batch.rows[index]),
@@ -26,13 +25,11 @@ class rule_finder {
         space_(space),
         values_(space.values, call.work.listed + slice_at(call, index, 0) * sampling_slice, space.first,
                 call.slices) {
-    if (of_slice() < call_.slices) {
-      const std::size_t at = slice_at(call_, index_, of_slice());
-      if (!by_key_) mass_ = call_.work.mass[at];
-      if (lists()) listed_ = call_.work.num_listed[at];
-      if (lists()) space.sure[of_slice()] = by_key_ ? 0 : call_.work.sure[at];
-    }
     if (lists()) limit_of_list_ = by_key_ ? call_.work.bound[index_] : call_.work.critical_bin[index_];
+    if (lists() && !by_key_) {
+      all_ = sum_of_slices(of_row(call_.work.mass), call_.slices);
+      sure_ = sum_of_slices(of_row(call_.work.sure), call_.slices);
+    }
     rule_.weigh = weighing_of(row_, best);
   }
 
@@ -46,18 +43,30 @@ class rule_finder {
     sum_kept();
     return rule_;
   }
-  // Behind find(): the steps of what is kept of the slice whose number is the thread's; also written.
-  __device__ std::uint64_t kept_mass() const { return mass_; }
+  // Behind find(): the steps of what is kept of each slice.
+  __device__ const std::uint64_t* kept_mass() const {
+    return lists() ? space_.mass : of_row(call_.work.mass);
+  }
 
  private:
   __device__ bool lists() const { return by_key_ || row_.top_p < 1.0F; }
-  __device__ std::int32_t of_slice() const { return static_cast<std::int32_t>(threadIdx.x); }
+  __device__ const std::uint64_t* of_row(const std::uint64_t* of_slices) const {
+    return of_slices + slice_at(call_, index_, 0);
+  }
 
   __device__ void count_listed() {
-    std::uint64_t total = 0;
-    const std::uint64_t before = block_exclusive_sum(static_cast<std::uint64_t>(listed_), space_.sums, total);
-    if (of_slice() < call_.slices) space_.first[of_slice()] = static_cast<std::int32_t>(before);
-    if (threadIdx.x == 0) space_.first[call_.slices] = static_cast<std::int32_t>(total);
+    if (threadIdx.x < 32) {
+      const std::int32_t* const counts = call_.work.num_listed + slice_at(call_, index_, 0);
+      const slices_of_lane own(call_.slices);
+      std::int32_t sum = 0;
+      for (std::int32_t s = own.begin; s < own.end; ++s) sum += counts[s];
+      std::int32_t before = warp_exclusive_sum(sum);
+      if (threadIdx.x == 31) space_.first[call_.slices] = before + sum;
+      for (std::int32_t s = own.begin; s < own.end; ++s) {
+        space_.first[s] = before;
+        before += counts[s];
+      }
+    }
     __syncthreads();
     values_.load();
     __syncthreads();
@@ -69,7 +78,7 @@ class rule_finder {
     rule_.key = least_listed_key(limit_of_list_) - 1;
     if (values_.count() <= row_.top_k) return;
     const reached_key limit =
-        greatest_reaching(counted_logits{values_}, 0, 32, 0, 0, static_cast<double>(k), space_.search);
+        greatest_reaching(counted_logits{values_}, 0, 32, 0, static_cast<double>(k), space_.search);
     const auto above = static_cast<std::uint32_t>(limit.above);
     if (k - above == limit.equals) {
       rule_.key = limit.key - 1;
@@ -91,11 +100,12 @@ class rule_finder {
       if (threadIdx.x % 32 == 0) before[slice_at(call_, index_, slice)] = static_cast<std::int32_t>(count);
     });
     __syncthreads();
-    const bool is_slice = of_slice() < call_.slices;
-    const std::int32_t own = is_slice ? before[slice_at(call_, index_, of_slice())] : 0;
+    const auto thread = static_cast<std::int32_t>(threadIdx.x);
+    const bool is_slice = thread < call_.slices;
+    const std::int32_t own = is_slice ? before[slice_at(call_, index_, thread)] : 0;
     std::uint64_t total = 0;
     const std::uint64_t sum = block_exclusive_sum(static_cast<std::uint64_t>(own), space_.sums, total);
-    if (is_slice) before[slice_at(call_, index_, of_slice())] = static_cast<std::int32_t>(sum);
+    if (is_slice) before[slice_at(call_, index_, thread)] = static_cast<std::int32_t>(sum);
     __syncthreads();
   }
 
@@ -125,15 +135,15 @@ class rule_finder {
   // The greatest weights whose sum reaches top_p of all; of equal ones the first.
   __device__ void limit_mass() {
     const massed_weights massed{values_};
-    std::uint64_t all = mass_;
-    if (by_key_) massed.visit([&](std::uint32_t, std::uint64_t steps) { all += steps; });
-    all = block_sum(all, space_.sums);
-    const bool has_sure = !by_key_ && of_slice() < call_.slices;
-    const std::uint64_t sure = block_sum(has_sure ? space_.sure[of_slice()] : 0, space_.sums);
+    std::uint64_t all = all_;
+    if (by_key_) {
+      massed.visit([&](std::uint32_t, std::uint64_t steps) { all += steps; });
+      all = block_sum(all, space_.sums);
+    }
     const double target = __dmul_rn(static_cast<double>(row_.top_p), static_cast<double>(all));
     const std::uint32_t prefix = by_key_ ? 0 : first_bits_of_bin(static_cast<std::int32_t>(limit_of_list_));
     const reached_key limit =
-        greatest_reaching(massed, prefix, prefix == 0 ? 30 : 20, 0, sure, target, space_.search);
+        greatest_reaching(massed, prefix, prefix == 0 ? 30 : 20, sure_, target, space_.search);
     const std::uint64_t kept = equals_to_reach(limit.above, weight_steps(__uint_as_float(limit.key)), target);
     if (kept >= limit.equals) {
       rule_.least = __uint_as_float(limit.key - 1);
@@ -171,12 +181,12 @@ class rule_finder {
         const std::uint32_t kept = left > 0 ? static_cast<std::uint32_t>(left) : 0;
         mass += (kept < equals ? kept : equals) * equal_steps;
       }
+      const std::size_t at = slice_at(call_, index_, slice);
+      if (!by_key_) mass += call_.work.sure[at];
       space_.mass[slice] = mass;
+      call_.work.mass[at] = mass;
     });
     __syncthreads();
-    if (of_slice() >= call_.slices) return;
-    mass_ = space_.mass[of_slice()] + space_.sure[of_slice()];
-    call_.work.mass[slice_at(call_, index_, of_slice())] = mass_;
   }
 
   const sampling_call& call_;
@@ -186,10 +196,8 @@ class rule_finder {
   draw_space& space_;
   listed_values values_;
   kept_rule rule_;
-  // Of the slice whose number is the thread's: steps of all weights, then of the kept ones; how many are
-  // listed.
-  std::uint64_t mass_ = 0;
-  std::int32_t listed_ = 0;
+  std::uint64_t all_ = 0;            // top-p without top-k: steps of all weights
+  std::uint64_t sure_ = 0;           // and of those above the bin of its limit
   std::uint32_t limit_of_list_ = 0;  // the key from which on logits are listed, or the bin of top-p's limit
 };
 

@@ -65,42 +65,56 @@ __device__ __forceinline__ kept_steps keep_of_slice(const sampling_call& call, s
   return steps;
 }
 
-// Shared by the threads of a block that looks for a token.
-struct found_token {
-  std::uint64_t before;
+// The slice in which a draw falls, and the steps of what is kept before it.
+struct drawn_slice {
   std::int32_t slice;
-  std::int32_t token;
+  std::uint64_t before;
+  double target;  // steps
 };
 
-// The first token whose cumulated kept weight, in the order of ids, passes u of all. For every thread.
-//   mass  steps of what is kept of the slice whose number is the thread's; 0 where there is none
-__device__ __forceinline__ std::int32_t draw_kept(const sampling_call& call, std::int32_t index,
-                                                  const kept_rule& rule, std::uint64_t mass, std::uint64_t u,
-                                                  std::uint64_t* sums, found_token& found) {
-  const auto thread = static_cast<std::int32_t>(threadIdx.x);
-  std::uint64_t total = 0;
-  const std::uint64_t before = block_exclusive_sum(mass, sums, total);
-  const double target = share_of(u, total);
-  if (static_cast<double>(before) <= target && static_cast<double>(before + mass) > target) {
-    found.slice = thread;
-    found.before = before;
+// By each warp for itself, for every lane. `mass`: steps of what is kept of each slice of the row.
+__device__ __forceinline__ drawn_slice find_slice(const std::uint64_t* mass, std::int32_t slices,
+                                                  std::uint64_t u) {
+  const slices_of_lane own(slices);
+  std::uint64_t sum = 0;
+  for (std::int32_t s = own.begin; s < own.end; ++s) sum += mass[s];
+  drawn_slice drawn{-1, warp_exclusive_sum(sum), 0};
+  drawn.target = share_of(u, __shfl_sync(all_lanes, drawn.before + sum, 31));
+  for (std::int32_t s = own.begin; s < own.end; ++s) {
+    const std::uint64_t beyond = drawn.before + mass[s];
+    if (static_cast<double>(drawn.before) <= drawn.target && static_cast<double>(beyond) > drawn.target) {
+      drawn.slice = s;
+      break;
+    }
+    drawn.before = beyond;
   }
-  __syncthreads();
+  const int lane = __ffs(static_cast<int>(__ballot_sync(all_lanes, drawn.slice >= 0))) - 1;
+  drawn.slice = __shfl_sync(all_lanes, drawn.slice, lane);
+  drawn.before = __shfl_sync(all_lanes, drawn.before, lane);
+  return drawn;
+}
 
-  const kept_steps kept = keep_of_slice(call, index, found.slice, rule, sums);
+// The first token whose cumulated kept weight, in the order of ids, passes u of all, left in `found`, which
+// is shared. For every thread.
+__device__ __forceinline__ std::int32_t draw_kept(const sampling_call& call, std::int32_t index,
+                                                  const kept_rule& rule, const std::uint64_t* mass,
+                                                  std::uint64_t u, std::uint64_t* sums, std::int32_t& found) {
+  const drawn_slice drawn = find_slice(mass, call.slices, u);
+  const kept_steps kept = keep_of_slice(call, index, drawn.slice, rule, sums);
+  const std::uint64_t own = kept.sum();
   std::uint64_t slice_total = 0;
-  std::uint64_t below = found.before + block_exclusive_sum(kept.sum(), sums, slice_total);
-  if (static_cast<double>(below) <= target && static_cast<double>(below + kept.sum()) > target) {
+  std::uint64_t below = drawn.before + block_exclusive_sum(own, sums, slice_total);
+  if (static_cast<double>(below) <= drawn.target && static_cast<double>(below + own) > drawn.target) {
     std::int32_t i = 0;
 #pragma unroll
     for (int j = 0; j < 3; ++j) {
       below += kept.of[j];
-      i += static_cast<double>(below) <= target ? 1 : 0;
+      i += static_cast<double>(below) <= drawn.target ? 1 : 0;
     }
-    found.token = found.slice * sampling_slice + thread * 4 + i;
+    found = drawn.slice * sampling_slice + static_cast<std::int32_t>(threadIdx.x) * 4 + i;
   }
   __syncthreads();
-  return found.token;
+  return found;
 }
 
 }  // namespace troupe::kernels::cuda

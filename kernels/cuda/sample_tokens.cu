@@ -27,7 +27,7 @@ __device__ void settle(const sampling_call& call, std::int32_t index, std::int32
 
 // Leaves the row to draw_residuals() where the draft is rejected.
 __device__ bool accept_draft(const sampling_call& call, std::int32_t index, const kept_rule& rule,
-                             std::uint64_t kept_mass, draw_space& space, draft_weights& weights) {
+                             const std::uint64_t* kept_mass, draw_space& space, draft_weights& weights) {
   const sampling_row& row = call.batch.rows[index];
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (thread == 0) weights = {0, 0};
@@ -41,7 +41,7 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
     if (row.drafted.ids[i] == draft) weights.draft = steps;
   }
   drafted = block_sum(drafted, space.sums);
-  const std::uint64_t target = block_sum(kept_mass, space.sums);
+  const std::uint64_t target = sum_of_slices(kept_mass, call.slices);
   if (draft >= 0 && draft < call.batch.vocab) {
     const std::int32_t slice = draft / sampling_slice;
     const kept_steps kept = keep_of_slice(call, index, slice, rule, space.sums);
@@ -59,12 +59,12 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
 }
 
 // A block to a row.
-__global__ void __launch_bounds__(search_threads) draw_rows(sampling_call call) {
+__global__ void __launch_bounds__(search_threads, 1) draw_rows(sampling_call call) {
   let_later_kernels_begin();
   wait_for_earlier_kernels();
   TROUPE_SHARED(draw_space, space);
   TROUPE_SHARED(draft_weights, weights);
-  TROUPE_SHARED(found_token, found);
+  TROUPE_SHARED(std::int32_t, found);
   const auto index = static_cast<std::int32_t>(blockIdx.x);
   const sampling_row& row = call.batch.rows[index];
   const bool writes = threadIdx.x == 0;
@@ -148,7 +148,7 @@ void sample_tokens(const sampling_batch& batch, const sampling_needs& needs, cud
   survey_logits(call, stream);
   if (needs.top_k) bound_top_k(call, stream);
   if (needs.weights || needs.top_p) weigh_slices(call, stream);
-  if (needs.top_k || needs.top_p) list_candidates(call, stream);
+  if (needs.top_k || needs.top_p) list_candidates(call, needs, stream);
   draw_tokens(call, stream);
   if (needs.kept) keep_distributions(call, stream);
   if (needs.drafts) draw_residuals(call, stream);

@@ -9,9 +9,11 @@
 // can be the threshold:
 // - survey, a pass over the logits: the greatest of each slice of 4,096, for top-k of each group of 32;
 //   greedy rows need no more.
-// - bound, top-k: the k-th greatest of the groups' greatest, which at least k logits reach.
+// - bound, top-k: the k-th greatest of greatest keys, each of several groups, which at least k logits reach.
 // - weigh, a pass, not for top-k: each slice's sum of weights; for top-p a histogram of mass over weights.
-// - list, a pass: for top-k what reaches the bound, for top-p the bin of the histogram with the limit.
+// - list: for top-k what reaches the bound, of the few groups that do; for top-p, by a pass, what may be in
+// the
+//   bin of the histogram with the limit.
 // - draw: the thresholds, searched in the list; the slice in which u falls, and the token in it.
 // On an H100 a pass reads 12.6 MB (64 x 49,152) from L2 or 39 MB (64 x 151,936) from HBM: 4 or 12 us at the
 // least. Where few logits can be left out, `weigh` is bound by its exponentials, about 45 instructions each.

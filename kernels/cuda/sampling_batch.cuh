@@ -79,6 +79,18 @@ __device__ __forceinline__ bool has_top_k(const sampling_row& row, std::int32_t 
   return row.top_k > 0 && row.top_k < vocab;
 }
 
+// The slices [begin, end) of a row that a lane looks at where each warp goes through all in order.
+struct slices_of_lane {
+  std::int32_t begin;
+  std::int32_t end;
+
+  __device__ explicit slices_of_lane(std::int32_t slices) {
+    const std::int32_t each = (slices + 31) / 32;
+    begin = min(static_cast<std::int32_t>(threadIdx.x % 32) * each, slices);
+    end = min(begin + each, slices);
+  }
+};
+
 // The greatest key of a row and the first token that bears it; for every lane.
 __device__ __forceinline__ std::uint64_t best_of_row(const sampling_call& call, std::int32_t index) {
   const std::uint64_t* best = call.work.best + static_cast<std::size_t>(index) * call.slices;
@@ -86,6 +98,13 @@ __device__ __forceinline__ std::uint64_t best_of_row(const sampling_call& call, 
   for (std::int32_t s = threadIdx.x % 32; s < call.slices; s += 32) found = best[s] > found ? best[s] : found;
   return warp_max(found);
 }
+// The sum over a row's slices; by each warp for itself, for every lane.
+__device__ __forceinline__ std::uint64_t sum_of_slices(const std::uint64_t* of_slices, std::int32_t slices) {
+  std::uint64_t sum = 0;
+  for (std::int32_t s = threadIdx.x % 32; s < slices; s += 32) sum += of_slices[s];
+  return warp_sum(sum);
+}
+
 __device__ __forceinline__ std::uint32_t key_of_best(std::uint64_t best) {
   return static_cast<std::uint32_t>(best >> 32U);
 }

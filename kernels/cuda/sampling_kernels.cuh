@@ -9,7 +9,7 @@ void process_logits(const sampling_call& call, cudaStream_t stream);
 void survey_logits(const sampling_call& call, cudaStream_t stream);
 void bound_top_k(const sampling_call& call, cudaStream_t stream);
 void weigh_slices(const sampling_call& call, cudaStream_t stream);
-void list_candidates(const sampling_call& call, cudaStream_t stream);
+void list_candidates(const sampling_call& call, const sampling_needs& needs, cudaStream_t stream);
 void draw_tokens(const sampling_call& call, cudaStream_t stream);
 void keep_distributions(const sampling_call& call, cudaStream_t stream);
 void draw_residuals(const sampling_call& call, cudaStream_t stream);

@@ -1,6 +1,6 @@
-// The search for a threshold among values that a block of 1,024 threads can reach: two bits of the key in a
-// round. The block counts until few values have the bits that were found; a warp goes on among those alone,
-// since what a round of the block takes is its barriers and sums, however few the values are.
+// The search for a threshold among values that a block of 1,024 threads can reach. Where they are many, the
+// block finds the first bits of its key, two in a round; where few are left that have these, each is compared
+// with all others: what a round takes is its barriers and sums, however few the values are.
 #pragma once
 #include <type_traits>
 
@@ -17,7 +17,6 @@ struct reached_key {
   std::uint32_t key;     // bits that were not looked at are 0
   std::uint32_t equals;  // how many values have these bits; at first at least as many as there are
   std::uint64_t above;   // what was above at first, and the amounts of all values with greater ones
-  bool is_reached;       // whether those with these bits or greater ones are known to reach the target
 
   __device__ bool has(std::uint32_t other, int shift) const {
     return shift == 32 || other >> shift == key >> shift;
@@ -29,15 +28,17 @@ struct search_parts {
   std::uint64_t sums[3][search_warps];
   std::uint32_t counts[3][search_warps];
   reached_key so_far;
+  reached_key found;
   std::uint32_t num_few;
   std::uint32_t few_keys[few_values];
   std::uint64_t few_amounts[few_values];
 };
 
-// One round: how much and how many values have a key of at least each of the three digits above 0.
+// One round: how much and how many values have a key of at least each of the three digits above 0. Amounts of
+// 32 bits are all 1.
 template <class Amount>
 struct digit_tally {
-  static constexpr bool counts_alone = std::is_same_v<Amount, std::uint32_t>;  // each value's amount is 1
+  static constexpr bool counts_alone = std::is_same_v<Amount, std::uint32_t>;
 
   std::uint64_t sums[3] = {0, 0, 0};
   std::uint32_t counts[3] = {0, 0, 0};
@@ -58,8 +59,8 @@ struct digit_tally {
       sums[j] = counts_alone ? counts[j] : warp_sum(sums[j]);
     }
   }
-  // The next digit of what was found so far.
-  __device__ void extend(reached_key& so_far, int shift, double target) const {
+  // What was found so far, with its next digit.
+  __device__ reached_key extend(const reached_key& so_far, int shift, double target) const {
     std::uint32_t digit = 0;
     std::uint32_t beyond = 0;
     std::uint32_t least = so_far.equals;
@@ -74,68 +75,62 @@ struct digit_tally {
         above = so_far.above + sums[j];
       }
     }
-    so_far.key |= digit << shift;
-    so_far.equals = least - beyond;
-    so_far.above = above;
-    so_far.is_reached |= digit > 0;
+    return {so_far.key | digit << shift, least - beyond, above};
   }
 };
 
-// Goes on below the bit `shift` among the values of `parts`, by one warp, for which nobody waits here.
+// The key, among the few values of `parts`, with which what is above reaches the target, left in parts.found;
+// that stays as it is where none does. By the whole block, several lanes to a value, between two barriers.
 template <class Amount>
-__device__ void search_few(int shift, int last, double target, search_parts& parts) {
-  constexpr int most = few_values / 32;
-  const unsigned lane = threadIdx.x % 32;
+__device__ void find_among_few(double target, search_parts& parts) {
+  constexpr unsigned lanes = search_threads / few_values;
+  const unsigned own = threadIdx.x / lanes;
   const std::uint32_t count = parts.num_few;
-  std::uint32_t keys[most];
-#pragma unroll
-  for (unsigned i = 0; i < most; ++i) keys[i] = i * 32 + lane < count ? parts.few_keys[i * 32 + lane] : 0;
-  reached_key found = parts.so_far;
-  found.equals = count;
-  while (shift > last && !(found.is_reached && found.equals == 1)) {
-    shift -= 2;
-    digit_tally<Amount> tally;
-#pragma unroll
-    for (unsigned i = 0; i < most; ++i) {
-      if (i * 32 + lane >= count || !found.has(keys[i], shift + 2)) continue;
-      tally.add(keys[i], static_cast<Amount>(parts.few_amounts[i * 32 + lane]), found.key, shift);
-    }
-    tally.sum_lanes();
-    tally.extend(found, shift, target);
+  const std::uint32_t key = own < count ? parts.few_keys[own] : 0;
+  Amount above = 0;
+  Amount equal = 0;
+  std::uint32_t counted = 0;  // equals, and in the upper half those in front of the thread's value
+  for (unsigned i = threadIdx.x % lanes; i < count; i += lanes) {
+    const std::uint32_t other = parts.few_keys[i];
+    const auto amount = digit_tally<Amount>::counts_alone ? 1 : static_cast<Amount>(parts.few_amounts[i]);
+    above += other > key ? amount : 0;
+    equal += other == key ? amount : 0;
+    counted += other == key ? (i < own ? 0x10001U : 1U) : 0;
   }
-  // The one that is left has these bits, so it alone writes the others.
-  bool is_it = false;
 #pragma unroll
-  for (unsigned i = 0; i < most; ++i) {
-    if (i * 32 + lane >= count || !found.has(keys[i], shift)) continue;
-    is_it = found.is_reached && found.equals == 1;
-    if (is_it) found.key = keys[i] >> last << last;
+  for (unsigned distance = 1; distance < lanes; distance *= 2) {
+    above += __shfl_xor_sync(all_lanes, above, distance);
+    equal += __shfl_xor_sync(all_lanes, equal, distance);
+    counted += __shfl_xor_sync(all_lanes, counted, distance);
   }
-  __syncwarp();
-  if (is_it || (lane == 0 && !(found.is_reached && found.equals == 1))) parts.so_far = found;
+  const bool is_first = own < count && threadIdx.x % lanes == 0 && counted >> 16U == 0;
+  const std::uint64_t all_above = parts.so_far.above + above;
+  if (!is_first || static_cast<double>(all_above) >= target ||
+      static_cast<double>(all_above + equal) < target)
+    return;
+  parts.found = {key, counted, all_above};
 }
 
 // The greatest key for which `above` and the amounts of all values with a key of at least it reach the
-// target; at least `prefix`, from which it differs in the last `bits` alone (an even number), and `prefix`
-// where nothing reaches it. Preconditions: above < target; the prefix ends with `bits` zeros, and keys that
-// are not below it differ from it in those bits alone. With last > 0 only the bits above the last ones are
-// searched: a lower bound.
+// target; at least `prefix`, from which it differs in the last `bits` alone (an even number). The prefix
+// where nothing reaches the target: then nothing else is known. Preconditions: above < target; the prefix
+// ends with `bits` zeros, and keys that are not below it differ from it in those bits alone.
 //   values.count()   how many there are at most
-//   values.visit(f)  calls f(key, amount) for what this thread has to look at; amounts of 1 alone are
-//                    std::uint32_t
+//   values.visit(f)  calls f(key, amount) for what this thread has to look at; amounts are std::uint64_t, or
+//                    std::uint32_t and all 1
 template <class Values>
-__device__ reached_key greatest_reaching(const Values& values, std::uint32_t prefix, int bits, int last,
+__device__ reached_key greatest_reaching(const Values& values, std::uint32_t prefix, int bits,
                                          std::uint64_t above, double target, search_parts& parts) {
   using amount = typename Values::amount;
   const unsigned lane = threadIdx.x % 32;
   const unsigned warp = threadIdx.x / 32;
-  reached_key found{prefix, static_cast<std::uint32_t>(values.count()), above, false};
+  reached_key found{prefix, static_cast<std::uint32_t>(values.count()), above};
   if (threadIdx.x == 0) {
     parts.num_few = 0;
-    parts.so_far = found;
+    parts.so_far = parts.found = found;
   }
   int shift = bits;
-  while (shift > last && found.equals > few_values) {
+  while (shift > 0 && found.equals > few_values) {
     shift -= 2;
     digit_tally<amount> tally;
     values.visit([&](std::uint32_t key, amount one) {
@@ -158,15 +153,15 @@ __device__ reached_key greatest_reaching(const Values& values, std::uint32_t pre
         all.counts[j] = parts.counts[j][lane];
       }
       all.sum_lanes();
-      all.extend(found, shift, target);
-      if (lane == 0) parts.so_far = found;
+      const reached_key extended = all.extend(found, shift, target);
+      if (lane == 0) parts.so_far = parts.found = extended;
     }
     __syncthreads();
     found = parts.so_far;
   }
   __syncthreads();
 
-  // Few are left, or none of the bits: then what has them all is counted, however many there are.
+  // What has these bits: few, or all bits are known and they are counted alone.
   values.visit([&](std::uint32_t key, amount one) {
     if (!found.has(key, shift)) return;
     const std::uint32_t at = atomicAdd(&parts.num_few, 1U);
@@ -175,12 +170,12 @@ __device__ reached_key greatest_reaching(const Values& values, std::uint32_t pre
     parts.few_amounts[at] = one;
   });
   __syncthreads();
-  if (shift == last) {
+  if (shift == 0) {
     found.equals = parts.num_few;
   } else {
-    if (warp == 0) search_few<amount>(shift, last, target, parts);
+    find_among_few<amount>(target, parts);
     __syncthreads();
-    found = parts.so_far;
+    found = parts.found;
   }
   __syncthreads();
   return found;

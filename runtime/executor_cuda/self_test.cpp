@@ -1,5 +1,7 @@
 #include "runtime/executor_cuda/self_test.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -225,6 +227,24 @@ checks::timing_report time_all(const model& model, const self_test_options& opti
 }
 
 }  // namespace
+
+std::vector<std::string> self_test_report::failures() const {
+  std::vector<std::string> found;
+  for (const checks::kernel_check& each : kernels)
+    if (!each.passed) found.push_back("the kernel " + each.name + " is wrong");
+  if (kernels.empty()) found.emplace_back("no kernel was tried");
+  if (!graphs_agree) found.emplace_back("graphs and eager steps disagree");
+  if (!keeps_bits) found.emplace_back("batch-invariant steps do not keep a row's bits");
+  if (greedy_different > 0)
+    found.push_back(
+        fmt::format("{} of {} tokens that the CPU is sure of differ", greedy_different, greedy_compared));
+  if (greedy_compared == 0)
+    found.emplace_back("the CPU is sure of no token of this model, so that none was compared: try another");
+  if (!(mean_difference < 0.3 * tolerance))
+    found.push_back(fmt::format("log-probabilities are {:.3g} apart on average, where {:.3g} is allowed",
+                                mean_difference, 0.3 * tolerance));
+  return found;
+}
 
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options) {
   self_test_report report;

@@ -172,7 +172,7 @@ def self_test(run, troupe, model, name):
             say(f"  WRONG: {each['kernel']}: {each['largest_difference']} apart, {each['bound']} allowed. {each.get('failure', '')}")
     if not answer["passed"]:
         run.failed = True
-        run.problems[f"self-test {name}"] = "failed: the device differs from the CPU by more than rounding"
+        run.problems[f"self-test {name}"] = "failed: " + "; ".join(answer["failures"])
     return answer
 
 

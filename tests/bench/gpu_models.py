@@ -22,7 +22,7 @@ ALIGNMENT = 32
 BF16, F32, Q4_1, Q8_0 = 30, 0, 3, 8
 BLOCK = 32  # values that share a scale, and with Q4_1 a minimum: after 2 or 4 bytes of these 16 or 32 bytes of codes
 BLOCK_BYTES = {Q4_1: 20, Q8_0: 34}
-BLOCK_PATTERN = 32_749  # blocks; prime as well
+BLOCK_PATTERN = 131_071  # blocks; prime as well, and more than a vocabulary has rows: equal ones would tie
 QUANTISED = "-q4"
 PATTERN = 1_048_573  # prime, so that no two rows of a matrix begin at the same place of it
 
@@ -140,8 +140,10 @@ def pattern(normal, deviation):
 def blocks(normal, deviation, kind):
     """The same of quantised blocks: codes between a block's extremes, or up to its largest magnitude."""
     out = bytearray()
-    for i in range(0, BLOCK * BLOCK_PATTERN, BLOCK):
-        values = normal[i:i + BLOCK]
+    endless = normal + normal[:BLOCK]
+    for number in range(BLOCK_PATTERN):
+        begin = BLOCK * number % len(normal)
+        values = endless[begin:begin + BLOCK]
         low, high = min(values), max(values)
         if kind == Q4_1:
             step = (high - low) / 15

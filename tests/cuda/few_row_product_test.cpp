@@ -143,11 +143,7 @@ TEST_F(few_row_products_of, any_size_are_rows_times_weights) {
   for (const std::int32_t inputs : {768, 776, 1536, 1544}) {
     expect_sums<__nv_bfloat16>(lanes, 1, 150, inputs, random);
     expect_sums<__half>(lanes, 3, 21, inputs, random);
-    if (inputs == 768) continue;  // begins early anyway
-    expect_sums<__nv_bfloat16>(few_row_variant::early_lanes, 1, 150, inputs, random);
-    expect_sums<__half>(few_row_variant::early_lanes, 3, 21, inputs, random);
   }
-  EXPECT_FALSE(kernels::cuda::can_multiply_few_rows(few_row_variant::early_lanes, 1, 768, false));
 }
 
 // Tiles that are full and not, of one and of several blocks; inputs around what is held in registers.
@@ -168,7 +164,6 @@ TEST_F(few_row_products_of, normed_rows_are_near_those_of_the_kernels_one_by_one
   std::mt19937 random(2);
   for (const std::int32_t inputs : {576, 776})
     expect_gated(few_row_variant::lanes, 3, inputs, inputs == 576 ? 24 : 150, random);
-  expect_gated(few_row_variant::early_lanes, 3, 776, 150, random);
   for (const few_row_variant variant : of_tiles) {
     for (const std::int32_t rows : {1, 5, 16, 23, 50}) expect_gated(variant, rows, 160, 21, random);
     expect_gated(variant, 37, 704, 9, random);

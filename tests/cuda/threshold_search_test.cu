@@ -37,7 +37,6 @@ struct keyed_ones {
 struct search_case {
   std::uint32_t prefix = 0;
   int bits = 32;
-  int last = 0;
   std::uint64_t above = 0;
   double target = 1;
 };
@@ -45,7 +44,7 @@ struct search_case {
 template <class Values>
 __global__ void search(Values values, search_case of, reached_key* found) {
   TROUPE_SHARED(search_parts, parts);
-  const reached_key key = greatest_reaching(values, of.prefix, of.bits, of.last, of.above, of.target, parts);
+  const reached_key key = greatest_reaching(values, of.prefix, of.bits, of.above, of.target, parts);
   if (threadIdx.x == search_threads - 1) *found = key;
 }
 
@@ -56,13 +55,13 @@ struct keyed_values {
   // Bit by bit from the highest on, as the definition says.
   reached_key expected(const search_case& of) const {
     std::uint32_t best = of.prefix;
-    for (int bit = of.bits - 1; bit >= of.last; --bit) {
+    for (int bit = of.bits - 1; bit >= 0; --bit) {
       const std::uint32_t tried = best | 1U << bit;
       std::uint64_t sum = of.above;
       for (std::size_t i = 0; i < keys.size(); ++i) sum += keys[i] >= tried ? amounts[i] : 0;
       if (static_cast<double>(sum) >= of.target) best = tried;
     }
-    reached_key reached{best, 0, of.above, false};
+    reached_key reached{best, 0, of.above};
     for (std::size_t i = 0; i < keys.size(); ++i) {
       reached.above += keys[i] > best ? amounts[i] : 0;
       reached.equals += keys[i] == best ? 1U : 0U;
@@ -85,7 +84,7 @@ struct keyed_values {
   }
   static void expect_equal(const reached_key& found, const reached_key& expected, const search_case& of) {
     EXPECT_EQ(found.key, expected.key);
-    if (of.last > 0) return;
+    if (expected.key == of.prefix) return;  // which nothing may have reached
     EXPECT_EQ(found.above, expected.above);
     EXPECT_EQ(found.equals, expected.equals);
   }
@@ -100,10 +99,10 @@ TEST_F(threshold_search, finds_the_greatest_key_that_reaches_the_target) {
     const bool is_part = round % 3 == 0;  // of the keys: the first bits are known
     of.bits = is_part ? 20 : 32;
     of.prefix = is_part ? 0x3F0U << 20U : 0;
-    of.last = round % 4 == 1 ? 10 : 0;
     of.above = round % 5 == 0 ? 40 : 0;
     keyed_values values;
-    const std::size_t most[] = {5, few_values, 1500};  // searched by a warp at once, or by the block first
+    const std::size_t most[] = {5, few_values,
+                                1500};  // compared with each other at once, or those that are left
     const std::size_t count = std::size_t{1} + random() % most[round % 3];
     const bool has_many_equals = round % 7 == 2;
     std::uint64_t all = of.above;
@@ -124,14 +123,15 @@ TEST_F(threshold_search, finds_the_greatest_key_that_reaches_the_target) {
   }
 }
 
-// Keys below the prefix are no part of it, and more of a key than a warp takes are counted all the same.
+// Keys below the prefix are no part of it, and more equals than are compared with each other are counted all
+// the same.
 TEST_F(threshold_search, passes_over_keys_below_the_prefix_and_counts_many_equals) {
   keyed_values values;
   for (int i = 0; i < 900; ++i) {
     values.keys.push_back(i % 3 == 0 ? 0U : 0x3F012345U);
     values.amounts.push_back(i % 3 == 0 ? 0U : 7U);
   }
-  search_case of{.prefix = 0x3F0U << 20U, .bits = 20, .last = 0, .above = 100, .target = 2000};
+  search_case of{.prefix = 0x3F0U << 20U, .bits = 20, .above = 100, .target = 2000};
   values.expect_found(of);
   of.target = 1e9;
   values.expect_found(of);

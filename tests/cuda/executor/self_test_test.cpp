@@ -109,7 +109,11 @@ TEST_F(self_tests, pass_where_the_device_computes_what_the_cpu_does) {
   expect_timings(*report);
   self_test_report wrong = *report;
   wrong.kernels[3].passed = false;
-  EXPECT_FALSE(wrong.passed()) << "one kernel that is wrong";
+  wrong.greedy_compared = 0;
+  EXPECT_FALSE(wrong.passed());
+  ASSERT_EQ(wrong.failures().size(), 2U);
+  EXPECT_EQ(wrong.failures()[0], "the kernel " + wrong.kernels[3].name + " is wrong");
+  EXPECT_NE(wrong.failures()[1].find("sure of no token"), std::string::npos);
 }
 
 // Tokens that are nearly as good as each other are chosen by such roundings.
