@@ -1,6 +1,7 @@
 #include "runtime/grammar/compile_queue.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "runtime/grammar/compile_spec.hpp"
@@ -12,6 +13,10 @@ grammar_limits quick_limits(grammar_limits limits) {
   return limits;
 }
 
+bool compile_queue::job::is_wanted_by(const std::string& tenant) const {
+  return std::ranges::find(who, tenant, &waiter::tenant) != who.end();
+}
+
 std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const grammar_spec_ptr& spec,
                                                           steady_time now, const std::string& tenant) {
   const spec_key key(spec);
@@ -20,34 +25,38 @@ std::optional<compile_queue::compiled> compile_queue::ask(request_id id, const g
   job_ptr entry;
   if (const auto known = by_key_.find(key); known != by_key_.end()) {
     entry = known->second;
-    if (std::ranges::find(entry->tenants, tenant) == entry->tenants.end()) {
-      entry->tenants.push_back(tenant);
-      if (entry != at(entry->lane).current) enter(at(entry->lane), entry, tenant);
-    }
+    lane_jobs& lane = at(entry->lane);
+    if (entry != lane.current && !entry->is_wanted_by(tenant)) add(lane, entry, tenant);
+    entry->who.push_back({id, tenant});
   } else {
-    entry = std::make_shared<job>(job{.spec = key, .tenants = {tenant}});
+    entry = std::make_shared<job>(job{.spec = key, .who = {{id, tenant}}});
     by_key_.emplace(key, entry);
     enter(source_bytes(*spec) <= max_quick_bytes ? compile_lane::quick : compile_lane::patient, entry);
   }
-  entry->who.push_back(id);
   waiting_.insert_or_assign(id, std::move(entry));
   return std::nullopt;
 }
 
 void compile_queue::enter(compile_lane lane, const job_ptr& entry) {
   entry->lane = lane;
-  for (const std::string& tenant : entry->tenants) enter(at(lane), entry, tenant);
+  for (const waiter& each : entry->who) add(at(lane), entry, each.tenant);
 }
 
-void compile_queue::enter(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
+// Once, though several requests of the tenant's want it.
+void compile_queue::add(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
   auto place = std::ranges::find(lane.tenants, tenant, &tenant_jobs::tenant);
-  if (place == lane.tenants.end()) place = lane.tenants.insert(place, {tenant, {}});
-  place->waiting.push_back(entry);
+  if (place == lane.tenants.end()) {
+    lane.tenants.push_back({.tenant = tenant, .waiting = {}});
+    place = std::prev(lane.tenants.end());
+  }
+  if (place->waiting.empty() || place->waiting.back() != entry) place->waiting.push_back(entry);
 }
 
-void compile_queue::leave(lane_jobs& lane, const job_ptr& entry) {
-  for (tenant_jobs& each : lane.tenants) std::erase(each.waiting, entry);
-  std::erase_if(lane.tenants, [](const tenant_jobs& each) { return each.waiting.empty(); });
+void compile_queue::remove(lane_jobs& lane, const job_ptr& entry, const std::string& tenant) {
+  const auto place = std::ranges::find(lane.tenants, tenant, &tenant_jobs::tenant);
+  if (place == lane.tenants.end()) return;
+  std::erase(place->waiting, entry);
+  if (place->waiting.empty()) lane.tenants.erase(place);
 }
 
 void compile_queue::forget(request_id id) {
@@ -55,10 +64,13 @@ void compile_queue::forget(request_id id) {
   if (found == waiting_.end()) return;
   const job_ptr entry = std::move(found->second);
   waiting_.erase(found);
-  std::erase(entry->who, id);
+  const auto who = std::ranges::find(entry->who, id, &waiter::id);
+  const std::string tenant = std::move(who->tenant);
+  entry->who.erase(who);
   lane_jobs& lane = at(entry->lane);
-  if (!entry->who.empty() || entry == lane.current) return;
-  leave(lane, entry);
+  if (entry == lane.current) return;
+  if (!entry->is_wanted_by(tenant)) remove(lane, entry, tenant);
+  if (!entry->who.empty()) return;
   by_key_.erase(entry->spec);
   cache_.abandon(entry->spec, words_);
 }
@@ -66,11 +78,11 @@ void compile_queue::forget(request_id id) {
 grammar_spec_ptr compile_queue::next(compile_lane lane) {
   lane_jobs& jobs = at(lane);
   if (jobs.current || jobs.tenants.empty()) return nullptr;
-  tenant_jobs first = std::move(jobs.tenants.front());
-  jobs.tenants.pop_front();
-  jobs.current = first.waiting.front();
-  jobs.tenants.push_back(std::move(first));  // behind the others, whose turn is next
-  leave(jobs, jobs.current);
+  if (jobs.tenants.front().tenant == jobs.last)
+    std::rotate(jobs.tenants.begin(), std::next(jobs.tenants.begin()), jobs.tenants.end());
+  jobs.last = jobs.tenants.front().tenant;
+  jobs.current = jobs.tenants.front().waiting.front();
+  for (const waiter& each : jobs.current->who) remove(jobs, jobs.current, each.tenant);
   return jobs.current->spec.pointer();
 }
 
@@ -88,8 +100,12 @@ std::vector<request_id> compile_queue::done(compile_lane lane, const compiled& o
     cache_.abandon(ended->spec, words_);
   else
     cache_.put(ended->spec, words_, outcome, now);
-  for (const request_id id : ended->who) waiting_.erase(id);
-  return std::move(ended->who);
+  std::vector<request_id> served;
+  for (const waiter& each : ended->who) {
+    waiting_.erase(each.id);
+    served.push_back(each.id);
+  }
+  return served;
 }
 
 }  // namespace troupe::grammar

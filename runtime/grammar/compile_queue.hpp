@@ -1,9 +1,9 @@
 // Requests that wait for their grammars: equal grammars are compiled once, and none that nobody waits for any
-// more. On two lanes, each one after the other, tenant by tenant (round robin, from when a tenant asks
-// first), so that many grammars of one do not come before those of others: a grammar is tried on the quick
-// one, with a small share of the steps that it may take; what needs more goes on to the patient one. So
-// whoever compiles with next to no processor time, as beside a busy compute team, is not held up by the few
-// that need all their steps.
+// more. On two lanes, each one after the other, tenant by tenant (round robin), so that between two grammars
+// of a tenant's there is one of each other tenant that waits: a grammar is tried on the quick one, with a
+// small share of the steps that it may take; what needs more goes on to the patient one. So whoever compiles
+// with next to no processor time, as beside a busy compute team, is not held up by the few that need all
+// their steps.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -38,7 +38,7 @@ class compile_queue {
 
   // What is known; otherwise nothing, and the request, one of `tenant`, is among those of a later done().
   std::optional<compiled> ask(request_id id, const grammar_spec_ptr& spec, steady_time now,
-                              const std::string& tenant = {});
+                              const std::string& tenant);
   // It waits no more. Unknown ids are ignored.
   void forget(request_id id);
   // What to compile now, on the quick lane with quick_limits(); null while the lane compiles something, and
@@ -52,11 +52,16 @@ class compile_queue {
   grammar_cache& cache() { return cache_; }
 
  private:
+  struct waiter {
+    request_id id = 0;
+    std::string tenant = {};
+  };
   struct job {
     spec_key spec;
     compile_lane lane = compile_lane::quick;
-    std::vector<request_id> who = {};  // never empty while it waits
-    std::vector<std::string> tenants;  // whose requests have asked for it
+    std::vector<waiter> who = {};  // never empty while it waits
+
+    bool is_wanted_by(const std::string& tenant) const;
   };
   using job_ptr = std::shared_ptr<job>;
   struct tenant_jobs {
@@ -65,13 +70,14 @@ class compile_queue {
   };
   struct lane_jobs {
     std::deque<tenant_jobs> tenants;  // the first is next; a job may be with several of them
+    std::string last;                 // whose turn it was: behind all others now, if it is the first
     job_ptr current;
   };
 
   lane_jobs& at(compile_lane lane) { return lanes_[static_cast<std::size_t>(lane)]; }
   void enter(compile_lane lane, const job_ptr& entry);
-  static void enter(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
-  static void leave(lane_jobs& lane, const job_ptr& entry);
+  static void add(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
+  static void remove(lane_jobs& lane, const job_ptr& entry, const std::string& tenant);
 
   grammar_cache cache_;
   grammar_cache::vocabulary words_;

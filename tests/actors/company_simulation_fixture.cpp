@@ -360,6 +360,21 @@ class simulation {
     story_.preemptions = requests.preemptions;
     story_.draft_tokens = requests.draft_tokens;
     story_.accepted_tokens = requests.accepted_tokens;
+    if (setup_.queue_timeout.count() > 0 && requests.running > 0) note_admitted();
+  }
+
+  // Also those that the device never sees, since the runner ends before their step.
+  void note_admitted() {
+    const scheduler_state& scheduler = stage_.state_of<scheduler_state>(stage_.roster().scheduler);
+    for (const request_id id : ledger_.open_requests()) {
+      if (admitted_.contains(id)) continue;
+      describe_call call(
+          [&](const std::optional<request_state>& state) {
+            if (state && state->phase == request_phase::running) admitted_.insert(id);
+          },
+          std::nullopt);
+      scheduler.describe(id, call);
+    }
   }
 
   // ---- the clients ----
@@ -524,7 +539,7 @@ class simulation {
   }
 
   void check_has_run(request_id id) {
-    if (ledger_.at(id).is_choice || log_->seen.contains(id)) return;
+    if (ledger_.at(id).is_choice || log_->seen.contains(id) || admitted_.contains(id)) return;
     const auto asked = [](const std::optional<request_state>& state) {
       return !state || state->phase == request_phase::running || state->preemptions > 0;
     };
@@ -597,6 +612,7 @@ class simulation {
   structured_output_actor dying_matchers_;
   grammar_compiler_actor dying_compiler_;
   std::set<request_id> may_fail_;  // whose actor was killed
+  std::set<request_id> admitted_;  // with a queue deadline that counts no more
   stage stage_;                    // last: its actors end before what they call
 };
 

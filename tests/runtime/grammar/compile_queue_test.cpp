@@ -30,15 +30,15 @@ compile_queue::compiled out_of_steps() {
 
 TEST(compile_queue, equal_grammars_are_compiled_once_for_all_who_wait) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}));
-  EXPECT_FALSE(queue.ask(2, shared_regex("b"), {}));
-  EXPECT_FALSE(queue.ask(3, shared_regex("a"), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}, {}));
+  EXPECT_FALSE(queue.ask(2, shared_regex("b"), {}, {}));
+  EXPECT_FALSE(queue.ask(3, shared_regex("a"), {}, {}));
   const auto first = queue.next(quick);
   EXPECT_EQ(first->text, "a");
   EXPECT_EQ(queue.next(quick), nullptr) << "one at a time";
-  EXPECT_FALSE(queue.ask(4, shared_regex("a"), {})) << "while it is compiled";
+  EXPECT_FALSE(queue.ask(4, shared_regex("a"), {}, {})) << "while it is compiled";
   EXPECT_EQ(queue.done(quick, compile_it(first), {}), (std::vector<request_id>{1, 3, 4}));
-  EXPECT_TRUE(queue.ask(5, shared_regex("a"), {}));
+  EXPECT_TRUE(queue.ask(5, shared_regex("a"), {}, {}));
   const auto second = queue.next(quick);
   EXPECT_EQ(second->text, "b");
   EXPECT_EQ(queue.done(quick, compile_it(second), {}), std::vector<request_id>{2});
@@ -70,6 +70,27 @@ TEST(compile_queue, tenants_take_turns_on_either_lane) {
   EXPECT_EQ(queue.num_waiting(), 0U);
 }
 
+TEST(compile_queue, who_comes_while_a_grammar_is_compiled_waits_for_that_one_alone) {
+  compile_queue queue({}, byte_token_trie());
+  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}, "many"));
+  EXPECT_FALSE(queue.ask(2, shared_regex("b"), {}, "many"));
+  const auto first = queue.next(quick);
+  EXPECT_EQ(first->text, "a");
+  EXPECT_FALSE(queue.ask(3, shared_regex("c"), {}, "many"));
+  EXPECT_FALSE(queue.ask(4, shared_regex("x"), {}, "few"));
+  queue.done(quick, compile_it(first), {});
+  EXPECT_EQ(texts_in_order(queue, quick), "xbc");
+}
+
+TEST(compile_queue, a_turn_is_no_longer_spent_on_what_its_tenant_has_forgotten) {
+  compile_queue queue({}, byte_token_trie());
+  EXPECT_FALSE(queue.ask(1, shared_regex("b"), {}, "two"));
+  EXPECT_FALSE(queue.ask(2, shared_regex("d"), {}, "two"));
+  EXPECT_FALSE(queue.ask(3, shared_regex("b"), {}, "three"));
+  queue.forget(1);
+  EXPECT_EQ(texts_in_order(queue, quick), "db");
+}
+
 TEST(compile_queue, who_forgets_a_grammar_costs_nobody_a_turn) {
   compile_queue queue({}, byte_token_trie());
   EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}, "one"));
@@ -83,26 +104,27 @@ TEST(compile_queue, who_forgets_a_grammar_costs_nobody_a_turn) {
 
 TEST(compile_queue, what_nobody_waits_for_any_more_is_not_compiled) {
   compile_queue queue({}, byte_token_trie());
-  for (request_id id = 1; id <= 3; ++id) EXPECT_FALSE(queue.ask(id, shared_regex(std::to_string(id)), {}));
+  for (request_id id = 1; id <= 3; ++id)
+    EXPECT_FALSE(queue.ask(id, shared_regex(std::to_string(id)), {}, {}));
   queue.forget(1);
   queue.forget(9);
   const auto second = queue.next(quick);
   EXPECT_EQ(second->text, "2");
   queue.forget(2);
   EXPECT_TRUE(queue.done(quick, compile_it(second), {}).empty());
-  EXPECT_TRUE(queue.ask(4, shared_regex("2"), {})) << "compiled all the same";
-  EXPECT_FALSE(queue.ask(5, shared_regex("1"), {})) << "left out, so not known";
+  EXPECT_TRUE(queue.ask(4, shared_regex("2"), {}, {})) << "compiled all the same";
+  EXPECT_FALSE(queue.ask(5, shared_regex("1"), {}, {})) << "left out, so not known";
   EXPECT_EQ(queue.next(quick)->text, "3");
 }
 
 TEST(compile_queue, what_nobody_waits_for_any_more_holds_no_memory_while_another_is_compiled) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("slow"), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("slow"), {}, {}));
   ASSERT_NE(queue.next(quick), nullptr);
   const std::size_t before = queue.cache().count().bytes;
   for (request_id id = 2; id < 100; ++id) {
     const grammar_spec_ptr spec = shared_regex(std::string(1000, 'x') + std::to_string(id));
-    EXPECT_FALSE(queue.ask(id, spec, {}));
+    EXPECT_FALSE(queue.ask(id, spec, {}, {}));
     queue.forget(id);
     EXPECT_EQ(spec.use_count(), 1);
   }
@@ -111,59 +133,59 @@ TEST(compile_queue, what_nobody_waits_for_any_more_holds_no_memory_while_another
 
 TEST(compile_queue, a_fault_of_ours_is_told_and_not_remembered) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("a"), {}, {}));
   ASSERT_NE(queue.next(quick), nullptr);
   EXPECT_EQ(queue.done(quick, fail(error_code::internal, "out of memory"), {}), std::vector<request_id>{1});
-  EXPECT_FALSE(queue.ask(2, shared_regex("a"), {})) << "compiled anew";
+  EXPECT_FALSE(queue.ask(2, shared_regex("a"), {}, {})) << "compiled anew";
   EXPECT_EQ(queue.done(quick, compile_it(queue.next(quick)), {}), std::vector<request_id>{2});
-  EXPECT_TRUE(queue.ask(3, shared_regex("a"), {})->has_value());
+  EXPECT_TRUE(queue.ask(3, shared_regex("a"), {}, {})->has_value());
 }
 
 TEST(compile_queue, a_refusal_is_told_to_all_and_remembered) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("("), {}));
-  EXPECT_FALSE(queue.ask(2, shared_regex("("), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("("), {}, {}));
+  EXPECT_FALSE(queue.ask(2, shared_regex("("), {}, {}));
   EXPECT_EQ(queue.done(quick, compile_it(queue.next(quick)), {}).size(), 2U);
-  const auto known = queue.ask(3, shared_regex("("), {});
+  const auto known = queue.ask(3, shared_regex("("), {}, {});
   ASSERT_TRUE(known);
   EXPECT_EQ(known->error().code, error_code::invalid_argument);
 }
 
 TEST(compile_queue, what_runs_out_of_quick_steps_goes_on_to_the_patient_lane_and_holds_nobody_up) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("hard"), {}));
-  EXPECT_FALSE(queue.ask(2, shared_regex("easy"), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("hard"), {}, {}));
+  EXPECT_FALSE(queue.ask(2, shared_regex("easy"), {}, {}));
   EXPECT_EQ(queue.next(patient), nullptr) << "everything is tried on the quick lane first";
   const auto hard = queue.next(quick);
   EXPECT_TRUE(queue.done(quick, out_of_steps(), {}).empty()) << "told to nobody";
-  EXPECT_FALSE(queue.ask(3, shared_regex("hard"), {})) << "and not remembered";
+  EXPECT_FALSE(queue.ask(3, shared_regex("hard"), {}, {})) << "and not remembered";
   EXPECT_EQ(queue.next(patient), hard);
   EXPECT_EQ(queue.next(patient), nullptr) << "one at a time";
   const auto easy = queue.next(quick);
   EXPECT_EQ(easy->text, "easy");
   EXPECT_EQ(queue.done(quick, compile_it(easy), {}), std::vector<request_id>{2});
-  EXPECT_FALSE(queue.ask(4, shared_regex("hard"), {}));
+  EXPECT_FALSE(queue.ask(4, shared_regex("hard"), {}, {}));
   EXPECT_EQ(queue.next(quick), nullptr) << "compiled once, whichever lane it is in";
   EXPECT_EQ(queue.done(patient, compile_it(hard), {}), (std::vector<request_id>{1, 3, 4}));
-  EXPECT_TRUE(queue.ask(5, shared_regex("hard"), {})->has_value());
+  EXPECT_TRUE(queue.ask(5, shared_regex("hard"), {}, {})->has_value());
   EXPECT_EQ(queue.num_waiting(), 0U);
 }
 
 TEST(compile_queue, all_steps_spent_on_the_patient_lane_are_a_refusal) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex("hard"), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex("hard"), {}, {}));
   ASSERT_NE(queue.next(quick), nullptr);
   EXPECT_TRUE(queue.done(quick, out_of_steps(), {}).empty());
   ASSERT_NE(queue.next(patient), nullptr);
   EXPECT_EQ(queue.done(patient, out_of_steps(), {}), std::vector<request_id>{1});
-  EXPECT_EQ(queue.ask(2, shared_regex("hard"), {})->error().param, "max_compile_steps");
+  EXPECT_EQ(queue.ask(2, shared_regex("hard"), {}, {})->error().param, "max_compile_steps");
   EXPECT_EQ(queue.cache().count().refused, 1U);
 }
 
 TEST(compile_queue, what_nobody_waits_for_any_more_leaves_either_lane) {
   compile_queue queue({}, byte_token_trie());
   for (request_id id = 1; id <= 3; ++id) {
-    EXPECT_FALSE(queue.ask(id, shared_regex(std::to_string(id)), {}));
+    EXPECT_FALSE(queue.ask(id, shared_regex(std::to_string(id)), {}, {}));
     ASSERT_NE(queue.next(quick), nullptr);
     if (id == 2) queue.forget(id);  // while it is tried
     EXPECT_TRUE(queue.done(quick, out_of_steps(), {}).empty());
@@ -171,15 +193,15 @@ TEST(compile_queue, what_nobody_waits_for_any_more_leaves_either_lane) {
   queue.forget(1);
   EXPECT_EQ(queue.num_waiting(), 1U);
   EXPECT_EQ(queue.next(patient)->text, "3") << "neither of the other two";
-  EXPECT_FALSE(queue.ask(4, shared_regex("2"), {})) << "and nothing is known of them";
-  EXPECT_FALSE(queue.ask(5, shared_regex("1"), {}));
+  EXPECT_FALSE(queue.ask(4, shared_regex("2"), {}, {})) << "and nothing is known of them";
+  EXPECT_FALSE(queue.ask(5, shared_regex("1"), {}, {}));
   EXPECT_EQ(queue.next(quick)->text, "2");
 }
 
 TEST(compile_queue, a_long_text_is_read_on_the_patient_lane) {
   compile_queue queue({}, byte_token_trie());
-  EXPECT_FALSE(queue.ask(1, shared_regex(std::string(max_quick_bytes + 1, 'a')), {}));
-  EXPECT_FALSE(queue.ask(2, shared_regex(std::string(max_quick_bytes, 'a')), {}));
+  EXPECT_FALSE(queue.ask(1, shared_regex(std::string(max_quick_bytes + 1, 'a')), {}, {}));
+  EXPECT_FALSE(queue.ask(2, shared_regex(std::string(max_quick_bytes, 'a')), {}, {}));
   EXPECT_EQ(queue.next(quick)->text.size(), max_quick_bytes);
   EXPECT_EQ(queue.next(patient)->text.size(), max_quick_bytes + 1);
 }
@@ -217,7 +239,7 @@ TEST(compile_queue, the_quick_lane_takes_exactly_its_share_of_the_steps) {
       grammar_limits limits;
       limits.max_compile_steps = share * 128 + 127;
       compile_queue queue({}, byte_token_trie());
-      EXPECT_FALSE(queue.ask(1, each, {}));
+      EXPECT_FALSE(queue.ask(1, each, {}, {}));
       const auto outcome = compile_it(queue.next(quick), quick_limits(limits));
       EXPECT_EQ(ran_out_of_steps(outcome), share < steps) << each->text << " with " << share;
       if (share == steps) {
@@ -280,7 +302,7 @@ class queue_story {
     const std::string text = std::string(draw(3) == 0 ? "h" : "e") + (draw(3) == 0 ? "r" : "g") +
                              static_cast<char>('a' + draw(26));
     const bool is_new = !is_wanted(text) && !is_under_way(text) && !known_.contains(text);
-    const auto answer = queue_.ask(++last_, shared_regex(text), {});
+    const auto answer = queue_.ask(++last_, shared_regex(text), {}, {});
     ASSERT_EQ(answer.has_value(), known_.contains(text));
     if (answer) {
       ASSERT_EQ(answer->has_value(), !is_refused(text));
