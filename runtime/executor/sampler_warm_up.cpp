@@ -46,7 +46,7 @@ std::string describe(const sampler_setting& setting) {
   return text;
 }
 
-// A request with one placeholder for a prompt, one block, and room for one output token.
+// A request with one token for a prompt, one block, and room for one output token.
 struct dummy_request {
   std::shared_ptr<sampling_params> sampling = std::make_shared<sampling_params>();
   token_id prompt = 0;
