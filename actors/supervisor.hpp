@@ -195,8 +195,9 @@ class supervisor_state {
   void leave_out_what_kills();
   void warm_up_when_idle();
   void note_last_step();
-  // Whether nothing has run for as long as the next item wants.
+  // Whether nothing has run for as long as a lazy warm-up waits.
   bool has_been_quiet() const;
+  bool measures_costs_next() const;
   // Whether what drafts cost is the next item, although requests run: nothing has been for a while.
   bool wants_costs_now();
   void warm_up_item_now();

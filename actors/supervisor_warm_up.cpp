@@ -17,8 +17,8 @@ namespace {
 
 // How long a lazy warm-up waits before it looks again whether nothing runs.
 constexpr std::chrono::milliseconds idle_check{100};
-// For how long nothing must have run before a step is tuned: each is timed many times, and a request that
-// comes waits for one of them to end.
+// For how long nothing must have run before a lazy warm-up goes on: a request that comes waits for the step
+// that runs, and who has just been served, or has waited for the service to be ready, asks again soon.
 constexpr std::chrono::seconds quiet_time{2};
 // After how long without an idle moment what drafts cost is measured all the same, step by step: until then
 // nothing is drafted.
@@ -83,7 +83,8 @@ void supervisor_state::warm_up_when_idle() {
             note_last_step();
             const bool is_idle = counts.running == 0 && counts.waiting == 0;
             if (is_idle) last_chance_ = self_->clock().now();
-            if (is_idle ? has_been_quiet() : wants_costs_now()) return warm_up_item_now();
+            if (is_idle ? has_been_quiet() || measures_costs_next() : wants_costs_now())
+              return warm_up_item_now();
             self_->delayed_send(supervisor_actor(self_), idle_check, msg::continue_warm_up{});
           },
           [this](const caf::error&) {
@@ -98,9 +99,13 @@ void supervisor_state::note_last_step() {
 }
 
 bool supervisor_state::has_been_quiet() const {
+  return self_->clock().now() - last_step_->since >= quiet_time;
+}
+
+// Nothing is drafted until they are known, and theirs are the smallest steps.
+bool supervisor_state::measures_costs_next() const {
   const warm_up_item* next = course_.next();  // none, where the last one has been left out meanwhile
-  return next == nullptr || next->phase != warm_up_phase::tuning ||
-         self_->clock().now() - last_step_->since >= quiet_time;
+  return next != nullptr && next->phase == warm_up_phase::verification;
 }
 
 // The runner takes such a step between two of the requests'.

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace troupe {
+namespace {
+
+auto is_of(warm_up_phase phase) {
+  return [phase](const warm_up_item& item) { return item.phase == phase; };
+}
+
+}  // namespace
 
 warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mode) {
   if (mode == warm_up_mode::skip) return;
@@ -13,6 +20,8 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
   const auto rest = std::stable_partition(items_.begin(), items_.end(),
                                           [](const warm_up_item& item) { return item.is_first; });
   before_ready_ = static_cast<std::size_t>(rest - items_.begin());
+  const auto tuning = std::find_if(rest, items_.end(), is_of(warm_up_phase::tuning));
+  std::stable_partition(rest, tuning, is_of(warm_up_phase::verification));
 }
 
 const warm_up_item* warm_up_course::next() const { return finished() ? nullptr : &items_[done_]; }
@@ -23,7 +32,7 @@ void warm_up_course::advance() {
 }
 
 bool warm_up_course::bring_forward(warm_up_phase phase) {
-  const auto is_of_phase = [phase](const warm_up_item& item) { return item.phase == phase; };
+  const auto is_of_phase = is_of(phase);
   const auto left = items_.begin() + static_cast<std::ptrdiff_t>(done_);
   if (left == items_.end()) return false;
   if (is_of_phase(*left)) return true;

@@ -10,6 +10,8 @@
 namespace troupe::test {
 namespace {
 
+using std::chrono::milliseconds;
+
 constexpr std::int32_t tokens_per_block = 4;
 
 // Prompts of 8, 16 and 32 tokens, decodes of 1, 2, 4 and 8 sequences; 8 or 32 blocks of context.
@@ -41,6 +43,13 @@ struct watched {
   }
 };
 
+void pass(stage& on, milliseconds time) {
+  for (; time.count() > 0; time -= milliseconds(100)) {
+    on.advance(milliseconds(100));
+    on.run();
+  }
+}
+
 const char* const executions = "troupe_bucket_executions_total";
 
 TEST(WarmUp, RunsEveryBucketOfAFullOneBeforeTheFirstRequest) {
@@ -63,8 +72,35 @@ TEST(WarmUp, ServesALazyOneAfterOnePrefillAndOneDecode) {
   EXPECT_EQ(seen.scratch[0], (std::pair<std::size_t, std::int32_t>{1, 32}));
   EXPECT_EQ(seen.scratch[1], (std::pair<std::size_t, std::int32_t>{8, 8}));
   EXPECT_EQ(stage.board().wait_news(0).progress.size(), 2U);
-  EXPECT_EQ(seen.scratch.size(), 7U) << "one step of every number of rows, while nothing runs";
+  pass(stage, milliseconds(2500));
+  EXPECT_EQ(seen.scratch.size(), 7U) << "one step of every number of rows, once nothing has run for a while";
   EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
+}
+
+// Who asks waits for the step of the warm-up that runs, and at the start somebody has waited already.
+TEST(WarmUp, LeavesALazyOneUntilNothingHasRunForAWhile) {
+  watched seen;
+  stage stage(seen.setup(std::nullopt));
+  for (int i = 0; i < 6; ++i) {
+    pass(stage, milliseconds(1500));
+    const auto who = stage.ask("hello", 3);
+    stage.run();
+    EXPECT_EQ(who->ends.size(), 1U);
+  }
+  EXPECT_EQ(seen.scratch.size(), 2U) << "somebody asks every second and a half";
+  EXPECT_LT(stage.metric("troupe_warmup_progress"), 1.0);
+  pass(stage, milliseconds(2500));
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
+}
+
+// Nothing is drafted before that is known.
+TEST(WarmUp, MeasuresWhatDraftsCostAtOnceWhereNothingRuns) {
+  watched seen;
+  company_setup setup = seen.setup(std::nullopt);
+  setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
+  stage stage(setup);
+  EXPECT_GT(stage.messages_of("scheduler", "step_cost"), 0);
+  EXPECT_LT(stage.metric("troupe_warmup_progress"), 1.0);
 }
 
 TEST(WarmUp, LeavesOutNothingButItselfWhereItIsSkipped) {

@@ -253,19 +253,46 @@ TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
   EXPECT_TRUE(course.ended_runner(true));
 }
 
+// The numbers of the items of that phase that come next, which are taken.
+std::vector<std::int32_t> take(warm_up_course& course, warm_up_phase phase) {
+  std::vector<std::int32_t> numbers;
+  for (; course.next() != nullptr && course.next()->phase == phase; course.advance())
+    numbers.push_back(course.next()->number);
+  return numbers;
+}
+
+std::vector<warm_up_item> measured_items() {
+  return warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), limits, 16,
+                       warm_up_extent::every_bucket, {.tune = true, .verification = true});
+}
+
+TEST(WarmUpCourse, MeasuresWhatDraftsCostFirstOfTheRestOfALazyOneAndAgainBehindTheTuning) {
+  warm_up_course course(measured_items(), warm_up_mode::lazy);
+  course.advance();
+  course.advance();
+  const std::vector<std::int32_t> first = take(course, warm_up_phase::verification);
+  ASSERT_GT(first.size(), 3U);
+  EXPECT_TRUE(std::is_sorted(first.begin(), first.end()));
+  EXPECT_EQ(take(course, warm_up_phase::prompt).size(), 1U);
+  EXPECT_EQ(take(course, warm_up_phase::decode).size(), 1U);
+  EXPECT_FALSE(take(course, warm_up_phase::tuning).empty());
+  EXPECT_EQ(take(course, warm_up_phase::verification).size(), first.size());
+  EXPECT_FALSE(take(course, warm_up_phase::sampler).empty());
+  EXPECT_TRUE(course.finished());
+}
+
 TEST(WarmUpCourse, TakesOnePhaseBeforeTheRestWhereThatIsAskedFor) {
-  const auto items = warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), limits, 16,
-                                   warm_up_extent::every_bucket, {.verification = true});
+  const auto items = measured_items();
   warm_up_course course(items, warm_up_mode::lazy);
   course.advance();
   course.advance();
+  std::vector<std::int32_t> numbers = take(course, warm_up_phase::verification);
+  const std::size_t of_first_pass = numbers.size();
   EXPECT_NE(course.next()->phase, warm_up_phase::verification);
   EXPECT_TRUE(course.bring_forward(warm_up_phase::verification));
   EXPECT_TRUE(course.bring_forward(warm_up_phase::verification)) << "again, before it is run";
-  std::vector<std::int32_t> numbers;
-  for (; course.next()->phase == warm_up_phase::verification; course.advance())
-    numbers.push_back(course.next()->number);
-  EXPECT_GT(numbers.size(), 3U);
+  for (const std::int32_t number : take(course, warm_up_phase::verification)) numbers.push_back(number);
+  EXPECT_EQ(numbers.size(), 2 * of_first_pass);
   EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
   EXPECT_FALSE(course.bring_forward(warm_up_phase::verification));
   std::size_t rest = 0;
