@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "actors/net/listener.hpp"
+#include "actors/net/accept_clients.hpp"
 #include "actors/net/socket_server.hpp"
 
 namespace troupe::cli {

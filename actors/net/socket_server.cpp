@@ -7,6 +7,7 @@
 #include <exception>
 #include <utility>
 
+#include "actors/net/accept_clients.hpp"
 #include "actors/net/engine_port.hpp"
 #include "runtime/isolation/process_work.hpp"
 
@@ -30,10 +31,11 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
   server->acceptor_ = std::move(*acceptor);
   asio_error ignored;
   server->port_ = server->acceptor_.local_endpoint(ignored).port();
-  asio::co_spawn(
-      server->context_,
-      accept_clients(server->acceptor_, [raw = server.get()](tcp::socket s) { raw->admit(std::move(s)); }),
-      [](std::exception_ptr) {});
+  asio::co_spawn(server->context_,
+                 accept_clients(server->acceptor_,
+                                {.admit = [raw = server.get()](tcp::socket s) { raw->admit(std::move(s)); },
+                                 .tells_everybody = [raw = server.get()] { return raw->refuses(); }}),
+                 [](std::exception_ptr) {});
   server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
   ::pthread_getcpuclockid(server->thread_.native_handle(), &server->clock_);
   return server;
@@ -62,17 +64,17 @@ void socket_server::serve() {
 
 void socket_server::admit(tcp::socket socket) {
   if (closing_ && closing_->within.count() == 0) return;  // accepted before, told after
-  asio_error ignored;
-  socket.set_option(tcp::no_delay(true), ignored);
-  socket.set_option(tcp::socket::keep_alive(true), ignored);
   if (options_.send_buffer_bytes > 0) {
+    asio_error ignored;
     socket.set_option(tcp::socket::send_buffer_size(options_.send_buffer_bytes), ignored);
   }
-  const bool refused = clients_.size() - refused_.size() >= max_connections_ && !make_room();
+  const bool refused = is_full() && !make_room();
   if (refused) tell_full();
   if (refused && refused_.size() >= most_refused) drop(refused_.front());
   serve_client((refused ? make_.refused : make_.taken)(context_, std::move(socket)), refused);
 }
+
+bool socket_server::is_full() const { return clients_.size() - refused_.size() >= max_connections_; }
 
 void socket_server::tell_full() {
   refusals_.warn(std::chrono::steady_clock::now(),

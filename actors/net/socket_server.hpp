@@ -70,6 +70,8 @@ class socket_server {
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
+  bool is_full() const;
+  bool refuses() const { return is_full() && full_ == when_full::refuse; }
   void tell_full();
   bool make_room();  // false: all who are there stay
   void drop(std::shared_ptr<connection> client);

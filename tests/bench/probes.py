@@ -1,15 +1,20 @@
-"""How soon /livez and /readyz answer on kept connections, at rest and while 64 streams run; the goal is 50 ms.
+"""How soon /livez and /readyz answer: at rest, while 64 streams run, and beside floods of connections; the goal is 50 ms.
 
-    TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02]
+    TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02] [--flooders 4]
 
-Prints a Markdown table: the median and the 99th percentile of each probe, and the share of answers later than the goal.
+Without a flood on kept connections; beside one each probe opens its own, behind those of the flood. A flood's processes open and
+close connections as fast as they can, with a reset or in good order. Prints a Markdown table: the median and the 99th percentile
+of each probe, the latest, and the share later than the goal.
 """
 import argparse
 import concurrent.futures
 import http.client
 import json
+import multiprocessing
 import pathlib
+import socket
 import statistics
+import struct
 import sys
 import tempfile
 import threading
@@ -22,11 +27,13 @@ GOAL = 0.05  # seconds
 PROBES = ("/livez", "/readyz")
 
 
-def probe(port, path, until, pause):
+def probe(port, path, until, pause, is_kept):
     """How long each answer took, one after the other."""
     connection, took = http.client.HTTPConnection("127.0.0.1", port, timeout=30), []
     while not until():
         began = time.perf_counter()
+        if not is_kept:
+            connection.close()
         connection.request("GET", path)
         answer = connection.getresponse()
         answer.read()
@@ -38,10 +45,54 @@ def probe(port, path, until, pause):
     return took
 
 
-def probe_all(port, seconds, pause):
+def probe_all(port, seconds, pause, is_kept=True):
     end = time.monotonic() + seconds
     with concurrent.futures.ThreadPoolExecutor(len(PROBES)) as pool:
-        return dict(zip(PROBES, pool.map(lambda path: probe(port, path, lambda: time.monotonic() > end, pause), PROBES)))
+        return dict(zip(PROBES, pool.map(lambda path: probe(port, path, lambda: time.monotonic() > end, pause, is_kept), PROBES)))
+
+
+def connect_and_close(port, with_reset, count):
+    while True:
+        with socket.socket() as each:
+            if with_reset:
+                each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            try:
+                each.connect(("127.0.0.1", port))
+            except OSError:
+                continue  # the port's queue is full, or the machine's ports are for a moment
+        count.value += 1
+
+
+class Flood:
+    """Processes that open connections and close them at once, until it is left."""
+
+    def __init__(self, port, processes, with_reset):
+        self.counts = [multiprocessing.Value("Q", lock=False) for _ in range(processes)]
+        self.processes = [multiprocessing.Process(target=connect_and_close, args=(port, with_reset, count), daemon=True)
+                          for count in self.counts]
+
+    def __enter__(self):
+        for each in self.processes:
+            each.start()
+        return self
+
+    def __exit__(self, *_):
+        for each in self.processes:
+            each.kill()
+            each.join()
+
+    def connections(self):
+        return sum(count.value for count in self.counts)
+
+
+def rows_beside_floods(port, options, beside):
+    for with_reset, how in ((True, "reset"), (False, "closed in good order")):
+        with Flood(port, options.flooders, with_reset) as flood:
+            time.sleep(1)
+            before, began = flood.connections(), time.monotonic()
+            took = probe_all(port, options.seconds, options.pause, is_kept=False)
+            rate = (flood.connections() - before) / (time.monotonic() - began)
+        rows(f"{beside}{rate:.0f} connections a second of {options.flooders} processes, {how}", took)
 
 
 class Streams:
@@ -89,16 +140,21 @@ def main():
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--pause", type=float, default=0.02)
+    parser.add_argument("--flooders", type=int, default=4, help="0: no flood")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Service(pathlib.Path(folder) / "log", "--max-num-seqs", str(options.streams)) as service:
         service.wait_until(lambda: service.metric("troupe_warmup_progress") == 1, 120, "warmed up")
         print("| load | probe | answers | median | 99 % | latest | later than 50 ms |\n|---|---|---|---|---|---|---|")
         rows("at rest", probe_all(service.port, options.seconds / 4, options.pause))
+        if options.flooders > 0:
+            rows_beside_floods(service.port, options, "")
         with Streams(service.port, options.streams) as streams:
             service.wait_until(lambda: service.metric("vllm:num_requests_running") == options.streams, 120, "at work")
             before, began = streams.tokens, time.monotonic()
             rows(f"{options.streams} streams", probe_all(service.port, options.seconds, options.pause))
             rate = (streams.tokens - before) / (time.monotonic() - began)
+            if options.flooders > 0:
+                rows_beside_floods(service.port, options, f"{options.streams} streams, ")
         print(f"\n{rate:.0f} events a second came to the streams meanwhile")
 
 
