@@ -23,13 +23,12 @@ inline constexpr std::int32_t most_steps_in_flight = 32;
 // In place of a slot: the row's K and V are not stored.
 inline constexpr std::int32_t no_slot = -1;
 
-// The rows of one sequence. Its block table is block_tables[table_offset .. table_offset + table_length) of
-// what the device reads.
+// The rows of one sequence, and where its block table stands.
 struct sequence_rows {
   request_id id = 0;
   std::int32_t first_row = 0;
   std::int32_t num_rows = 0;
-  std::int32_t table_offset = 0;
+  std::int32_t table_offset = 0;  // in device_batch::block_tables, where the batch has its own
   std::int32_t table_length = 0;
 };
 

@@ -37,16 +37,16 @@ unified_bucket unified_shape_of(const device_batch& batch, std::int32_t block_si
                                 std::vector<std::int32_t>& blocks) {
   unified_bucket shape;
   blocks.clear();
-  for (const sequence_rows& sequence : batch.sequences) {
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const sequence_rows& sequence = batch.sequences[i];
     if (sequence.num_rows == 0) continue;
     const bool is_prompt = sequence.num_rows > 1;
     shape.query += sequence.num_rows;
     shape.causal = shape.causal || is_prompt;
-    const auto first = batch.block_tables.begin() + sequence.table_offset;
-    const auto last = first + context_blocks(batch, sequence, block_size);
-    for (auto block = first; block != last; ++block) {
-      blocks.push_back(*block);
-      if (is_prompt) blocks.push_back(*block);  // all of its rows read it
+    const auto read = static_cast<std::size_t>(context_blocks(batch, sequence, block_size));
+    for (const std::int32_t block : batch.table(i).first(read)) {
+      blocks.push_back(block);
+      if (is_prompt) blocks.push_back(block);  // all of its rows read it
     }
   }
   std::sort(blocks.begin(), blocks.end());

@@ -14,15 +14,25 @@ void require(bool holds, const char* what) {
 
 bool within(std::int64_t value, std::int64_t limit) { return value >= 0 && value < limit; }
 
-void check_sequence(const device_batch& batch, const sequence_rows& sequence, const kv_layout& layout) {
+void check_table(const device_batch& batch, std::size_t index, std::int64_t blocks) {
+  const sequence_rows& sequence = batch.sequences[index];
+  const auto own = static_cast<std::int64_t>(batch.block_tables.size());
+  const bool is_there =
+      batch.tables.empty()
+          ? sequence.table_offset >= 0 && sequence.table_offset + std::int64_t{sequence.table_length} <= own
+          : batch.tables.size() == batch.sequences.size();
+  require(is_there && sequence.table_length >= 0, "step: a sequence's block table is not in the batch");
+  for (const std::int32_t block : batch.table(index))
+    require(block == no_block || within(block, blocks), "step: a block is outside the KV memory");
+}
+
+void check_sequence(const device_batch& batch, std::size_t index, const kv_layout& layout) {
+  const sequence_rows& sequence = batch.sequences[index];
   const auto rows = static_cast<std::int64_t>(batch.tokens.size());
-  const auto tables = static_cast<std::int64_t>(batch.block_tables.size());
   require(sequence.first_row >= 0 && sequence.num_rows >= 0 &&
               sequence.first_row + std::int64_t{sequence.num_rows} <= rows,
           "step: a sequence's rows are not in the batch");
-  require(sequence.table_offset >= 0 && sequence.table_length >= 0 &&
-              sequence.table_offset + std::int64_t{sequence.table_length} <= tables,
-          "step: a sequence's block table is not in the batch");
+  check_table(batch, index, std::int64_t{scratch_block(layout)} + 1);
   for (std::int32_t i = 0; i < sequence.num_rows; ++i) {
     const auto row = static_cast<std::size_t>(sequence.first_row + i);
     require(i == 0 || batch.positions[row] > batch.positions[row - 1],
@@ -32,10 +42,9 @@ void check_sequence(const device_batch& batch, const sequence_rows& sequence, co
   }
   if (sequence.num_rows == 0) return;
   const auto last = static_cast<std::size_t>(sequence.first_row + sequence.num_rows - 1);
-  const auto table = batch.block_tables.begin() + sequence.table_offset;
-  require(std::find(table, table + batch.positions[last] / layout.block_size + 1, no_block) ==
-              table + batch.positions[last] / layout.block_size + 1,
-          "step: a block table has a gap");
+  const auto read =
+      batch.table(index).first(static_cast<std::size_t>(batch.positions[last] / layout.block_size) + 1);
+  require(std::ranges::find(read, no_block) == read.end(), "step: a block table has a gap");
 }
 
 }  // namespace
@@ -58,14 +67,11 @@ void check_batch(const device_batch& batch, const model_config& config, const ex
   }
   for (const drawn_row& fed : batch.fed)
     require(within(fed.row, rows) && fed.sample >= 0, "step: a row that is fed is not in the batch");
-  for (const std::int32_t block : batch.block_tables) {
-    require(block == no_block || within(block, blocks), "step: a block is outside the KV memory");
-  }
   for (const block_copy& copy : batch.copies) {
     require(within(copy.from, layout.num_blocks) && within(copy.to, layout.num_blocks),
             "step: a copied block is outside the KV memory");
   }
-  for (const sequence_rows& sequence : batch.sequences) check_sequence(batch, sequence, layout);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) check_sequence(batch, i, layout);
   const auto sequences = static_cast<std::int64_t>(batch.sequences.size());
   for (const sample_row& sample : batch.samples) {
     require(within(sample.row, rows) && within(sample.sequence, sequences) && sample.sampling != nullptr,

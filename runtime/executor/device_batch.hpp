@@ -1,6 +1,12 @@
 // What the device reads: a step's rows with every token known, but for those that the device itself has drawn
 // and nobody has collected (executor::overlaps()). Of the three shapes of a batch the last one.
 #pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "runtime/sampling/verify_draft.hpp"
 #include "runtime/step_batch.hpp"
 
@@ -16,11 +22,20 @@ struct drawn_row {
 };
 
 struct device_batch : batch_rows {
-  std::vector<drawn_row> fed;              // ascending; only behind a step that has not been collected
-  std::vector<std::int32_t> block_tables;  // of all sequences, one behind another
+  std::vector<drawn_row> fed;               // ascending; only behind a step that has not been collected
+  std::vector<std::int32_t> block_tables;   // of all sequences, one behind another; or ...
+  std::vector<const std::int32_t*> tables;  // ... [sequences], where they stand, and what keeps them there
+  std::shared_ptr<const void> keeps_tables;
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none
   std::vector<kept_distribution*> kept;        // of samples that are such drafts; null: an ordinary one
+
+  // Of the sequence with this index.
+  std::span<const std::int32_t> table(std::size_t sequence) const {
+    const sequence_rows& of = sequences[sequence];
+    const std::int32_t* first = tables.empty() ? block_tables.data() + of.table_offset : tables[sequence];
+    return {first, static_cast<std::size_t>(of.table_length)};
+  }
 };
 
 }  // namespace troupe

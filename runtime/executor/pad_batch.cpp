@@ -27,7 +27,8 @@ class padder {
  public:
   padder(const device_batch& in, device_batch& out) : in_(in), out_(out) {}
 
-  void copy_sequence(const sequence_rows& from, const group& to) {
+  void copy_sequence(std::size_t index, const group& to) {
+    const sequence_rows& from = in_.sequences[index];
     sequence_rows& sequence = out_.sequences.emplace_back(from);
     sequence.first_row = out_.num_rows();
     const auto copy_rows = [&](const auto& source, auto& target) {
@@ -39,8 +40,8 @@ class padder {
     copy_rows(in_.slots, out_.slots);
     add_rows(to.rows - from.num_rows);
     sequence.table_offset = static_cast<std::int32_t>(out_.block_tables.size());
-    const auto table = in_.block_tables.begin() + from.table_offset;
-    out_.block_tables.insert(out_.block_tables.end(), table, table + from.table_length);
+    const auto table = in_.table(index);
+    out_.block_tables.insert(out_.block_tables.end(), table.begin(), table.end());
     add_blocks(to.tables - from.table_length, sequence);
   }
 
@@ -108,8 +109,8 @@ void pad_batch(const device_batch& in, const step_placement& placement, std::int
   const group prompts = group_of(placement.prompt, shape.prompt.batch, block_size);
   const group decodes = group_of(placement.decode, shape.decode.batch, block_size);
   padder pad(in, out);
-  for (const sequence_rows& sequence : in.sequences)
-    pad.copy_sequence(sequence, sequence.num_rows > 1 ? prompts : decodes);
+  for (std::size_t i = 0; i < in.sequences.size(); ++i)
+    pad.copy_sequence(i, in.sequences[i].num_rows > 1 ? prompts : decodes);
   const auto moved = [&](std::int32_t sequence, std::int32_t row) {
     const auto index = static_cast<std::size_t>(sequence);
     return out.sequences[index].first_row + row - in.sequences[index].first_row;

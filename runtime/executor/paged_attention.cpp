@@ -52,6 +52,7 @@ void paged_attention::attend_item(scratch& space, const context& in, std::int64_
   const auto next = std::upper_bound(item_begin_.begin(), item_begin_.end(), item);
   const auto index = static_cast<std::size_t>(next - item_begin_.begin()) - 1;
   const sequence_rows& sequence = in.batch.sequences[index];
+  const block_table table = in.batch.table(index);
   const auto within = static_cast<std::int32_t>(item - item_begin_[index]);
   const std::int32_t kv_head = within % num_kv_heads_;
   const std::int32_t begin = within / num_kv_heads_ * rows_per_item_;
@@ -62,13 +63,13 @@ void paged_attention::attend_item(scratch& space, const context& in, std::int64_
     for (std::int32_t head = 0; head < group_; ++head) {
       queries[count++] = {sequence.first_row + row, kv_head * group_ + head};
       if (count < kernels_.queries_at_once && !(row + 1 == end && head + 1 == group_)) continue;
-      attend_queries(space, in, sequence, kv_head, queries, count);
+      attend_queries(space, in, table, kv_head, queries, count);
       count = 0;
     }
   }
 }
 
-void paged_attention::attend_queries(scratch& space, const context& in, const sequence_rows& sequence,
+void paged_attention::attend_queries(scratch& space, const context& in, block_table table,
                                      std::int32_t kv_head, const query* queries, std::int32_t count) {
   kernels::attention_state states[max_attend_queries];
   for (std::int32_t i = 0; i < count; ++i) states[i] = {space.outputs.data() + i * head_dim_, 0, 0};
@@ -77,7 +78,7 @@ void paged_attention::attend_queries(scratch& space, const context& in, const se
     // Rows ascend in position, so those that see this stretch are the last ones.
     std::int32_t blind = 0;
     while (in.batch.positions[static_cast<std::size_t>(queries[blind].row)] < first) ++blind;
-    attend_stretch(space, in, sequence, kv_head, queries + blind, count - blind, first, states + blind);
+    attend_stretch(space, in, table, kv_head, queries + blind, count - blind, first, states + blind);
   }
   for (std::int32_t i = 0; i < count; ++i) {
     float* out =
@@ -86,7 +87,7 @@ void paged_attention::attend_queries(scratch& space, const context& in, const se
   }
 }
 
-void paged_attention::attend_stretch(scratch& space, const context& in, const sequence_rows& sequence,
+void paged_attention::attend_stretch(scratch& space, const context& in, block_table table,
                                      std::int32_t kv_head, const query* queries, std::int32_t count,
                                      std::int32_t first_token, kernels::attention_state* states) {
   kernels::attend_arguments arguments{};
@@ -103,11 +104,11 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
   for (std::int32_t t = 0; t * tile_tokens < longest; ++t) {
     const std::int32_t token = first_token + t * tile_tokens;
     if (in.pool.shares_tiles()) {
-      tiles[t] = gather_tile(space, in, sequence, kv_head, token, first_token + longest);
+      tiles[t] = gather_tile(space, in, table, kv_head, token, first_token + longest);
       continue;
     }
-    const auto entry = static_cast<std::size_t>(sequence.table_offset + token / block_size);
-    tiles[t] = in.pool.tile(in.batch.block_tables[entry], token % block_size, in.layer, kv_head);
+    const std::int32_t block = table[static_cast<std::size_t>(token / block_size)];
+    tiles[t] = in.pool.tile(block, token % block_size, in.layer, kv_head);
   }
   arguments.tiles = tiles;
   arguments.num_queries = count;
@@ -126,16 +127,14 @@ void paged_attention::attend_stretch(scratch& space, const context& in, const se
 }
 
 // The tokens [first, end) of one KV head, 16 at most, side by side in a tile of the work space.
-const std::byte* paged_attention::gather_tile(scratch& space, const context& in,
-                                              const sequence_rows& sequence, std::int32_t kv_head,
-                                              std::int32_t first, std::int32_t end) {
+const std::byte* paged_attention::gather_tile(scratch& space, const context& in, block_table table,
+                                              std::int32_t kv_head, std::int32_t first, std::int32_t end) {
   const std::int32_t block_size = in.pool.layout().block_size;
   const std::size_t bytes = kernels::tile_bytes(in.pool.dtype(), head_dim_);
   std::byte* tile =
       space.gathered.data() + static_cast<std::size_t>(first % stretch_tokens / tile_tokens) * bytes;
   for (std::int32_t token = first; token < std::min(first + tile_tokens, end); ++token) {
-    const auto entry = static_cast<std::size_t>(sequence.table_offset + token / block_size);
-    const std::int32_t block = in.batch.block_tables[entry];
+    const std::int32_t block = table[static_cast<std::size_t>(token / block_size)];
     const std::int32_t offset = token % block_size;
     kernels::copy_token(in.pool.dtype(), head_dim_, in.pool.tile(block, offset, in.layer, kv_head),
                         in.pool.place(block, offset), tile, token - first);

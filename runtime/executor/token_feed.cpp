@@ -29,16 +29,6 @@ void assign(std::vector<sample_row>& to, const std::vector<sample_row>& from) {
   }
 }
 
-void gather_tables(const step_batch& batch, device_batch& into) {
-  std::size_t total = 0;
-  for (const sequence_rows& rows : batch.sequences) total += static_cast<std::size_t>(rows.table_length);
-  into.block_tables.resize(total);
-  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
-    const sequence_rows& rows = batch.sequences[i];
-    std::copy_n(batch.tables[i], rows.table_length, into.block_tables.begin() + rows.table_offset);
-  }
-}
-
 }  // namespace
 
 device_batch& token_feed::resolve(const step_batch& batch, std::optional<std::uint64_t> uncollected) {
@@ -49,7 +39,8 @@ device_batch& token_feed::resolve(const step_batch& batch, std::optional<std::ui
   assign(into.positions, batch.positions);
   assign(into.slots, batch.slots);
   assign(into.sequences, batch.sequences);
-  gather_tables(batch, into);
+  assign(into.tables, batch.tables);
+  if (into.keeps_tables != batch.keeps_tables) into.keeps_tables = batch.keeps_tables;
   assign(into.samples, batch.samples);
   assign(into.drafts, batch.drafts);
   assign(into.prompt_logprobs, batch.prompt_logprobs);

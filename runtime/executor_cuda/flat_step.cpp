@@ -78,9 +78,10 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   moved_by_.clear();
   sources_.assign(batch.tokens.size(), -1);
   for (const drawn_row& fed : batch.fed) sources_[size(fed.row)] = fed.sample;
-  for (const sequence_rows& each : batch.sequences) {
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) {
+    const sequence_rows& each = batch.sequences[i];
     moved_by_.push_back(rows_ - each.first_row);
-    if (each.num_rows > 0) add_sequence(batch, each, shape, to);
+    if (each.num_rows > 0) add_sequence(batch, i, shape, to);
   }
   fill(to.tokens, rows_, shape.rows, 0);
   fill(to.sources, rows_, shape.rows, -1);
@@ -107,8 +108,9 @@ void step_flattener::flatten(const device_batch& batch, const flat_step_shape& s
   }
 }
 
-void step_flattener::add_sequence(const device_batch& batch, const sequence_rows& from,
-                                  const flat_step_shape& shape, const flat_step& to) {
+void step_flattener::add_sequence(const device_batch& batch, std::size_t index, const flat_step_shape& shape,
+                                  const flat_step& to) {
+  const sequence_rows& from = batch.sequences[index];
   const auto copy = [&](const std::vector<std::int32_t>& values, std::int32_t* into) {
     std::copy_n(values.begin() + from.first_row, from.num_rows, into + rows_);
   };
@@ -118,7 +120,7 @@ void step_flattener::add_sequence(const device_batch& batch, const sequence_rows
   copy(batch.slots, to.slots);
   rows_ += from.num_rows;
   std::int32_t* table = to.block_tables + size(sequences_) * size(shape.blocks);
-  std::copy_n(batch.block_tables.begin() + from.table_offset, from.table_length, table);
+  std::ranges::copy(batch.table(index), table);
   fill(table, from.table_length, shape.blocks, no_block);
   sequences_ += 1;
 }

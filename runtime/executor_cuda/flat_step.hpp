@@ -61,7 +61,7 @@ class step_flattener {
   bool logits_are_first_rows() const { return logits_are_first_rows_; }
 
  private:
-  void add_sequence(const device_batch& batch, const sequence_rows& from, const flat_step_shape& shape,
+  void add_sequence(const device_batch& batch, std::size_t index, const flat_step_shape& shape,
                     const flat_step& to);
 
   kernels::cuda::attention_plan plan_;

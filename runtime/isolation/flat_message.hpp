@@ -26,13 +26,18 @@ class flat_writer {
   // Its length, then its elements.
   template <class T>
   void array(std::span<const T> values) {
-    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
     value(static_cast<std::uint64_t>(values.size()));
-    put(values.data(), values.size_bytes());
+    elements(values);
   }
   template <class T>
   void array(const std::vector<T>& values) {
     array(std::span<const T>(values));
+  }
+  // The elements alone.
+  template <class T>
+  void elements(std::span<const T> values) {
+    static_assert(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>);
+    put(values.data(), values.size_bytes());
   }
   void text(std::string_view text) { array(std::span<const char>(text)); }
 

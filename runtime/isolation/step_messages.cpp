@@ -118,6 +118,25 @@ void read(flat_reader& from, sample_row& into, std::shared_ptr<sampling_params>&
   into.sampling = sampling;
 }
 
+// One behind another, wherever they stand.
+void write_tables(flat_writer& to, const device_batch& batch) {
+  std::uint64_t total = 0;
+  for (const sequence_rows& each : batch.sequences) total += static_cast<std::uint64_t>(each.table_length);
+  to.value(total);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) to.elements(batch.table(i));
+}
+
+void read_tables(flat_reader& from, device_batch& into) {
+  from.array(into.block_tables);
+  std::size_t offset = 0;
+  for (sequence_rows& each : into.sequences) {
+    each.table_offset = static_cast<std::int32_t>(offset);
+    const auto length = static_cast<std::size_t>(std::max(each.table_length, 0));
+    if (length > into.block_tables.size() - offset) throw std::out_of_range("a block table is cut off");
+    offset += length;
+  }
+}
+
 void write_verified(flat_writer& to, const device_batch& batch) {
   to.value(static_cast<std::uint64_t>(batch.verified.size()));
   for (const drafted_token* draft : batch.verified) {
@@ -190,7 +209,7 @@ void write(flat_writer& to, const device_batch& batch) {
   to.array(batch.positions);
   to.array(batch.slots);
   to.array(batch.sequences);
-  to.array(batch.block_tables);
+  write_tables(to, batch);
   to.array(batch.copies);
   to.array(batch.drafts);
   to.array(batch.prompt_logprobs);
@@ -208,7 +227,7 @@ void read(flat_reader& from, received_batch& into) {
   from.array(batch.positions);
   from.array(batch.slots);
   from.array(batch.sequences);
-  from.array(batch.block_tables);
+  read_tables(from, batch);
   from.array(batch.copies);
   from.array(batch.drafts);
   from.array(batch.prompt_logprobs);

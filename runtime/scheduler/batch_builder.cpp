@@ -16,10 +16,9 @@ class batch_builder {
 
   void add(planned_rows& planned) {
     sequence& who = *planned.who;
-    const sequence_rows rows{who.id, num_rows_, planned.num_rows, num_blocks_, who.table_length};
+    const sequence_rows rows{who.id, num_rows_, planned.num_rows, 0, who.table_length};
     batch_.sequences.push_back(rows);
     batch_.tables.push_back(who.table);
-    num_blocks_ += who.table_length;
     add_tokens(who, rows, planned.num_certain());
     add_places(who, rows);
     planned.has_numbered_draft = planned.num_drafts > 0 && who.details->guess.number != 0;
@@ -121,7 +120,6 @@ class batch_builder {
   step_batch& batch_;
   std::int32_t block_size_;
   std::int32_t num_rows_ = 0;
-  std::int32_t num_blocks_ = 0;
   std::size_t num_samples_ = 0;
 };
 

@@ -29,8 +29,7 @@ step_batch as_planned(const device_batch& batch) {
   planned.positions = batch.positions;
   planned.slots = batch.slots;
   planned.sequences = batch.sequences;
-  for (const sequence_rows& rows : batch.sequences)
-    planned.tables.push_back(batch.block_tables.data() + rows.table_offset);
+  for (std::size_t i = 0; i < batch.sequences.size(); ++i) planned.tables.push_back(batch.table(i).data());
   planned.samples = batch.samples;
   planned.drafts = batch.drafts;
   return planned;

@@ -69,12 +69,11 @@ void paged_executor::scribble(const device_batch& batch) {
   for (const std::int32_t slot : batch.slots) memory_[static_cast<std::size_t>(slot)] = 0xbad;
 }
 
-std::uint64_t paged_executor::read(const device_batch& batch, const sequence_rows& rows,
-                                   std::int32_t last_position) const {
+std::uint64_t paged_executor::read(std::span<const std::int32_t> table, std::int32_t last_position) const {
   std::uint64_t hash = 0;
   for (std::int32_t position = 0; position <= last_position; ++position) {
-    const auto entry = static_cast<std::size_t>(rows.table_offset + position / layout_.block_size);
-    const std::int32_t slot = batch.block_tables[entry] * layout_.block_size + position % layout_.block_size;
+    const auto entry = static_cast<std::size_t>(position / layout_.block_size);
+    const std::int32_t slot = table[entry] * layout_.block_size + position % layout_.block_size;
     hash = fold(hash, memory_[static_cast<std::size_t>(slot)]);
   }
   return hash;
@@ -85,19 +84,19 @@ void paged_executor::sample(const device_batch& batch, const step_masks* masks, 
   result.tokens.clear();
   result.prompt_logprobs.clear();
   for (const sample_row& row : batch.samples) {
-    const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(row.sequence)];
-    const std::uint64_t hash = read(batch, rows, row.position - 1);
+    const auto index = static_cast<std::size_t>(row.sequence);
+    const std::uint64_t hash = read(batch.table(index), row.position - 1);
     sampled_token& sampled = result.tokens.emplace_back();
-    sampled.id = rows.id;
+    sampled.id = batch.sequences[index].id;
     sampled.token = to_token(hash, *row.sampling, row.history, vocab_);
     if (masks != nullptr)
       sampled.token = next_allowed(masks->mask_of(result.tokens.size() - 1), sampled.token);
     if (row.sampling->logprobs) sampled.logprobs = logprobs_of(sampled.token, hash);
   }
   for (const prompt_logprob_row& row : batch.prompt_logprobs) {
-    const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(row.sequence)];
     const std::int32_t position = batch.positions[static_cast<std::size_t>(row.row)];
-    result.prompt_logprobs.push_back(logprobs_of(row.next_token, read(batch, rows, position)));
+    const auto table = batch.table(static_cast<std::size_t>(row.sequence));
+    result.prompt_logprobs.push_back(logprobs_of(row.next_token, read(table, position)));
   }
 }
 

@@ -2,6 +2,7 @@
 // its sequence has stored, through its block table, and the sampled token is a hash of them.
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,7 @@ class paged_executor final : public executor {
   void scribble(const device_batch& batch);
 
  private:
-  std::uint64_t read(const device_batch& batch, const sequence_rows& rows, std::int32_t last_position) const;
+  std::uint64_t read(std::span<const std::int32_t> table, std::int32_t last_position) const;
   kv_layout layout_;
   std::int32_t vocab_;
   std::vector<std::uint64_t> memory_;  // [num_blocks * block_size]

@@ -48,17 +48,16 @@ void toy_device::forward(const device_batch& batch) {
     if (batch.slots[row] != no_slot) memory_[static_cast<std::size_t>(batch.slots[row])] = batch.tokens[row];
 }
 
-token_id toy_device::stored(const device_batch& batch, const sequence_rows& rows,
-                            std::int32_t position) const {
+token_id toy_device::stored(std::span<const std::int32_t> table, std::int32_t position) const {
   if (position < 0) return 0;
-  const auto entry = static_cast<std::size_t>(rows.table_offset + position / layout_.block_size);
-  const std::int32_t slot = batch.block_tables[entry] * layout_.block_size + position % layout_.block_size;
+  const auto entry = static_cast<std::size_t>(position / layout_.block_size);
+  const std::int32_t slot = table[entry] * layout_.block_size + position % layout_.block_size;
   return memory_[static_cast<std::size_t>(slot)];
 }
 
 std::pair<token_id, token_id> toy_device::before(const device_batch& batch, const sample_row& sample) const {
-  const sequence_rows& rows = batch.sequences[static_cast<std::size_t>(sample.sequence)];
-  return {stored(batch, rows, sample.position - 2), stored(batch, rows, sample.position - 1)};
+  const std::span<const std::int32_t> table = batch.table(static_cast<std::size_t>(sample.sequence));
+  return {stored(table, sample.position - 2), stored(table, sample.position - 1)};
 }
 
 void toy_device::sample(const device_batch& batch, const step_masks* masks, step_result& result) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,7 +42,7 @@ class toy_device final : public executor {
   std::pair<token_id, token_id> before(const device_batch& batch, const sample_row& sample) const;
 
  private:
-  token_id stored(const device_batch& batch, const sequence_rows& rows, std::int32_t position) const;
+  token_id stored(std::span<const std::int32_t> table, std::int32_t position) const;
 
   kv_layout layout_;
   toy_language language_;

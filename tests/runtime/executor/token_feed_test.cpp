@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+#include <vector>
+
 namespace troupe {
 namespace {
 
@@ -60,17 +64,19 @@ TEST(token_feed, names_the_rows_whose_tokens_the_device_alone_knows_and_complete
   EXPECT_EQ(rows.samples[0].history, (std::vector<token_id>{1, 11, 20}));
 }
 
-TEST(token_feed, gathers_the_tables_that_a_step_names_where_they_stand) {
-  const std::vector<std::int32_t> first{4, 9, 2, 77};  // grown by one since the step was made
-  const std::vector<std::int32_t> second{5};
+TEST(token_feed, leaves_the_tables_where_they_stand_and_keeps_what_they_stand_in) {
+  const auto memory =
+      std::make_shared<const std::vector<std::int32_t>>(std::vector<std::int32_t>{4, 9, 2, 77, 5});
   step_batch batch;
-  batch.sequences = {{1, 0, 1, 0, 3}, {2, 1, 1, 3, 1}};
-  batch.tables = {first.data(), second.data()};
+  batch.sequences = {{1, 0, 1, 0, 3}, {2, 1, 1, 0, 1}};  // the first has grown by one since
+  batch.tables = {memory->data(), memory->data() + 4};
+  batch.keeps_tables = memory;
   token_feed feed;
-  EXPECT_EQ(feed.resolve(batch).block_tables, (std::vector<std::int32_t>{4, 9, 2, 5}));
-  batch.sequences.pop_back();
-  batch.tables.pop_back();
-  EXPECT_EQ(feed.resolve(batch).block_tables, (std::vector<std::int32_t>{4, 9, 2}));
+  const device_batch& rows = feed.resolve(batch);
+  EXPECT_TRUE(std::ranges::equal(rows.table(0), std::vector<std::int32_t>{4, 9, 2}));
+  EXPECT_TRUE(std::ranges::equal(rows.table(1), std::vector<std::int32_t>{5}));
+  batch = {};
+  EXPECT_EQ(memory.use_count(), 2) << "the device may still read them";
 }
 
 TEST(token_feed, keeps_as_many_steps_as_may_be_in_flight) {

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <stdexcept>
+#include <vector>
 
 #include "tests/support/paths.hpp"
 
@@ -19,8 +22,7 @@ struct random_step {
       batch.positions.push_back(number());
       batch.slots.push_back(number());
     }
-    batch.sequences.resize(random() % 4, {random(), number(), number(), number(), number()});
-    batch.block_tables.resize(random() % 30, number());
+    for (auto left = random() % 4; left > 0; --left) add_sequence();
     batch.copies.resize(random() % 3, {number(), number()});
     batch.prompt_logprobs.resize(random() % 3, {number(), number(), number(), number()});
     drafted.resize(rows);
@@ -32,6 +34,13 @@ struct random_step {
     masks.words.resize(rows * masks.num_words);
     for (std::uint32_t& word : masks.words) word = static_cast<std::uint32_t>(random());
     for (unsigned i = 0; i < rows; ++i) masks.is_masked.push_back(static_cast<std::uint8_t>(random() % 2));
+  }
+
+  void add_sequence() {
+    const auto offset = static_cast<std::int32_t>(batch.block_tables.size());
+    const auto length = static_cast<std::int32_t>(random() % 10);
+    batch.sequences.push_back({random(), number(), number(), offset, length});
+    for (std::int32_t i = 0; i < length; ++i) batch.block_tables.push_back(number());
   }
 
   void add_sample(unsigned i) {
@@ -122,6 +131,42 @@ TEST(step_messages, bring_a_batch_over_as_it_is) {
                                      sent.batch.verified[i]->distribution.weights));
     }
   }
+}
+
+TEST(step_messages, bring_tables_over_wherever_they_stand) {
+  received_batch received;
+  for (unsigned seed = 0; seed < test::repeated(100); ++seed) {
+    SCOPED_TRACE(seed);
+    random_step sent(seed);
+    device_batch& batch = sent.batch;
+    const std::vector<std::int32_t> expected = batch.block_tables;
+    std::vector<std::vector<std::int32_t>> elsewhere;
+    for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+      elsewhere.emplace_back(batch.table(i).begin(), batch.table(i).end());
+    for (const auto& table : elsewhere) batch.tables.push_back(table.data());
+    if (!elsewhere.empty()) batch.block_tables.clear();
+    for (sequence_rows& each : batch.sequences) each.table_offset = 0;
+    const std::vector<std::byte> bytes = bytes_of(batch);
+    flat_reader from(bytes);
+    read(from, received);
+    EXPECT_EQ(received.batch.block_tables, expected);
+    for (std::size_t i = 0; i < elsewhere.size(); ++i)
+      EXPECT_TRUE(std::ranges::equal(received.batch.table(i), elsewhere[i]));
+  }
+}
+
+TEST(step_messages, a_table_that_is_longer_than_what_came_is_refused) {
+  device_batch batch;
+  batch.sequences = {{.id = 1, .first_row = 0, .num_rows = 0, .table_offset = 0, .table_length = 2}};
+  batch.block_tables = {3, 4};
+  std::vector<std::byte> bytes = bytes_of(batch);
+  // Behind the step's number and three empty arrays: the number of sequences, and the only one of them.
+  sequence_rows* const sent = reinterpret_cast<sequence_rows*>(bytes.data() + 5 * sizeof(std::uint64_t));
+  ASSERT_EQ(sent->table_length, 2);
+  sent->table_length = 3;
+  received_batch received;
+  flat_reader from(bytes);
+  EXPECT_THROW(read(from, received), std::out_of_range);
 }
 
 TEST(step_messages, bring_masks_over_where_there_are_any) {

@@ -117,11 +117,8 @@ TEST(document_004, the_second_request_behind_a_shared_prompt_computes_its_own_bl
   ASSERT_EQ(batches.size(), 2U);
   EXPECT_EQ(batches[1].positions, (numbers_of_batch{16, 12, 13, 14, 15}))
       << "a decode, and one block of four";
-  const sequence_rows& reused = batches[1].sequences[1];
-  for (std::int32_t i = 0; i < 3; ++i) {
-    const std::int32_t block = batches[1].block_tables[static_cast<std::size_t>(reused.table_offset + i)];
+  for (const std::int32_t block : batches[1].table(1).first(3))
     EXPECT_EQ(engine.kv_cache().references(block), 2);
-  }
 }
 
 // Prompts that share beginnings of every length, through a pool that is too small for all.
