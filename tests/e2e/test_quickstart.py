@@ -3,6 +3,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -43,6 +44,22 @@ def test_once_answers_stops_the_service_and_ends_with_0(clone):
     done = quickstart(clone, "--once", "What is the capital of Japan? Answer in one word.", "--port", port, "--tcp-port", free_port())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Tokyo" in done.stdout.split("Asking over HTTP")[1].split("\n", 1)[1]
+    assert "every request had finished" in (clone / "build" / "quickstart.log").read_text()
+
+
+def test_two_signals_at_once_end_the_service_too(clone):
+    """A closed terminal sends two: both are pending when the script goes on."""
+    port = free_port()
+    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    with subprocess.Popen(["./quickstart", "--port", str(port), "--tcp-port", str(free_port())], cwd=clone,
+                          env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        for line in process.stdout:
+            if "Serving until Ctrl-C" in line:
+                break
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGHUP, signal.SIGCONT):
+            process.send_signal(number)
+        said = process.stdout.read()
+        assert process.wait(timeout=60) in (130, 143), said
     assert "every request had finished" in (clone / "build" / "quickstart.log").read_text()
 
 
