@@ -147,10 +147,12 @@ TEST(Company, RefusesWhatCanNeverRunAndServesTheNext) {
   const auto empty = stage.ask("", 5);
   const auto good = stage.ask("hello", 5);
   stage.run();
-  for (const auto& who : {too_long, out_of_range, empty}) {
+  for (const auto& [who, code] : {std::pair(too_long, error_code::context_length_exceeded),
+                                  std::pair(out_of_range, error_code::invalid_argument),
+                                  std::pair(empty, error_code::invalid_argument)}) {
     expect_one_end(*who, finish_reason::error);
     ASSERT_TRUE(who->ends[0].failure);
-    EXPECT_EQ(who->ends[0].failure->code, error_code::invalid_argument);
+    EXPECT_EQ(who->ends[0].failure->code, code);
   }
   EXPECT_EQ(out_of_range->ends[0].failure->param, "temperature");
   expect_one_end(*good, finish_reason::length);
@@ -185,7 +187,7 @@ TEST(Company, RefusesAPromptThatCannotFitBeforeEncodingIt) {
   EXPECT_EQ(text->ends[0].failure->param, "prompt");
   ASSERT_TRUE(end && end->failure);
   EXPECT_EQ(end->failure->param, "messages");
-  EXPECT_EQ(end->failure->code, error_code::invalid_argument);
+  EXPECT_EQ(end->failure->code, error_code::context_length_exceeded);
   stage.expect_idle();
 }
 
@@ -236,7 +238,7 @@ TEST(Company, RefusesEveryAnswerToAPromptThatCannotBe) {
   for (const auto& who : choices) {
     expect_one_end(*who, finish_reason::error);
     ASSERT_TRUE(who->ends[0].failure);
-    EXPECT_EQ(who->ends[0].failure->code, error_code::invalid_argument);
+    EXPECT_EQ(who->ends[0].failure->code, error_code::context_length_exceeded);
   }
   stage.expect_idle();
 }
@@ -508,7 +510,7 @@ TEST(Company, TheMetricsTellWhatTheDeviceTellsOfItself) {
 
 // Between any two messages more time passes than a step, or a queue, may take.
 TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
-  stage stage({.step_deadline = std::chrono::seconds(10)});
+  stage stage({.step_deadline = std::chrono::seconds(10), .warm_up = warm_up_mode::skip});
   const auto who = stage.ask("hello", 5);
   std::set<std::string> reasons;
   for (int i = 0; i < 10'000 && who->ends.empty(); ++i) {
