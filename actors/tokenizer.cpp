@@ -61,9 +61,9 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
     return tl::unexpected<error>(valid.error());
   if (!parts_.allow_auto_truncate && prompt_bytes(request) > parts_.max_prompt_bytes)
     return fail(
-        error_code::invalid_argument,
+        error_code::context_length_exceeded,
         fmt::format("the prompt is longer than the model's context of {} tokens", parts_.max_model_len),
-        std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt");
+        field_of_prompt(request));
   result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
   if (!tokens) return tl::unexpected<error>(tokens.error());
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};
@@ -81,6 +81,7 @@ void tokenizer_state::open(const msg::generate& message, const generation_reques
   auto submission = std::make_shared<engine_request>();
   submission->id = message.id;
   submission->prompt = std::move(prompt.tokens);
+  submission->prompt_field = field_of_prompt(request);
   auto sampling = std::make_shared<sampling_params>(request.sampling);
   sampling->seed += static_cast<std::uint64_t>(message.index);
   sampling->max_tokens = prompt.max_tokens;

@@ -72,6 +72,7 @@ int report(const error& failure) {
       return exit_configuration;
     case error_code::internal:
       return exit_internal;
+    case error_code::context_length_exceeded:
     case error_code::too_large:
     case error_code::resource_exhausted:
     case error_code::unavailable:

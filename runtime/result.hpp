@@ -8,15 +8,16 @@
 namespace troupe {
 
 enum class error_code {
-  invalid_argument,    // the caller's input is wrong; HTTP 400
-  not_found,           // an unknown model, route or file; HTTP 404
-  too_large,           // a size limit was passed; HTTP 413
-  resource_exhausted,  // no room now, try again later; HTTP 429
-  unavailable,         // not ready, draining or gone; HTTP 503
-  corrupt_file,        // a model file contradicts itself
-  unsupported,         // well formed, but a kind that is not served
-  io_error,            // the operating system refused
-  internal,            // a fault of this program; HTTP 500
+  invalid_argument,         // the caller's input is wrong; HTTP 400
+  context_length_exceeded,  // more tokens than a sequence can have; HTTP 400
+  not_found,                // an unknown model, route or file; HTTP 404
+  too_large,                // a size limit was passed; HTTP 413
+  resource_exhausted,       // no room now, try again later; HTTP 429
+  unavailable,              // not ready, draining or gone; HTTP 503
+  corrupt_file,             // a model file contradicts itself
+  unsupported,              // well formed, but a kind that is not served
+  io_error,                 // the operating system refused
+  internal,                 // a fault of this program; HTTP 500
 };
 
 // What went wrong, in one line for people. `param` names the field at fault where there is one.

@@ -19,4 +19,7 @@ namespace troupe {
 result<std::vector<token_id>> build_prompt(const generation_request& request, const tokenizer& tokenizer,
                                            const chat_template& chat);
 
+// The field of the client's request that the prompt stands in: "messages" or "prompt".
+const char* field_of_prompt(const generation_request& request);
+
 }  // namespace troupe

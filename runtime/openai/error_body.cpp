@@ -16,6 +16,8 @@ wire_error describe(error_code code) {
     case error_code::invalid_argument:
     case error_code::unsupported:
       return {400, "invalid_request_error", "invalid_value"};
+    case error_code::context_length_exceeded:
+      return {400, "invalid_request_error", "context_length_exceeded"};
     case error_code::not_found:
       return {404, "invalid_request_error", "not_found"};
     case error_code::too_large:

@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-tl::unexpected<error> refuse(std::string message, const char* param) {
-  return fail(error_code::invalid_argument, std::move(message), param);
+tl::unexpected<error> beyond_context(std::string message, const char* param) {
+  return fail(error_code::context_length_exceeded, std::move(message), param);
 }
 
 }  // namespace
@@ -20,31 +20,35 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   const auto prompt = static_cast<std::int64_t>(request.prompt.size());
   const std::int64_t context = limits.max_model_len;
   const std::int64_t pool = static_cast<std::int64_t>(limits.num_blocks) * limits.block_size;
-  if (prompt == 0) return refuse("the prompt must hold at least one token", "prompt");
+  if (prompt == 0)
+    return fail(error_code::invalid_argument, "the prompt must hold at least one token",
+                request.prompt_field);
   if (prompt + 1 > context) {
-    return refuse(
+    return beyond_context(
         fmt::format("the model's context holds {} tokens, one of them generated at least, but the prompt "
                     "alone has {}",
                     context, prompt),
-        "prompt");
+        request.prompt_field);
   }
   if (prompt > pool) {
-    return refuse(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})", prompt,
-                              pool, limits.num_blocks, limits.block_size),
-                  "prompt");
+    return beyond_context(fmt::format("the prompt has {} tokens, but the KV cache holds {} ({} blocks of {})",
+                                      prompt, pool, limits.num_blocks, limits.block_size),
+                          request.prompt_field);
   }
   const std::optional<std::int32_t> wanted = request.sampling->max_tokens;
   if (!wanted) return static_cast<std::int32_t>(std::min(context - prompt, pool - prompt + 1));
-  if (*wanted < 1) return refuse(fmt::format("max_tokens must be at least 1, got {}", *wanted), "max_tokens");
+  if (*wanted < 1)
+    return fail(error_code::invalid_argument, fmt::format("max_tokens must be at least 1, got {}", *wanted),
+                "max_tokens");
   if (prompt + *wanted > context) {
-    return refuse(
+    return beyond_context(
         fmt::format("max_tokens is too large: {}. The model's context holds {} tokens and the prompt has {}, "
                     "which leaves {}",
                     *wanted, context, prompt, context - prompt),
         "max_tokens");
   }
   if (prompt + *wanted - 1 > pool) {
-    return refuse(
+    return beyond_context(
         fmt::format("max_tokens is too large: {}. The KV cache holds {} tokens ({} blocks of {}) and the "
                     "prompt has {}, which leaves {}",
                     *wanted, pool, limits.num_blocks, limits.block_size, prompt, pool - prompt + 1),

@@ -64,8 +64,8 @@ scheduler_output scheduler::state::displace(request_id first, steady_time now) {
 tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const {
   error refusal{
       error_code::resource_exhausted,
-      fmt::format("the queue is full: {} requests run (max_num_seqs {}) and {} wait (max_num_queued_requests "
-                  "{}); try again later",
+      fmt::format("the queue is full: {} running (max_num_seqs {}), {} waiting (max_num_queued_requests {}, "
+                  "and as many more as could run at once); try again later",
                   running.size(), limits.max_num_seqs, num_waiting(), limits.max_num_queued_requests)};
   refusal.retry_after = seconds_the_next_waits(arrival);
   return tl::unexpected<error>(std::move(refusal));

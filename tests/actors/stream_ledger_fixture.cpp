@@ -161,8 +161,10 @@ void stream_ledger::take_failure(stream_entry& entry, const error& failure, bool
   }
   require(entry.received.empty(), "a request was refused after it had run: " + failure.message);
   const bool is_grammar_refused = entry.grammar && !entry.grammar->compiled;
+  if (failure.code == error_code::context_length_exceeded)
+    return require(!entry.fits, "a request that fits was refused for its length: " + failure.message);
   if (failure.code == error_code::invalid_argument) {
-    require(!entry.fits || is_grammar_refused, "a request that fits was refused: " + failure.message);
+    require(!entry.fits || is_grammar_refused, "a request that is valid was refused: " + failure.message);
     if (!entry.fits) return;
     ++counts_.refused_grammars;
     if (entry.grammar->is_hard) ++counts_.hard_refusals;

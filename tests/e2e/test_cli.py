@@ -13,6 +13,7 @@ import pytest
 
 from conftest import BINARY, MODEL, ROOT
 
+SERVE_ANYWHERE = ["serve", "--port", "0", "--tcp-port", "0"]  # the usual ports may be taken
 SUBCOMMANDS = [["serve"], ["run"], ["chat"], ["top"], ["tokenize"], ["inspect"], ["bench"], ["bench", "offline"], ["config"],
                ["buckets"], ["grammar", "check"], ["grammar", "bench"], ["gpu-selftest"]]
 
@@ -189,13 +190,13 @@ def test_an_unknown_variable_is_warned_of():
 # ---- the model file ----
 
 def test_a_missing_model_is_told_with_what_to_do(tmp_path):
-    refused(troupe("serve", "--model", tmp_path / "none.gguf"), 66, "none.gguf")
+    refused(troupe(*SERVE_ANYWHERE, "--model", tmp_path / "none.gguf"), 66, "none.gguf")
 
 
 def test_a_damaged_model_names_the_file(tmp_path):
     damaged = tmp_path / "damaged.gguf"
     damaged.write_bytes(MODEL.read_bytes()[:1_000_000])
-    for subcommand in (["serve", "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
+    for subcommand in ([*SERVE_ANYWHERE, "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
         done = troupe(*subcommand, damaged)
         assert done.returncode == 66 and "damaged.gguf" in done.stderr.splitlines()[-1], done.stderr
 
@@ -243,7 +244,7 @@ def test_the_default_model_is_found_in_the_data_folder(tmp_path):
 
 
 def test_a_folder_in_place_of_a_model_is_told_so(tmp_path):
-    for subcommand in (["serve", "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
+    for subcommand in ([*SERVE_ANYWHERE, "--model"], ["tokenize", "x", "--model"], ["inspect"], ["bench", "offline", "--model"]):
         refused(troupe(*subcommand, tmp_path), 66, str(tmp_path), "folder")
 
 
@@ -496,7 +497,7 @@ def test_a_value_that_nothing_can_be_made_of_is_refused_with_its_place_by_config
 
 def test_a_host_of_another_machine_is_said_to_be_that():
     """It may be this machine's in a moment, when its network is up: not a setting that stays wrong."""
-    done = troupe("serve", "--model", MODEL, "--host", "192.0.2.1", "--port", "0")
+    done = troupe("serve", "--model", MODEL, "--host", "192.0.2.1", "--port", "0", "--tcp-port", "0")
     refused(done, 1, 'host "192.0.2.1" is not an address of this machine')
     assert "another port" not in done.stderr
 
@@ -507,5 +508,5 @@ def test_a_host_that_is_none_is_refused_and_empty_is_not_every_address(option, h
     key = tmp_path / "key"
     key.write_text("a-key-that-operators-have-0123456789\n")
     key.chmod(0o600)
-    done = troupe("serve", "--model", MODEL, option, host, "--port", "0", "--admin-port", "0", "--admin-key-file", key)
+    done = troupe("serve", "--model", MODEL, option, host, "--port", "0", "--tcp-port", "0", "--admin-port", "0", "--admin-key-file", key)
     refused(done, 78, f'host "{host}" is neither an address nor a name that has one')

@@ -129,7 +129,7 @@ def test_a_request_may_do_without(sides):
     ('{"method": "draft_model", "model": "other.gguf", "rejection_sample_method": "block"}', "block"),
 ])
 def test_a_configuration_that_is_wrong_is_refused_by_name(config, named):
-    run = subprocess.run([BINARY, "serve", "--model", str(MODEL), "--speculative-config", config], capture_output=True, text=True, timeout=60)
+    run = subprocess.run([BINARY, "serve", "--model", str(MODEL), "--port", "0", "--tcp-port", "0", "--speculative-config", config], capture_output=True, text=True, timeout=60)
     assert run.returncode == 78, run.stderr
     assert named in run.stderr
 

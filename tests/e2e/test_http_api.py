@@ -53,6 +53,18 @@ def test_a_completion_takes_text_or_token_ids(client, service):
     assert by_text.choices[0].text == by_ids.choices[0].text and by_text.choices[0].text.startswith(" Paris")
 
 
+def test_what_is_too_long_has_openais_code_and_names_what_to_make_smaller(client):
+    chat = dict(model=MODEL, max_tokens=8, messages=[{"role": "user", "content": "word " * 8192}])
+    text = dict(model=MODEL, max_tokens=8, prompt=[504] * 8192)
+    beyond_memory = dict(model=MODEL, max_tokens=8, prompt="word " * 100_000)
+    answer = dict(model=MODEL, max_tokens=8192, messages=QUESTION)
+    for create, body, field in ((client.chat.completions.create, chat, "messages"), (client.completions.create, text, "prompt"),
+                                (client.completions.create, beyond_memory, "prompt"), (client.chat.completions.create, answer, "max_tokens")):
+        with pytest.raises(openai.BadRequestError) as refused:
+            create(**body)
+        assert (refused.value.code, refused.value.param) == ("context_length_exceeded", field)
+
+
 def test_tokenize_and_detokenize_are_inverse(service):
     text = "Zażółć gęślą jaźń 🦙 <|im_start|>"
     made = post(service, "/tokenize", {"model": MODEL, "prompt": text})

@@ -102,7 +102,7 @@ def test_a_type_that_the_cpu_does_not_compute_in_is_refused():
                                capture_output=True, text=True, timeout=60)
         assert ended.returncode == 78
         assert f"dtype is {dtype}" in ended.stderr and "dtype must be auto" in ended.stderr
-    ended = subprocess.run([BINARY, "serve", "--dtype", "fp4"], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([BINARY, "serve", "--port", "0", "--tcp-port", "0", "--dtype", "fp4"], capture_output=True, text=True, timeout=60)
     assert ended.returncode == 78
 
 

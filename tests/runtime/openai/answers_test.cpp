@@ -317,15 +317,12 @@ TEST(chunk_stream, a_failure_on_the_way_is_an_error_event_then_done) {
 }
 
 TEST(error_body, every_code_has_its_status_and_shape) {
-  const std::vector<std::pair<error_code, int>> statuses = {{error_code::invalid_argument, 400},
-                                                            {error_code::unsupported, 400},
-                                                            {error_code::not_found, 404},
-                                                            {error_code::too_large, 413},
-                                                            {error_code::resource_exhausted, 429},
-                                                            {error_code::unavailable, 503},
-                                                            {error_code::internal, 500},
-                                                            {error_code::corrupt_file, 500},
-                                                            {error_code::io_error, 500}};
+  const std::vector<std::pair<error_code, int>> statuses = {
+      {error_code::invalid_argument, 400}, {error_code::context_length_exceeded, 400},
+      {error_code::unsupported, 400},      {error_code::not_found, 404},
+      {error_code::too_large, 413},        {error_code::resource_exhausted, 429},
+      {error_code::unavailable, 503},      {error_code::internal, 500},
+      {error_code::corrupt_file, 500},     {error_code::io_error, 500}};
   for (const auto& [code, status] : statuses) {
     EXPECT_EQ(http_status(code), status);
     const bool passes = status == 429 || status == 503;

@@ -509,9 +509,10 @@ class simulation {
     } else {
       require(!accepted, "a request that can never fit, or finds the queue full, was accepted");
       const bool is_full = ledger_.fits(request);
-      require(
-          accepted.error().code == (is_full ? error_code::resource_exhausted : error_code::invalid_argument),
-          "a refusal has the wrong code: " + accepted.error().message);
+      const error_code misfit =
+          request.prompt.empty() ? error_code::invalid_argument : error_code::context_length_exceeded;
+      require(accepted.error().code == (is_full ? error_code::resource_exhausted : misfit),
+              "a refusal has the wrong code: " + accepted.error().message);
       require(!is_full || accepted.error().retry_after > 0, "a refusal says nothing of another try");
       return;
     }
