@@ -3,7 +3,8 @@
     TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02] [--flooders 4]
 
 Without a flood on kept connections; beside one each probe opens its own, behind those of the flood. A flood's processes open and
-close connections as fast as they can, with a reset or in good order. Prints a Markdown table: the median and the 99th percentile
+close connections as fast as they can, with a reset or in good order. What the machine itself takes from a client then shows in the
+answers of a plain server of its own, on a port without a flood. Prints a Markdown table: the median and the 99th percentile
 of each probe, the latest, and the share later than the goal.
 """
 import argparse
@@ -25,11 +26,13 @@ from conftest import Service  # noqa: E402
 
 GOAL = 0.05  # seconds
 PROBES = ("/livez", "/readyz")
+# Not the address that a flood comes from: looking for one of its ports that is free takes the system milliseconds.
+PROBER = ("127.0.0.2", 0)
 
 
 def probe(port, path, until, pause, is_kept):
     """How long each answer took, one after the other."""
-    connection, took = http.client.HTTPConnection("127.0.0.1", port, timeout=30), []
+    connection, took = http.client.HTTPConnection("127.0.0.1", port, timeout=30, source_address=PROBER), []
     while not until():
         began = time.perf_counter()
         if not is_kept:
@@ -49,6 +52,14 @@ def probe_all(port, seconds, pause, is_kept=True):
     end = time.monotonic() + seconds
     with concurrent.futures.ThreadPoolExecutor(len(PROBES)) as pool:
         return dict(zip(PROBES, pool.map(lambda path: probe(port, path, lambda: time.monotonic() > end, pause, is_kept), PROBES)))
+
+
+def answer_all(listening):
+    while True:
+        client, _ = listening.accept()
+        with client:
+            client.recv(4096)
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
 
 def connect_and_close(port, with_reset, count):
@@ -86,13 +97,25 @@ class Flood:
 
 
 def rows_beside_floods(port, options, beside):
+    listening = socket.create_server(("127.0.0.1", 0))
+    plain = multiprocessing.Process(target=answer_all, args=(listening,), daemon=True)
+    plain.start()
     for with_reset, how in ((True, "reset"), (False, "closed in good order")):
         with Flood(port, options.flooders, with_reset) as flood:
             time.sleep(1)
             before, began = flood.connections(), time.monotonic()
+            plain_took = {}
+            beside_plain = threading.Thread(target=lambda: plain_took.update(
+                probe_all(listening.getsockname()[1], options.seconds, options.pause, is_kept=False)))
+            beside_plain.start()
             took = probe_all(port, options.seconds, options.pause, is_kept=False)
+            beside_plain.join()
             rate = (flood.connections() - before) / (time.monotonic() - began)
-        rows(f"{beside}{rate:.0f} connections a second of {options.flooders} processes, {how}", took)
+        load = f"{beside}{rate:.0f} connections a second of {options.flooders} processes, {how}"
+        rows(load, took)
+        rows(f"{load}: the plain server", {"any": [each for times in plain_took.values() for each in times]})
+    plain.kill()
+    plain.join()
 
 
 class Streams:
