@@ -210,7 +210,7 @@ using gateway_starter = std::function<gateway_actor(const company_roster_ptr&)>;
 using supervisor_actor = caf::typed_actor<
     // Starts the actors in order and answers with their handles, then warms up; readiness shows on the board.
     caf::replies_to<msg::start_company>::with<company_roster_ptr>,
-    // Goes on with a lazy warm-up where nothing runs.
+    // Goes on with a lazy warm-up where nothing has run for a while.
     caf::reacts_to<msg::continue_warm_up>,
     // Ends a device that hangs, and the runner whose device has ended.
     caf::reacts_to<msg::look_after_device>,

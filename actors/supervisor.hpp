@@ -189,7 +189,7 @@ class supervisor_state {
 
   // supervisor_warm_up.cpp
   void start_warm_up();
-  // Before readiness item after item; then one whenever nothing runs, until all are done.
+  // Before readiness item after item; then one whenever nothing has run for a while, until all are done.
   void go_on_warming_up();
   void leave_out(const warm_up_item& item);
   void leave_out_what_kills();
@@ -197,6 +197,8 @@ class supervisor_state {
   void note_last_step();
   // Whether nothing has run for as long as a lazy warm-up waits.
   bool has_been_quiet() const;
+  // Whether the next item tells a cost that drafts wait for: as soon as nothing runs, since such steps are
+  // the smallest.
   bool measures_costs_next() const;
   // Whether what drafts cost is the next item, although requests run: nothing has been for a while.
   bool wants_costs_now();

@@ -102,10 +102,10 @@ bool supervisor_state::has_been_quiet() const {
   return self_->clock().now() - last_step_->since >= quiet_time;
 }
 
-// Nothing is drafted until they are known, and theirs are the smallest steps.
 bool supervisor_state::measures_costs_next() const {
   const warm_up_item* next = course_.next();  // none, where the last one has been left out meanwhile
-  return next != nullptr && next->phase == warm_up_phase::verification;
+  return next != nullptr && next->phase == warm_up_phase::verification && parts_.drafts &&
+         parts_.drafts->config.adaptive && !step_costs_.contains(timed_step_of(*next));
 }
 
 // The runner takes such a step between two of the requests'.

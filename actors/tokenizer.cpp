@@ -63,7 +63,7 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
     return fail(
         error_code::context_length_exceeded,
         fmt::format("the prompt is longer than the model's context of {} tokens", parts_.max_model_len),
-        field_of_prompt(request));
+        std::string(field_of_prompt(request)));
   result<std::vector<token_id>> tokens = build_prompt(request, *parts_.vocabulary, *parts_.chat);
   if (!tokens) return tl::unexpected<error>(tokens.error());
   encoded_prompt prompt{.tokens = std::move(*tokens), .max_tokens = request.sampling.max_tokens};

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,7 +57,7 @@ struct sampling_params {
 struct engine_request {
   request_id id = 0;
   std::vector<token_id> prompt = {};
-  const char* prompt_field = "prompt";  // of the client's request that it comes from, for errors
+  std::string_view prompt_field = "prompt";  // a literal: where the client's request has it, for errors
   std::shared_ptr<const sampling_params> sampling = {};
   steady_time arrival{};
   std::optional<steady_time> deadline = {};        // ends by then in any state: `timeout`

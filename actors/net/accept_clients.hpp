@@ -11,14 +11,14 @@ namespace troupe::net {
 // runner's process would find none.
 std::size_t descriptors_kept(std::size_t limit);
 
-struct reception {
+struct client_desk {
   std::function<void(tcp::socket)> admit;
-  std::function<bool()> tells_everybody;  // now, also who asks for nothing
+  std::function<bool()> speaks_first;  // whether a client is now told something before it asks
 };
 
 // Admits every client until the acceptor is closed, but for those who before their turn have left, or have
-// ended their sending without a word while not everybody is told something. When descriptors or memory run
-// out, or `admit` throws, it says so in the log, waits a little and goes on.
-asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, reception server);
+// ended their sending without a byte where nobody speaks first. When descriptors or memory run out, or
+// `admit` throws, it says so in the log, waits a little and goes on.
+asio::awaitable<void> accept_clients(tcp::acceptor& acceptor, client_desk desk);
 
 }  // namespace troupe::net

@@ -49,7 +49,7 @@ result<tcp::acceptor> bind_listener(asio::io_context& context, const listen_opti
   tcp::acceptor acceptor(context);
   acceptor.open(endpoint.protocol(), why);
   if (!why) acceptor.set_option(tcp::acceptor::reuse_address(true), why);
-  asio_error ignored;  // of what Linux hands on to every client's socket: nobody is lost without
+  asio_error ignored;  // that clients' sockets inherit less is no reason not to listen
   if (!why) acceptor.set_option(tcp::no_delay(true), ignored);
   if (!why) acceptor.set_option(asio::socket_base::keep_alive(true), ignored);
   if (!why && endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), why);

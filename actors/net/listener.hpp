@@ -6,8 +6,8 @@
 
 namespace troupe::net {
 
-// Opens, binds and listens; sends what is written to its clients at once, and looks whether they are there.
-// Errors: io_error or invalid_argument, naming port and host.
+// Opens, binds and listens. The sockets of its clients inherit TCP_NODELAY and SO_KEEPALIVE (Linux). Errors:
+// io_error or invalid_argument, naming port and host.
 result<tcp::acceptor> listen_on(asio::io_context& context, const listen_options& options);
 
 // The same, or what `options.kept` gives. Errors: those of listen_on and of kept_listener::open.

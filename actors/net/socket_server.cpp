@@ -34,7 +34,7 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
   asio::co_spawn(server->context_,
                  accept_clients(server->acceptor_,
                                 {.admit = [raw = server.get()](tcp::socket s) { raw->admit(std::move(s)); },
-                                 .tells_everybody = [raw = server.get()] { return raw->refuses(); }}),
+                                 .speaks_first = [raw = server.get()] { return raw->refuses(); }}),
                  [](std::exception_ptr) {});
   server->thread_ = std::thread([raw = server.get()] { raw->serve(); });
   ::pthread_getcpuclockid(server->thread_.native_handle(), &server->clock_);

@@ -71,7 +71,7 @@ result<std::vector<token_id>> build_prompt(const generation_request& request, co
   return std::visit(prompt_builder{tokenizer, chat}, request.prompt);
 }
 
-const char* field_of_prompt(const generation_request& request) {
+std::string_view field_of_prompt(const generation_request& request) {
   return std::holds_alternative<chat_prompt>(request.prompt) ? "messages" : "prompt";
 }
 

@@ -1,5 +1,6 @@
 // From what a client sent to the tokens that the engine runs.
 #pragma once
+#include <string_view>
 #include <vector>
 
 #include "runtime/chat_template/chat_template.hpp"
@@ -20,6 +21,6 @@ result<std::vector<token_id>> build_prompt(const generation_request& request, co
                                            const chat_template& chat);
 
 // The field of the client's request that the prompt stands in: "messages" or "prompt".
-const char* field_of_prompt(const generation_request& request);
+std::string_view field_of_prompt(const generation_request& request);
 
 }  // namespace troupe

@@ -17,10 +17,11 @@ bool within(std::int64_t value, std::int64_t limit) { return value >= 0 && value
 void check_table(const device_batch& batch, std::size_t index, std::int64_t blocks) {
   const sequence_rows& sequence = batch.sequences[index];
   const auto own = static_cast<std::int64_t>(batch.block_tables.size());
-  const bool is_there =
-      batch.tables.empty()
-          ? sequence.table_offset >= 0 && sequence.table_offset + std::int64_t{sequence.table_length} <= own
-          : batch.tables.size() == batch.sequences.size();
+  bool is_there =
+      sequence.table_offset >= 0 && sequence.table_offset + std::int64_t{sequence.table_length} <= own;
+  if (!batch.tables.empty())
+    is_there = batch.tables.size() == batch.sequences.size() &&
+               (sequence.table_length == 0 || batch.tables[index] != nullptr);
   require(is_there && sequence.table_length >= 0, "step: a sequence's block table is not in the batch");
   for (const std::int32_t block : batch.table(index))
     require(block == no_block || within(block, blocks), "step: a block is outside the KV memory");

@@ -22,9 +22,11 @@ struct drawn_row {
 };
 
 struct device_batch : batch_rows {
-  std::vector<drawn_row> fed;               // ascending; only behind a step that has not been collected
-  std::vector<std::int32_t> block_tables;   // of all sequences, one behind another; or ...
-  std::vector<const std::int32_t*> tables;  // ... [sequences], where they stand, and what keeps them there
+  std::vector<drawn_row> fed;  // ascending; only behind a step that has not been collected
+  // Block tables, read through table(). Where `tables` is empty they stand in block_tables, each at its
+  // sequence's table_offset; else at tables[sequence], in memory that keeps_tables holds.
+  std::vector<std::int32_t> block_tables;
+  std::vector<const std::int32_t*> tables;
   std::shared_ptr<const void> keeps_tables;
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none

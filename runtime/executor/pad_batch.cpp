@@ -80,6 +80,8 @@ void clear(device_batch& batch) {
   batch.slots.clear();
   batch.sequences.clear();
   batch.block_tables.clear();
+  batch.tables.clear();
+  batch.keeps_tables.reset();
 }
 
 // Sequences keep their order, and so do their rows; fed rows are told in that order.

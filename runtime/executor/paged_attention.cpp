@@ -52,7 +52,7 @@ void paged_attention::attend_item(scratch& space, const context& in, std::int64_
   const auto next = std::upper_bound(item_begin_.begin(), item_begin_.end(), item);
   const auto index = static_cast<std::size_t>(next - item_begin_.begin()) - 1;
   const sequence_rows& sequence = in.batch.sequences[index];
-  const block_table table = in.batch.table(index);
+  const table_view table = in.batch.table(index);
   const auto within = static_cast<std::int32_t>(item - item_begin_[index]);
   const std::int32_t kv_head = within % num_kv_heads_;
   const std::int32_t begin = within / num_kv_heads_ * rows_per_item_;
@@ -69,7 +69,7 @@ void paged_attention::attend_item(scratch& space, const context& in, std::int64_
   }
 }
 
-void paged_attention::attend_queries(scratch& space, const context& in, block_table table,
+void paged_attention::attend_queries(scratch& space, const context& in, table_view table,
                                      std::int32_t kv_head, const query* queries, std::int32_t count) {
   kernels::attention_state states[max_attend_queries];
   for (std::int32_t i = 0; i < count; ++i) states[i] = {space.outputs.data() + i * head_dim_, 0, 0};
@@ -87,7 +87,7 @@ void paged_attention::attend_queries(scratch& space, const context& in, block_ta
   }
 }
 
-void paged_attention::attend_stretch(scratch& space, const context& in, block_table table,
+void paged_attention::attend_stretch(scratch& space, const context& in, table_view table,
                                      std::int32_t kv_head, const query* queries, std::int32_t count,
                                      std::int32_t first_token, kernels::attention_state* states) {
   kernels::attend_arguments arguments{};
@@ -127,7 +127,7 @@ void paged_attention::attend_stretch(scratch& space, const context& in, block_ta
 }
 
 // The tokens [first, end) of one KV head, 16 at most, side by side in a tile of the work space.
-const std::byte* paged_attention::gather_tile(scratch& space, const context& in, block_table table,
+const std::byte* paged_attention::gather_tile(scratch& space, const context& in, table_view table,
                                               std::int32_t kv_head, std::int32_t first, std::int32_t end) {
   const std::int32_t block_size = in.pool.layout().block_size;
   const std::size_t bytes = kernels::tile_bytes(in.pool.dtype(), head_dim_);

@@ -52,13 +52,13 @@ class paged_attention {
     float* out;
     std::size_t out_stride;
   };
-  using block_table = std::span<const std::int32_t>;  // of the sequence whose rows are computed
-  const std::byte* gather_tile(scratch& space, const context& in, block_table table, std::int32_t kv_head,
+  using table_view = std::span<const std::int32_t>;
+  const std::byte* gather_tile(scratch& space, const context& in, table_view table, std::int32_t kv_head,
                                std::int32_t first, std::int32_t end);
   void attend_item(scratch& space, const context& in, std::int64_t item);
-  void attend_queries(scratch& space, const context& in, block_table table, std::int32_t kv_head,
+  void attend_queries(scratch& space, const context& in, table_view table, std::int32_t kv_head,
                       const query* queries, std::int32_t count);
-  void attend_stretch(scratch& space, const context& in, block_table table, std::int32_t kv_head,
+  void attend_stretch(scratch& space, const context& in, table_view table, std::int32_t kv_head,
                       const query* queries, std::int32_t count, std::int32_t first_token,
                       kernels::attention_state* states);
 

@@ -10,7 +10,7 @@
 namespace troupe {
 
 // skip: nothing. full: everything before the first request. lazy: one prefill and one decode before it, the
-// rest while nothing runs, what drafts cost first.
+// rest later, what drafts cost first.
 enum class warm_up_mode { skip, full, lazy };
 
 class warm_up_course {

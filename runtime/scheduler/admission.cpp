@@ -8,8 +8,8 @@ namespace troupe {
 
 namespace {
 
-tl::unexpected<error> beyond_context(std::string message, const char* param) {
-  return fail(error_code::context_length_exceeded, std::move(message), param);
+tl::unexpected<error> beyond_context(std::string message, std::string_view param) {
+  return fail(error_code::context_length_exceeded, std::move(message), std::string(param));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
   const std::int64_t pool = static_cast<std::int64_t>(limits.num_blocks) * limits.block_size;
   if (prompt == 0)
     return fail(error_code::invalid_argument, "the prompt must hold at least one token",
-                request.prompt_field);
+                std::string(request.prompt_field));
   if (prompt + 1 > context) {
     return beyond_context(
         fmt::format("the model's context holds {} tokens, one of them generated at least, but the prompt "

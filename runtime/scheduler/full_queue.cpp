@@ -65,7 +65,7 @@ tl::unexpected<error> scheduler::state::queue_is_full(steady_time arrival) const
   error refusal{
       error_code::resource_exhausted,
       fmt::format("the queue is full: {} running (max_num_seqs {}), {} waiting (max_num_queued_requests {}, "
-                  "and as many more as could run at once); try again later",
+                  "and one more for each place that is free); try again later",
                   running.size(), limits.max_num_seqs, num_waiting(), limits.max_num_queued_requests)};
   refusal.retry_after = seconds_the_next_waits(arrival);
   return tl::unexpected<error>(std::move(refusal));

@@ -9,6 +9,7 @@ of each probe, the latest, and the share later than the goal.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import multiprocessing
@@ -26,6 +27,7 @@ from conftest import Service  # noqa: E402
 
 GOAL = 0.05  # seconds
 PROBES = ("/livez", "/readyz")
+SPAWN = multiprocessing.get_context("spawn")  # no fork beside the streams' threads
 # Not the address that a flood comes from: looking for one of its ports that is free takes the system milliseconds.
 PROBER = ("127.0.0.2", 0)
 
@@ -57,7 +59,7 @@ def probe_all(port, seconds, pause, is_kept=True):
 def answer_all(listening):
     while True:
         client, _ = listening.accept()
-        with client:
+        with client, contextlib.suppress(OSError):
             client.recv(4096)
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
@@ -78,8 +80,8 @@ class Flood:
     """Processes that open connections and close them at once, until it is left."""
 
     def __init__(self, port, processes, with_reset):
-        self.counts = [multiprocessing.Value("Q", lock=False) for _ in range(processes)]
-        self.processes = [multiprocessing.Process(target=connect_and_close, args=(port, with_reset, count), daemon=True)
+        self.counts = [SPAWN.Value("Q", lock=False) for _ in range(processes)]
+        self.processes = [SPAWN.Process(target=connect_and_close, args=(port, with_reset, count), daemon=True)
                           for count in self.counts]
 
     def __enter__(self):
@@ -96,22 +98,20 @@ class Flood:
         return sum(count.value for count in self.counts)
 
 
-def rows_beside_floods(port, options, beside):
+def rows_beside_floods(port, options, other_load):
     listening = socket.create_server(("127.0.0.1", 0))
-    plain = multiprocessing.Process(target=answer_all, args=(listening,), daemon=True)
+    plain = SPAWN.Process(target=answer_all, args=(listening,), daemon=True)
     plain.start()
     for with_reset, how in ((True, "reset"), (False, "closed in good order")):
         with Flood(port, options.flooders, with_reset) as flood:
             time.sleep(1)
             before, began = flood.connections(), time.monotonic()
-            plain_took = {}
-            beside_plain = threading.Thread(target=lambda: plain_took.update(
-                probe_all(listening.getsockname()[1], options.seconds, options.pause, is_kept=False)))
-            beside_plain.start()
-            took = probe_all(port, options.seconds, options.pause, is_kept=False)
-            beside_plain.join()
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                beside = pool.submit(probe_all, listening.getsockname()[1], options.seconds, options.pause, is_kept=False)
+                took = probe_all(port, options.seconds, options.pause, is_kept=False)
+                plain_took = beside.result()
             rate = (flood.connections() - before) / (time.monotonic() - began)
-        load = f"{beside}{rate:.0f} connections a second of {options.flooders} processes, {how}"
+        load = f"{other_load}{rate:.0f} connections a second of {options.flooders} processes, {how}"
         rows(load, took)
         rows(f"{load}: the plain server", {"any": [each for times in plain_took.values() for each in times]})
     plain.kill()

@@ -1,6 +1,9 @@
 #include "actors/net/accept_clients.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -21,7 +24,7 @@ class accept_clients_test : public ::testing::Test {
     asio::co_spawn(
         context_,
         accept_clients(acceptor_, {.admit = [this](tcp::socket client) { admit(std::move(client)); },
-                                   .tells_everybody = [this] { return tells_everybody_; }}),
+                                   .speaks_first = [this] { return speaks_first_; }}),
         [](std::exception_ptr) {});
   }
 
@@ -49,7 +52,7 @@ class accept_clients_test : public ::testing::Test {
   asio::io_context context_;
   tcp::acceptor acceptor_ = listen_on(context_, {.host = "127.0.0.1", .port = 0}).value();
   std::vector<tcp::socket> taken_;
-  bool tells_everybody_ = false;
+  bool speaks_first_ = false;
   bool fails_ = false;  // the next one
 
  private:
@@ -61,8 +64,8 @@ class accept_clients_test : public ::testing::Test {
 
 // Whoever has reset the connection, or asks for nothing and is to be told nothing.
 TEST_F(accept_clients_test, hands_nobody_over_who_is_over_before_his_turn) {
-  for (const bool tells_everybody : {false, true}) {
-    tells_everybody_ = tells_everybody;
+  for (const bool speaks_first : {false, true}) {
+    speaks_first_ = speaks_first;
     raw_client first(port()), gone(port()), silent(port()), stopped(port()), last(port());
     first.send("first");
     gone.reset();
@@ -70,8 +73,8 @@ TEST_F(accept_clients_test, hands_nobody_over_who_is_over_before_his_turn) {
     stopped.send("stopped");
     stopped.finish_sending();
     last.send("last");
-    accept(tells_everybody ? 4 : 3);
-    if (tells_everybody)
+    accept(speaks_first ? 4 : 3);
+    if (speaks_first)
       EXPECT_EQ(words(), std::vector<std::string>({"first", "", "stopped", "last"}));
     else
       EXPECT_EQ(words(), std::vector<std::string>({"first", "stopped", "last"}));
@@ -99,6 +102,34 @@ TEST_F(accept_clients_test, what_one_client_costs_the_next_do_not_pay_for) {
   accept(1);
   EXPECT_EQ(words(), std::vector<std::string>({"next"}));
   EXPECT_TRUE(lost.at_end());
+}
+
+// Also where several wait and one of the others' descriptors is free.
+TEST_F(accept_clients_test, no_client_gets_a_descriptor_of_the_services_own) {
+  raw_client first(port());
+  raw_client second(port());
+  first.send("first");
+  second.send("second");
+  constexpr int limit = 256;
+  const int first_of_service = limit - static_cast<int>(descriptors_kept(limit));
+  rlimit old{};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  const rlimit low{limit, old.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &low);
+  std::vector<int> spent;
+  do {
+    spent.push_back(::open("/dev/null", O_RDONLY));
+  } while (spent.back() >= 0 && spent.back() < first_of_service - 1);
+  ASSERT_EQ(spent.back(), first_of_service - 1);
+  for (std::size_t count = 1; count <= 2; ++count) {
+    ::close(spent[count]);
+    accept(count);
+    EXPECT_EQ(taken_.size(), count);
+    EXPECT_LT(taken_.back().native_handle(), first_of_service);
+  }
+  for (std::size_t i = 0; i < spent.size(); ++i)
+    if (i != 1 && i != 2) ::close(spent[i]);
+  ::setrlimit(RLIMIT_NOFILE, &old);
 }
 
 TEST_F(accept_clients_test, what_is_written_goes_out_at_once_and_a_client_that_is_gone_is_noticed) {

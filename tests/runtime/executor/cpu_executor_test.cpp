@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "kernels/dispatch.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
@@ -329,6 +331,19 @@ TEST(cpu_executor, refuses_a_batch_outside_its_memory) {
   refused([](device_batch& batch) { batch.sequences[0].table_length = 1; });
   refused([](device_batch& batch) { batch.samples[0].row = 20; });
   refused([](device_batch& batch) { batch.slots.pop_back(); });
+  std::vector<std::int32_t> elsewhere;
+  const auto refused_elsewhere = [&](auto&& damage) {
+    refused([&](device_batch& batch) {
+      elsewhere = std::exchange(batch.block_tables, {});
+      batch.tables = {elsewhere.data()};
+      damage(batch);
+    });
+  };
+  refused_elsewhere([&](device_batch&) { elsewhere[0] = device->layout().num_blocks + 1; });
+  refused_elsewhere([&](device_batch&) { elsewhere[1] = no_block; });
+  refused_elsewhere([](device_batch& batch) { batch.tables[0] = nullptr; });
+  refused_elsewhere([](device_batch& batch) { batch.tables.push_back(batch.tables[0]); });
+  refused_elsewhere([](device_batch& batch) { batch.sequences[0].table_length = -1; });
   EXPECT_NO_THROW(device->forward(good));
 }
 

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <vector>
 
 #include "runtime/executor/cpu_executor.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
@@ -22,6 +24,24 @@ device_batch two_prompts_and_a_decode() {
   batch.samples = {{.sequence = 0, .row = 2, .position = 3}, {.sequence = 1, .row = 3, .position = 17}};
   batch.prompt_logprobs = {{2, 5, 7, 0}};
   return batch;
+}
+
+TEST(PadBatch, TakesTablesFromWhereverTheyStand) {
+  const device_batch own = two_prompts_and_a_decode();
+  device_batch elsewhere = own;
+  for (std::size_t i = 0; i < own.sequences.size(); ++i) elsewhere.tables.push_back(own.table(i).data());
+  elsewhere.block_tables.clear();
+  for (sequence_rows& each : elsewhere.sequences) each.table_offset = 0;
+  device_batch expected;
+  device_batch out;
+  out.tables = {nullptr};  // of a batch before
+  std::int32_t padding = 0;
+  const step_placement placement{.prompt = bucket{3, 4, 2}, .decode = bucket{2, 1, 3}};
+  pad_batch(own, placement, 16, expected, padding);
+  pad_batch(elsewhere, placement, 16, out, padding);
+  EXPECT_EQ(out.block_tables, expected.block_tables);
+  for (std::size_t i = 0; i < expected.sequences.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(out.table(i), expected.table(i)));
 }
 
 TEST(PadBatch, PutsEverySequenceIntoThePlacesOfItsBucket) {

@@ -281,6 +281,19 @@ TEST(WarmUpCourse, MeasuresWhatDraftsCostFirstOfTheRestOfALazyOneAndAgainBehindT
   EXPECT_TRUE(course.finished());
 }
 
+TEST(WarmUpCourse, MeasuresWhatDraftsCostOnceMoreBehindTheBucketsWhereNothingIsTuned) {
+  warm_up_course course(warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), limits, 16,
+                                      warm_up_extent::every_bucket, {.verification = true}),
+                        warm_up_mode::lazy);
+  course.advance();
+  course.advance();
+  const std::size_t of_first_pass = take(course, warm_up_phase::verification).size();
+  EXPECT_GT(of_first_pass, 3U);
+  EXPECT_EQ(take(course, warm_up_phase::prompt).size(), 1U);
+  EXPECT_EQ(take(course, warm_up_phase::decode).size(), 1U);
+  EXPECT_EQ(take(course, warm_up_phase::verification).size(), of_first_pass);
+}
+
 TEST(WarmUpCourse, TakesOnePhaseBeforeTheRestWhereThatIsAskedFor) {
   const auto items = measured_items();
   warm_up_course course(items, warm_up_mode::lazy);
