@@ -95,7 +95,7 @@ def test_every_kind_of_end_has_its_line(start_service):
     lines = records(service)
     known = [(line.get("finish_reason"), line.get("status"), line.get("error_code"), line.get("error_param"))
              for line in lines]
-    assert known[:4] == [(None, 400, "invalid_value", "temperature"), (None, 400, "invalid_value", "prompt"),
+    assert known[:4] == [(None, 400, "invalid_value", "temperature"), (None, 400, "context_length_exceeded", "prompt"),
                          ("timeout", None, None, None), ("stop", None, None, None)], known
     assert lines[1]["request_id"] == "cmpl-long"
     assert lines[3]["grammar_ms"] > 0 and lines[3]["queue_ms"] >= lines[3]["grammar_ms"]
