@@ -3,7 +3,7 @@
     TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02] [--flooders 4]
 
 Without a flood on kept connections; beside one each probe opens its own, behind those of the flood. A flood's processes open and
-close connections as fast as they can, with a reset or in good order. What the machine itself takes from a client then shows in the
+close connections as fast as they can, with a reset, in good order, or in good order after a byte. What the machine itself takes from a client then shows in the
 answers of a plain server of its own, on a port without a flood. Prints a Markdown table: the median and the 99th percentile
 of each probe, the latest, and the share later than the goal.
 """
@@ -64,13 +64,14 @@ def answer_all(listening):
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
 
-def connect_and_close(port, with_reset, count):
+def connect_and_close(port, words, with_reset, count):
     while True:
         with socket.socket() as each:
             if with_reset:
                 each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             try:
                 each.connect(("127.0.0.1", port))
+                each.sendall(words)
             except OSError:
                 continue  # the port's queue is full, or the machine's ports are for a moment
         count.value += 1
@@ -79,9 +80,9 @@ def connect_and_close(port, with_reset, count):
 class Flood:
     """Processes that open connections and close them at once, until it is left."""
 
-    def __init__(self, port, processes, with_reset):
+    def __init__(self, port, processes, words, with_reset):
         self.counts = [SPAWN.Value("Q", lock=False) for _ in range(processes)]
-        self.processes = [SPAWN.Process(target=connect_and_close, args=(port, with_reset, count), daemon=True)
+        self.processes = [SPAWN.Process(target=connect_and_close, args=(port, words, with_reset, count), daemon=True)
                           for count in self.counts]
 
     def __enter__(self):
@@ -102,8 +103,8 @@ def rows_beside_floods(port, options, other_load):
     listening = socket.create_server(("127.0.0.1", 0))
     plain = SPAWN.Process(target=answer_all, args=(listening,), daemon=True)
     plain.start()
-    for with_reset, how in ((True, "reset"), (False, "closed in good order")):
-        with Flood(port, options.flooders, with_reset) as flood:
+    for words, with_reset, how in ((b"", True, "reset"), (b"", False, "closed in good order"), (b"x", False, "closed after a byte")):
+        with Flood(port, options.flooders, words, with_reset) as flood:
             time.sleep(1)
             before, began = flood.connections(), time.monotonic()
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
