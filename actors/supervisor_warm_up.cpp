@@ -26,6 +26,11 @@ constexpr std::chrono::milliseconds busy_pause{250};
 // How long it waits for the answer, which may be lost.
 constexpr std::chrono::seconds idle_answer{10};
 
+// Whether nothing is drafted until the warm-up has told what drafts cost.
+bool drafts_wait_for_costs(const supervisor_parts& parts) {
+  return parts.drafts && parts.drafts->config.adaptive;
+}
+
 }  // namespace
 
 void supervisor_state::start_warm_up() {
@@ -40,7 +45,7 @@ void supervisor_state::start_warm_up() {
       warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
                     {.tune = parts_.tune, .tuned = parts_.tuned, .verification = parts_.drafts.has_value()}),
       mode);
-  if (mode == warm_up_mode::skip && parts_.drafts && parts_.drafts->config.adaptive)
+  if (mode == warm_up_mode::skip && drafts_wait_for_costs(parts_))
     spdlog::warn(
         "nothing will be drafted: what verifying drafts costs is measured by the warm-up, which is left out. "
         "Leave out --skip-warmup and --enforce-eager, or say \"adaptive\": false in --speculative-config");
@@ -104,13 +109,13 @@ bool supervisor_state::has_been_quiet() const {
 
 bool supervisor_state::measures_costs_next() const {
   const warm_up_item* next = course_.next();  // none, where the last one has been left out meanwhile
-  return next != nullptr && next->phase == warm_up_phase::verification && parts_.drafts &&
-         parts_.drafts->config.adaptive && !step_costs_.contains(timed_step_of(*next));
+  return drafts_wait_for_costs(parts_) && next != nullptr && next->phase == warm_up_phase::verification &&
+         !step_costs_.contains(timed_step_of(*next));
 }
 
 // The runner takes such a step between two of the requests'.
 bool supervisor_state::wants_costs_now() {
-  if (!parts_.drafts || !parts_.drafts->config.adaptive) return false;
+  if (!drafts_wait_for_costs(parts_)) return false;
   const steady_time now = self_->clock().now();
   if (!last_chance_) last_chance_ = now;
   return now - *last_chance_ >= busy_pause && course_.bring_forward(warm_up_phase::verification);

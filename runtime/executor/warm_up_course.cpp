@@ -20,6 +20,7 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
   const auto rest = std::stable_partition(items_.begin(), items_.end(),
                                           [](const warm_up_item& item) { return item.is_first; });
   before_ready_ = static_cast<std::size_t>(rest - items_.begin());
+  // Of its two passes the second stays behind what comes between them.
   const auto is_verification = is_of(warm_up_phase::verification);
   auto end_of_first_pass = rest;
   for (auto left = std::count_if(rest, items_.end(), is_verification) / 2; left > 0; ++end_of_first_pass)

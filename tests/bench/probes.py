@@ -3,9 +3,9 @@
     TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02] [--flooders 4]
 
 Without a flood on kept connections; beside one each probe opens its own, behind those of the flood. A flood's processes open and
-close connections as fast as they can, with a reset, in good order, or in good order after a byte. What the machine itself takes from a client then shows in the
-answers of a plain server of its own, on a port without a flood. Prints a Markdown table: the median and the 99th percentile
-of each probe, the latest, and the share later than the goal.
+close connections as fast as they can, with a reset, in good order, or in good order after a byte. What the machine itself takes
+from a client then shows in the answers of a plain server of its own, on a port without a flood. Prints a Markdown table: the
+median and the 99th percentile of each probe, the latest, and the share later than the goal.
 """
 import argparse
 import concurrent.futures

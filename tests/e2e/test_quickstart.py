@@ -26,10 +26,14 @@ def clone(tmp_path):
     return tmp_path
 
 
-def quickstart(clone, *arguments):
+def begin_quickstart(clone, *arguments, stderr=subprocess.PIPE):
     path = f"{clone / 'bin'}:{os.environ['PATH']}"
-    process = subprocess.Popen(["./quickstart", *map(str, arguments)], cwd=clone, env={**os.environ, "PATH": path},
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(["./quickstart", *map(str, arguments)], cwd=clone, env={**os.environ, "PATH": path},
+                            stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+
+def quickstart(clone, *arguments):
+    process = begin_quickstart(clone, *arguments)
     try:
         said, complained = process.communicate(timeout=120)
     except subprocess.TimeoutExpired:
@@ -49,10 +53,8 @@ def test_once_answers_stops_the_service_and_ends_with_0(clone):
 
 def test_two_signals_at_once_end_the_service_too(clone):
     """A closed terminal sends two: both are pending when the script goes on."""
-    port = free_port()
-    path = f"{clone / 'bin'}:{os.environ['PATH']}"
-    with subprocess.Popen(["./quickstart", "--port", str(port), "--tcp-port", str(free_port())], cwd=clone,
-                          env={**os.environ, "PATH": path}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    ports = ("--port", free_port(), "--tcp-port", free_port())
+    with begin_quickstart(clone, *ports, stderr=subprocess.STDOUT) as process:
         for line in process.stdout:
             if "Serving until Ctrl-C" in line:
                 break
