@@ -201,10 +201,21 @@ void scheduler_state::settle(scheduler_output output) {
   if (!output.releases.empty()) out_.send(kv_cache_, msg::release_blocks{std::move(output.releases)});
   note_news(output.events);
   if (untold_.has_ends()) tell_drafter();
-  deliver({}, output.events);
+  deliver(begun_by(output.events), output.events);
   changed_ = true;
   plan();
   report();
+}
+
+scheduler_state::running_step scheduler_state::begun_by(const token_batch& ends) const {
+  running_step begun;
+  if (running_.empty()) return begun;
+  begun.began = running_.front().began;
+  for (const msg::first_step& first : running_.front().scheduled)
+    if (std::ranges::any_of(ends,
+                            [&](const token_event& event) { return event.id == first.id && event.end; }))
+      begun.scheduled.push_back(first);
+  return begun;
 }
 
 void scheduler_state::deliver(const running_step& step, token_batch& events) {

@@ -148,6 +148,8 @@ class scheduler_state {
   // Ends and releases between steps; what changed may make room for a plan.
   void settle(scheduler_output output);
   void deliver(const running_step& step, token_batch& events);
+  // Of the step that runs: whose first it is, of those that end before it does.
+  running_step begun_by(const token_batch& ends) const;
   std::vector<msg::first_step> first_scheduled(const step_batch& batch);
   void arm_timer();
   void report();

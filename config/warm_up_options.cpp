@@ -9,8 +9,8 @@ std::vector<option> warm_up_options() {
   return {
       text_option(
           "warmup", group::bucketing, &settings::warmup,
-          "full: every bucket before the first request; lazy: one prefill and one decode, the rest while "
-          "nothing runs; auto: lazy on the CPU, full on a CUDA device",
+          "full: every bucket before the first request; lazy: one prefill and one decode, the rest when "
+          "nothing has run for two seconds; auto: lazy on the CPU, full on a CUDA device",
           {"auto", "full", "lazy"}),
       text_option(
           "tuning_file", group::engine, &settings::tuning_file,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actors/net/http_connection.hpp"
+#include "actors/net/http_generation.hpp"
 #include "actors/net/request_tracker.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -104,11 +105,9 @@ answer_plan http_connection::plan_answer(openai::answer_options options, bool wi
   return plan;
 }
 
-request_report http_connection::report_of(const generation_request& request, const answer_plan& plan,
-                                          request_id number) const {
+request_report http_connection::report_of(const generation_request& request, const answer_plan& plan) const {
   request_report report = begun_report();
   report.id = plan.identity.id;
-  report.number = number;
   report.model = plan.identity.model;
   report.wishes = wishes_of(request, plan.options);
   return report;
@@ -125,23 +124,15 @@ std::shared_ptr<mailbox<Item>> http_connection::open_mailbox(std::size_t max_byt
 
 asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr& request,
                                                     const answer_plan& plan) {
-  const auto events = open_mailbox<tagged_event>(unbounded);
-  const event_mailbox::closer at_end(*events);
-  live_generation live(shared_->port, request, events, 0);
-  request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
-  request_tracker tracker(shared_->options.observers, report_of(*request, plan, live.ids().front()));
+  http_generation generation(*shared_, request, open_mailbox<tagged_event>(unbounded),
+                             report_of(*request, plan));
   tracked_ = true;
   openai::whole_answer answer(plan.options.n);
   while (!answer.complete()) {
     const bool listening = co_await wait_for_news(nothing);
     if (!listening) co_return false;
-    for (tagged_event& entry : events->take()) {
-      tracker.add(entry.stream, entry.event);
-      if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
-      answer.add(entry.stream, std::move(entry.event));
-    }
+    for (tagged_event& entry : generation.take()) answer.add(entry.stream, std::move(entry.event));
   }
-  if (answer.all_ended()) live.ended();
   co_await stop_watching();
   http_response response;
   if (const error* const failure = answer.failure()) {
@@ -155,23 +146,15 @@ asio::awaitable<bool> http_connection::answer_whole(const generation_request_ptr
 asio::awaitable<bool> http_connection::answer_stream(const generation_request_ptr& request,
                                                      const answer_plan& plan) {
   if (ending_ || request_.version == 10) request_.keep_alive = false;
-  const auto events = open_mailbox<tagged_event>(shared_->options.limits.max_stream_buffer_bytes);
-  const event_mailbox::closer at_end(*events);
-  live_generation live(shared_->port, request, events, 0);
-  request_directory::listing listed(shared_->requests, plan.identity.id, live.ids());
-  request_tracker tracker(shared_->options.observers, report_of(*request, plan, live.ids().front()));
+  const std::size_t most_waiting = shared_->options.limits.max_stream_buffer_bytes;
+  http_generation generation(*shared_, request, open_mailbox<tagged_event>(most_waiting),
+                             report_of(*request, plan));
   tracked_ = true;
   sse_stream stream(plan, request_);
   while (!stream.ended()) {
     const bool listening = co_await wait_for_news(stream.comment());
     if (!listening) co_return false;
-    const std::vector<tagged_event> arrived = events->take();
-    for (const tagged_event& entry : arrived) {
-      tracker.add(entry.stream, entry.event);
-      if (entry.event.end) listed.ended(entry.stream, entry.event.end->tokens);
-    }
-    const std::string text = stream.encode(arrived);
-    if (stream.complete()) live.ended();
+    const std::string text = stream.encode(generation.take());
     if (text.empty()) continue;
     const bool written = co_await write(text);
     if (!written) co_return false;

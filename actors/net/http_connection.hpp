@@ -5,39 +5,19 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 
-#include "actors/net/background_worker.hpp"
-#include "actors/net/byte_budget.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/http_exchange.hpp"
 #include "actors/net/http_message.hpp"
 #include "actors/net/http_routes.hpp"
-#include "actors/net/live_generation.hpp"
-#include "actors/net/memory_tidier.hpp"
-#include "actors/net/options.hpp"
-#include "actors/net/request_directory.hpp"
-#include "actors/net/request_tracker.hpp"
+#include "actors/net/http_shared.hpp"
 #include "actors/net/sse_stream.hpp"
 #include "runtime/generation_request.hpp"
 #include "runtime/openai/json_reader.hpp"
 #include "runtime/openai/request.hpp"
 
 namespace troupe::net {
-
-// What the connections of one server share. Lives on the io_context thread.
-struct http_shared {
-  http_shared(http_options chosen, engine_port& engine)
-      : options(std::move(chosen)), port(engine), bodies(options.max_buffered_bytes) {}
-  http_options options;
-  engine_port& port;
-  byte_budget bodies;
-  background_worker background;  // for large bodies
-  memory_tidier memory;          // after them
-  request_directory requests;
-  std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none, names of answers
-};
 
 class http_connection final : public http_exchange, public std::enable_shared_from_this<http_connection> {
  public:
@@ -91,8 +71,7 @@ class http_connection final : public http_exchange, public std::enable_shared_fr
   asio::awaitable<void> on_body(const std::function<void()>& work);
   // "chatcmpl-" and the client's name for the request, or one that is drawn.
   result<std::string> name_request(const openai::parsed_request& parsed);
-  request_report report_of(const generation_request& request, const answer_plan& plan,
-                           request_id number) const;
+  request_report report_of(const generation_request& request, const answer_plan& plan) const;
   answer_plan plan_answer(openai::answer_options options, bool with_logprobs, std::string model,
                           std::string name);
 

@@ -19,7 +19,8 @@ result<http_server> http_server::start(http_options options, engine_port& port) 
                             },
                             [shared](asio::io_context& context, tcp::socket socket) {
                               return std::make_shared<probe_connection>(context, std::move(socket), shared);
-                            }});
+                            },
+                            [shared] { shared->departed.end(); }});
   if (!server) return tl::unexpected<error>(server.error());
   return http_server(std::move(shared), std::move(*server));
 }

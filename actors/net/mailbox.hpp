@@ -32,8 +32,7 @@ class mailbox : public std::enable_shared_from_this<mailbox<Item>> {
       pending_bytes_ += bytes;
       items_.push_back(std::move(item));
     }
-    if (std::exchange(scheduled_, true)) return;
-    asio::post(context_, [self = this->shared_from_this()] { self->wake(); });
+    schedule();
   }
 
   // The rest is for the io_context thread.
@@ -50,19 +49,33 @@ class mailbox : public std::enable_shared_from_this<mailbox<Item>> {
     items_.clear();
   }
 
-  // Closes a mailbox at the end of a scope.
+  // What waits and what comes is for another: `wake` is called for it, soon for the first time.
+  void hand_over(wake_callback wake) {
+    wake_ = std::move(wake);
+    const std::lock_guard lock(mutex_);
+    schedule();
+  }
+
+  // Closes a mailbox at the end of a scope, unless it has been handed over.
   class closer {
    public:
-    explicit closer(mailbox& box) : box_(box) {}
-    ~closer() { box_.close(); }
+    explicit closer(mailbox& box) : box_(&box) {}
+    ~closer() {
+      if (box_ != nullptr) box_->close();
+    }
     closer(const closer&) = delete;
     closer& operator=(const closer&) = delete;
+    void let_go() { box_ = nullptr; }
 
    private:
-    mailbox& box_;
+    mailbox* box_;
   };
 
  private:
+  void schedule() {  // under mutex_
+    if (std::exchange(scheduled_, true)) return;
+    asio::post(context_, [self = this->shared_from_this()] { self->wake(); });
+  }
   void wake() {
     bool overflowed = false;
     {
@@ -70,7 +83,8 @@ class mailbox : public std::enable_shared_from_this<mailbox<Item>> {
       scheduled_ = false;
       overflowed = overflowed_;
     }
-    if (wake_) wake_(overflowed);
+    const wake_callback wake = wake_;  // it may close the mailbox
+    if (wake) wake(overflowed);
   }
 
   asio::io_context& context_;

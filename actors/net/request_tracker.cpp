@@ -76,7 +76,7 @@ request_wishes wishes_of(const generation_request& request, const openai::answer
 
 // No memory for a line, or a full disk: the request itself is not the worse for it.
 void tell_ended(const request_observers& observers, request_report report) noexcept try {
-  report.ended = std::chrono::steady_clock::now();
+  if (report.ended == steady_time{}) report.ended = std::chrono::steady_clock::now();
   for (const auto& observer : observers) observer->ended(report);
 } catch (const std::exception&) {
 }

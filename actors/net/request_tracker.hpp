@@ -13,8 +13,8 @@
 
 namespace troupe::net {
 
-// Of a request that the engine has. Hears all of its events; its report is told when it goes. An answer whose
-// end was not waited for was aborted. `observers` must outlive it.
+// Of a request that the engine has. Hears all of its events; its report is told when it goes. An answer of
+// whose end it has not heard was aborted. `observers` must outlive it.
 class request_tracker {
  public:
   // `begun`: what is known by now; its wishes must be.
@@ -25,6 +25,8 @@ class request_tracker {
 
   // Of the answer at `index`, which must be below the number of choices.
   void add(std::size_t index, const stream_event& event);
+  // The request ends now, whenever the engine tells so.
+  void client_left() { report_.ended = std::chrono::steady_clock::now(); }
 
  private:
   void add_end(const finished& end);
@@ -47,7 +49,7 @@ class request_tracker {
 
 request_wishes wishes_of(const generation_request& request, const openai::answer_options& options);
 
-// A request has ended, now.
+// A request has ended: now, where the report does not say when.
 void tell_ended(const request_observers& observers, request_report report) noexcept;
 
 }  // namespace troupe::net

@@ -54,7 +54,7 @@ void socket_server::serve() {
   for (;;) {
     try {
       context_.run();
-      return;
+      return make_.over();
     } catch (const std::exception& fault) {
       // Out of memory in one handler: what it served is gone, the others go on.
       faults_.error(std::chrono::steady_clock::now(), "a connection was lost", fault);

@@ -30,8 +30,10 @@ class socket_server {
   // So many that are refused are told so at once; of more the oldest goes.
   static constexpr std::size_t most_refused = 64;
   // What serves a client: one that is taken, and one beyond max_connections, which is to be gone soon.
+  // `over` is called on the server's thread when it ends.
   struct connection_makers {
     connection_factory taken, refused;
+    std::function<void()> over = [] {};
   };
 
   // Errors: those of open_listener.

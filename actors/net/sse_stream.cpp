@@ -10,14 +10,11 @@ bool shows_something(const stream_event& event) {
 }  // namespace
 
 sse_stream::sse_stream(const answer_plan& plan, const request_line& request)
-    : request_(request),
-      chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name),
-      open_(plan.options.n) {}
+    : request_(request), chunks_(plan.identity, plan.options, plan.with_logprobs, plan.name) {}
 
 std::string sse_stream::encode(const std::vector<tagged_event>& events) {
   std::string data;
   for (const tagged_event& entry : events) {
-    if (entry.event.end) --open_;
     if (!started_ && data.empty() && !shows_something(entry.event)) continue;
     if (!started_ && data.empty() && entry.event.end && entry.event.end->failure) {
       refusal_ = entry.event.end->failure;

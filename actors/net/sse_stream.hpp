@@ -29,8 +29,6 @@ class sse_stream {
   // What to write for these events, in one piece; empty where they show nothing.
   std::string encode(const std::vector<tagged_event>& events);
   bool ended() const { return refusal_.has_value() || chunks_.ended(); }
-  // All streams have ended; else what is left of them is to be aborted.
-  bool complete() const { return open_ == 0; }
   // Bytes that mean nothing to the client; empty while nothing has been encoded.
   const std::string& comment() const;
   // The request was refused before anything was shown: the answer is an error with its own status.
@@ -42,7 +40,6 @@ class sse_stream {
   request_line request_;
   openai::chunk_stream chunks_;
   bool started_ = false;
-  std::int32_t open_;  // streams that have not ended
   std::optional<error> refusal_;
 };
 

@@ -130,7 +130,7 @@ tcp_session::stream tcp_session::open_stream(request_report report, std::uint64_
   live_generation live(shared_->port, std::move(generation), events_, request);
   report.number = live.ids().front();
   return stream{std::move(live), parsed.answer, with_logprobs,
-                std::make_unique<request_tracker>(shared_->options.observers, std::move(report))};
+                std::make_shared<request_tracker>(shared_->options.observers, std::move(report))};
 }
 
 void tcp_session::cancel_stream(std::uint64_t request) {
@@ -138,6 +138,16 @@ void tcp_session::cancel_stream(std::uint64_t request) {
   if (found != streams_.end()) return found->second.live.abort();
   queue(wire::frame_type::error, request,
         wire::error_payload({error_code::not_found, fmt::format("request {} is not running", request)}));
+}
+
+void tcp_session::leave_streams() {
+  stream_listeners listeners;
+  for (auto& [number, each] : streams_) {
+    each.live.abort();
+    listeners[number] = {each.tracker, 0};
+  }
+  streams_.clear();
+  shared_->departed.follow(std::move(events_), std::move(listeners));
 }
 
 void tcp_session::write_event(const tagged_event& entry) {

@@ -30,10 +30,13 @@ tcp_session::tcp_session(asio::io_context& context, tcp::socket socket, std::sha
                                               })) {}
 
 asio::awaitable<void> tcp_session::run() {
-  const event_mailbox::closer at_end(*events_);
+  event_mailbox::closer at_end(*events_);
   start_writer();
   const std::optional<error> fault = co_await read_frames();
-  streams_.clear();
+  if (!streams_.empty()) {
+    at_end.let_go();
+    leave_streams();
+  }
   if (fault) queue(wire::frame_type::error, 0, wire::error_payload(*fault));
   last_words_ = true;
   wake_writer_.notify();
@@ -176,7 +179,8 @@ std::optional<error> tcp_session::check_header(const wire::frame_header& header)
 
 asio::awaitable<void> tcp_session::write_frames() {
   while (!gone_) {
-    for (const tagged_event& entry : events_->take()) write_event(entry);
+    if (events_)
+      for (const tagged_event& entry : events_->take()) write_event(entry);
     if (out_.empty()) {
       if (last_words_) break;
       co_await wake_writer_.wait();

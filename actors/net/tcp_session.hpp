@@ -15,6 +15,7 @@
 #include "actors/net/byte_budget.hpp"
 #include "actors/net/connection.hpp"
 #include "actors/net/deadline.hpp"
+#include "actors/net/departed_requests.hpp"
 #include "actors/net/engine_port.hpp"
 #include "actors/net/live_generation.hpp"
 #include "actors/net/memory_tidier.hpp"
@@ -38,6 +39,7 @@ struct tcp_shared {
   byte_budget frames;
   background_worker background;  // for large frames
   memory_tidier memory;          // after them
+  departed_requests departed;
   const openai::token_namer name;
   std::mt19937_64 random{std::random_device{}()};  // seeds for clients that give none
   std::uint64_t sessions = 0;                      // greeted so far
@@ -62,7 +64,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
     live_generation live;
     openai::answer_options options;
     bool with_logprobs = false;
-    std::unique_ptr<request_tracker> tracker = {};
+    std::shared_ptr<request_tracker> tracker = {};
   };
   // Nothing: the client has left. An error: the client broke the protocol and is told so before the end.
   asio::awaitable<std::optional<error>> read_frames();
@@ -84,6 +86,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload, request_report& report);
   stream open_stream(request_report report, std::uint64_t request, openai::parsed_request parsed);
   void cancel_stream(std::uint64_t request);
+  // The client reads no answer any more: all streams are aborted.
+  void leave_streams();
   void write_event(const tagged_event& entry);
 
   void start_writer();
@@ -101,7 +105,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   deadline write_deadline_;
   async_event wake_writer_;
   async_event writer_ended_;
-  std::shared_ptr<event_mailbox> events_;
+  std::shared_ptr<event_mailbox> events_;              // none once its streams are left
   std::unordered_map<std::uint64_t, stream> streams_;  // by the client's number
   std::string out_;                                    // frames to be written
   std::uint64_t number_ = 0;                           // of this session, once greeted

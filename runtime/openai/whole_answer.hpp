@@ -17,8 +17,7 @@ class whole_answer {
   // Of the stream at `index`, which must be below the number of choices.
   void add(std::size_t index, stream_event event);
   // Nothing more is waited for: all streams have ended, or one has failed.
-  bool complete() const { return failure_.has_value() || all_ended(); }
-  bool all_ended() const { return ended_ == choices_.size(); }
+  bool complete() const { return failure_.has_value() || ended_ == choices_.size(); }
   // Why there is no answer: set where a stream ended with an error.
   const error* failure() const { return failure_ ? &*failure_ : nullptr; }
   // The body. Defined once complete(). The usage counts the prompt once and all completions.

@@ -123,6 +123,31 @@ TEST(Company, TellsAtTheEndWhenARequestCameAndWhatItReached) {
   EXPECT_FALSE(refused->ends.at(0).times);
 }
 
+TEST(Company, TellsWhatRanAlsoOfARequestThatEndsDuringItsFirstStep) {
+  stage stage({.max_num_seqs = 1});
+  const steady_time begin = stage.now();
+  const auto first = stage.ask("hello", 4);
+  const auto second = stage.ask("hello", 4);
+  const auto* runner = caf::actor_cast<caf::abstract_actor*>(stage.roster().model_runner);
+  const auto run_all_but_the_runner = [&] {
+    while (stage.run_any(0, runner)) {
+    }
+  };
+  run_all_but_the_runner();
+  stage.advance(std::chrono::seconds(2));
+  stage.abort(*first);
+  stage.abort(*second);
+  run_all_but_the_runner();
+  ASSERT_EQ(first->ends.size(), 1U) << "the step need not end for that";
+  stage.run();
+  ASSERT_TRUE(first->ends.at(0).times);
+  EXPECT_EQ(first->ends[0].reason, finish_reason::abort);
+  EXPECT_EQ(first->ends[0].times->scheduled, begin);
+  ASSERT_TRUE(second->ends.at(0).times);
+  EXPECT_FALSE(second->ends[0].times->scheduled);
+  stage.expect_idle();
+}
+
 TEST(Company, TellsTheSchedulerWhenAStopStringEndsAStream) {
   std::int32_t steps = 0;
   stage stage({.before_step = [&](const device_batch& batch) { steps += batch.step != 0 ? 1 : 0; }});

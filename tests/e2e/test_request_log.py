@@ -105,6 +105,26 @@ def test_every_kind_of_end_has_its_line(start_service):
     assert [line["request_id"] for line in tcp] == ["tcp-1/1"]
 
 
+def test_the_line_of_a_client_that_left_before_its_first_token_tells_what_its_request_was(start_service):
+    prompt = [7] * 6000  # a dozen steps
+    with start_service() as service:
+        body = json.dumps({"prompt": prompt, "max_tokens": 5})
+        http_text = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        with socket.create_connection(("127.0.0.1", service.port)) as leaver:
+            leaver.sendall(http_text.encode())
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "its first step runs")
+        service.wait_idle()
+        with Client("127.0.0.1", service.tcp_port, 60) as client:
+            client.generate(prompt=prompt, max_tokens=5)
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "its first step runs")
+        service.wait_idle()
+    lines = records(service)
+    assert [line["gateway"] for line in lines] == ["http", "tcp"]
+    for line in lines:
+        assert (line["finish_reason"], line["prompt_tokens"], line["completion_tokens"]) == ("abort", 6000, 0), line
+        assert 0 <= line["queue_ms"] <= line["total_ms"] and "prefill_ms" not in line and "ttft_ms" not in line, line
+
+
 @pytest.mark.parametrize("level", ["trace", "debug", "info", "warn", "error"])
 @pytest.mark.parametrize("form", ["json", "text"])
 def test_no_word_of_a_client_is_in_the_log_at_any_level(start_service, level, form):

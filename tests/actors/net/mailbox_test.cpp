@@ -63,5 +63,28 @@ TEST(mailbox, a_closed_one_takes_nothing_and_touches_no_context) {
   EXPECT_TRUE(box->take().empty());
 }
 
+TEST(mailbox, who_takes_one_over_hears_of_what_waits_and_may_close_it) {
+  asio::io_context context;
+  const auto box = std::make_shared<mailbox<int>>(context, 100, [](bool) { FAIL() << "it is another's"; });
+  box->push(1, 1);
+  std::vector<int> arrived;
+  {
+    mailbox<int>::closer at_end(*box);
+    at_end.let_go();
+  }
+  box->hand_over([&](bool) {
+    for (const int each : box->take()) arrived.push_back(each);
+    if (arrived.size() == 2) box->close();
+  });
+  context.run();
+  EXPECT_EQ(arrived, std::vector{1});
+  for (const int next : {2, 3}) {
+    box->push(next, 1);
+    context.restart();
+    context.run();
+  }
+  EXPECT_EQ(arrived, (std::vector{1, 2}));
+}
+
 }  // namespace
 }  // namespace troupe::net

@@ -1,5 +1,7 @@
 // An observer that keeps what it hears.
 #pragma once
+#include <condition_variable>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -13,6 +15,11 @@ class observed_requests final : public request_observer {
   void ended(const request_report& report) override {
     const std::lock_guard lock(mutex_);
     reports_.push_back(report);
+    changed_.notify_all();
+  }
+  void wait_for(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reports_.size() >= count; });
   }
   std::vector<request_report> reports() const {
     const std::lock_guard lock(mutex_);
@@ -21,6 +28,7 @@ class observed_requests final : public request_observer {
 
  private:
   mutable std::mutex mutex_;
+  std::condition_variable changed_;
   std::vector<request_report> reports_;
 };
 

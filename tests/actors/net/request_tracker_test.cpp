@@ -275,5 +275,55 @@ TEST(request_reports, of_tcp_are_one_for_each_number) {
   EXPECT_EQ(reports[1].failure->param, "top_p");
 }
 
+void expect_told_of_abort(const request_report& report) {
+  EXPECT_EQ(report.reasons, std::vector{finish_reason::abort});
+  EXPECT_EQ(report.tokens.prompt_tokens, 3) << "the engine's end knows it";
+  EXPECT_EQ(report.tokens.completion_tokens, 2);
+  EXPECT_GE(report.ended, report.received);
+}
+
+TEST(request_reports, of_an_http_client_that_left_have_what_the_engine_told_at_its_end) {
+  for (const char* const body : {R"({"prompt":"secret"})", R"({"prompt":"secret","stream":true})"}) {
+    auto seen = std::make_shared<observed_requests>();
+    {
+      scripted_engine engine(scripted_engine::pace::by_hand);
+      http_options options;
+      options.observers = {seen};
+      http_server server = *http_server::start(options, engine);
+      {
+        raw_client client(server.port());
+        client.send(post_text("/v1/completions", body));
+        engine.wait_for_request(1);
+      }
+      engine.wait_for_abort(1);
+      seen->wait_for(1);
+    }
+    ASSERT_EQ(seen->reports().size(), 1U) << body;
+    expect_told_of_abort(seen->reports()[0]);
+  }
+}
+
+TEST(request_reports, of_a_tcp_client_that_left_have_what_the_engine_told_at_their_ends) {
+  auto seen = std::make_shared<observed_requests>();
+  {
+    scripted_engine engine(scripted_engine::pace::by_hand);
+    tcp_options options;
+    options.observers = {seen};
+    tcp_server server = *tcp_server::start(options, engine);
+    {
+      frame_client client(server.port());
+      client.greet();
+      client.send(frame_type::generate, 9, R"({"prompt":"secret"})");
+      client.send(frame_type::generate, 10, R"({"prompt":"secret"})");
+      engine.wait_for_request(2);
+    }
+    engine.wait_for_abort(1);
+    engine.wait_for_abort(2);
+    seen->wait_for(2);
+  }
+  ASSERT_EQ(seen->reports().size(), 2U);
+  for (const request_report& report : seen->reports()) expect_told_of_abort(report);
+}
+
 }  // namespace
 }  // namespace troupe::net::testing
