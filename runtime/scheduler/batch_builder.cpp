@@ -17,7 +17,7 @@ class batch_builder {
   void add(planned_rows& planned) {
     sequence& who = *planned.who;
     const sequence_rows rows{who.id, num_rows_, planned.num_rows, 0, who.table_length};
-    batch_.sequences.push_back(rows);
+    add_sequence(rows);
     batch_.tables.push_back(who.table);
     add_tokens(who, rows, planned.num_certain());
     add_places(who, rows);
@@ -35,6 +35,15 @@ class batch_builder {
   void finish() { batch_.samples.resize(num_samples_); }
 
  private:
+  // Member by member: a copy of the whole would wait for its halves to be written.
+  void add_sequence(const sequence_rows& rows) {
+    sequence_rows& to = batch_.sequences.emplace_back();
+    to.id = rows.id;
+    to.first_row = rows.first_row;
+    to.num_rows = rows.num_rows;
+    to.table_length = rows.table_length;
+  }
+
   void add_tokens(const sequence& who, const sequence_rows& rows, std::int32_t certain) {
     token_id* to = batch_.tokens.data() + rows.first_row;
     const std::int32_t known = std::clamp(who.num_tokens() - who.num_computed, 0, certain);
