@@ -63,8 +63,11 @@ void company::interrupt() {
   if (state_->supervisor) caf::anon_send(state_->supervisor, msg::end_grace{});
 }
 
-result<std::uint16_t> company::serve_http(const net::http_options& options) {
-  return state_->serve(http_gateway_behavior, options, http_gateway_state::name);
+result<std::uint16_t> company::serve_http(net::http_options options) {
+  if (options.probes && !options.probes->kept) options.probes->kept = std::make_shared<net::kept_listener>();
+  auto port_number = state_->serve(http_gateway_behavior, options, http_gateway_state::name);
+  if (port_number && options.probes) state_->listeners.push_back(options.probes->kept);
+  return port_number;
 }
 
 result<std::uint16_t> company::serve_tcp(const net::tcp_options& options) {

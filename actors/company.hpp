@@ -94,7 +94,7 @@ class company {
 
   // Opens a gateway; gives the port it listens on. Errors: those of the listening socket; unavailable after
   // stop().
-  result<std::uint16_t> serve_http(const net::http_options& options);
+  result<std::uint16_t> serve_http(net::http_options options);
   result<std::uint16_t> serve_tcp(const net::tcp_options& options);
 
   // The engine as the embedding program uses it. Any thread; a reference is good until stop(), after which

@@ -2,8 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <chrono>
+#include <unordered_set>
 #include <utility>
 
 #include "actors/lost_part.hpp"
@@ -209,12 +209,13 @@ void scheduler_state::settle(scheduler_output output) {
 
 scheduler_state::running_step scheduler_state::begun_by(const token_batch& ends) const {
   running_step begun;
-  if (running_.empty()) return begun;
+  if (running_.empty() || running_.front().scheduled.empty()) return begun;
   begun.began = running_.front().began;
+  std::unordered_set<request_id> ended;
+  for (const token_event& event : ends)
+    if (event.end) ended.insert(event.id);
   for (const msg::first_step& first : running_.front().scheduled)
-    if (std::ranges::any_of(ends,
-                            [&](const token_event& event) { return event.id == first.id && event.end; }))
-      begun.scheduled.push_back(first);
+    if (ended.contains(first.id)) begun.scheduled.push_back(first);
   return begun;
 }
 

@@ -140,8 +140,10 @@ tl::expected<void, std::string> check_ports(const loaded_settings& loaded) {
     std::int32_t port;
   };
   const settings& s = loaded.values;
-  const std::array<listener, 3> all{
-      {{"HTTP", "port", s.port}, {"TCP", "tcp_port", s.tcp_port}, {"operators", "admin_port", s.admin_port}}};
+  const std::array<listener, 4> all{{{"HTTP", "port", s.port},
+                                     {"TCP", "tcp_port", s.tcp_port},
+                                     {"probes", "probe_port", s.probe_port},
+                                     {"operators", "admin_port", s.admin_port}}};
   for (std::size_t i = 0; i < all.size(); ++i)
     for (std::size_t j = i + 1; j < all.size(); ++j)
       if (all[i].port > 0 && all[i].port == all[j].port)

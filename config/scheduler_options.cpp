@@ -14,11 +14,10 @@ std::vector<option> scheduler_options() {
           number_option("max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens, 1, 65'536,
                         "Tokens of one step: prefill chunks and decodes together"),
           {"max_prefill_tokens"})),
-      reloadable(number_option("max_num_queued_requests", group::engine, &settings::max_num_queued_requests,
-                               0, 1'000'000,
-                               "Requests that may wait beside the max_num_seqs that run; more are refused "
-                               "with status 429. One is let "
-                               "in, or refused, with all of its n answers")),
+      reloadable(number_option(
+          "max_num_queued_requests", group::engine, &settings::max_num_queued_requests, 0, 1'000'000,
+          "Requests that may wait beside the max_num_seqs that run; more are refused with status 429. "
+          "One is let in, or refused, with all of its n answers")),
       reloadable(duration_option(
           "queue_timeout", group::engine, &settings::queue_timeout, 0, 7 * day,
           "Longest wait for the first step; then the request is refused with status 503; 0: no limit")),

@@ -73,6 +73,7 @@ struct settings : bucketing_settings {
   std::string host = "127.0.0.1";
   std::int32_t port = 8000;      // 0: any free one
   std::int32_t tcp_port = 7777;  // 0: any free one, -1: no TCP gateway
+  std::int32_t probe_port = -1;  // 0: any free one, -1: none of their own
   std::chrono::milliseconds shutdown_grace{15'000};
   std::chrono::milliseconds step_deadline{120'000};
   std::string runner_isolation = "process";

@@ -185,6 +185,7 @@ net::listen_options to_listen_options(const config::settings& settings, std::int
 net::http_options to_http_options(const config::settings& settings) {
   net::http_options out;
   out.listen = to_listen_options(settings, settings.port);
+  if (settings.probe_port >= 0) out.probes = to_listen_options(settings, settings.probe_port);
   out.limits = to_connection_limits(settings);
   out.version = TROUPE_VERSION;
   out.max_logprobs = settings.max_logprobs;

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "actors/net/kept_listener.hpp"
 #include "actors/net/last_words.hpp"
 #include "config/values.hpp"
 #include "main/company_options.hpp"
@@ -73,19 +74,21 @@ std::chrono::milliseconds running_service::grace() const {
   return stop_.grace().value_or(reloader_.in_force().shutdown_grace);
 }
 
-tl::expected<void, int> running_service::open_ports(std::shared_ptr<net::kept_listener> listener) {
-  if (const auto open = open_gateways(std::move(listener)); !open) return open;
+tl::expected<void, int> running_service::open_ports(const http_listeners& sockets) {
+  if (const auto open = open_gateways(sockets); !open) return open;
   if (!key_) return {};
   return open_operators_port();
 }
 
-tl::expected<void, int> running_service::open_gateways(std::shared_ptr<net::kept_listener> listener) {
+tl::expected<void, int> running_service::open_gateways(const http_listeners& sockets) {
   auto http_options = to_http_options(settings_);
-  http_options.listen.kept = std::move(listener);
+  http_options.listen.kept = sockets.requests;
+  if (http_options.probes) http_options.probes->kept = sockets.probes;
   http_options.observers.push_back(requests_);
   const auto http = served_->serve_http(http_options);
   if (!http) return tl::unexpected(report_listening(http.error(), "--port"));
   spdlog::info("HTTP on http://{}:{}", in_url(settings_.host), *http);
+  if (sockets.probes) spdlog::info("probes on http://{}:{}", in_url(settings_.host), sockets.probes->port());
   if (settings_.tcp_port < 0) return {};
   auto tcp_options = to_tcp_options(settings_);
   tcp_options.observers.push_back(requests_);

@@ -22,6 +22,12 @@
 
 namespace troupe::cli {
 
+// What HTTP listens on.
+struct http_listeners {
+  std::shared_ptr<net::kept_listener> requests;
+  std::shared_ptr<net::kept_listener> probes;  // null where they have no port
+};
+
 class running_service {
  public:
   // Hears signals from here on. `settings`: those of the start, as read from `sources`; `key`: the
@@ -31,9 +37,9 @@ class running_service {
                   const config::setting_sources& sources, const config::settings& settings,
                   const std::optional<net::key_digest>& key, std::shared_ptr<net::request_log> requests);
 
-  // The gateways answer 503 until the company may serve; HTTP has the socket of whoever had it before.
+  // The gateways answer 503 until the company may serve; HTTP has the sockets of whoever had them before.
   // Errors: the exit code, where a port cannot be had.
-  tl::expected<void, int> open_ports(std::shared_ptr<net::kept_listener> listener);
+  tl::expected<void, int> open_ports(const http_listeners& sockets);
   // Until it is to end. Gives the exit code. `begun`: when the program was started.
   int run(std::chrono::steady_clock::time_point begun);
 
@@ -42,7 +48,7 @@ class running_service {
   bool begin_end(std::optional<std::chrono::milliseconds> grace = {});
   void on_signal(int signal, int count);
   std::chrono::milliseconds grace() const;
-  tl::expected<void, int> open_gateways(std::shared_ptr<net::kept_listener> listener);
+  tl::expected<void, int> open_gateways(const http_listeners& sockets);
   tl::expected<void, int> open_operators_port();
   result<void> wait_ready();
   int finish(const std::optional<std::string>& failure);

@@ -93,6 +93,10 @@ tl::expected<net::loading_server, int> open_early(const config::loaded_settings&
     if (!free) return refused(free.error(), "--admin-port", "admin_host");
   }
   auto http = to_http_options(settings);
+  if (http.probes) {
+    const auto free = net::check_address(*http.probes);
+    if (!free) return refused(free.error(), "--probe-port", "host");
+  }
   http.observers.push_back(requests);
   http.observers.push_back(std::make_shared<refusal_counter>(options.metrics));
   auto server = net::loading_server::start(std::move(http), options.served_model_name,
@@ -217,9 +221,9 @@ int serve(const config::setting_sources& sources) {
   auto started = start_company(*loaded, requests, signals, loading);
   if (!started) return started.error();
   running_service service(std::move(*started), signals, sources, settings, *key, requests);
-  const auto listener = loading->listener();
+  const http_listeners sockets{loading->listener(), loading->probe_listener()};
   loading.reset();  // the gateway takes its place
-  if (const auto open = service.open_ports(listener); !open) return open.error();
+  if (const auto open = service.open_ports(sockets); !open) return open.error();
   return service.run(begun);
 }
 

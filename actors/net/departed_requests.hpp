@@ -1,26 +1,21 @@
-// The requests whose clients have left before their end: the engine is listened to until it has told that, so
-// that their reports are whole.
+// The requests that were given up before their end, mostly as their clients have left: the engine is listened
+// to until it has told that, so that their reports are whole.
 #pragma once
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "actors/net/live_generation.hpp"
 #include "actors/net/request_tracker.hpp"
 
 namespace troupe::net {
 
-// Who is told of a stream, as which of a request's answers.
-struct stream_listener {
+// A request whose answers' events come under `first_stream` and the numbers behind it.
+struct followed_request {
+  std::uint64_t first_stream = 0;
   std::shared_ptr<request_tracker> tracker;
-  std::size_t answer = 0;
-
-  void hear(const stream_event& event) const { tracker->add(answer, event); }
 };
-using stream_listeners =
-    std::unordered_map<std::uint64_t, stream_listener>;  // by stream; none that has ended
 
 // Lives on the io_context thread.
 class departed_requests {
@@ -30,8 +25,9 @@ class departed_requests {
   departed_requests(const departed_requests&) = delete;
   departed_requests& operator=(const departed_requests&) = delete;
 
-  // Their client leaves now. `events` brings what is still to come of these streams, which have been aborted.
-  void follow(std::shared_ptr<event_mailbox> events, stream_listeners listeners) noexcept;
+  // Gives up requests that have been aborted; `events` brings what is still to come of them. Without memory
+  // for that they are told with what is known.
+  void follow(std::shared_ptr<event_mailbox> events, std::vector<followed_request> requests) noexcept;
   // Nobody is waited for any more, nor will be: reports are told with what is known. To be called before the
   // io_context goes.
   void end();
@@ -39,9 +35,10 @@ class departed_requests {
  private:
   struct departure {
     std::shared_ptr<event_mailbox> events;
-    stream_listeners listeners;
+    std::vector<followed_request> requests;  // that have not ended
   };
-  void hear(const std::shared_ptr<departure>& of, bool overflowed);
+  void take_events(const std::shared_ptr<departure>& left, bool overflowed);
+  void drop(const std::shared_ptr<departure>& left);
 
   std::unordered_set<std::shared_ptr<departure>> departures_;
   bool ended_ = false;

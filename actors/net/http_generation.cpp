@@ -19,27 +19,26 @@ http_generation::http_generation(http_shared& shared, const generation_request_p
       at_end_(*events_),
       live_(shared.port, request, events_, 0),
       listed_(shared.requests, begun.id, live_.ids()),
-      tracker_(std::make_shared<request_tracker>(shared.options.observers,
-                                                 numbered(std::move(begun), live_.ids().front()))) {
-  for (std::size_t answer = 0; answer < live_.ids().size(); ++answer) open_[answer] = {tracker_, answer};
-}
+      tracked_{{0, std::make_shared<request_tracker>(shared.options.observers,
+                                                     numbered(std::move(begun), live_.ids().front()))}} {}
 
 http_generation::~http_generation() {
-  if (open_.empty()) return;
+  if (is_taking_ || tracked_.front().tracker->all_ended()) return;
   live_.abort();
   at_end_.let_go();
-  shared_.departed.follow(std::move(events_), std::move(open_));
+  shared_.departed.follow(std::move(events_), std::move(tracked_));
 }
 
 std::vector<tagged_event> http_generation::take() {
+  is_taking_ = true;
+  request_tracker& tracker = *tracked_.front().tracker;
   std::vector<tagged_event> arrived = events_->take();
   for (const tagged_event& entry : arrived) {
-    tracker_->add(entry.stream, entry.event);
-    if (!entry.event.end) continue;
-    listed_.ended(entry.stream, entry.event.end->tokens);
-    open_.erase(entry.stream);
+    tracker.add(entry.stream, entry.event);
+    if (entry.event.end) listed_.ended(entry.stream, entry.event.end->tokens);
   }
-  if (open_.empty()) live_.ended();
+  if (tracker.all_ended()) live_.ended();
+  is_taking_ = false;
   return arrived;
 }
 

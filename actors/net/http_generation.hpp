@@ -33,8 +33,8 @@ class http_generation {
   event_mailbox::closer at_end_;
   live_generation live_;
   request_directory::listing listed_;
-  std::shared_ptr<request_tracker> tracker_;
-  stream_listeners open_;  // of the answers that have not ended
+  std::vector<followed_request> tracked_;  // itself
+  bool is_taking_ = false;                 // also where events were lost, for want of memory
 };
 
 }  // namespace troupe::net

@@ -19,11 +19,15 @@ result<int> another_of(int descriptor) {
               "the listening socket cannot be shared: " + std::generic_category().message(errno));
 }
 
-tcp protocol_of(int descriptor) {
+sockaddr_storage address_of(int descriptor) {
   sockaddr_storage address{};
   socklen_t size = sizeof(address);
   ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
-  return address.ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
+  return address;
+}
+
+tcp protocol_of(int descriptor) {
+  return address_of(descriptor).ss_family == AF_INET6 ? tcp::v6() : tcp::v4();
 }
 
 }  // namespace
@@ -47,6 +51,13 @@ result<tcp::acceptor> kept_listener::open(asio::io_context& context, const liste
   if (!why) return acceptor;
   ::close(*copy);
   return fail(error_code::io_error, "the listening socket cannot be shared: " + why.message());
+}
+
+std::uint16_t kept_listener::port() const {
+  const std::lock_guard lock(mutex_);
+  const sockaddr_storage address = address_of(descriptor_);
+  if (address.ss_family == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
+  return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
 }
 
 void kept_listener::close() {

@@ -27,6 +27,7 @@ struct loading_server::state {
   std::optional<std::string> stall;
   closed_port port;
   std::shared_ptr<kept_listener> listener = std::make_shared<kept_listener>();
+  std::shared_ptr<kept_listener> probe_listener;
   std::optional<http_server> server;  // ends before the port that it calls
 };
 
@@ -42,6 +43,7 @@ result<loading_server> loading_server::start(http_options options, std::string m
                                              std::function<std::string()> metrics_text) {
   auto parts = std::make_unique<state>(std::move(model), std::move(metrics_text));
   options.listen.kept = parts->listener;
+  if (options.probes) options.probes->kept = parts->probe_listener = std::make_shared<kept_listener>();
   result<http_server> server = http_server::start(std::move(options), parts->port);
   if (!server) return tl::unexpected<error>(server.error());
   parts->server.emplace(std::move(*server));
@@ -49,6 +51,7 @@ result<loading_server> loading_server::start(http_options options, std::string m
 }
 
 std::shared_ptr<kept_listener> loading_server::listener() const { return state_->listener; }
+std::shared_ptr<kept_listener> loading_server::probe_listener() const { return state_->probe_listener; }
 std::uint16_t loading_server::port() const { return state_->server->port(); }
 double loading_server::cpu_seconds() const { return state_->server->cpu_seconds(); }
 

@@ -24,8 +24,9 @@ class loading_server {
 
   std::uint16_t port() const;
   double cpu_seconds() const;  // that its thread has used
-  // For the company's gateway, which takes the clients that come next.
+  // For the company's gateway, which takes the clients that come next; null where probes have no port.
   std::shared_ptr<kept_listener> listener() const;
+  std::shared_ptr<kept_listener> probe_listener() const;
   // From now on "loading [number/count] what".
   void show(std::int64_t number, std::int64_t count, const std::string& what);
   // From now on it is not live, and why; nothing: it is.

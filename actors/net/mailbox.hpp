@@ -49,11 +49,12 @@ class mailbox : public std::enable_shared_from_this<mailbox<Item>> {
     items_.clear();
   }
 
-  // What waits and what comes is for another: `wake` is called for it, soon for the first time.
+  // What waits and what comes is for another: `wake` is called for it, soon for the first time. Where this
+  // throws, nothing has changed.
   void hand_over(wake_callback wake) {
-    wake_ = std::move(wake);
     const std::lock_guard lock(mutex_);
     schedule();
+    wake_ = std::move(wake);
   }
 
   // Closes a mailbox at the end of a scope, unless it has been handed over.
@@ -73,8 +74,9 @@ class mailbox : public std::enable_shared_from_this<mailbox<Item>> {
 
  private:
   void schedule() {  // under mutex_
-    if (std::exchange(scheduled_, true)) return;
+    if (scheduled_) return;
     asio::post(context_, [self = this->shared_from_this()] { self->wake(); });
+    scheduled_ = true;
   }
   void wake() {
     bool overflowed = false;

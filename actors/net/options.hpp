@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "actors/net/request_observer.hpp"
@@ -35,6 +36,8 @@ struct connection_limits {
 
 struct http_options {
   listen_options listen;
+  // A port of its own for probes and scrapes, and nothing else, which no crowd of clients is in the way of.
+  std::optional<listen_options> probes = {};
   connection_limits limits;
   std::string version;  // of the program
   std::int32_t max_logprobs = 20;

@@ -16,12 +16,20 @@ request_tracker::request_tracker(const request_observers& observers, request_rep
 
 // One that failed before its first token was refused, not answered.
 request_tracker::~request_tracker() {
-  if (!std::ranges::all_of(answers_, &answer::ended)) add_seen_times();
+  if (!all_ended()) add_seen_times();
+  if (given_up_) cut_times();
   for (const answer& each : answers_) openai::add_choice(report_.tokens, each.tokens);
   if (!report_.failure || report_.tokens.completion_tokens > 0)
     for (const answer& each : answers_) report_.reasons.push_back(each.reason);
   tell_ended(observers_, std::move(report_));
 }
+
+void request_tracker::give_up() {
+  given_up_ = true;
+  report_.ended = std::chrono::steady_clock::now();
+}
+
+bool request_tracker::all_ended() const { return std::ranges::all_of(answers_, &answer::ended); }
 
 void request_tracker::add(std::size_t index, const stream_event& event) {
   answer& of = answers_[index];
@@ -37,7 +45,7 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   if (!event.end) return;
   of.ended = true;
   of.tokens = event.end->tokens;
-  of.reason = event.end->reason;
+  if (!given_up_) of.reason = event.end->reason;
   add_end(*event.end);
 }
 
@@ -49,8 +57,20 @@ void request_tracker::add_seen_times() {
   if (last_token_ && (!all.last_token || *all.last_token < *last_token_)) all.last_token = last_token_;
 }
 
+void request_tracker::cut_times() {
+  request_times& all = report_.times;
+  const auto is_late = [this](const std::optional<steady_time>& time) {
+    return time && *time > report_.ended;
+  };
+  all.arrival = std::min(all.arrival, report_.ended);
+  if (is_late(all.scheduled)) all.scheduled.reset();
+  if (is_late(all.first_token)) all.first_token.reset();
+  if (is_late(all.last_token)) all.last_token = report_.ended;
+  if (!all.first_token) all.last_token.reset();
+}
+
 void request_tracker::add_end(const finished& end) {
-  if (end.failure && !report_.failure) report_.failure = failure_of(*end.failure);
+  if (end.failure && !report_.failure && !given_up_) report_.failure = failure_of(*end.failure);
   report_.preemptions += end.preemptions;
   report_.accepted_drafts += end.accepted_drafts;
   report_.grammar_wait = std::max(report_.grammar_wait, end.grammar_wait);

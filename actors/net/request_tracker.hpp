@@ -25,14 +25,19 @@ class request_tracker {
 
   // Of the answer at `index`, which must be below the number of choices.
   void add(std::size_t index, const stream_event& event);
-  // The request ends now, whenever the engine tells so.
-  void client_left() { report_.ended = std::chrono::steady_clock::now(); }
+  // Nobody waits for its answers any more: it ends now, and was aborted, whatever the engine tells from now
+  // on. Where that had got by now, and what it has computed, is heard still.
+  void give_up();
+  std::size_t choices() const { return answers_.size(); }
+  bool all_ended() const;
 
  private:
   void add_end(const finished& end);
   void add_times(const request_times& of);
   // The times of an answer that was given up, as far as they were seen here.
   void add_seen_times();
+  // Leaves out what came after the end.
+  void cut_times();
 
   struct answer {
     usage tokens = {};
@@ -43,6 +48,7 @@ class request_tracker {
   const request_observers& observers_;
   request_report report_;
   std::vector<answer> answers_;
+  bool given_up_ = false;
   std::optional<steady_time> first_token_;  // when it was seen here
   std::optional<steady_time> last_token_;
 };

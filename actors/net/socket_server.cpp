@@ -23,9 +23,10 @@ ending draining() { return {rest_of_request, {error_code::unavailable, draining_
 
 result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
                                                             std::size_t max_connections,
-                                                            connection_makers make, when_full full) {
+                                                            connection_makers make, when_full full,
+                                                            std::function<void()> on_end) {
   std::unique_ptr<socket_server> server(
-      new socket_server(std::move(options), max_connections, std::move(make), full));
+      new socket_server(std::move(options), max_connections, std::move(make), full, std::move(on_end)));
   auto acceptor = open_listener(server->context_, server->options_);
   if (!acceptor) return tl::unexpected<error>(acceptor.error());
   server->acceptor_ = std::move(*acceptor);
@@ -42,8 +43,12 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
 }
 
 socket_server::socket_server(listen_options options, std::size_t max_connections, connection_makers make,
-                             when_full full)
-    : options_(std::move(options)), max_connections_(max_connections), make_(std::move(make)), full_(full) {}
+                             when_full full, std::function<void()> on_end)
+    : options_(std::move(options)),
+      max_connections_(max_connections),
+      make_(std::move(make)),
+      full_(full),
+      on_end_(std::move(on_end)) {}
 
 socket_server::~socket_server() { close(); }
 
@@ -54,7 +59,7 @@ void socket_server::serve() {
   for (;;) {
     try {
       context_.run();
-      return make_.over();
+      return on_end_();
     } catch (const std::exception& fault) {
       // Out of memory in one handler: what it served is gone, the others go on.
       faults_.error(std::chrono::steady_clock::now(), "a connection was lost", fault);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "actors/net/tcp_session.hpp"
 #include "runtime/generation_request.hpp"
@@ -140,14 +141,15 @@ void tcp_session::cancel_stream(std::uint64_t request) {
         wire::error_payload({error_code::not_found, fmt::format("request {} is not running", request)}));
 }
 
-void tcp_session::leave_streams() {
-  stream_listeners listeners;
-  for (auto& [number, each] : streams_) {
-    each.live.abort();
-    listeners[number] = {each.tracker, 0};
-  }
+void tcp_session::leave_streams(event_mailbox::closer& events) {
+  std::vector<followed_request> left;
+  if (!has_lost_events_)
+    for (const auto& [number, each] : streams_) left.push_back({number, each.tracker});
   streams_.clear();
-  shared_->departed.follow(std::move(events_), std::move(listeners));
+  if (left.empty()) return;
+  are_streams_left_ = true;
+  events.let_go();
+  shared_->departed.follow(events_, std::move(left));
 }
 
 void tcp_session::write_event(const tagged_event& entry) {

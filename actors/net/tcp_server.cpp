@@ -25,7 +25,8 @@ result<tcp_server> tcp_server::start(tcp_options options, engine_port& port) {
                            {[shared](asio::io_context& context, tcp::socket socket) {
                               return std::make_shared<tcp_session>(context, std::move(socket), shared);
                             },
-                            refuse_with(refusal), [shared] { shared->departed.end(); }});
+                            refuse_with(refusal)},
+                           when_full::refuse, [shared] { shared->departed.end(); });
   if (!server) return tl::unexpected<error>(server.error());
   return tcp_server(std::move(shared), std::move(*server));
 }

@@ -33,10 +33,7 @@ asio::awaitable<void> tcp_session::run() {
   event_mailbox::closer at_end(*events_);
   start_writer();
   const std::optional<error> fault = co_await read_frames();
-  if (!streams_.empty()) {
-    at_end.let_go();
-    leave_streams();
-  }
+  leave_streams(at_end);
   if (fault) queue(wire::frame_type::error, 0, wire::error_payload(*fault));
   last_words_ = true;
   wake_writer_.notify();
@@ -49,8 +46,9 @@ asio::awaitable<void> tcp_session::run() {
 
 void tcp_session::start_writer() {
   writing_ = true;
-  asio::co_spawn(context_, write_frames(), [self = shared_from_this()](std::exception_ptr) {
+  asio::co_spawn(context_, write_frames(), [self = shared_from_this()](const std::exception_ptr& fault) {
     self->writing_ = false;
+    self->has_lost_events_ = fault != nullptr;
     self->writer_ended_.notify();
   });
 }
@@ -179,7 +177,7 @@ std::optional<error> tcp_session::check_header(const wire::frame_header& header)
 
 asio::awaitable<void> tcp_session::write_frames() {
   while (!gone_) {
-    if (events_)
+    if (!are_streams_left_)
       for (const tagged_event& entry : events_->take()) write_event(entry);
     if (out_.empty()) {
       if (last_words_) break;

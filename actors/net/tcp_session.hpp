@@ -86,8 +86,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   asio::awaitable<result<openai::parsed_request>> parse(const std::string& payload, request_report& report);
   stream open_stream(request_report report, std::uint64_t request, openai::parsed_request parsed);
   void cancel_stream(std::uint64_t request);
-  // The client reads no answer any more: all streams are aborted.
-  void leave_streams();
+  // The client reads no answer any more: all streams are aborted, and their events go to who reports them.
+  void leave_streams(event_mailbox::closer& events);
   void write_event(const tagged_event& entry);
 
   void start_writer();
@@ -105,7 +105,7 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   deadline write_deadline_;
   async_event wake_writer_;
   async_event writer_ended_;
-  std::shared_ptr<event_mailbox> events_;              // none once its streams are left
+  std::shared_ptr<event_mailbox> events_;
   std::unordered_map<std::uint64_t, stream> streams_;  // by the client's number
   std::string out_;                                    // frames to be written
   std::uint64_t number_ = 0;                           // of this session, once greeted
@@ -113,6 +113,8 @@ class tcp_session final : public connection, public std::enable_shared_from_this
   reading reading_ = reading::idle;
   std::optional<ending> ending_;
   bool writing_ = false;
+  bool has_lost_events_ = false;    // for want of memory
+  bool are_streams_left_ = false;   // events are another's
   bool last_words_ = false;         // the writer ends when out_ is empty, and the reader with it
   std::atomic<bool> gone_ = false;  // read in the background, too
 };

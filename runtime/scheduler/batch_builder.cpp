@@ -35,7 +35,8 @@ class batch_builder {
   void finish() { batch_.samples.resize(num_samples_); }
 
  private:
-  // Member by member: a copy of the whole would wait for its halves to be written.
+  // Member by member, but for table_offset, which is for batches with tables of their own: a copy of the
+  // whole would wait for its halves to be written.
   void add_sequence(const sequence_rows& rows) {
     sequence_rows& to = batch_.sequences.emplace_back();
     to.id = rows.id;

@@ -143,6 +143,7 @@ TEST(Company, TellsWhatRanAlsoOfARequestThatEndsDuringItsFirstStep) {
   ASSERT_TRUE(first->ends.at(0).times);
   EXPECT_EQ(first->ends[0].reason, finish_reason::abort);
   EXPECT_EQ(first->ends[0].times->scheduled, begin);
+  EXPECT_EQ(stage.metric("vllm:request_queue_time_seconds_count"), 1);
   ASSERT_TRUE(second->ends.at(0).times);
   EXPECT_FALSE(second->ends[0].times->scheduled);
   stage.expect_idle();

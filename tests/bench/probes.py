@@ -3,8 +3,9 @@
     TROUPE_BINARY=build/troupe python3 tests/bench/probes.py [--streams 64] [--seconds 20] [--pause 0.02] [--flooders 4]
 
 Without a flood on kept connections; beside one each probe opens its own, behind those of the flood. A flood's processes open and
-close connections as fast as they can, with a reset, in good order, or in good order after a byte. What the machine itself takes
-from a client then shows in the answers of a plain server of its own, on a port without a flood. Prints a Markdown table: the
+close connections as fast as they can, with a reset, in good order, or in good order after a byte. The port that probes have of
+their own (--probe-port) is asked beside the flooded one. What the machine itself takes from a client then shows in the answers of
+a plain server of its own, on a port without a flood. Prints a Markdown table: the
 median and the 99th percentile of each probe, the latest, and the share later than the goal.
 """
 import argparse
@@ -23,7 +24,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
-from conftest import Service  # noqa: E402
+from conftest import Service, free_port  # noqa: E402
 
 GOAL = 0.05  # seconds
 PROBES = ("/livez", "/readyz")
@@ -99,7 +100,8 @@ class Flood:
         return sum(count.value for count in self.counts)
 
 
-def rows_beside_floods(port, options, other_load):
+def rows_beside_floods(ports, options, other_load):
+    port, probe_port = ports
     listening = socket.create_server(("127.0.0.1", 0))
     plain = SPAWN.Process(target=answer_all, args=(listening,), daemon=True)
     plain.start()
@@ -107,13 +109,14 @@ def rows_beside_floods(port, options, other_load):
         with Flood(port, options.flooders, words, with_reset) as flood:
             time.sleep(1)
             before, began = flood.connections(), time.monotonic()
-            with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                beside = pool.submit(probe_all, listening.getsockname()[1], options.seconds, options.pause, is_kept=False)
-                took = probe_all(port, options.seconds, options.pause, is_kept=False)
-                plain_took = beside.result()
+            with concurrent.futures.ThreadPoolExecutor(3) as pool:
+                asked = [pool.submit(probe_all, each, options.seconds, options.pause, is_kept=False)
+                         for each in (port, probe_port, listening.getsockname()[1])]
+                took, own_took, plain_took = (each.result() for each in asked)
             rate = (flood.connections() - before) / (time.monotonic() - began)
         load = f"{other_load}{rate:.0f} connections a second of {options.flooders} processes, {how}"
         rows(load, took)
+        rows(f"{load}: the probes' port", own_took)
         rows(f"{load}: the plain server", {"any": [each for times in plain_took.values() for each in times]})
     plain.kill()
     plain.join()
@@ -166,19 +169,22 @@ def main():
     parser.add_argument("--pause", type=float, default=0.02)
     parser.add_argument("--flooders", type=int, default=4, help="0: no flood")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Service(pathlib.Path(folder) / "log", "--max-num-seqs", str(options.streams)) as service:
+    probe_port = free_port()
+    flags = ["--max-num-seqs", str(options.streams), "--probe-port", str(probe_port)]
+    with tempfile.TemporaryDirectory() as folder, Service(pathlib.Path(folder) / "log", *flags) as service:
+        ports = service.port, probe_port
         service.wait_until(lambda: service.metric("troupe_warmup_progress") == 1, 120, "warmed up")
         print("| load | probe | answers | median | 99 % | latest | later than 50 ms |\n|---|---|---|---|---|---|---|")
         rows("at rest", probe_all(service.port, options.seconds / 4, options.pause))
         if options.flooders > 0:
-            rows_beside_floods(service.port, options, "")
+            rows_beside_floods(ports, options, "")
         with Streams(service.port, options.streams) as streams:
             service.wait_until(lambda: service.metric("vllm:num_requests_running") == options.streams, 120, "at work")
             before, began = streams.tokens, time.monotonic()
             rows(f"{options.streams} streams", probe_all(service.port, options.seconds, options.pause))
             rate = (streams.tokens - before) / (time.monotonic() - began)
             if options.flooders > 0:
-                rows_beside_floods(service.port, options, f"{options.streams} streams, ")
+                rows_beside_floods(ports, options, f"{options.streams} streams, ")
         print(f"\n{rate:.0f} events a second came to the streams meanwhile")
 
 

@@ -21,6 +21,7 @@ namespace {
 std::pair<std::string, std::string> two_values(const option& which) {
   if (which.name == "port") return {"81", "82"};
   if (which.name == "admin_port") return {"83", "84"};
+  if (which.name == "probe_port") return {"85", "86"};
   if (which.is_switch()) {
     const std::string usual = value_text(settings{}, which);
     return {usual == "true" ? "false" : "true", usual};

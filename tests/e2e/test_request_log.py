@@ -106,17 +106,16 @@ def test_every_kind_of_end_has_its_line(start_service):
 
 
 def test_the_line_of_a_client_that_left_before_its_first_token_tells_what_its_request_was(start_service):
-    prompt = [7] * 6000  # a dozen steps
     with start_service() as service:
-        body = json.dumps({"prompt": prompt, "max_tokens": 5})
+        body = json.dumps({"prompt": [7] * 6000, "max_tokens": 5})  # a dozen steps
         http_text = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n{body}"
         with socket.create_connection(("127.0.0.1", service.port)) as leaver:
             leaver.sendall(http_text.encode())
-            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "its first step runs")
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "it runs")
         service.wait_idle()
         with Client("127.0.0.1", service.tcp_port, 60) as client:
-            client.generate(prompt=prompt, max_tokens=5)
-            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "its first step runs")
+            client.generate(prompt=[8] * 6000, max_tokens=5)  # nothing of it is cached
+            service.wait_until(lambda: service.metric("vllm:num_requests_running") == 1, 30, "it runs")
         service.wait_idle()
     lines = records(service)
     assert [line["gateway"] for line in lines] == ["http", "tcp"]

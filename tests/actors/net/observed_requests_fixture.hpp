@@ -1,5 +1,6 @@
 // An observer that keeps what it hears.
 #pragma once
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <memory>
@@ -17,9 +18,10 @@ class observed_requests final : public request_observer {
     reports_.push_back(report);
     changed_.notify_all();
   }
+  // For 20 seconds at most.
   void wait_for(std::size_t count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return reports_.size() >= count; });
+    changed_.wait_for(lock, std::chrono::seconds(20), [&] { return reports_.size() >= count; });
   }
   std::vector<request_report> reports() const {
     const std::lock_guard lock(mutex_);

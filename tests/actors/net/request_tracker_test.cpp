@@ -162,6 +162,29 @@ TEST_F(request_tracker_test, a_failure_before_the_first_token_is_a_refusal_and_l
   EXPECT_EQ(reports[1].failure->status, 500);
 }
 
+TEST_F(request_tracker_test, one_that_was_given_up_was_aborted_then_and_has_no_later_times) {
+  const steady_time early = std::chrono::steady_clock::now();
+  const steady_time late = early + std::chrono::hours(1);
+  for (const bool fails : {false, true}) {
+    request_tracker tracker(observers_, begun(1));
+    tracker.give_up();
+    finished end = end_by(finish_reason::stop, {31, 2, 16});
+    end.times = request_times{early, early, late, late};
+    if (fails) end.failure = error{error_code::unavailable, "draining"};
+    tracker.add(0, event_of(end));
+    EXPECT_TRUE(tracker.all_ended());
+  }
+  ASSERT_EQ(seen_->reports().size(), 2U);
+  for (const request_report& report : seen_->reports()) {
+    EXPECT_EQ(report.reasons, std::vector{finish_reason::abort});
+    EXPECT_FALSE(report.failure);
+    EXPECT_EQ(report.tokens.prompt_tokens, 31);
+    EXPECT_EQ(report.times.scheduled, early);
+    EXPECT_FALSE(report.times.first_token || report.times.last_token);
+    EXPECT_LT(report.ended, late);
+  }
+}
+
 class throwing_observer final : public request_observer {
  public:
   void ended(const request_report&) override { throw std::runtime_error("a full disk"); }
@@ -273,56 +296,6 @@ TEST(request_reports, of_tcp_are_one_for_each_number) {
   EXPECT_EQ(reports[0].reasons, std::vector{finish_reason::length});
   EXPECT_EQ(reports[1].id, "tcp-1/10");
   EXPECT_EQ(reports[1].failure->param, "top_p");
-}
-
-void expect_told_of_abort(const request_report& report) {
-  EXPECT_EQ(report.reasons, std::vector{finish_reason::abort});
-  EXPECT_EQ(report.tokens.prompt_tokens, 3) << "the engine's end knows it";
-  EXPECT_EQ(report.tokens.completion_tokens, 2);
-  EXPECT_GE(report.ended, report.received);
-}
-
-TEST(request_reports, of_an_http_client_that_left_have_what_the_engine_told_at_its_end) {
-  for (const char* const body : {R"({"prompt":"secret"})", R"({"prompt":"secret","stream":true})"}) {
-    auto seen = std::make_shared<observed_requests>();
-    {
-      scripted_engine engine(scripted_engine::pace::by_hand);
-      http_options options;
-      options.observers = {seen};
-      http_server server = *http_server::start(options, engine);
-      {
-        raw_client client(server.port());
-        client.send(post_text("/v1/completions", body));
-        engine.wait_for_request(1);
-      }
-      engine.wait_for_abort(1);
-      seen->wait_for(1);
-    }
-    ASSERT_EQ(seen->reports().size(), 1U) << body;
-    expect_told_of_abort(seen->reports()[0]);
-  }
-}
-
-TEST(request_reports, of_a_tcp_client_that_left_have_what_the_engine_told_at_their_ends) {
-  auto seen = std::make_shared<observed_requests>();
-  {
-    scripted_engine engine(scripted_engine::pace::by_hand);
-    tcp_options options;
-    options.observers = {seen};
-    tcp_server server = *tcp_server::start(options, engine);
-    {
-      frame_client client(server.port());
-      client.greet();
-      client.send(frame_type::generate, 9, R"({"prompt":"secret"})");
-      client.send(frame_type::generate, 10, R"({"prompt":"secret"})");
-      engine.wait_for_request(2);
-    }
-    engine.wait_for_abort(1);
-    engine.wait_for_abort(2);
-    seen->wait_for(2);
-  }
-  ASSERT_EQ(seen->reports().size(), 2U);
-  for (const request_report& report : seen->reports()) expect_told_of_abort(report);
 }
 
 }  // namespace

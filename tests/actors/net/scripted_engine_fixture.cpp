@@ -31,7 +31,7 @@ std::vector<request_id> scripted_engine::generate_choices(generation_request_ptr
 }
 
 void scripted_engine::abort(request_id id) {
-  std::thread([this, id] { emit(id, last_piece(finish_reason::abort)); }).join();
+  if (!holds_ends_) std::thread([this, id] { emit(id, last_piece(finish_reason::abort)); }).join();
   {
     const std::lock_guard lock(mutex_);
     aborted_.insert(id);
@@ -94,6 +94,17 @@ void scripted_engine::set_status(engine_status status) {
 void scripted_engine::set_word(std::string word) {
   const std::lock_guard lock(mutex_);
   word_ = std::move(word);
+}
+
+void scripted_engine::hold_ends() { holds_ends_ = true; }
+
+void scripted_engine::release_ends() {
+  std::set<request_id> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = aborted_;
+  }
+  for (const request_id id : ended) emit(id, last_piece(finish_reason::abort));
 }
 
 void scripted_engine::hold_text_calls() { hold_ = true; }

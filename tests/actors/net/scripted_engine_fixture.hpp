@@ -34,6 +34,9 @@ class scripted_engine final : public engine_port {
   void set_status(engine_status status);
   // Text of one step of every request; "word " unless told otherwise.
   void set_word(std::string word);
+  // The ends of aborted requests come when release_ends() is called, from its thread.
+  void hold_ends();
+  void release_ends();
   // Tokenize calls are kept without an answer until the engine ends.
   void hold_text_calls();
 
@@ -66,6 +69,7 @@ class scripted_engine final : public engine_port {
   std::set<request_id> aborted_;
   std::vector<std::function<void(result<tokenize_reply>)>> held_;
   bool hold_ = false;
+  bool holds_ends_ = false;
   std::string word_ = "word ";
   engine_status status_{true, true, ""};
   request_id last_ = 0;
