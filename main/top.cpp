@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -222,6 +223,11 @@ int top(const top_options& options) {
   return told_to_stop;
 }
 
+// It is in every range, as CLI11 compares.
+std::string refuse_nan(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? "must be a number of seconds" : "";
+}
+
 }  // namespace
 
 void add_top(CLI::App& app, command_body& chosen) {
@@ -230,6 +236,7 @@ void add_top(CLI::App& app, command_body& chosen) {
   command->add_option("url", options->url, "Where it serves HTTP")->capture_default_str();
   command->add_option("--interval", options->interval, "Seconds between two looks")
       ->check(CLI::Range(0.1, 3600.0))
+      ->check(refuse_nan)
       ->capture_default_str();
   command->add_option("--admin", options->admin_url,
                       "Its operators' port, http://127.0.0.1:9091: shows the tree of actors");

@@ -16,7 +16,7 @@ request_tracker::request_tracker(const request_observers& observers, request_rep
 
 // One that failed before its first token was refused, not answered.
 request_tracker::~request_tracker() {
-  if (!all_ended()) add_seen_times();
+  if (!std::ranges::all_of(answers_, &answer::has_times)) add_seen_times();
   if (given_up_) cut_times();
   for (const answer& each : answers_) openai::add_choice(report_.tokens, each.tokens);
   if (!report_.failure || report_.tokens.completion_tokens > 0)
@@ -44,7 +44,8 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   }
   if (!event.end) return;
   of.ended = true;
-  of.tokens = event.end->tokens;
+  of.has_times = event.end->times.has_value();
+  if (event.end->tokens.prompt_tokens > 0) of.tokens = event.end->tokens;
   if (!given_up_) of.reason = event.end->reason;
   add_end(*event.end);
 }

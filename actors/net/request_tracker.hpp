@@ -29,12 +29,14 @@ class request_tracker {
   // on. Where that had got by now, and what it has computed, is heard still.
   void give_up();
   std::size_t choices() const { return answers_.size(); }
+  // Of the answer at `index`, by now. Whoever ends it in the place of a part that is gone does not know them.
+  const usage& tokens(std::size_t index) const { return answers_[index].tokens; }
   bool all_ended() const;
 
  private:
   void add_end(const finished& end);
   void add_times(const request_times& of);
-  // The times of an answer that was given up, as far as they were seen here.
+  // The times of answers whose ends do not tell them, as far as they were seen here.
   void add_seen_times();
   // Leaves out what came after the end.
   void cut_times();
@@ -43,6 +45,7 @@ class request_tracker {
     usage tokens = {};
     finish_reason reason = finish_reason::abort;
     bool ended = false;
+    bool has_times = false;  // its end told them
   };
 
   const request_observers& observers_;

@@ -165,9 +165,11 @@ void tcp_session::write_event(const tagged_event& entry) {
     queue(wire::frame_type::delta, entry.stream, wire::delta_payload(event, shown));
   }
   if (!event.end) return;
+  finished end = *event.end;
+  end.tokens = found->second.tracker->tokens(0);
   found->second.live.ended();
   streams_.erase(found);
-  queue(wire::frame_type::finished, entry.stream, wire::finished_payload(*event.end));
+  queue(wire::frame_type::finished, entry.stream, wire::finished_payload(end));
   end_if_idle();
 }
 

@@ -30,6 +30,12 @@ def figure(text, pattern):
     return float(found[1])
 
 
+def test_an_interval_that_is_no_number_of_seconds_is_refused():
+    for interval in ("nan", "0", "-1", "1e9", "soon"):
+        done = troupe("top", "--once", "--interval", interval)
+        assert done.returncode == 2 and "--interval" in done.stderr, (interval, done.stderr)
+
+
 def test_once_shows_one_interval_and_ends(service):
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         request = pool.submit(service.post, "/v1/completions", {"prompt": "A long story:", "max_tokens": 3000, "ignore_eos": True, "timeout": 8})

@@ -145,6 +145,27 @@ TEST_F(request_tracker_test, an_answer_that_was_given_up_has_the_times_that_were
   EXPECT_LE(*report.times.last_token, report.ended);
 }
 
+// By whoever takes the place of a part that is gone.
+TEST_F(request_tracker_test, an_answer_whose_end_knows_nothing_of_it_has_what_was_seen) {
+  {
+    request_tracker tracker(observers_, begun(1));
+    stream_event first = first_piece();
+    first.times = request_times{at(1), at(20), at(40), at(40)};
+    first.cached_tokens = 2;
+    tracker.add(0, first);
+    tracker.add(0, piece("b"));
+    tracker.add(0, failed({error_code::unavailable, "the gateway has ended"}));
+    EXPECT_EQ(tracker.tokens(0).completion_tokens, 2);
+  }
+  const request_report report = seen_->reports().at(0);
+  EXPECT_EQ(report.reasons, std::vector{finish_reason::error});
+  EXPECT_EQ(report.tokens.prompt_tokens, 3);
+  EXPECT_EQ(report.tokens.completion_tokens, 2);
+  EXPECT_EQ(report.tokens.cached_tokens, 2);
+  EXPECT_EQ(report.times.first_token, at(40));
+  EXPECT_GT(report.times.last_token, at(40));
+}
+
 TEST_F(request_tracker_test, a_failure_before_the_first_token_is_a_refusal_and_later_an_end) {
   const error full{error_code::resource_exhausted, "the prompt 'secret' found the queue full", {}, 7};
   { request_tracker(observers_, begun(1)).add(0, failed(full)); }

@@ -213,6 +213,21 @@ TEST_F(tcp_server_by_hand, a_number_that_runs_is_refused_a_second_time_and_free_
   EXPECT_EQ(engine.aborts(), 0U);
 }
 
+TEST_F(tcp_server_by_hand, an_end_by_whoever_knows_nothing_of_the_stream_has_the_usage_that_was_told) {
+  client.greet();
+  client.send(frame_type::generate, 1, prompt);
+  const auto id = engine.wait_for_request(1);
+  stream_event first = piece("a");
+  first.prompt_tokens = {5, 6, 7};
+  engine.emit(id, first);
+  EXPECT_EQ(client.read().type, frame_type::delta);
+  engine.emit(id, failed({error_code::unavailable, "a part has ended"}));
+  const frame last = client.read();
+  EXPECT_EQ(last.type, frame_type::finished);
+  EXPECT_EQ(last.json()["usage"]["prompt_tokens"], 3);
+  EXPECT_EQ(last.json()["usage"]["completion_tokens"], 1);
+}
+
 TEST_F(tcp_server_by_hand, a_cancelled_request_still_finishes_once) {
   client.greet();
   client.send(frame_type::generate, 1, prompt);
