@@ -7,14 +7,15 @@ using group = option_group;
 
 std::vector<option> server_options() {
   return {
-      text_option("host", group::server, &settings::host, "Address that both gateways listen on"),
+      text_option("host", group::server, &settings::host,
+                  "Address that all ports but the operators' listen on"),
       number_option("port", group::server, &settings::port, 0, 65'535, "HTTP port; 0: any free one"),
       number_option("tcp_port", group::server, &settings::tcp_port, -1, 65'535,
                     "Port of the framed TCP protocol; 0: any free one, -1: not served"),
-      number_option(
-          "probe_port", group::server, &settings::probe_port, -1, 65'535,
-          "HTTP port for /livez, /readyz, /health and /metrics alone, which are on the other one, too, "
-          "but wait there behind whoever connects; 0: any free one, -1: none"),
+      number_option("probe_port", group::server, &settings::probe_port, -1, 65'535,
+                    "HTTP port for /livez, /readyz, /health and /metrics alone: on the API's port, which has "
+                    "them, too, "
+                    "they wait behind whoever connects; 0: any free one, -1: none"),
       reloadable(duration_option(
           "shutdown_grace", group::server, &settings::shutdown_grace, 0, day,
           "The longest that the end takes after SIGTERM or Ctrl-C: running requests may finish, but "

@@ -240,7 +240,7 @@ void add_serve(CLI::App& app, command_body& chosen) {
       "Flags win over the environment, that over the file. SIGTERM and Ctrl-C let running requests finish.\n"
       "\nExamples:\n"
       "  troupe serve\n"
-      "  troupe serve --model my.gguf --host 0.0.0.0 --port 80\n"
+      "  troupe serve --model my.gguf --host 0.0.0.0 --port 80 --probe-port 8001\n"
       "  troupe serve --config troupe.toml --log-level debug");
   command->callback([sources, &chosen] { chosen = [sources] { return serve(*sources); }; });
 }

@@ -17,7 +17,7 @@ request_tracker::request_tracker(const request_observers& observers, request_rep
 // One that failed before its first token was refused, not answered.
 request_tracker::~request_tracker() {
   if (!std::ranges::all_of(answers_, &answer::has_times)) add_seen_times();
-  if (given_up_) cut_times();
+  if (report_.given_up) cut_times();
   for (const answer& each : answers_) openai::add_choice(report_.tokens, each.tokens);
   if (!report_.failure || report_.tokens.completion_tokens > 0)
     for (const answer& each : answers_) report_.reasons.push_back(each.reason);
@@ -25,7 +25,7 @@ request_tracker::~request_tracker() {
 }
 
 void request_tracker::give_up() {
-  given_up_ = true;
+  report_.given_up = true;
   report_.ended = std::chrono::steady_clock::now();
 }
 
@@ -46,7 +46,7 @@ void request_tracker::add(std::size_t index, const stream_event& event) {
   of.ended = true;
   of.has_times = event.end->times.has_value();
   if (event.end->tokens.prompt_tokens > 0) of.tokens = event.end->tokens;
-  if (!given_up_) of.reason = event.end->reason;
+  if (!report_.given_up) of.reason = event.end->reason;
   add_end(*event.end);
 }
 
@@ -71,7 +71,7 @@ void request_tracker::cut_times() {
 }
 
 void request_tracker::add_end(const finished& end) {
-  if (end.failure && !report_.failure && !given_up_) report_.failure = failure_of(*end.failure);
+  if (end.failure && !report_.failure && !report_.given_up) report_.failure = failure_of(*end.failure);
   report_.preemptions += end.preemptions;
   report_.accepted_drafts += end.accepted_drafts;
   report_.grammar_wait = std::max(report_.grammar_wait, end.grammar_wait);

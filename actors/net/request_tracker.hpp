@@ -51,7 +51,6 @@ class request_tracker {
   const request_observers& observers_;
   request_report report_;
   std::vector<answer> answers_;
-  bool given_up_ = false;
   std::optional<steady_time> first_token_;  // when it was seen here
   std::optional<steady_time> last_token_;
 };

@@ -88,6 +88,7 @@ void add_outcome(Fields& fields, const request_report& report) {
   }
   if (report.reasons.empty()) return;
   fields.text("finish_reason", joined(report.reasons));
+  if (report.given_up) fields.text("delivered", "no");
   fields.integer("prompt_tokens", report.tokens.prompt_tokens);
   fields.integer("cached_tokens", report.tokens.cached_tokens);
   fields.integer("completion_tokens", report.tokens.completion_tokens);

@@ -45,6 +45,7 @@ struct request_report {
   std::optional<request_wishes> wishes = {};  // once they were understood
 
   std::vector<finish_reason> reasons = {};  // by answer; none where it was refused
+  bool given_up = false;                    // its client left before the end, or was cut off
   std::optional<request_failure> failure = {};
   usage tokens = {};
   std::int32_t preemptions = 0;

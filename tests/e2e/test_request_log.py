@@ -39,7 +39,7 @@ def test_a_request_that_was_answered_tells_what_became_of_it_and_where_its_time_
     assert line["request_id"] == answer["id"] == "cmpl-one" and line["client_request_id"] == "one"
     assert (line["gateway"], line["route"], line["model"]) == ("http", "/v1/completions", MODEL_NAME)
     assert line["number"] >= 1
-    assert line["finish_reason"] == "length"
+    assert line["finish_reason"] == "length" and "delivered" not in line
     assert line["prompt_tokens"] == answer["usage"]["prompt_tokens"] and line["completion_tokens"] == 8
     assert (line["cached_tokens"], line["preemptions"], line["accepted_drafts"]) == (0, 0, 0)
     assert "grammar_ms" not in line and "error_code" not in line
@@ -120,7 +120,8 @@ def test_the_line_of_a_client_that_left_before_its_first_token_tells_what_its_re
     lines = records(service)
     assert [line["gateway"] for line in lines] == ["http", "tcp"]
     for line in lines:
-        assert (line["finish_reason"], line["prompt_tokens"], line["completion_tokens"]) == ("abort", 6000, 0), line
+        assert (line["finish_reason"], line["delivered"]) == ("abort", "no"), line
+        assert (line["prompt_tokens"], line["completion_tokens"]) == (6000, 0), line
         assert 0 <= line["queue_ms"] <= line["total_ms"] and "prefill_ms" not in line and "ttft_ms" not in line, line
 
 

@@ -198,6 +198,7 @@ TEST_F(request_tracker_test, one_that_was_given_up_was_aborted_then_and_has_no_l
   ASSERT_EQ(seen_->reports().size(), 2U);
   for (const request_report& report : seen_->reports()) {
     EXPECT_EQ(report.reasons, std::vector{finish_reason::abort});
+    EXPECT_TRUE(report.given_up);
     EXPECT_FALSE(report.failure);
     EXPECT_EQ(report.tokens.prompt_tokens, 31);
     EXPECT_EQ(report.times.scheduled, early);

@@ -68,6 +68,9 @@ TEST(report_text, an_end_in_the_queue_has_no_later_times) {
   report.reasons = {finish_reason::timeout};
   const std::string line = report_line(report);
   EXPECT_NE(line.find("finish_reason=timeout"), std::string::npos);
+  EXPECT_EQ(line.find("delivered"), std::string::npos);
+  report.given_up = true;
+  EXPECT_NE(report_line(report).find("finish_reason=timeout delivered=no"), std::string::npos);
   EXPECT_EQ(line.find("grammar_ms"), std::string::npos);
   EXPECT_EQ(line.find("queue_ms"), std::string::npos);
   EXPECT_EQ(line.find("ttft_ms"), std::string::npos);
