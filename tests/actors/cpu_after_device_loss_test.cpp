@@ -23,7 +23,10 @@ namespace {
 
 class CpuAfterDeviceLoss : public testing::Test {
  protected:
-  ~CpuAfterDeviceLoss() override { std::filesystem::remove(lost_); }
+  ~CpuAfterDeviceLoss() override {
+    std::filesystem::remove(lost_);
+    std::filesystem::remove(held_);
+  }
   company_options options() const {
     company_options out;
     out.engine.model_path = file_.path();
@@ -62,6 +65,7 @@ class CpuAfterDeviceLoss : public testing::Test {
 
   temporary_file file_{tiny_model()};
   std::string lost_ = file_.path() + ".lost";
+  std::string held_ = lost_ + ".hold";
 };
 
 double metric(company& company, const std::string& name) {
@@ -93,6 +97,7 @@ TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) 
   expect_idle(company);
   const double actors = metric(company, "troupe_actors");
   const std::size_t files = descriptors();
+  std::ofstream(held_) << "held";  // else the device may be done with the answer before it is lost
   const auto after = generate(company, [&] {
     std::ofstream(lost_) << "lost";
     kill();

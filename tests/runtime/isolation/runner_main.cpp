@@ -1,9 +1,9 @@
 // A runner process for tests: the CPU's executor, with faults that are asked for by the token that a batch
 // begins with. With the argument "none" no executor can be opened, with "one:PATH" none but the first while a
-// file lies there, with "no-cuda:PATH" none on a CUDA device; with "dies:NUMBER:PATH" the process is killed
-// as it opens one, until the file there has so many bytes, one for each such end, and with
-// "stops:NUMBER:PATH" it stops there; with "overlaps" its tokens come late; with "service" it starts such a
-// process.
+// file lies there, with "no-cuda:PATH" none on a CUDA device, and while one lies at PATH.hold such a device
+// stops in the midst of an answer; with "dies:NUMBER:PATH" the process is killed as it opens one, until the
+// file there has so many bytes, one for each such end, and with "stops:NUMBER:PATH" it stops there; with
+// "overlaps" its tokens come late; with "service" it starts such a process.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -47,6 +47,22 @@ class faulty_executor final : public forwarding_executor {
     if (first == test::loses) throw device_lost("the device has left the bus");
     forwarding_executor::forward(batch);
   }
+};
+
+// Stops the process at the first step behind `last_position` while a file lies at `path`.
+class held_executor final : public forwarding_executor {
+ public:
+  held_executor(std::unique_ptr<executor> inner, std::string path)
+      : forwarding_executor(std::move(inner)), path_(std::move(path)) {}
+  void forward(const device_batch& batch) override {
+    if (!batch.positions.empty() && batch.positions.front() > last_position && std::filesystem::exists(path_))
+      std::raise(SIGSTOP);
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  static constexpr std::int32_t last_position = 20;
+  std::string path_;
 };
 
 // In place of a CUDA device: the CPU, by a name that says what was asked for.
@@ -106,8 +122,13 @@ executor_opener opener_of(const std::string& word) {
   if (word == "none") return refuse;
   if (word == "overlaps") return open_overlapping;
   if (word.starts_with("no-cuda:"))
-    return [path = word.substr(8)](const executor_setup& setup, std::span<const int> files) {
-      return setup.cuda && std::filesystem::exists(path) ? refuse(setup, files) : open(setup, files);
+    return [path = word.substr(8)](const executor_setup& setup,
+                                   std::span<const int> files) -> result<std::unique_ptr<executor>> {
+      if (!setup.cuda) return open(setup, files);
+      if (std::filesystem::exists(path)) return refuse(setup, files);
+      auto opened = open(setup, files);
+      if (!opened) return opened;
+      return std::make_unique<held_executor>(std::move(*opened), path + ".hold");
     };
   if (word.starts_with("dies:") || word.starts_with("stops:"))
     return [signal = word.front() == 'd' ? SIGKILL : SIGSTOP, rest = word.substr(word.find(':') + 1)](
