@@ -3,18 +3,12 @@
 #include <utility>
 
 #include "actors/net/admin_connection.hpp"
-#include "actors/net/http_message.hpp"
 #include "actors/net/refused_connection.hpp"
 #include "actors/net/socket_server.hpp"
 
 namespace troupe::net {
 
 result<admin_server> admin_server::start(admin_options options, operator_commands& commands) {
-  const auto refusal = [] {
-    request_line any;
-    any.keep_alive = false;
-    return serialize(error_response(too_many_connections), any);
-  };
   const listen_options listen = options.listen;
   const std::size_t max_connections = options.limits.max_connections;
   const auto shared = std::make_shared<admin_shared>(admin_shared{std::move(options), commands});
@@ -23,7 +17,7 @@ result<admin_server> admin_server::start(admin_options options, operator_command
                            {[shared](asio::io_context& context, tcp::socket socket) {
                               return std::make_shared<admin_connection>(context, std::move(socket), shared);
                             },
-                            refuse_with(refusal)},
+                            refuse_over_http()},
                            when_full::replace_unauthenticated);
   if (!server) return tl::unexpected<error>(server.error());
   return admin_server(std::move(*server));

@@ -18,15 +18,10 @@ http_response of_other_ports() {
 
 result<std::unique_ptr<socket_server>> open_probes(const http_options& options, engine_port& port) {
   if (!options.probes) return std::unique_ptr<socket_server>();
-  const auto refusal = [] {
-    request_line any;
-    any.keep_alive = false;
-    return serialize(error_response(too_many_connections), any);
-  };
   const connection_factory answer = [options, &port](asio::io_context& context, tcp::socket socket) {
     return std::make_shared<probe_connection>(context, std::move(socket), options, port, of_other_ports());
   };
-  return socket_server::start(*options.probes, http_server::most_probes, {answer, refuse_with(refusal)});
+  return socket_server::start(*options.probes, http_server::most_probes, {answer, refuse_over_http()});
 }
 
 }  // namespace

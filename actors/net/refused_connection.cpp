@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "actors/net/http_message.hpp"
+
 namespace troupe::net {
 
 refused_connection::refused_connection(asio::io_context& context, tcp::socket socket, std::string words,
@@ -29,6 +31,14 @@ connection_factory refuse_with(std::function<std::string()> words) {
   return [words = std::move(words), timeout](asio::io_context& context, tcp::socket socket) {
     return std::make_shared<refused_connection>(context, std::move(socket), words(), timeout);
   };
+}
+
+connection_factory refuse_over_http() {
+  return refuse_with([] {
+    request_line any;
+    any.keep_alive = false;
+    return serialize(error_response(too_many_connections), any);
+  });
 }
 
 }  // namespace troupe::net

@@ -31,5 +31,7 @@ inline const error too_many_connections{error_code::unavailable, "too many conne
 
 // Has clients refused with these words, made anew for each.
 connection_factory refuse_with(std::function<std::string()> words);
+// Tells clients of HTTP too_many_connections.
+connection_factory refuse_over_http();
 
 }  // namespace troupe::net

@@ -24,9 +24,9 @@ ending draining() { return {rest_of_request, {error_code::unavailable, draining_
 result<std::unique_ptr<socket_server>> socket_server::start(listen_options options,
                                                             std::size_t max_connections,
                                                             connection_makers make, when_full full,
-                                                            std::function<void()> on_end) {
+                                                            std::function<void()> at_end) {
   std::unique_ptr<socket_server> server(
-      new socket_server(std::move(options), max_connections, std::move(make), full, std::move(on_end)));
+      new socket_server(std::move(options), max_connections, std::move(make), full, std::move(at_end)));
   auto acceptor = open_listener(server->context_, server->options_);
   if (!acceptor) return tl::unexpected<error>(acceptor.error());
   server->acceptor_ = std::move(*acceptor);
@@ -43,12 +43,12 @@ result<std::unique_ptr<socket_server>> socket_server::start(listen_options optio
 }
 
 socket_server::socket_server(listen_options options, std::size_t max_connections, connection_makers make,
-                             when_full full, std::function<void()> on_end)
+                             when_full full, std::function<void()> at_end)
     : options_(std::move(options)),
       max_connections_(max_connections),
       make_(std::move(make)),
       full_(full),
-      on_end_(std::move(on_end)) {}
+      at_end_(std::move(at_end)) {}
 
 socket_server::~socket_server() { close(); }
 
@@ -59,7 +59,7 @@ void socket_server::serve() {
   for (;;) {
     try {
       context_.run();
-      return on_end_();
+      return at_end_();
     } catch (const std::exception& fault) {
       // Out of memory in one handler: what it served is gone, the others go on.
       faults_.error(std::chrono::steady_clock::now(), "a connection was lost", fault);

@@ -34,11 +34,11 @@ class socket_server {
     connection_factory taken, refused;
   };
 
-  // `on_end`: called on the server's thread when it has served its last client. Errors: those of
+  // `at_end`: called on the server's thread when it has served its last client. Errors: those of
   // open_listener.
   static result<std::unique_ptr<socket_server>> start(
       listen_options options, std::size_t max_connections, connection_makers make,
-      when_full full = when_full::refuse, std::function<void()> on_end = [] {});
+      when_full full = when_full::refuse, std::function<void()> at_end = [] {});
   ~socket_server();  // close()
   socket_server(const socket_server&) = delete;
   socket_server& operator=(const socket_server&) = delete;
@@ -68,7 +68,7 @@ class socket_server {
   };
 
   socket_server(listen_options options, std::size_t max_connections, connection_makers make, when_full full,
-                std::function<void()> on_end);
+                std::function<void()> at_end);
   void serve();
   void admit(tcp::socket socket);  // throws where the client cannot be served
   void serve_client(std::shared_ptr<connection> client, bool refused);
@@ -87,7 +87,7 @@ class socket_server {
   std::size_t max_connections_;
   connection_makers make_;
   when_full full_;
-  std::function<void()> on_end_;
+  std::function<void()> at_end_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> open_for_calls_{context_.get_executor()};
   tcp::acceptor acceptor_{context_};
