@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/prefetch.hpp"
-
 namespace troupe {
 
 std::int32_t block_pool::take() {
@@ -14,7 +12,7 @@ std::int32_t block_pool::take() {
   if (index_.contains(block)) evict(block);
   look_ahead();
   ++taken_;
-  references_[static_cast<std::size_t>(block)] = 1;
+  references_of(block) = 1;
   return block;
 }
 
@@ -42,12 +40,6 @@ void block_pool::expect(std::int32_t block) {
   coming_[next_coming_] = block;
 }
 
-void block_pool::prefetch_block(std::int32_t block) const {
-  index_.prefetch_link(block);
-  queue_.prefetch_link(block);
-  prefetch_line(&references_[static_cast<std::size_t>(block)]);
-}
-
 // The only place where a cached content is lost for want of room: a lower tier of memory would take it over
 // here, and be asked where find() finds nothing.
 void block_pool::evict(std::int32_t block) {
@@ -56,14 +48,14 @@ void block_pool::evict(std::int32_t block) {
 }
 
 void block_pool::share(std::int32_t block) {
-  std::int32_t& count = references_[static_cast<std::size_t>(block)];
+  std::int32_t& count = references_of(block);
   if (count++ > 0) return;
   queue_.remove(block);
   --cached_;
 }
 
 void block_pool::drop(std::int32_t block) {
-  if (--references_[static_cast<std::size_t>(block)] > 0) return;
+  if (--references_of(block) > 0) return;
   if (!index_.contains(block)) return queue_.push_front(block);
   // One unused copy of a content is enough: the one that somebody holds, else the one used last.
   if (const auto twin = index_.twin_of(block)) {
@@ -112,7 +104,7 @@ std::string block_pool::check(std::span<const std::int32_t> expected) const {
 std::string block_pool::check_queue() const {
   const std::vector<std::int32_t> queued = queue_.blocks();
   if (static_cast<std::int32_t>(queued.size()) != queue_.size()) return "the free queue's links are broken";
-  std::vector<bool> seen(references_.size(), false);
+  std::vector<bool> seen(static_cast<std::size_t>(num_blocks()), false);
   std::int32_t cached = 0;
   for (const std::int32_t block : queued) {
     if (references(block) != 0) return fmt::format("block {} is held and free", block);
@@ -126,8 +118,8 @@ std::string block_pool::check_queue() const {
     const auto twin = index_.twin_of(block);
     if (twin && references(*twin) == 0) return fmt::format("blocks {} and {} cache the same", block, *twin);
   }
-  const auto held =
-      num_blocks() - static_cast<std::int32_t>(std::count(references_.begin(), references_.end(), 0));
+  const auto held = static_cast<std::int32_t>(std::count_if(
+      entries_.begin(), entries_.end() - 1, [](const block_entry& each) { return each.references > 0; }));
   const auto free = static_cast<std::int32_t>(queued.size()) - cached;
   if (cached != cached_ || free + cached + held != num_blocks()) {
     return fmt::format("{} free + {} cached (counted as {}) + {} referenced blocks are not {}", free, cached,

@@ -14,8 +14,10 @@
 #include <string>
 #include <vector>
 
+#include "runtime/kv_cache/block_entry.hpp"
 #include "runtime/kv_cache/free_queue.hpp"
 #include "runtime/kv_cache/prefix_index.hpp"
+#include "runtime/prefetch.hpp"
 
 namespace troupe {
 
@@ -24,15 +26,19 @@ class block_pool {
   // What it knows of the blocks lies in `memory`.
   explicit block_pool(std::int32_t num_blocks,
                       std::pmr::memory_resource* memory = std::pmr::get_default_resource())
-      : references_(static_cast<std::size_t>(num_blocks), 0, memory),
-        queue_(num_blocks, memory),
-        index_(num_blocks, memory) {}
+      : entries_(make_block_entries(num_blocks, memory)),
+        queue_(entries_),
+        index_(std::span(entries_).first(static_cast<std::size_t>(num_blocks)), memory) {}
+  block_pool(const block_pool&) = delete;
+  block_pool& operator=(const block_pool&) = delete;
 
-  std::int32_t num_blocks() const { return static_cast<std::int32_t>(references_.size()); }
+  std::int32_t num_blocks() const { return static_cast<std::int32_t>(entries_.size()) - 1; }
   // Blocks that take() can give: the cached ones too.
   std::int32_t available() const { return queue_.size(); }
   std::int32_t num_cached() const { return cached_; }
-  std::int32_t references(std::int32_t block) const { return references_[static_cast<std::size_t>(block)]; }
+  std::int32_t references(std::int32_t block) const {
+    return entries_[static_cast<std::size_t>(block)].references;
+  }
 
   // A block for one holder; evicts the content used least recently where no block is free. Only while
   // available() > 0.
@@ -46,7 +52,7 @@ class block_pool {
   void drop(std::int32_t block);
   // For a drop() soon: what is known of the block; where that is there, where its content is looked up; where
   // that is there, what is found first.
-  void prefetch_block(std::int32_t block) const;
+  void prefetch_block(std::int32_t block) const { prefetch_line(&entries_[static_cast<std::size_t>(block)]); }
   void prefetch_bucket(std::int32_t block) const { index_.prefetch_bucket(block); }
   void prefetch_neighbour(std::int32_t block) const { index_.prefetch_neighbour(block); }
   // The same for a find() soon.
@@ -77,8 +83,12 @@ class block_pool {
   void forget_cached(std::int32_t block);
   std::string check_queue() const;
 
-  std::pmr::vector<std::int32_t> references_;  // [num_blocks]
-  free_queue queue_;                           // free ones, then cached ones
+  std::int32_t& references_of(std::int32_t block) {
+    return entries_[static_cast<std::size_t>(block)].references;
+  }
+
+  block_entries entries_;
+  free_queue queue_;  // free ones, then cached ones
   prefix_index index_;
   std::int32_t cached_ = 0;
   static constexpr std::size_t most_expected = 1024;  // more than that would not stay near

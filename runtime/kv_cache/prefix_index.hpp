@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory_resource>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/kv_cache/block_entry.hpp"
 #include "runtime/kv_cache/block_hash.hpp"
 #include "runtime/prefetch.hpp"
 
@@ -16,63 +18,55 @@ namespace troupe {
 
 class prefix_index {
  public:
-  explicit prefix_index(std::int32_t num_blocks,
+  // Of the blocks that have these entries, none of them in the index yet; `entries` outlive it. Where it
+  // begins to look for a hash lies in `memory`.
+  explicit prefix_index(std::span<block_entry> entries,
                         std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
   // Any block of this hash.
   std::optional<std::int32_t> find(const block_hash& hash) const;
-  bool contains(std::int32_t block) const { return link_of(block).next != absent; }
+  bool contains(std::int32_t block) const { return at(block).next_in_bucket != absent; }
   // The hash of a block that is in the index.
-  const block_hash& hash_of(std::int32_t block) const { return hashes_[static_cast<std::size_t>(block)]; }
+  const block_hash& hash_of(std::int32_t block) const { return at(block).hash; }
   // Another block of the same hash; `block` is in the index.
   std::optional<std::int32_t> twin_of(std::int32_t block) const;
 
   void insert(std::int32_t block, const block_hash& hash);  // only for a block that is not in it
   void erase(std::int32_t block);                           // only for a block that is in it
   void clear();
-  // For an erase() of the block soon: its link, or (where the link is there) its bucket.
-  void prefetch_link(std::int32_t block) const { prefetch_line(&link_of(block)); }
+  // For an erase() of the block soon: its bucket, where its entry is there.
   void prefetch_bucket(std::int32_t block) const {
-    if (contains(block)) prefetch_line(&heads_[bucket_of(link_of(block).tag)]);
+    if (contains(block)) prefetch_line(&heads_[bucket_of(at(block).tag)]);
   }
-  // What stands first in its bucket, where the link and the bucket are there.
+  // What stands first in its bucket, where the entry and the bucket are there.
   void prefetch_neighbour(std::int32_t block) const {
     if (!contains(block)) return;
-    const std::int32_t first = heads_[bucket_of(link_of(block).tag)];
-    if (first != last) prefetch_line(&link_of(first));
+    const std::int32_t first = heads_[bucket_of(at(block).tag)];
+    if (first != last) prefetch_line(&at(first));
   }
   // For a find() soon: its bucket, or (where that is there) what stands first in it.
   void prefetch_bucket(const block_hash& hash) const { prefetch_line(&heads_[bucket_of(tag_of(hash))]); }
   void prefetch_first(const block_hash& hash) const {
     const std::int32_t first = heads_[bucket_of(tag_of(hash))];
-    if (first == last) return;
-    prefetch_line(&link_of(first));
-    prefetch_line(&hash_of(first));
+    if (first != last) prefetch_line(&at(first));
   }
   // For an insert() soon.
   void prefetch_insert(std::int32_t block, const block_hash& hash) const {
-    prefetch_line(&link_of(block));
-    prefetch_line(&hash_of(block));
+    prefetch_line(&at(block));
     prefetch_line(&heads_[bucket_of(tag_of(hash))]);
   }
 
   std::int32_t size() const { return size_; }
-  std::size_t bytes() const {
-    return heads_.size() * sizeof(heads_[0]) + links_.size() * (sizeof(link) + sizeof(block_hash));
-  }
+  // Of its own, and of the entries what is its own there.
+  std::size_t bytes() const;
   // Empty, or what is wrong: an entry in the wrong bucket, twice or not at all, or a wrong count.
   std::string check() const;
 
  private:
-  static constexpr std::int32_t last = -1;    // the end of a bucket
-  static constexpr std::int32_t absent = -2;  // not in the index
-  // What is walked through; the hashes, four times as large, are looked at only where the tags are equal.
-  struct link {
-    std::int32_t next = absent;  // in its bucket
-    std::uint32_t tag = 0;       // of its hash
-  };
-  const link& link_of(std::int32_t block) const { return links_[static_cast<std::size_t>(block)]; }
-  link& link_of(std::int32_t block) { return links_[static_cast<std::size_t>(block)]; }
+  static constexpr std::int32_t last = -1;  // the end of a bucket
+  static constexpr std::int32_t absent = block_entry::not_indexed;
+  const block_entry& at(std::int32_t block) const { return entries_[static_cast<std::size_t>(block)]; }
+  block_entry& at(std::int32_t block) { return entries_[static_cast<std::size_t>(block)]; }
   static std::uint32_t tag_of(const block_hash& hash);
   std::size_t bucket_of(std::uint32_t tag) const { return tag & (heads_.size() - 1); }
   // The first from `block` on in its bucket that has this hash and is not `other_than`.
@@ -80,8 +74,7 @@ class prefix_index {
                                         std::int32_t other_than) const;
 
   std::pmr::vector<std::int32_t> heads_;  // [a power of two, at least num_blocks]
-  std::pmr::vector<link> links_;          // [num_blocks]
-  std::pmr::vector<block_hash> hashes_;   // [num_blocks]
+  std::span<block_entry> entries_;        // [num_blocks]
   std::int32_t size_ = 0;
 };
 

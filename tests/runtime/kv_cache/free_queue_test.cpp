@@ -12,7 +12,8 @@ namespace {
 using blocks = std::vector<std::int32_t>;
 
 TEST(free_queue, gives_all_blocks_in_order_at_first) {
-  free_queue queue(3);
+  block_entries entries = make_block_entries(3);
+  free_queue queue(entries);
   EXPECT_EQ(queue.blocks(), (blocks{0, 1, 2}));
   EXPECT_EQ(queue.pop_front(), 0);
   EXPECT_EQ(queue.pop_front(), 1);
@@ -22,7 +23,8 @@ TEST(free_queue, gives_all_blocks_in_order_at_first) {
 }
 
 TEST(free_queue, takes_blocks_back_at_either_end_and_gives_them_from_the_middle) {
-  free_queue queue(4);
+  block_entries entries = make_block_entries(4);
+  free_queue queue(entries);
   queue.remove(1);
   queue.remove(3);
   EXPECT_EQ(queue.blocks(), (blocks{0, 2}));
@@ -32,7 +34,8 @@ TEST(free_queue, takes_blocks_back_at_either_end_and_gives_them_from_the_middle)
 }
 
 TEST(free_queue, shows_its_next_blocks_and_keeps_them) {
-  free_queue queue(4);
+  block_entries entries = make_block_entries(4);
+  free_queue queue(entries);
   queue.remove(1);
   queue.push_back(1);
   for (const std::size_t most : {0U, 2U, 4U, 9U}) {
@@ -49,7 +52,8 @@ TEST(free_queue, is_a_list_like_any_other) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
     const auto size = static_cast<std::int32_t>(1 + random() % 20);
-    free_queue queue(size);
+    block_entries entries = make_block_entries(size);
+    free_queue queue(entries);
     std::deque<std::int32_t> expected;
     for (std::int32_t block = 0; block < size; ++block) expected.push_back(block);
     for (int i = 0; i < 500; ++i) {

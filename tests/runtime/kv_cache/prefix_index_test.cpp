@@ -17,7 +17,8 @@ block_hash hash_of(std::uint8_t bucket, std::uint8_t content) {
 }
 
 TEST(prefix_index, tells_contents_of_one_bucket_apart) {
-  prefix_index index(8);
+  block_entries entries(8);
+  prefix_index index(entries);
   index.insert(3, hash_of(1, 1));
   index.insert(5, hash_of(1, 2));
   EXPECT_EQ(index.find(hash_of(1, 1)), 3);
@@ -32,7 +33,8 @@ TEST(prefix_index, tells_contents_of_one_bucket_apart) {
 }
 
 TEST(prefix_index, holds_one_content_in_several_blocks) {
-  prefix_index index(4);
+  block_entries entries(4);
+  prefix_index index(entries);
   index.insert(0, hash_of(7, 7));
   index.insert(2, hash_of(7, 7));
   EXPECT_EQ(index.twin_of(0), 2);
@@ -50,7 +52,8 @@ TEST(prefix_index, is_a_map_like_any_other) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     std::mt19937_64 random(seed);
     const std::int32_t size = 1 + static_cast<std::int32_t>(random() % 12);
-    prefix_index index(size);
+    block_entries entries(size);
+    prefix_index index(entries);
     std::map<std::int32_t, block_hash> expected;
     for (int i = 0; i < 400; ++i) {
       const auto block = static_cast<std::int32_t>(random() % static_cast<std::uint64_t>(size));
