@@ -20,6 +20,10 @@ namespace {
 constexpr std::size_t unbounded = std::numeric_limits<std::size_t>::max();
 const std::string nothing;
 
+usage tokens_of(const request_state& known) {
+  return {known.prompt_tokens, known.generated_tokens, known.cached_tokens};
+}
+
 }  // namespace
 
 asio::awaitable<bool> http_connection::answer_post(resource target, result<openai::json>& body) {
@@ -256,13 +260,17 @@ asio::awaitable<bool> http_connection::describe_request(const std::string& name)
   const auto listed = shared_->requests.find(name);
   std::vector<openai::choice_status> choices;
   if (listed) {
-    for (const request_directory::choice& choice : *listed) {
+    for (std::size_t index = 0; index < listed->size(); ++index) {
+      const request_directory::choice& choice = (*listed)[index];
       const question<state> ask = [this, &choice](const auto& answer) {
         shared_->port.describe(choice.id, [answer](state known) { answer(std::move(known)); });
       };
       const auto reply = co_await reply_to<state>(ask);
       if (!reply) co_return false;
-      choices.push_back({**reply, choice.ended});
+      const state& known = **reply;
+      if (known && known->phase == request_phase::running)
+        shared_->requests.told(name, index, tokens_of(*known));
+      choices.push_back({known, choice.told, choice.ended});
     }
   }
   http_response response;

@@ -35,6 +35,7 @@ std::vector<tagged_event> http_generation::take() {
   std::vector<tagged_event> arrived = events_->take();
   for (const tagged_event& entry : arrived) {
     tracker.add(entry.stream, entry.event);
+    listed_.told(entry.stream, tracker.tokens(entry.stream));
     if (entry.event.end) listed_.ended(entry.stream, entry.event.end->tokens);
   }
   if (tracker.all_ended()) live_.ended();

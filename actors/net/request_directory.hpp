@@ -18,6 +18,8 @@ class request_directory {
  public:
   struct choice {
     request_id id = 0;
+    // Its tokens, as far as its events have told them, or the scheduler when it was asked.
+    std::optional<usage> told = {};
     std::optional<usage> ended = {};
   };
   using entry = std::vector<choice>;  // by index
@@ -26,21 +28,20 @@ class request_directory {
   class listing {
    public:
     listing(request_directory& directory, std::string name, const std::vector<request_id>& ids)
-        : directory_(directory), name_(std::move(name)) {
-      entry choices;
-      for (const request_id id : ids) choices.push_back({id});
-      directory_.entries_.insert_or_assign(name_, std::move(choices));
+        : directory_(directory), name_(std::move(name)), choices_(directory_.entries_[name_]) {
+      choices_.clear();
+      for (const request_id id : ids) choices_.push_back({id});
     }
     ~listing() { directory_.entries_.erase(name_); }
     listing(const listing&) = delete;
     listing& operator=(const listing&) = delete;
-    void ended(std::size_t index, const usage& tokens) {
-      directory_.entries_.at(name_)[index].ended = tokens;
-    }
+    void told(std::size_t index, const usage& tokens) { choices_[index].told = tokens; }
+    void ended(std::size_t index, const usage& tokens) { choices_[index].ended = tokens; }
 
    private:
     request_directory& directory_;
     std::string name_;
+    entry& choices_;
   };
 
   bool contains(const std::string& name) const { return entries_.contains(name); }
@@ -48,9 +49,16 @@ class request_directory {
     const auto found = entries_.find(name);
     return found == entries_.end() ? std::nullopt : std::optional(found->second);
   }
+  // Of the answer at `index`, if the request is listed still; nothing where its events have told more.
+  void told(const std::string& name, std::size_t index, const usage& tokens) {
+    const auto found = entries_.find(name);
+    if (found == entries_.end()) return;
+    std::optional<usage>& so_far = found->second[index].told;
+    if (!so_far || so_far->completion_tokens <= tokens.completion_tokens) so_far = tokens;
+  }
 
  private:
-  std::unordered_map<std::string, entry> entries_;
+  std::unordered_map<std::string, entry> entries_;  // whose entries stay where they are
 };
 
 }  // namespace troupe::net

@@ -12,7 +12,8 @@ enum class stage { waiting, running, finished };
 
 stage stage_of(const choice_status& choice) {
   if (choice.known) return choice.known->phase == request_phase::running ? stage::running : stage::waiting;
-  return choice.ended ? stage::finished : stage::waiting;
+  if (choice.ended) return stage::finished;
+  return choice.told ? stage::running : stage::waiting;
 }
 
 const char* word(stage of) {
@@ -29,17 +30,18 @@ const char* word(stage of) {
 
 std::string reason_of(const choice_status& choice) {
   if (choice.known) return choice.known->reason;
-  return choice.ended ? "finished" : "waiting: on its way to the scheduler";
+  if (choice.ended) return "finished";
+  return choice.told ? "running: its end is on its way from the scheduler"
+                     : "waiting: on its way to the scheduler, or back from it";
 }
 
 request_state numbers_of(const choice_status& choice) {
   if (choice.known) return *choice.known;
+  const usage tokens = choice.ended ? *choice.ended : choice.told.value_or(usage{});
   request_state numbers;
-  if (choice.ended) {
-    numbers.prompt_tokens = choice.ended->prompt_tokens;
-    numbers.cached_tokens = choice.ended->cached_tokens;
-    numbers.generated_tokens = choice.ended->completion_tokens;
-  }
+  numbers.prompt_tokens = tokens.prompt_tokens;
+  numbers.cached_tokens = tokens.cached_tokens;
+  numbers.generated_tokens = tokens.completion_tokens;
   return numbers;
 }
 

@@ -10,9 +10,10 @@
 
 namespace troupe::openai {
 
-// One of the answers to a request. Neither known nor ended: on its way to the scheduler.
+// One of the answers to a request. What was told of is over in the scheduler where that knows it no longer.
 struct choice_status {
   std::optional<request_state> known = {};  // what the scheduler says
+  std::optional<usage> told = {};           // what was told of it before
   std::optional<usage> ended = {};          // what its end said
 };
 

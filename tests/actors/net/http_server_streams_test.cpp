@@ -62,6 +62,34 @@ TEST_F(http_server_by_hand, a_request_is_found_by_the_name_that_its_client_sees)
   EXPECT_EQ(json::parse(gone.body)["error"]["code"], "not_found");
 }
 
+// The scheduler forgets a request as its last step ends, before its client has the end.
+TEST_F(http_server_by_hand, what_has_run_does_not_wait_again_before_its_end) {
+  raw_client asker(server.port());
+  client.send(
+      post_text("/v1/completions", R"({"prompt":"x","n":2,"stream":true})", "X-Request-Id: job-1\r\n"));
+  engine.wait_for_request(2);
+  engine.emit(1, piece("first"));
+  std::string seen;
+  while (seen.find("\n\n") == std::string::npos) seen += client.read_exactly(1);
+  const auto state = [&asker] { return json::parse(asker.get("/v1/requests/cmpl-job-1").body); };
+  EXPECT_EQ(state()["choices"][1]["state"], "running") << "from now on that is known of both";
+  engine.leave_scheduler(1);
+  engine.leave_scheduler(2);
+  const json late = state();
+  EXPECT_EQ(late["state"], "running");
+  for (const json& choice : late["choices"])
+    EXPECT_EQ(choice["reason"], "running: its end is on its way from the scheduler");
+  EXPECT_EQ(late["choices"][0]["completion_tokens"], piece("first").tokens.size());
+}
+
+TEST_F(http_server_by_hand, what_nothing_is_known_of_is_on_its_way) {
+  raw_client asker(server.port());
+  client.send(post_text("/v1/completions", R"({"prompt":"x"})", "X-Request-Id: job-1\r\n"));
+  engine.leave_scheduler(engine.wait_for_request(1));
+  const json state = json::parse(asker.get("/v1/requests/cmpl-job-1").body);
+  EXPECT_EQ(state["state"], "waiting");
+}
+
 TEST_F(http_server_by_hand, a_streams_name_is_the_one_in_its_chunks) {
   raw_client asker(server.port());
   client.send(post_text("/v1/completions", R"({"prompt":"x","n":2,"stream":true})"));

@@ -64,7 +64,7 @@ void scripted_engine::describe(request_id id, std::function<void(std::optional<r
   std::optional<request_state> state;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = streams_.find(id); found != streams_.end()) {
+    if (const auto found = streams_.find(id); found != streams_.end() && !unscheduled_.contains(id)) {
       state.emplace();
       state->id = id;
       state->phase = request_phase::running;
@@ -94,6 +94,11 @@ void scripted_engine::set_status(engine_status status) {
 void scripted_engine::set_word(std::string word) {
   const std::lock_guard lock(mutex_);
   word_ = std::move(word);
+}
+
+void scripted_engine::leave_scheduler(request_id id) {
+  const std::lock_guard lock(mutex_);
+  unscheduled_.insert(id);
 }
 
 void scripted_engine::hold_ends() { holds_ends_ = true; }

@@ -34,6 +34,8 @@ class scripted_engine final : public engine_port {
   void set_status(engine_status status);
   // Text of one step of every request; "word " unless told otherwise.
   void set_word(std::string word);
+  // describe() knows it no longer; its events come as before.
+  void leave_scheduler(request_id id);
   // The ends of aborted requests come when release_ends() is called, from its thread.
   void hold_ends();
   void release_ends();
@@ -67,6 +69,7 @@ class scripted_engine final : public engine_port {
   std::map<request_id, stream> streams_;
   std::map<request_id, generation_request_ptr> seen_;
   std::set<request_id> aborted_;
+  std::set<request_id> unscheduled_;
   std::vector<std::function<void(result<tokenize_reply>)>> held_;
   bool hold_ = false;
   bool holds_ends_ = false;

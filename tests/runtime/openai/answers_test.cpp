@@ -287,8 +287,12 @@ TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
   running.prompt_tokens = 30;
   request_state waiting;
   waiting.reason = "waiting: no blocks (needs 12, free 3)";
-  const auto body = nlohmann::json::parse(
-      request_status_answer("id-1", "m", {{running, {}}, {waiting, {}}, {{}, usage{9, 7, 5}}, {{}, {}}}));
+  const auto body = nlohmann::json::parse(request_status_answer("id-1", "m",
+                                                                {{running, {}, {}},
+                                                                 {waiting, {}, {}},
+                                                                 {{}, usage{9, 6, 5}, usage{9, 7, 5}},
+                                                                 {{}, {}, {}},
+                                                                 {{}, usage{9, 6, 5}, {}}}));
   EXPECT_EQ(body["id"], "id-1");
   EXPECT_EQ(body["state"], "waiting");
   EXPECT_EQ(body["reason"], "waiting: no blocks (needs 12, free 3)");
@@ -296,7 +300,9 @@ TEST(request_status, tells_of_each_choice_and_of_the_one_that_is_least_far) {
   EXPECT_EQ(body["choices"][0]["prompt_tokens"], 30);
   EXPECT_EQ(body["choices"][2]["state"], "finished");
   EXPECT_EQ(body["choices"][3]["state"], "waiting");
-  EXPECT_EQ(body["choices"][3]["reason"], "waiting: on its way to the scheduler");
+  EXPECT_EQ(body["choices"][3]["reason"], "waiting: on its way to the scheduler, or back from it");
+  EXPECT_EQ(body["choices"][4]["state"], "running") << "it was told of, and has no end yet";
+  EXPECT_EQ(body["choices"][4]["completion_tokens"], 6);
   for (const auto& choice : body["choices"])
     for (const char* number :
          {"prompt_tokens", "cached_tokens", "computed_tokens", "completion_tokens", "preemptions"})
