@@ -95,17 +95,16 @@ void model_runner_state::count(const step_placement& placement) {
   if (placement.fallbacks() == 0) return;
   parts_.metrics->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
   if (!parts_.pad_to_buckets) return;  // every step runs as it is: nothing to warn of
-  const auto warn = [this](const char* kind, const auto& shape) {
-    beyond_.warn(
-        self_->clock().now(),
-        fmt::format("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(shape)));
+  // A shape whose warning was left out for the many before it is warned of the next time.
+  const auto warn = [this](const char* kind, const auto& shape, auto... which) {
+    if (!shape || !buckets_.is_new(*shape, which...)) return;
+    const std::string text =
+        fmt::format("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(*shape));
+    if (beyond_.warn(self_->clock().now(), text)) buckets_.warned_of(*shape, which...);
   };
-  if (placement.prompt_beyond && buckets_.is_new(*placement.prompt_beyond, true))
-    warn("prompt", *placement.prompt_beyond);
-  if (placement.decode_beyond && buckets_.is_new(*placement.decode_beyond, false))
-    warn("decode", *placement.decode_beyond);
-  if (placement.unified_beyond && buckets_.is_new(*placement.unified_beyond))
-    warn("unified step", *placement.unified_beyond);
+  warn("prompt", placement.prompt_beyond, true);
+  warn("decode", placement.decode_beyond, false);
+  warn("unified step", placement.unified_beyond);
 }
 
 caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch_ptr& batch) {

@@ -3,10 +3,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -96,9 +99,15 @@ void print_table(const bucket_plan& plan) {
   if (!plan.unified.empty()) print_table(plan.unified);
 }
 
+// "1 prompt", "2 prompts".
+std::string counted(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 void print_table(const padding_waste& waste) {
-  fmt::print("\ntrace      {} prompts, {} tokens\npadding    {}\nfallbacks  {} prompts beyond every bucket\n",
-             waste.lengths, waste.tokens, percent(waste), waste.fallbacks);
+  fmt::print("\ntrace      {}, {}\npadding    {}\nfallbacks  {} beyond every bucket\n",
+             counted(waste.lengths, "prompt"), counted(waste.tokens, "token"), percent(waste),
+             counted(waste.fallbacks, "prompt"));
 }
 
 void print_json(const ordered_json& out) { fmt::print("{}\n", out.dump()); }
@@ -141,9 +150,8 @@ int suggest(const buckets_options& options) {
     print_json({{"prompt", to_json(buckets)}, {"trace", to_json(waste)}});
     return exit_ok;
   }
-  fmt::print(
-      "# {} buckets for {} prompts: {}\n# For --bucketing-from-file; buckets of decodes are not in it.\n",
-      buckets.size(), waste.lengths, percent(waste));
+  fmt::print("# {} for {}: {}\n# For --bucketing-from-file; buckets of decodes are not in it.\n",
+             counted(std::ssize(buckets), "bucket"), counted(waste.lengths, "prompt"), percent(waste));
   fmt::print("{}", tell_longer_than_a_step(*lengths, loaded->values.max_num_batched_tokens));
   for (const bucket& b : buckets) fmt::print("{}\n", to_string(b));
   return exit_ok;

@@ -9,13 +9,19 @@
 namespace troupe::net {
 
 void limited_log::error(steady_time now, std::string_view text) { write(spdlog::level::err, now, text); }
-void limited_log::warn(steady_time now, std::string_view text) { write(spdlog::level::warn, now, text); }
+bool limited_log::warn(steady_time now, std::string_view text) {
+  return write(spdlog::level::warn, now, text);
+}
 
-void limited_log::write(spdlog::level::level_enum level, steady_time now, std::string_view text) {
+bool limited_log::write(spdlog::level::level_enum level, steady_time now, std::string_view text) {
   const auto left_out = limit_.pass(now);
-  if (!left_out) return;
-  if (*left_out == 0) return spdlog::log(level, "{}", text);
-  spdlog::log(level, "{}; {} such messages were left out before it", text, *left_out);
+  if (!left_out) return false;
+  if (*left_out == 0) {
+    spdlog::log(level, "{}", text);
+  } else {
+    spdlog::log(level, "{}; {} such messages were left out before it", text, *left_out);
+  }
+  return true;
 }
 
 void limited_log::error(steady_time now, std::string_view what, const std::exception& fault) {

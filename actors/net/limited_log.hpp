@@ -15,13 +15,14 @@ namespace troupe::net {
 class limited_log {
  public:
   void error(steady_time now, std::string_view text);
-  void warn(steady_time now, std::string_view text);
+  // Whether it was written.
+  bool warn(steady_time now, std::string_view text);
   // "request 7 could not be tokenized (St9bad_alloc)": of `fault` its type alone, for its words may be a
   // client's.
   void error(steady_time now, std::string_view what, const std::exception& fault);
 
  private:
-  void write(spdlog::level::level_enum level, steady_time now, std::string_view text);
+  bool write(spdlog::level::level_enum level, steady_time now, std::string_view text);
 
   rate_limit limit_{5, std::chrono::seconds(10)};
 };

@@ -22,14 +22,16 @@ tl::unexpected<std::string> expected(const char* what, const line_reader& line) 
   return tl::unexpected(fmt::format("expected {}, {}", what, found));
 }
 
+// A comma may stand before the bracket that ends it.
 parsed<values> read_list(line_reader& line) {
+  const auto is_closed = [&line] { return line.rest().starts_with(']') || line.rest().starts_with(')'); };
   values out;
   do {
     const auto number = line.take_number();
     if (!number) return expected("a whole number up to 16777216", line);
     if (out.size() == max_buckets) return tl::unexpected(fmt::format("a list of more than {}", max_buckets));
     out.push_back(*number);
-  } while (line.take(","));
+  } while (line.take(",") && !is_closed());
   return out;
 }
 
@@ -84,6 +86,15 @@ parsed<void> combine(const values (&dimensions)[3], std::vector<bucket>& out) {
   return {};
 }
 
+// A closing bracket, before which a comma may stand, as in Python. Takes both or nothing.
+bool take_end(line_reader& line) {
+  line_reader behind = line;
+  behind.take(",");
+  if (!behind.take(")")) return false;
+  line = behind;
+  return true;
+}
+
 parsed<void> read_line(std::string_view text, std::vector<bucket>& out) {
   line_reader line(text);
   values dimensions[3];
@@ -94,7 +105,7 @@ parsed<void> read_line(std::string_view text, std::vector<bucket>& out) {
     if (!read) return tl::unexpected(std::move(read.error()));
     dimensions[i] = std::move(*read);
   }
-  if (!line.take(")")) return expected("')' after three dimensions", line);
+  if (!take_end(line)) return expected("')' after three dimensions", line);
   if (!line.at_end()) return expected("nothing after ')'", line);
   return combine(dimensions, out);
 }

@@ -15,8 +15,8 @@ std::int32_t context_blocks(const device_batch& batch, const sequence_rows& sequ
 }
 
 template <class Shape>
-bool remember(std::set<Shape>& seen, const Shape& shape, std::size_t most) {
-  return seen.size() < most && seen.insert(shape).second;
+bool is_missing(const std::set<Shape>& seen, const Shape& shape, std::size_t most) {
+  return seen.size() < most && !seen.contains(shape);
 }
 
 }  // namespace
@@ -87,12 +87,16 @@ step_placement step_buckets::place(const device_batch& batch) {
   return placement;
 }
 
-bool step_buckets::is_new(const bucket& shape, bool is_prompt) {
-  return remember(is_prompt ? seen_prompts_ : seen_decodes_, shape, most_remembered);
+bool step_buckets::is_new(const bucket& shape, bool is_prompt) const {
+  return is_missing(is_prompt ? seen_prompts_ : seen_decodes_, shape, most_remembered);
 }
 
-bool step_buckets::is_new(const unified_bucket& shape) {
-  return remember(seen_unified_, shape, most_remembered);
+bool step_buckets::is_new(const unified_bucket& shape) const {
+  return is_missing(seen_unified_, shape, most_remembered);
+}
+
+void step_buckets::warned_of(const bucket& shape, bool is_prompt) {
+  (is_prompt ? seen_prompts_ : seen_decodes_).insert(shape);
 }
 
 }  // namespace troupe

@@ -53,10 +53,11 @@ class step_buckets {
   void remove_decode(const bucket& which) { decodes_.remove(which); }
   void remove(const unified_bucket& which) { unified_.remove(which); }
 
-  // Whether this shape has not been asked about before: what is warned of, once. Remembers 1024 shapes and
-  // takes all beyond these for known.
-  bool is_new(const bucket& shape, bool is_prompt);
-  bool is_new(const unified_bucket& shape);
+  // Whether nobody was warned of this shape yet. All are taken for known once 1024 are.
+  bool is_new(const bucket& shape, bool is_prompt) const;
+  bool is_new(const unified_bucket& shape) const;
+  void warned_of(const bucket& shape, bool is_prompt);
+  void warned_of(const unified_bucket& shape) { seen_unified_.insert(shape); }
 
  private:
   static constexpr std::size_t most_remembered = 1024;

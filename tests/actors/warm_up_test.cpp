@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
+#include <string>
 
 #include "tests/actors/company_fixture.hpp"
 #include "tests/actors/net/captured_log_fixture.hpp"
@@ -186,6 +188,36 @@ TEST(Buckets, CountAStepBeyondEveryOneAndRunIt) {
   for (const auto& who : clients) EXPECT_EQ(who->tokens.size(), 3U);
   EXPECT_GT(stage.metric("troupe_bucket_fallbacks_total"), 0);
   stage.expect_idle();
+}
+
+// More shapes than are warned of at once: those left out are warned of when they come again.
+TEST(Buckets, WarnOfEveryShapeBeyondThemOnce) {
+  const net::testing::captured_log log;
+  watched seen;
+  company_setup setup = seen.setup(warm_up_mode::skip);
+  setup.pad_to_buckets = true;
+  setup.enable_prefix_caching = false;
+  stage stage(setup);
+  constexpr std::size_t shapes = 8;
+  const auto ask_all = [&stage] {
+    for (std::size_t i = 0; i < shapes; ++i) {
+      stage.ask(std::string(40 + i, 'x'), 1);
+      stage.run();
+    }
+  };
+  std::set<std::string> warned;
+  std::size_t lines = 0;
+  for (int round = 0; round < 6; ++round) {
+    ask_all();
+    stage.advance(std::chrono::seconds(60));
+  }
+  for (const std::string& line : log.lines()) {
+    if (line.find("a prompt of shape") == std::string::npos) continue;
+    ++lines;
+    warned.insert(line.substr(0, line.find(" is beyond")));
+  }
+  EXPECT_EQ(warned.size(), shapes);
+  EXPECT_EQ(lines, shapes);
 }
 
 // Drafts that wait for a measurement which is never taken.

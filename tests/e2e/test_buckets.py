@@ -104,7 +104,7 @@ def test_buckets_come_from_a_file(tmp_path):
     found = buckets("--bucketing-from-file", file)
     assert found["decode"] == [[1, 1, 256], [1, 1, 384], [1, 1, 512], [64, 1, 1024]]
     assert found["prompt"] == [*([1, query, blocks] for query in (256, 512) for blocks in (0, 4, 8)), [1, 2048, 0]]
-    file.write_text("([64, 128, 256], 1, range(512, 1024, 32))\n")
+    file.write_text("\ufeff([64, 128, 256,], 1, range(512, 1024, 32),)\n")  # as editors and Python write it
     assert len(buckets(TROUPE_BUCKETING_FROM_FILE=str(file))["decode"]) == 51
 
 
@@ -138,7 +138,7 @@ def test_a_trace_shows_what_padding_costs(tmp_path):
     assert found["padding_tokens"] == 28 + 0 + 127
     assert found["waste"] == pytest.approx(155 / (2357 + 155))
     table = troupe("buckets", *DOCUMENTED, "--trace", trace).stdout
-    assert "155 padding tokens" in table and "1 prompts beyond every bucket" in table
+    assert "155 padding tokens" in table and "fallbacks  1 prompt beyond every bucket" in table
     trace.write_text("7\nseven\n")
     refused(troupe("buckets", "--trace", trace), 78, f"{trace}:2: ")
 

@@ -26,7 +26,7 @@ TEST(limited_log, writes_five_lines_at_once_and_says_later_how_many_it_left_out)
 TEST(limited_log, warns_as_seldom) {
   const captured_log captured;
   limited_log log;
-  for (int i = 0; i < 6; ++i) log.warn(steady_time{}, "odd");
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(log.warn(steady_time{}, "odd"), i < 5);
   const auto lines = captured.lines();
   ASSERT_EQ(lines.size(), 5U);
   EXPECT_EQ(lines[0], "warning odd");

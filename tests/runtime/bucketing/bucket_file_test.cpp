@@ -52,6 +52,12 @@ TEST(BucketFile, HasCommentsEmptyLinesAndBlanksAnywhere) {
             (buckets{{1, 2, 0}, {1, 2, 4}, {1, 3, 0}, {1, 3, 4}}));
 }
 
+TEST(BucketFile, MayHaveACommaBeforeEachClosingBracketAsInPython) {
+  EXPECT_EQ(parse("(1, [2, 3,], range(4, 5,),)"), (buckets{{1, 2, 4}, {1, 2, 5}, {1, 3, 4}, {1, 3, 5}}));
+  EXPECT_EQ(fault("(1, [2,,], 3)"), "b.txt:1: expected a whole number up to 16777216, found ',], 3)'");
+  EXPECT_EQ(fault("(1, 2, 3,,)"), "b.txt:1: expected ')' after three dimensions, found ',,)'");
+}
+
 TEST(BucketFile, CountsABucketOnce) {
   EXPECT_EQ(parse("(2, 1, 3)\n(2, 1, 3)\n(1, 1, [3, 3])"), (buckets{{1, 1, 3}, {2, 1, 3}}));
 }

@@ -71,9 +71,12 @@ TEST(StepBuckets, TellWhatIsBeyondEveryBucketAndWarnOfAShapeOnce) {
   EXPECT_EQ(mixed.decode_beyond, (bucket{5, 1, 9}));
   EXPECT_EQ(mixed.fallbacks(), 2);
   EXPECT_TRUE(buckets.is_new({5, 1, 9}, false));
+  EXPECT_TRUE(buckets.is_new({5, 1, 9}, false)) << "until somebody was warned of it";
+  buckets.warned_of({5, 1, 9}, false);
   EXPECT_FALSE(buckets.is_new({5, 1, 9}, false));
   EXPECT_TRUE(buckets.is_new({5, 1, 9}, true));
-  for (std::int32_t i = 0; i < 5000; ++i) buckets.is_new({i, 7, 7}, false);
+  for (std::int32_t i = 0; i < 5000; ++i)
+    if (buckets.is_new({i, 7, 7}, false)) buckets.warned_of({i, 7, 7}, false);
   EXPECT_FALSE(buckets.is_new({6000, 7, 7}, false));
 }
 
