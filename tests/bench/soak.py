@@ -6,7 +6,8 @@ model's runner is killed every 30 seconds.
 
 With a process of its own the runner is killed (signal 9). Without, it meets an exception (TROUPE_CHAOS, which
 `troupe-chaos` alone meets). Every answer is compared with that of a run without faults, and the memory of all processes of
-the service is read every few seconds: its slope over the requests, after the first fifth of the time, is what leaks.
+the service is read every few seconds, or before each kill, when every runner is of the same age: its slope over the requests,
+after the first fifth of the time, is what leaks.
 Prints a Markdown table; ends with 1 where a request was lost, a token differed, memory grew by 1 MB per 1,000 requests or could
 not be judged, or the runner was never restarted, so that nothing is proven.
 """
@@ -74,18 +75,19 @@ def children(pid):
 
 def memory(pid):
     """
-    Bytes of all processes of the service, what they share counted once; None while one of them comes or goes. Without the
-    pages of files: how many of these count as its own depends on who else has the same program and model open.
+    Bytes of all processes of the service, what they share counted once, and those of the service's own process alone, where
+    no killed runner begins anew; None while one of them comes or goes. Without the pages of files: how many of these count
+    as its own depends on who else has the same program and model open.
     """
-    total = 0
+    each_bytes = []
     try:
         for each in [pid, *children(pid)]:
             rollup = pathlib.Path(f"/proc/{each}/smaps_rollup").read_text()
             kinds = {line.split(":")[0]: line.split()[1] for line in rollup.splitlines()[1:]}
-            total += 1024 * (int(kinds["Pss_Anon"]) + int(kinds["Pss_Shmem"]))
+            each_bytes.append(1024 * (int(kinds["Pss_Anon"]) + int(kinds["Pss_Shmem"])))
     except (OSError, KeyError):
         return None
-    return total
+    return sum(each_bytes), each_bytes[0]
 
 
 class Soak:
@@ -114,17 +116,21 @@ class Soak:
     def kill(self):
         while self.isolated and time.monotonic() + SECONDS_BETWEEN_KILLS < self.end:
             time.sleep(SECONDS_BETWEEN_KILLS)
+            self.note_memory()
             for child in children(self.service.process.pid):
                 os.kill(child, signal.SIGKILL)
                 self.kills += 1
 
     def watch(self):
-        while time.monotonic() < self.end:
+        while not self.isolated and time.monotonic() < self.end:
             time.sleep(5)
-            now = memory(self.service.process.pid)
-            if now is not None:
-                with self.lock:
-                    self.memory.append((self.answers + self.left, now))
+            self.note_memory()
+
+    def note_memory(self):
+        now = memory(self.service.process.pid)
+        if now is not None:
+            with self.lock:
+                self.memory.append((self.answers + self.left, *now))
 
     def run(self):
         with concurrent.futures.ThreadPoolExecutor(CLIENTS + 2) as pool:
@@ -133,10 +139,13 @@ class Soak:
                 each.result()
         self.service.wait_idle()
 
-    def slope(self):
-        """Bytes a request."""
+    def slopes(self):
+        """Bytes a request: of all processes, and of the service's own."""
         settled = self.memory[len(self.memory) // 5:]
-        return statistics.linear_regression(*zip(*settled)).slope if len(settled) > 2 else float("nan")
+        if len(settled) < 3:
+            return float("nan"), float("nan")
+        requests, all_of_it, own = zip(*settled)
+        return tuple(statistics.linear_regression(requests, each).slope for each in (all_of_it, own))
 
 
 def restarts(service):
@@ -162,8 +171,9 @@ def main():
     with Service(next(logs)) as service:
         expected = [stream(service.port, kind) for kind in range(64)]
     print(f"{CLIENTS} clients, {minutes / 2:g} minutes each; logs in {folder}\n")
-    print("| isolation | answers | left early | runner restarts | lost | other tokens | memory, bytes a request |")
-    print("|---|---|---|---|---|---|---|")
+    print("| isolation | answers | left early | runner restarts | lost | other tokens | memory, bytes a request | "
+          "without the runner's process |")
+    print("|---|---|---|---|---|---|---|---|")
     failed = False
     for isolation in ("process", "none"):
         # Steps take some 20 ms with all clients at work.
@@ -172,9 +182,9 @@ def main():
         with Service(next(logs), "--kv-cache-memory", "64MiB", "--runner-isolation", isolation) as service:
             soak = Soak(service, expected, isolation == "process", minutes * 30)
             soak.run()
-            restarted, slope = restarts(service), soak.slope()
+            restarted, (slope, own_slope) = restarts(service), soak.slopes()
             print(f"| {isolation} | {soak.answers} | {soak.left} | {restarted} | {len(soak.lost)} | "
-                  f"{len(soak.wrong)} | {slope:.0f} |", flush=True)
+                  f"{len(soak.wrong)} | {slope:.0f} | {own_slope:.0f} |", flush=True)
         found = faults(soak, restarted, slope)
         for each in found:
             print(f"    {each}", file=sys.stderr)
