@@ -7,12 +7,14 @@ using group = option_group;
 
 std::vector<option> scheduler_options() {
   return {
-      reloadable(with_aliases(number_option("max_num_seqs", group::engine, &settings::max_num_seqs, 1, 4096,
-                                            "Requests that run at the same time"),
-                              {"max_running_requests"})),
       reloadable(with_aliases(
-          number_option("max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens, 1, 65'536,
-                        "Tokens of one step: prefill chunks and decodes together"),
+          number_option("max_num_seqs", group::engine, &settings::max_num_seqs, 1, 4096,
+                        "Requests that run at the same time; 256 on a GPU where nothing is said"),
+          {"max_running_requests"})),
+      reloadable(with_aliases(
+          number_option(
+              "max_num_batched_tokens", group::engine, &settings::max_num_batched_tokens, 1, 65'536,
+              "Tokens of one step: prefill chunks and decodes together; 8192 on a GPU where nothing is said"),
           {"max_prefill_tokens"})),
       reloadable(number_option(
           "max_num_queued_requests", group::engine, &settings::max_num_queued_requests, 0, 1'000'000,
