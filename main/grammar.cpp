@@ -22,6 +22,7 @@
 #include "main/schema_checker.hpp"
 #include "main/schema_files.hpp"
 #include "runtime/bucketing/text_file.hpp"
+#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -53,7 +54,9 @@ result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
   const auto value = openai::read_json(*text, {}, {.everywhere = true});
-  if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
+  if (!value)
+    return fail(error_code::invalid_argument,
+                options.instance + ": " + json_schema::message_about("the instance", value.error().message));
   return json_dumps(*value, spacing_of(options.grammar));
 }
 
@@ -157,7 +160,7 @@ int check_batch(const grammar_options& options) {
       print({{"error", fmt::format("{}, line {}: {}", options.batch, number, why)}});
     };
     if (!line)
-      wrong(line.error().message);
+      wrong(json_schema::message_about("the line", line.error().message));
     else if (const auto fault = fault_of_line(*line))
       wrong(*fault);
     else

@@ -30,6 +30,7 @@ struct grammar_plan {
   regex_store regex;
   token_trie_ptr vocabulary;
   grammar_limits limits;
+  bool keeps_names_apart = false;  // grammar_builder
 };
 
 class automaton {

@@ -25,6 +25,8 @@ class compiled_grammar {
 
   const token_trie& vocabulary() const { return *plan_.vocabulary; }
   const grammar_limits& limits() const { return plan_.limits; }
+  // Of a text's members, as grammar_builder says: what an automaton cannot see to.
+  bool keeps_names_apart() const { return plan_.keeps_names_apart; }
   // What is held: grows while the grammar is used, to about limits().max_memory_bytes.
   std::size_t memory_bytes() const { return bytes_.load(std::memory_order_relaxed); }
   automaton::counts count() const;
@@ -38,6 +40,7 @@ class compiled_grammar {
     access& operator=(access&&) = delete;
     ~access();
     automaton* operator->() const { return grammar_->automaton_.get(); }
+    automaton& operator*() const { return *grammar_->automaton_; }
     // Another number means another automaton, whose states are others.
     std::uint64_t generation() const { return grammar_->generation_; }
 

@@ -79,6 +79,13 @@ class grammar_builder {
   // where `at_end` is set. Its empty text, if any, does not count.
   void set_skip(regex_id skip, bool at_end = false);
 
+  // An object of JSON may have members whose names are not listed, so that one could stand twice.
+  void note_open_names() { has_open_names_ = true; }
+  // Every text is JSON, and no object of it may have two members of one name. Matchers see to that, where the
+  // rules do not.
+  void keep_names_apart() { keeps_names_apart_ = true; }
+  bool keeps_names_apart() const { return has_open_names_ && keeps_names_apart_; }
+
   const std::optional<error>& failure() const;
   // The first limit or fault is kept, e.g. by a front end that builds on.
   void fail_with(error e);
@@ -112,6 +119,8 @@ class grammar_builder {
   std::optional<symbol_id> start_;
   std::optional<regex_id> skip_;
   bool skip_at_end_ = false;
+  bool has_open_names_ = false;
+  bool keeps_names_apart_ = false;
   mutable std::optional<error> failure_;
 };
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/grammar/name_filter.hpp"
+
 namespace troupe::grammar {
 
 error matcher::of_text(std::string why) {
@@ -108,7 +110,7 @@ result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std
   const bool is_bound = most < means_.steps;
   if (is_bound) (*machine)->begin(most);
   const std::size_t known = (*machine)->num_known();
-  auto filled = (*machine)->fill_mask(states_.back(), mask);
+  auto filled = mask_at(*machine, mask);
   if (filled) return progress::done;
   if (is_bound && filled.error().param == "max_mask_steps") {
     const bool is_further = (*machine)->num_known() > known;
@@ -118,19 +120,38 @@ result<matcher::progress> matcher::try_within(std::span<std::uint32_t> mask, std
   return tl::unexpected(blame(std::move(filled.error())));
 }
 
-// Under the lock. Whether the token was possible.
+// Under the lock, as the next two.
+result<void> matcher::mask_at(const compiled_grammar::access& machine, std::span<std::uint32_t> mask) {
+  auto filled = machine->fill_mask(states_.back(), mask);
+  if (!filled || !names_) return filled;
+  return name_filter(*machine, states_.back(), grammar_->vocabulary(), *names_).take_out(mask);
+}
+
+result<bool> matcher::take_names(const compiled_grammar::access& machine, std::string_view bytes) {
+  if (!names_) return true;
+  const json_names::place before = names_->here();
+  auto allowed = name_filter(*machine, states_.back(), grammar_->vocabulary(), *names_).allows(bytes);
+  if (!allowed || !*allowed) return allowed;
+  names_->read(bytes);
+  places_.push_back(before);
+  return true;
+}
+
+// Whether the token was possible.
 result<bool> matcher::take(const compiled_grammar::access& machine, token_id token) {
   const token_trie& vocabulary = grammar_->vocabulary();
   if (terminated_ || token < 0 || static_cast<std::size_t>(token) >= vocabulary.vocab_size()) return false;
   if (vocabulary.is_end(token)) {
     if (!machine->accepts(states_.back())) return false;
     terminated_ = true;
+    if (names_) places_.push_back(names_->here());
   } else {
     const std::string_view bytes = vocabulary.bytes(token);
     if (bytes.empty()) return false;
     const auto next = machine->next(states_.back(), bytes);
     if (!next) return tl::unexpected(next.error());
     if (*next == automaton::dead) return false;
+    if (auto taken = take_names(machine, bytes); !taken || !*taken) return taken;
     states_.push_back(*next);
   }
   tokens_.push_back(token);
@@ -157,6 +178,10 @@ result<void> matcher::rollback(std::size_t n) {
   if (n == 0) return {};
   means_.has_all = means_.has_all && means_.steps == grammar_->limits().max_mask_steps;
   tokens_.resize(tokens_.size() - n);
+  if (names_) {
+    names_->back_to(places_[tokens_.size()]);
+    places_.resize(tokens_.size());
+  }
   if (terminated_) {
     terminated_ = false;
     --n;

@@ -6,10 +6,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "runtime/grammar/compiled_grammar.hpp"
+#include "runtime/grammar/json_names.hpp"
 #include "runtime/request.hpp"
 
 namespace troupe::grammar {
@@ -22,12 +24,16 @@ class matcher {
  public:
   static constexpr std::uint64_t no_bound = ~std::uint64_t{0};
   explicit matcher(compiled_grammar_ptr grammar)
-      : grammar_(std::move(grammar)), means_{.steps = grammar_->limits().max_mask_steps} {}
+      : grammar_(std::move(grammar)), means_{.steps = grammar_->limits().max_mask_steps} {
+    if (grammar_->keeps_names_apart()) names_.emplace();
+  }
 
   // Sets bit t % 32 of mask[t / 32] exactly for the tokens t after which some text of the grammar goes on or
-  // ends, and for the end tokens where a text of the grammar ends here. Bits past the vocabulary are 0. mask
+  // ends, and for the end tokens where a text of the grammar ends here. Where names are kept apart no token
+  // is allowed behind which an object has two members of one name. Bits past the vocabulary are 0. mask
   // has at least ceil(vocabulary / 32) words. Errors: too_large, naming the limit; invalid_argument when no
-  // token is allowed (the vocabulary cannot spell the grammar). After is_terminated() no bit is set.
+  // token is allowed (the vocabulary cannot spell the grammar, or no further name). After is_terminated() no
+  // bit is set.
   result<void> fill_mask(std::span<std::uint32_t> mask);
   // The same with no more than about `most` steps. Where these are not enough, the mask means nothing yet,
   // and the next try begins with all that is known by then.
@@ -93,6 +99,9 @@ class matcher {
                                               const tokenizer& tokenizer, std::size_t max_bytes);
   result<void> replay(const compiled_grammar::access& machine);
   result<bool> take(const compiled_grammar::access& machine, token_id token);
+  result<void> mask_at(const compiled_grammar::access& machine, std::span<std::uint32_t> mask);
+  // Of bytes that the automaton allows; no, or the names are those behind them.
+  result<bool> take_names(const compiled_grammar::access& machine, std::string_view bytes);
   result<std::string> forced_text(const compiled_grammar::access& machine, std::size_t max_bytes,
                                   automaton::state_id& at);
 
@@ -111,6 +120,8 @@ class matcher {
   std::uint64_t generation_ = 0;             // of the automaton whose states these are; 0: none
   std::vector<automaton::state_id> states_;  // before the first token, after each; an end token has none
   std::vector<token_id> tokens_;
+  std::optional<json_names> names_;        // where they are kept apart
+  std::vector<json_names::place> places_;  // then: before each token
   bool terminated_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
+#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/grammar/structural_tag.hpp"
 #include "runtime/openai/exact_number.hpp"
@@ -25,7 +26,7 @@ constexpr std::size_t longest_told_name = 64;
 
 tl::unexpected<error> wrong(const std::string& at, const std::string& what,
                             error_code code = error_code::invalid_argument) {
-  return fail(code, "structural tags: " + what + " (at " + (at.empty() ? "/" : at) + ")", at);
+  return fail(code, fmt::format("structural tags: {} (at \"{}\")", what, at), at);
 }
 
 class reader {
@@ -247,7 +248,10 @@ result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const grammar_limits& limits) {
   const auto document = openai::read_json(
       text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values}, {.everywhere = true});
-  if (!document) return wrong("", document.error().message);
+  if (!document)
+    return fail(document.error().code,
+                "structural tags: " + json_schema::message_about("their text", document.error().message),
+                document.error().param);
   return reader(options, limits).read(*document);
 }
 

@@ -64,6 +64,7 @@ token_trie::token_trie(std::span<const vocabulary_token> tokens) {
   std::ranges::stable_sort(sorted, {}, [&](token_id id) { return bytes(id); });
   add_nodes(sorted);
   add_sets(sorted);
+  add_marks(sorted);
 }
 
 bool token_trie::is_end(token_id token) const { return std::ranges::binary_search(end_tokens_, token); }
@@ -127,6 +128,18 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
       if ((contents[i].groups >> group) & 1) add_token(with_group_[group], sorted[i]);
     for (std::size_t n = contents[i].characters; n < up_to_characters_.size(); ++n)
       add_token(up_to_characters_[n], sorted[i]);
+  }
+}
+
+void token_trie::add_marks(std::span<const token_id> sorted) {
+  for (const token_id id : sorted) {
+    const std::string_view text = bytes(id);
+    const std::size_t last = text.find_last_not_of(" \t\r\n");
+    const bool ends_in_comma = last != std::string_view::npos && text[last] == ',';
+    const auto marks = std::ranges::count(text, '"') + (ends_in_comma ? 1 : 0);
+    if (marks > 0) with_marks_.push_back(id);
+    if (marks > 1 || (marks > 0 && text.find('\\') != std::string_view::npos))
+      with_more_than_a_mark_.push_back(id);
   }
 }
 

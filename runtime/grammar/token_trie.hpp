@@ -65,6 +65,10 @@ class token_trie {
   }
   std::span<const token_id> end_tokens() const { return end_tokens_; }
   bool is_end(token_id token) const;
+  // Tokens with marks: quotation marks, and a comma as the last character that is not white space, behind
+  // which JSON goes on with a string or a member. Those of them with more than one mark, or with an escape.
+  std::span<const token_id> with_marks() const { return with_marks_; }
+  std::span<const token_id> with_more_than_a_mark() const { return with_more_than_a_mark_; }
 
   // [word]: the tokens made of these groups of characters alone; text tokens of at most n characters.
   std::vector<std::uint32_t> made_of(std::uint64_t groups) const;
@@ -77,12 +81,14 @@ class token_trie {
   using mask = std::vector<std::uint32_t>;
   void add_nodes(std::span<const token_id> sorted);
   void add_sets(std::span<const token_id> sorted);
+  void add_marks(std::span<const token_id> sorted);
 
   std::string bytes_;
   std::vector<std::uint32_t> offsets_;  // [token + 1]
   std::vector<node> nodes_;
   std::vector<std::uint64_t> groups_;
   std::vector<token_id> next_same_, end_tokens_;
+  std::vector<token_id> with_marks_, with_more_than_a_mark_;
   std::array<mask, character_groups::count> with_group_;
   std::vector<mask> up_to_characters_;
   mask text_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -188,19 +189,27 @@ class grammar_reader {
     return true;
   }
 
+  // Whether `name` is an option that is on or off. vLLM's disable_fallback holds in any case, since nothing
+  // else enforces a grammar here, and _backend_was_auto is its own note, which clients send that serialise
+  // all members.
+  bool read_flag(const std::string& path, std::string_view name, const json& value) {
+    constexpr std::array<std::string_view, 5> flags{"disable_any_whitespace", "fixed_order",
+                                                    "disable_additional_properties", "disable_fallback",
+                                                    "_backend_was_auto"};
+    if (std::ranges::find(flags, name) == flags.end()) return false;
+    if (!value.is_boolean()) reject(path, path + " must be true or false");
+    if (value != true) return true;
+    if (name == "fixed_order") fixed_order_ = true;
+    if (name == "disable_any_whitespace") max_white_space_ = 0;
+    if (name == "disable_additional_properties")
+      reject(path, path + " is not supported: say \"additionalProperties\": false in the schema");
+    return true;
+  }
+
   // Whether `name` is an option beside the kinds: vLLM's, and max_white_space and fixed_order of our own.
   bool read_option(const std::string& path, std::string_view name, const json& value) {
     constexpr std::int64_t most_white_space = 1024;
-    if (name == "disable_any_whitespace" || name == "fixed_order" ||
-        name == "disable_additional_properties") {
-      if (!value.is_boolean()) reject(path, path + " must be true or false");
-      if (value != true) return true;
-      if (name == "fixed_order") fixed_order_ = true;
-      if (name == "disable_any_whitespace") max_white_space_ = 0;
-      if (name == "disable_additional_properties")
-        reject(path, path + " is not supported: say \"additionalProperties\": false in the schema");
-      return true;
-    }
+    if (read_flag(path, name, value)) return true;
     if (name == "max_white_space") {
       const auto number = as_integer(value);
       if (number && *number >= 0 && *number <= most_white_space)
@@ -209,8 +218,12 @@ class grammar_reader {
         reject(path, fmt::format("{} must be an integer from 0 to {}", path, most_white_space));
       return true;
     }
-    if (name != "whitespace_pattern") return false;
-    reject(path, path + " is not supported: bound it by structured_outputs.max_white_space");
+    if (name == "whitespace_pattern")
+      reject(path, path + " is not supported: bound it by structured_outputs.max_white_space");
+    else if (name == "_backend")
+      reject(path, path + " is not supported: there is one, which no request chooses");
+    else
+      return false;
     return true;
   }
 

@@ -3,7 +3,7 @@
 
     tests/bench/grammar_steps.py [masks] [hostile] [forced]       all when none is named
 
-masks: 32 answers of 128 tokens side by side, of which none, half or all are held to a JSON Schema; all to the same one, or each to
+masks: 32 answers of 64 tokens side by side, of which none, half or all are held to a JSON Schema; all to the same one, or each to
 its own that is new.
 forced: answers by a schema of long names, with tokens that have no choice taking no step (--grammar-jump-forward) and not.
 hostile: 16 answers without a grammar: alone; while two clients send requests for grammars that are refused or costly to a server that
@@ -78,14 +78,25 @@ async def answer(service, number, grammar, tokens=128):
     return [b - a for a, b in zip(times[8:], times[9:])]
 
 
-async def side_by_side(service, count, held, longest):
+async def side_by_side(service, count, held, longest, tokens=128):
     """`held` of `count` answers have a schema, which is schema(longest(its number))."""
-    gaps = await asyncio.gather(*(answer(service, i, {"json": schema(longest(i))} if i < held else None) for i in range(count)))
+    gaps = await asyncio.gather(*(answer(service, i, {"json": schema(longest(i))} if i < held else None, tokens)
+                                  for i in range(count)))
     return [gap for each in gaps for gap in each]
 
 
+def middle_of(values):
+    """The median, and between what it lies with 95 % confidence, by the order of the values alone; all of them where few."""
+    ordered = sorted(values)
+    outside = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    return statistics.median(ordered), ordered[outside], ordered[-1 - outside]
+
+
 def masks(service):
-    """Each side runs between two runs of the side without grammars, and is compared with the mean of these: the machine's pace changes."""
+    """
+    Each side runs between two runs of the side without grammars, and is compared with the mean of these: the machine's pace
+    changes, so that a run is short.
+    """
     sides = {"half, the same one": (16, False), "all, the same one": (32, False), "half, each its own, new": (16, True),
              "all, each its own, new": (32, True)}
     base, steps, ratios = [], {side: [] for side in sides}, {side: [] for side in sides}
@@ -93,7 +104,7 @@ def masks(service):
     def step(run, held, own):
         def longest(number, first=30 + 64 * run + held):
             return first + number if own else 30
-        return statistics.median(asyncio.run(side_by_side(service, 32, held, longest)))
+        return statistics.median(asyncio.run(side_by_side(service, 32, held, longest, tokens=64)))
 
     for run in range(RUNS):
         base.append(step(run, 0, False))
@@ -102,10 +113,10 @@ def masks(service):
             base.append(step(run, 0, False))
             steps[side].append(taken)
             ratios[side].append(2 * taken / (base[-2] + base[-1]))
-    print("| of 32 answers with a grammar | time of a step, p50 | against none beside it: median (quartiles) |\n|---|---|---|")
+    print("| of 32 answers with a grammar | time of a step, p50 | against none beside it: median (95 % interval) |\n|---|---|---|")
     print(f"| none | {statistics.median(base) * 1e3:.2f} ms | 1 |")
     for side in sides:
-        low, middle, high = statistics.quantiles(ratios[side], n=4)
+        middle, low, high = middle_of(ratios[side])
         print(f"| {side} | {statistics.median(steps[side]) * 1e3:.2f} ms | {middle:.3f} ({low:.3f} to {high:.3f}) |")
     print(flush=True)
 

@@ -111,6 +111,17 @@ def test_a_rejection_says_what_follows(tmp_path):
         assert (run.returncode, run.stdout) == (1, said)
 
 
+def test_a_file_that_is_not_json_is_named_by_what_it_was_to_be(tmp_path):
+    schema, instance, broken = tmp_path / "schema", tmp_path / "instance", tmp_path / "broken"
+    schema.write_text("true")
+    instance.write_text("1")
+    broken.write_text("{")
+    refused(troupe("grammar", "check", "--schema", schema, "--instance", broken), 78, f"{broken}: the instance is not valid JSON at byte 2")
+    refused(troupe("grammar", "check", "--schema", broken, "--instance", instance), 78, "the JSON Schema is not valid JSON at byte 2")
+    run = troupe("grammar", "check", "--batch", broken)
+    assert json.loads(run.stdout) == {"error": f"{broken}, line 1: the line is not valid JSON at byte 2"}
+
+
 def test_a_word_that_json_schema_does_not_have_is_named(tmp_path):
     schema, instance = tmp_path / "schema", tmp_path / "instance"
     schema.write_text('{"type": "string", "maxLenght": 2, "x-tag": 1, "properties": {"maxLenght": {}}}')

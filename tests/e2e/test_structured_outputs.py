@@ -107,6 +107,11 @@ def test_what_a_structural_tag_says_and_is_not_served_is_refused_by_name(service
     assert pointer in message and param.endswith(pointer), (param, message)
 
 
+def test_of_structural_tags_as_a_whole_the_pointer_is_the_empty_string(service):
+    for text, told in ("{", "structural tags: their text is not valid JSON at byte 2"), ("[]", 'structural tags: not an object (at "")'):
+        assert told in refused(service, structured_outputs={"structural_tag": text})[1]
+
+
 def test_what_a_structural_tag_may_say_of_itself_is_passed_over(service):
     asked = tagged(format={"excludes": []}, content={"style": "json"}, tag={"type": "tag"})
     status, answer = service.post(CHAT, {"messages": ASKED, "max_tokens": 4, "response_format": asked})

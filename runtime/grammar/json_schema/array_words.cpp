@@ -3,22 +3,22 @@
 namespace troupe::json_schema {
 namespace {
 
-void read_prefix(workspace& work, const json& node, std::string_view word, const json& list, array_set& out) {
-  for (const json& each : list) out.prefix.push_back(to_term(work, node, word, each));
+void read_prefix(workspace& work, const json& list, array_set& out) {
+  for (const json& each : list) out.prefix.push_back(to_term(work, each));
 }
 
 // 2020-12: prefixItems and items. Before: items, a schema or a list, and additionalItems.
 void read_items(workspace& work, const json& node, array_set& out) {
   const json* items = find_word(work, node, "items");
   if (items != nullptr && items->is_array()) {
-    read_prefix(work, node, "items", *items, out);
+    read_prefix(work, *items, out);
     const char* rest = node.contains("additionalItems") ? "additionalItems" : "unevaluatedItems";
     out.items = schema_word(work, node, rest).value_or(term_id::anything);
     return;
   }
   if (const json* prefix = find_word(work, node, "prefixItems")) {
     if (prefix->is_array())
-      read_prefix(work, node, "prefixItems", *prefix, out);
+      read_prefix(work, *prefix, out);
     else
       work.malformed(node, "prefixItems", "must be an array");
   }

@@ -17,11 +17,25 @@
 namespace troupe::json_schema {
 namespace {
 
-void refuse_without_values(workspace& work, const json& schema) {
+// Whether there may be strings in it that are left out since nobody is sure of them: of a format what is not
+// let through, of a denied one what is denied with it.
+bool has_unsure_strings(workspace& work, const term_plan& of) {
+  const value_set* const set = of.scalars;
+  return set != nullptr && set->strings != set->reach && !work.is_surely_nothing(set->reach);
+}
+
+void refuse_without_values(workspace& work, const schema_plan& plan, term_id root) {
+  const term_id part = plan.part_without_values(root);
+  const json& schema = plan.place_of(part);
   const std::string why = contradiction_in(schema);
-  work.refuse(schema, "",
-              "is satisfied by no value" + (why.empty() ? "" : ": " + why) + work.regex.describe_left_out(),
-              error_code::invalid_argument);
+  std::string fault = "is satisfied by no value";
+  if (!why.empty())
+    fault += ": " + why;
+  else if (has_unsure_strings(work, plan[part]))
+    fault +=
+        ", as far as can be told: a format without an exact form is let through in part, and denied more "
+        "widely than it is";
+  work.refuse(schema, "", fault + work.regex.describe_left_out(), error_code::invalid_argument);
 }
 
 result<schema_document> parse(std::string_view text, const grammar::grammar_limits& limits) {
@@ -43,7 +57,7 @@ result<grammar::symbol_id> build(grammar::grammar_builder& builder, const schema
   set_table sets(work);
   const term_id root = work.terms.schema(document.root());
   const schema_plan plan(work, sets, root);
-  if (!work.failed() && !plan.has_values(root)) refuse_without_values(work, plan.place_without_values(root));
+  if (!work.failed() && !plan.has_values(root)) refuse_without_values(work, plan, root);
   grammar::symbol_id symbol{};
   if (!work.failed()) symbol = grammar_writer(builder, work, plan).write(root);
   if (work.failed()) return tl::unexpected(work.located_failure());
@@ -67,6 +81,7 @@ result<grammar::grammar_builder> read_json_schema(std::string_view text, const s
   const auto root = json_schema_symbol(builder, text, options, limits);
   if (!root) return tl::unexpected(root.error());
   builder.set_start(*root);
+  builder.keep_names_apart();
   return builder;
 }
 
@@ -86,7 +101,7 @@ error why_no_value(std::string_view text, const schema_options& options,
       if (plan.has_values(*id) &&
           !has_text(builder, grammar_writer(builder, work, plan).write(*id), work.budget))
         plan.leave_without_values(*id);
-  refuse_without_values(work, plan.place_without_values(root));
+  refuse_without_values(work, plan, root);
   return work.located_failure();
 }
 

@@ -10,6 +10,7 @@ using grammar::symbol_id;
 
 symbol_id grammar_writer::object_of(const object_layout& of) {
   if (!work_.spend(of.named.size() + of.others.size())) return builder_.nothing();
+  if (!of.others.empty() || !of.witnesses.empty()) builder_.note_open_names();
   const symbol_id members = work_.options.fixed_order ? in_fixed_order(of) : in_any_order(of);
   return builder_.sequence({builder_.literal("{"), members, builder_.literal("}")});
 }

@@ -74,15 +74,16 @@ value_set set_table::exactly_one(const json& node, const value_set& within,
     all.push_back(i);
     if (!own[i]) shared_ones.push_back(i);
   }
+  const json& list = node.at("oneOf");
   std::vector<value_set> parts;
   for (const std::size_t i : all) {
     if (!work_.spend()) return none_;
-    value_set alone = intersect(work_, within, set_of(branches[i]), node);
+    value_set alone = intersect(work_, within, set_of(branches[i]), list[i]);
     for (const std::size_t j : own[i] ? shared_ones : all) {
       if (i == j) continue;
       const value_set shared = shared_part(alone, set_of(branches[j]));
       if (has_nothing(work_, shared)) continue;
-      alone = intersect(work_, alone, complement(work_, shared, node), node);
+      alone = intersect(work_, alone, complement(work_, shared, list[j]), list[j]);
       std::vector<array_set> arrays;
       for (array_set& each : alone.arrays)
         if (auto simple = without_idle_counts(std::move(each)); simple && !is_surely_empty(*simple))

@@ -126,14 +126,14 @@ std::optional<term_id> schema_plan::missing_part(const term_plan& of) const {
   return std::nullopt;
 }
 
-const json& schema_plan::place_without_values(term_id id) const {
+term_id schema_plan::part_without_values(term_id id) const {
   std::unordered_set<term_id> seen;
   while (seen.insert(id).second) {
     const auto part = missing_part((*this)[id]);
     if (!part || *part == term_id::never) break;
     id = *part;
   }
-  return sets_.place_of(id);
+  return id;
 }
 
 // The least fixed point: values grow from scalars and empty arrays and objects upwards.

@@ -28,9 +28,8 @@ class schema_plan {
   bool has_values(term_id id) const { return (*this)[id].has_values; }
   bool has_values(const array_layout& of) const;
   bool has_values(const object_layout& of) const;
-  // Of a term without values: the part of the schema that leaves it none, as far inside as one part alone
-  // does.
-  const json& place_without_values(term_id id) const;
+  // Of a term without values: the one that leaves it none, as far inside as one part alone does.
+  term_id part_without_values(term_id id) const;
   const json& place_of(term_id id) const { return sets_.place_of(id); }
   // All terms that it is made of, those found first in front.
   std::span<const term_id> terms() const { return order_; }

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/json_schema/uri_reference.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -56,16 +57,9 @@ const std::string* text_member(const json& node, const char* name) {
   return found == node.end() ? nullptr : found->get_ptr<const std::string*>();
 }
 
-// What a reader of bodies says of a text that is a schema.
-std::string message_of_schema(const std::string& message) {
-  constexpr std::string_view body = "the body";
-  if (!message.starts_with(body)) return "the JSON Schema: " + message;
-  return "the JSON Schema" + message.substr(body.size());
-}
-
-// The same, with the limit that the schema passes by the option's name.
+// What the reader says of a text that is a schema, with the limit that it passes by the option's name.
 error error_of_schema(const error& why, const document_limits& limits) {
-  const std::string message = message_of_schema(why.message);
+  const std::string message = message_about("the JSON Schema", why.message);
   if (message.ends_with("levels")) return {why.code, message + " (max_depth)", "max_depth"};
   if (message.ends_with("too many values"))
     return {why.code, fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values),

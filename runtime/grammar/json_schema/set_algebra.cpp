@@ -67,7 +67,7 @@ std::vector<Set> products(workspace& work, const std::vector<Set>& a, const std:
       out.push_back(std::move(made));
       if (out.size() <= work.limits.max_alternatives) continue;
       work.refuse(node, "",
-                  fmt::format("has more alternatives, multiplied out, than {} (max_alternatives)",
+                  fmt::format("makes more alternatives, multiplied out, than {} (max_alternatives)",
                               work.limits.max_alternatives));
       return {};
     }

@@ -102,8 +102,8 @@ value_set set_table::copy_of(term_id id) {
   return work_.spend(weight(known)) ? known : none_;
 }
 
-void set_table::narrow(value_set& out, const value_set& to, const json& node) {
-  out = intersect(work_, out, to, node);
+void set_table::narrow(value_set& out, const value_set& to, const json& by) {
+  out = intersect(work_, out, to, by);
   if (out.objects.size() > many_objects)
     std::erase_if(out.objects, [&](const object_set& each) { return is_surely_empty(each); });
 }
@@ -154,7 +154,7 @@ void set_table::narrow_by_references(const json& node, value_set& out) {
     if (target == nullptr) continue;
     if (work_.document.depends_on_the_way(node, word, *target))
       work_.refuse(node, word, "leads to different places by the way that led to it");
-    narrow(out, set_of(work_.terms.schema(*target)), node);
+    narrow(out, set_of(work_.terms.schema(*target)), *reference);
   }
 }
 
@@ -163,14 +163,16 @@ std::vector<term_id> set_table::branches(const json& node, const char* word) {
   const json* list = find_word(work_, node, word);
   if (list == nullptr) return out;
   if (!list->is_array() || list->empty())
-    work_.malformed(node, word, "must be an array of schemas");
+    work_.malformed(node, word, "must be an array of schemas that is not empty");
   else
-    for (const json& each : *list) out.push_back(to_term(work_, node, word, each));
+    for (const json& each : *list) out.push_back(to_term(work_, each));
   return out;
 }
 
 void set_table::narrow_by_choices(const json& node, value_set& out) {
-  for (const term_id each : branches(node, "allOf")) narrow(out, set_of(each), node);
+  const json* const list = find_word(work_, node, "allOf");
+  const auto all = branches(node, "allOf");
+  for (std::size_t i = 0; i < all.size(); ++i) narrow(out, set_of(all[i]), (*list)[i]);
   if (const auto any = branches(node, "anyOf"); !any.empty()) {
     std::vector<const value_set*> sets;
     std::size_t alternatives = 0;
@@ -179,11 +181,11 @@ void set_table::narrow_by_choices(const json& node, value_set& out) {
       sets.push_back(&set_of(each));
       alternatives += sets.back()->arrays.size() + sets.back()->objects.size();
     }
-    narrow(out, unite(work_, sets), node);
+    narrow(out, unite(work_, sets), node.at("anyOf"));
   }
   if (const auto one = branches(node, "oneOf"); !one.empty()) out = exactly_one(node, out, one);
   if (const auto denied = schema_word(work_, node, "not"))
-    narrow(out, complement(work_, set_of(*denied), node), node);
+    narrow(out, complement(work_, set_of(*denied), node.at("not")), node.at("not"));
 }
 
 void set_table::narrow_by_condition(const json& node, value_set& out) {
@@ -193,11 +195,11 @@ void set_table::narrow_by_condition(const json& node, value_set& out) {
   if (!condition || (!then && !otherwise)) return;
   const value_set& met = set_of(*condition);
   value_set yes = out;
-  narrow(yes, met, node);
-  if (then) narrow(yes, set_of(*then), node);
+  narrow(yes, met, node.at("if"));
+  if (then) narrow(yes, set_of(*then), node.at("then"));
   value_set no = out;
-  narrow(no, complement(work_, met, node), node);
-  if (otherwise) narrow(no, set_of(*otherwise), node);
+  narrow(no, complement(work_, met, node.at("if")), node.at("if"));
+  if (otherwise) narrow(no, set_of(*otherwise), node.at("else"));
   out = unite(work_, yes, no);
 }
 
@@ -216,8 +218,8 @@ void set_table::narrow_by_dependencies(const json& node, value_set& out) {
     present.required.erase(std::unique(present.required.begin(), present.required.end()),
                            present.required.end());
     with.objects.push_back(std::move(present));
-    narrow(with, set_of(each.schema), node);
-    narrow(out, unite(work_, without, with), node);
+    narrow(with, set_of(each.schema), *each.origin);
+    narrow(out, unite(work_, without, with), *each.origin);
     if (work_.failed()) return;
   }
 }

@@ -44,7 +44,8 @@ class set_table {
 
   // set_table.cpp: words that name other schemas.
   value_set of_schema(const json& node);
-  void narrow(value_set& out, const value_set& to, const json& node);
+  // `by`: the part of the schema that narrows, told where that makes too many alternatives.
+  void narrow(value_set& out, const value_set& to, const json& by);
   void check_names(const json& node);  // that it gives itself
   const json* target_of(const json& node, const char* word, const json& reference);
   void narrow_by_references(const json& node, value_set& out);

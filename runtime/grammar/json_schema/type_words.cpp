@@ -145,7 +145,7 @@ value_set set_table::of_values(std::span<const json* const> values, const json& 
 void set_table::narrow_by_values(const json& node, value_set& out) {
   if (const json* constant = find_word(work_, node, "const")) {
     const std::array<const json*, 1> single{constant};
-    narrow(out, of_values(single, node), node);
+    narrow(out, of_values(single, node), *constant);
   }
   const json* list = find_word(work_, node, "enum");
   if (list == nullptr) return;
@@ -155,7 +155,7 @@ void set_table::narrow_by_values(const json& node, value_set& out) {
   }
   std::vector<const json*> values;
   for (const json& each : *list) values.push_back(&each);
-  narrow(out, of_values(values, node), node);
+  narrow(out, of_values(values, node), *list);
 }
 
 object_set set_table::of_object(const json& node) {

@@ -68,9 +68,9 @@ std::uint32_t maximum_word(workspace& work, const json& node, std::string_view w
   return static_cast<std::uint32_t>(*count);
 }
 
-term_id to_term(workspace& work, const json& parent, std::string_view word, const json& schema) {
+term_id to_term(workspace& work, const json& schema, std::string_view wanted) {
   if (!schema.is_object() && !schema.is_boolean()) {
-    work.malformed(parent, word, "must be a schema");
+    work.malformed(schema, "", wanted);
     return term_id::anything;
   }
   return work.terms.schema(schema);
@@ -79,7 +79,7 @@ term_id to_term(workspace& work, const json& parent, std::string_view word, cons
 std::optional<term_id> schema_word(workspace& work, const json& node, std::string_view word) {
   const json* schema = find_word(work, node, word);
   if (schema == nullptr) return std::nullopt;
-  return to_term(work, node, word, *schema);
+  return to_term(work, *schema);
 }
 
 }  // namespace troupe::json_schema

@@ -20,7 +20,8 @@ std::uint32_t maximum_word(workspace& work, const json& node, std::string_view w
 
 // A member that is a schema, or nothing.
 std::optional<term_id> schema_word(workspace& work, const json& node, std::string_view word);
-term_id to_term(workspace& work, const json& parent, std::string_view word, const json& schema);
+// Of a part of the document; where it is no schema, `wanted` completes the sentence "this ...".
+term_id to_term(workspace& work, const json& schema, std::string_view wanted = "must be a schema");
 
 // minLength, maxLength, pattern, format: the bodies.
 string_bodies string_words(workspace& work, const json& node);
@@ -44,6 +45,7 @@ struct dependency {
   std::string name;
   std::vector<std::string> names;
   term_id schema = term_id::anything;
+  const json* origin = nullptr;  // the part of the schema that says so
 };
 // dependentRequired, dependentSchemas, dependencies.
 std::vector<dependency> dependency_words(workspace& work, const json& node);

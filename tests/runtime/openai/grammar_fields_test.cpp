@@ -108,6 +108,33 @@ TEST(read_grammar, options_stand_beside_a_kind) {
   EXPECT_NE(with_format.spec, nullptr);
 }
 
+TEST(read_grammar, vllms_parameters_may_be_sent_whole) {
+  const auto whole = [](const std::string& member, const std::string& value) {
+    json members =
+        json::parse(R"({"json":{"type":"object"},"regex":null,"choice":null,"grammar":null,"json_object":null,
+          "disable_fallback":false,"disable_any_whitespace":false,"disable_additional_properties":false,
+          "whitespace_pattern":null,"structural_tag":null,"_backend":null,"_backend_was_auto":false})");
+    if (!member.empty()) members[member] = json::parse(value);
+    return read(R"({"structured_outputs":)" + members.dump() + "}");
+  };
+  const grammar_spec expected{.kind = grammar_kind::json_schema, .text = R"({"type":"object"})"};
+  for (const char* flag : {"", "disable_fallback", "_backend_was_auto"}) {
+    const reading got = whole(flag, "true");
+    ASSERT_NE(got.spec, nullptr) << got.status.error().message;
+    EXPECT_EQ(*got.spec, expected) << flag;
+  }
+  for (const auto& [member, value] :
+       std::vector<std::pair<std::string, std::string>>{{"_backend", R"("xgrammar")"},
+                                                        {"disable_additional_properties", "true"},
+                                                        {"whitespace_pattern", R"(" ")"},
+                                                        {"disable_fallback", "1"},
+                                                        {"_backend_was_auto", R"("no")"}}) {
+    const reading got = whole(member, value);
+    ASSERT_FALSE(got.status.has_value()) << member;
+    EXPECT_EQ(got.status.error().param, "structured_outputs." + member);
+  }
+}
+
 TEST(read_grammar, bodies_that_ask_for_nothing_get_none) {
   for (const char* body :
        {"{}", R"({"response_format":null})", R"({"response_format":{"type":"text"}})",

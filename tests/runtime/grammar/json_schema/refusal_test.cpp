@@ -113,11 +113,11 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
       {R"({"items":{"$id":")" + std::string(1025, 'a') + R"("}})", error_code::invalid_argument,
        "/items/$id"},
       {R"({"required":"a"})", error_code::invalid_argument, "/required"},
-      {R"({"dependentRequired":{"a":"b"}})", error_code::invalid_argument, "/dependentRequired"},
-      {R"({"dependentSchemas":{"a":["b"]}})", error_code::invalid_argument, "/dependentSchemas"},
+      {R"({"required":["a",1]})", error_code::invalid_argument, "/required/1"},
+      {R"({"dependentRequired":{"a":"b"}})", error_code::invalid_argument, "/dependentRequired/a"},
+      {R"({"dependentRequired":{"a":["b",5]}})", error_code::invalid_argument, "/dependentRequired/a/1"},
       {R"({"items":{"$anchor":3}})", error_code::invalid_argument, "/items/$anchor"},
       {R"({"items":{"$id":["a"]}})", error_code::invalid_argument, "/items/$id"},
-      {R"({"properties":{"a":3}})", error_code::invalid_argument, "/properties"},
       {R"({"enum":3})", error_code::invalid_argument, "/enum"},
       {R"({"anyOf":[]})", error_code::invalid_argument, "/anyOf"},
       {R"({"contains":true,"minContains":100000,"items":{"type":"string"},"prefixItems":[{"type":"null"}]})",
@@ -137,6 +137,69 @@ TEST(JsonSchemaRefusal, NamesTheWordByItsPointer) {
     EXPECT_EQ(read.error().param, each.pointer) << each.schema;
     EXPECT_NE(read.error().message.find('"' + each.pointer), std::string::npos) << read.error().message;
   }
+}
+
+TEST(JsonSchemaRefusal, OfWhatIsNoSchemaNamesThatPart) {
+  for (const auto& [schema, pointer] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"properties":{"a":5}})", "/properties/a"},
+           {R"({"properties":{"b":{},"a":{"properties":{"~/":[]}}}})", "/properties/a/properties/~0~1"},
+           {R"({"patternProperties":{"^a/":null}})", "/patternProperties/^a~1"},
+           {R"({"dependentSchemas":{"a":["b"]}})", "/dependentSchemas/a"},
+           {R"({"allOf":[{},5]})", "/allOf/1"},
+           {R"({"anyOf":[{},"x"]})", "/anyOf/1"},
+           {R"({"oneOf":[{},{"items":5}]})", "/oneOf/1/items"},
+           {R"({"prefixItems":[{},5]})", "/prefixItems/1"},
+           {R"({"items":[{},5]})", "/items/1"},
+           {R"({"not":null})", "/not"}}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"" + pointer + "\": this must be a schema");
+    EXPECT_EQ(read.error().param, pointer);
+  }
+  EXPECT_EQ(read_json_schema(R"({"dependencies":{"a/b":5}})").error().message,
+            "JSON Schema, at \"/dependencies/a~1b\": this must be a schema or an array of names");
+  EXPECT_EQ(read_json_schema(R"({"anyOf":[]})").error().message,
+            "JSON Schema, at \"/anyOf\": anyOf must be an array of schemas that is not empty");
+}
+
+// Two alternatives each: the ninth makes 512 of them.
+TEST(JsonSchemaRefusal, OfTooManyAlternativesNamesThePartThatMakesThem) {
+  std::string names, both, pairs, conditions;
+  for (int i = 0; i < 9; ++i) {
+    const std::string comma = i > 0 ? "," : "", a = "a" + std::to_string(i), b = "b" + std::to_string(i);
+    names += comma + '"' + a + R"(":[")" + b + "\"]";
+    both += comma + R"({"anyOf":[{"required":[")" + a + R"("]},{"required":[")" + b + R"("]}]})";
+    pairs += comma + R"({"required":[")" + a + R"(",")" + b + R"("]})";
+    conditions += comma + R"({"if":{"required":[")" + a + R"("]},"then":{"required":[")" + b + R"("]}})";
+  }
+  for (const auto& [schema, pointer] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"type":"object","dependentRequired":{)" + names + "}}", "/dependentRequired/a8"},
+           {R"({"type":"object","dependencies":{)" + names + "}}", "/dependencies/a8"},
+           {R"({"type":"object","allOf":[)" + both + "]}", "/allOf/8"},
+           {R"({"type":"object","allOf":[)" + conditions + "]}", "/allOf/8"},
+           {R"({"items":{"not":{"anyOf":[)" + pairs + "]}}}", "/items/not"}}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().param, pointer);
+    EXPECT_EQ(read.error().message,
+              "JSON Schema, at \"" + pointer +
+                  "\": this makes more alternatives, multiplied out, than 256 (max_alternatives)");
+  }
+}
+
+TEST(JsonSchemaRefusal, SaysNotThatThereIsNoValueWhereAFormatIsApproximated) {
+  const std::string unsure =
+      "this is satisfied by no value, as far as can be told: a format without an exact form is let through "
+      "in part, and denied more widely than it is";
+  for (const char* schema : {R"({"type":"string","not":{"format":"regex"},"enum":["\\"]})",
+                             R"({"type":"string","format":"regex","enum":["((((a))))b"]})"}) {
+    const auto read = read_json_schema(schema);
+    ASSERT_FALSE(read) << schema;
+    EXPECT_EQ(read.error().message, "JSON Schema, at \"\": " + unsure);
+  }
+  const auto read = read_json_schema(R"({"type":"string","not":{"format":"ipv4"},"enum":["1.2.3.4"]})");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "JSON Schema, at \"\": this is satisfied by no value") << "ipv4 is exact";
 }
 
 TEST(JsonSchemaRefusal, NamesTheObjectWhosePatternsAreTooMany) {
