@@ -1,6 +1,7 @@
 #include "runtime/grammar/name_filter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -71,9 +72,13 @@ result<bool> name_filter::try_token(token_id token, std::span<std::uint32_t> mas
   return allowed;
 }
 
-result<void> name_filter::try_each(std::span<const token_id> tokens, std::span<std::uint32_t> mask) {
-  for (const token_id token : tokens)
-    if (auto tried = try_token(token, mask); !tried) return tl::unexpected(std::move(tried.error()));
+result<void> name_filter::try_each(std::span<const token_trie::mask_word> tokens,
+                                   std::span<std::uint32_t> mask) {
+  for (const auto& [word, bits] : tokens)
+    for (std::uint32_t left = bits & mask[word]; left != 0; left &= left - 1) {
+      const token_id token = static_cast<token_id>(32 * word) + std::countr_zero(left);
+      if (auto tried = try_token(token, mask); !tried) return tl::unexpected(std::move(tried.error()));
+    }
   return {};
 }
 

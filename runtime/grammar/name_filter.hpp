@@ -28,7 +28,7 @@ class name_filter {
 
  private:
   // Those of `tokens` that the mask has.
-  result<void> try_each(std::span<const token_id> tokens, std::span<std::uint32_t> mask);
+  result<void> try_each(std::span<const token_trie::mask_word> tokens, std::span<std::uint32_t> mask);
   // The tokens that go on along the rest of a name, and all that end it there.
   result<void> try_along(std::string_view rest, std::span<std::uint32_t> mask);
   result<void> try_names_begun(std::span<std::uint32_t> mask);

@@ -31,6 +31,13 @@ content content_of(std::string_view bytes) {
   return found;
 }
 
+std::vector<token_trie::mask_word> words_of(std::span<const std::uint32_t> mask) {
+  std::vector<token_trie::mask_word> words;
+  for (std::uint32_t i = 0; i < mask.size(); ++i)
+    if (mask[i] != 0) words.push_back({i, mask[i]});
+  return words;
+}
+
 }  // namespace
 
 unsigned character_groups::of(unsigned char byte) {
@@ -132,15 +139,17 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
 }
 
 void token_trie::add_marks(std::span<const token_id> sorted) {
+  mask with_marks(num_words()), with_more(num_words());
   for (const token_id id : sorted) {
     const std::string_view text = bytes(id);
     const std::size_t last = text.find_last_not_of(" \t\r\n");
     const bool ends_in_comma = last != std::string_view::npos && text[last] == ',';
     const auto marks = std::ranges::count(text, '"') + (ends_in_comma ? 1 : 0);
-    if (marks > 0) with_marks_.push_back(id);
-    if (marks > 1 || (marks > 0 && text.find('\\') != std::string_view::npos))
-      with_more_than_a_mark_.push_back(id);
+    if (marks > 0) add_token(with_marks, id);
+    if (marks > 1 || (marks > 0 && text.find('\\') != std::string_view::npos)) add_token(with_more, id);
   }
+  with_marks_ = words_of(with_marks);
+  with_more_than_a_mark_ = words_of(with_more);
 }
 
 std::vector<std::uint32_t> token_trie::made_of(std::uint64_t groups) const {

@@ -45,6 +45,12 @@ class token_trie {
     std::uint8_t max_characters = 0;  // of the tokens at and below this node, 255 for more
   };
 
+  // A word of a mask, of few tokens: those without any are left out.
+  struct mask_word {
+    std::uint32_t index = 0;
+    std::uint32_t bits = 0;
+  };
+
   explicit token_trie(std::span<const vocabulary_token> tokens);
 
   std::size_t vocab_size() const { return offsets_.size() - 1; }
@@ -65,10 +71,11 @@ class token_trie {
   }
   std::span<const token_id> end_tokens() const { return end_tokens_; }
   bool is_end(token_id token) const;
-  // Tokens with marks: quotation marks, and a comma as the last character that is not white space, behind
-  // which JSON goes on with a string or a member. Those of them with more than one mark, or with an escape.
-  std::span<const token_id> with_marks() const { return with_marks_; }
-  std::span<const token_id> with_more_than_a_mark() const { return with_more_than_a_mark_; }
+  // Tokens with marks: quotation marks, and a comma as the last character that is not white space,
+  // behind which JSON goes on with a string or a member. Those of them with more than one mark, or with an
+  // escape.
+  std::span<const mask_word> with_marks() const { return with_marks_; }
+  std::span<const mask_word> with_more_than_a_mark() const { return with_more_than_a_mark_; }
 
   // [word]: the tokens made of these groups of characters alone; text tokens of at most n characters.
   std::vector<std::uint32_t> made_of(std::uint64_t groups) const;
@@ -88,10 +95,10 @@ class token_trie {
   std::vector<node> nodes_;
   std::vector<std::uint64_t> groups_;
   std::vector<token_id> next_same_, end_tokens_;
-  std::vector<token_id> with_marks_, with_more_than_a_mark_;
   std::array<mask, character_groups::count> with_group_;
   std::vector<mask> up_to_characters_;
   mask text_;
+  std::vector<mask_word> with_marks_, with_more_than_a_mark_;
   std::size_t max_depth_ = 0;
   byte_set alphabet_;
 };

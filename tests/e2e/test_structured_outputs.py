@@ -173,6 +173,27 @@ def test_every_finished_answer_of_many_schemas_validates(service):
     service.wait_idle()
 
 
+def members_by_name(pairs):
+    """Of a JSON object, which json.loads gives without those of a name that comes again."""
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
+def test_no_object_has_two_members_of_one_name_however_often_the_prompt_has(service):
+    schema = {"type": "object", "minProperties": 3, "maxProperties": 4, "additionalProperties": {"type": "integer"}}
+    finished = 0
+    for seed in range(4):
+        status, answer = service.post(TEXT, {
+            "prompt": '{"r": 1, "r": 2, "r": 3}\n' * 8, "temperature": 1, "n": 8, "seed": 8 * seed, "max_tokens": 60,
+            "structured_outputs": {"json": schema, "max_white_space": 1}})
+        assert status == 200, answer
+        for choice in answer["choices"]:
+            if choice["finish_reason"] == "stop":
+                jsonschema.validate(json.loads(choice["text"], object_pairs_hook=members_by_name), schema)
+                finished += 1
+    assert finished > 10
+
+
 def test_a_stream_is_the_whole_answer_in_pieces(service):
     body = {"messages": ASKED, "max_tokens": 200, "seed": 3, "structured_outputs": {"json": PERSON}}
     _, whole = service.post(CHAT, body)
