@@ -88,6 +88,16 @@ device_batch& model_runner_state::in_buckets(device_batch& rows) {
   return padded;
 }
 
+// Of each shape once. One whose warning was left out for the many before it is warned of the next time.
+template <class Shape>
+void model_runner_state::warn_beyond(const char* kind, const std::optional<Shape>& shape,
+                                     warned_shapes<Shape>& warned) {
+  if (!shape || !warned.lacks(*shape)) return;
+  const std::string text =
+      fmt::format("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(*shape));
+  if (beyond_.warn(self_->clock().now(), text)) warned.add(*shape);
+}
+
 void model_runner_state::count(const step_placement& placement) {
   if (placement.prompt) parts_.metrics->count_bucket_execution(to_string(*placement.prompt));
   if (placement.decode) parts_.metrics->count_bucket_execution(to_string(*placement.decode));
@@ -95,16 +105,9 @@ void model_runner_state::count(const step_placement& placement) {
   if (placement.fallbacks() == 0) return;
   parts_.metrics->add_bucket_fallbacks(static_cast<std::uint64_t>(placement.fallbacks()));
   if (!parts_.pad_to_buckets) return;  // every step runs as it is: nothing to warn of
-  // A shape whose warning was left out for the many before it is warned of the next time.
-  const auto warn = [this](const char* kind, const auto& shape, auto... which) {
-    if (!shape || !buckets_.is_new(*shape, which...)) return;
-    const std::string text =
-        fmt::format("a {} of shape {} is beyond every bucket and runs as it is", kind, to_string(*shape));
-    if (beyond_.warn(self_->clock().now(), text)) buckets_.warned_of(*shape, which...);
-  };
-  warn("prompt", placement.prompt_beyond, true);
-  warn("decode", placement.decode_beyond, false);
-  warn("unified step", placement.unified_beyond);
+  warn_beyond("prompt", placement.prompt_beyond, buckets_.warned_prompts());
+  warn_beyond("decode", placement.decode_beyond, buckets_.warned_decodes());
+  warn_beyond("unified step", placement.unified_beyond, buckets_.warned_unified());
 }
 
 caf::result<msg::step_done, step_result_ptr> model_runner_state::run_step(const step_batch_ptr& batch) {

@@ -115,6 +115,8 @@ class model_runner_state {
   // The rows as the device is to read them: in their buckets where steps are padded. Counts either way.
   device_batch& in_buckets(device_batch& rows);
   void count(const step_placement& placement);
+  template <class Shape>
+  void warn_beyond(const char* kind, const std::optional<Shape>& shape, warned_shapes<Shape>& warned);
   void leave_out(const warm_up_item& item);
   // One step by the plan whose turn it is; with the last one the choice is made, and kept.
   msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);

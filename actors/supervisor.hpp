@@ -17,6 +17,7 @@
 #include "actors/interfaces.hpp"
 #include "actors/model_runner.hpp"
 #include "actors/net/last_words.hpp"
+#include "actors/net/memory_tidier.hpp"
 #include "actors/outbox.hpp"
 #include "actors/tokenizer.hpp"
 #include "runtime/drafting/drafter.hpp"
@@ -165,6 +166,7 @@ class supervisor_state {
   bool turn_to_last_resort();
   // Of a KV cache with another number of blocks.
   void replace_kv_cache(std::int32_t num_blocks);
+  void give_back_memory();
 
   // supervisor.cpp
   // Hears of this actor's end, and ends it with the supervisor. Not a link: it would go both ways, and a
@@ -257,14 +259,15 @@ class supervisor_state {
   warm_up_course course_;
   executor_limits step_limits_;          // of the device's steps
   std::optional<steady_time> asked_at_;  // everybody, whether they answer
-  std::optional<std::string> silent_;    // who does not, when it was looked for last
-  end_of_runner runner_end_;             // the last
-  int kills_ = 0;                        // of runners, from outside, in a row
-  restart_backoff backoff_;              // where no step is to blame for it
-  bool is_pausing_ = false;              // before there is another runner
-  bool awaits_blame_ = false;            // the scheduler is asked whether a step ended the runner
-  bool is_warming_up_ = false;           // an item is with the runner
-  bool awaits_idle_ = false;             // the scheduler is asked whether anything runs
+  std::optional<net::memory_tidier> memory_;
+  std::optional<std::string> silent_;  // who does not, when it was looked for last
+  end_of_runner runner_end_;           // the last
+  int kills_ = 0;                      // of runners, from outside, in a row
+  restart_backoff backoff_;            // where no step is to blame for it
+  bool is_pausing_ = false;            // before there is another runner
+  bool awaits_blame_ = false;          // the scheduler is asked whether a step ended the runner
+  bool is_warming_up_ = false;         // an item is with the runner
+  bool awaits_idle_ = false;           // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   std::optional<steady_time> last_chance_;  // when nothing ran, or an item was run, for the last time
   bool is_tuning_told_ = false;             // in the log

@@ -1,7 +1,6 @@
 // The supervisor's part in the life of the device: opens it for a runner, watches it, has another one opened
 // when it is lost, and at last another kind of device.
 #include <fmt/format.h>
-#include <malloc.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -90,12 +89,17 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   }
   if (std::exchange(has_begun_, true)) {
     spdlog::info("the model runner is back");
-    // What the last one had, where it was no process of its own: it lies between what others hold.
-    if (!parts_.process) ::malloc_trim(0);
+    if (!parts_.process) give_back_memory();
     go_on_warming_up();
   } else {
     start_warm_up();
   }
+}
+
+// What the last runner had, where it was no process of its own: it lies between what others hold.
+void supervisor_state::give_back_memory() {
+  if (!memory_) memory_.emplace();
+  memory_->ask();
 }
 
 // Nothing is stored yet; the runner is introduced together with the new one.

@@ -257,24 +257,26 @@ asio::awaitable<bool> http_connection::detokenize(openai::json& body) {
 
 asio::awaitable<bool> http_connection::describe_request(const std::string& name) {
   using state = std::optional<request_state>;
-  const auto listed = shared_->requests.find(name);
-  std::vector<openai::choice_status> choices;
-  if (listed) {
-    for (std::size_t index = 0; index < listed->size(); ++index) {
-      const request_directory::choice& choice = (*listed)[index];
-      const question<state> ask = [this, &choice](const auto& answer) {
-        shared_->port.describe(choice.id, [answer](state known) { answer(std::move(known)); });
-      };
-      const auto reply = co_await reply_to<state>(ask);
-      if (!reply) co_return false;
-      const state& known = **reply;
-      if (known && known->phase == request_phase::running)
-        shared_->requests.told(name, index, tokens_of(*known));
-      choices.push_back({known, choice.told, choice.ended});
-    }
+  const auto asked = shared_->requests.find(name);
+  std::vector<state> known;
+  for (std::size_t index = 0; asked && index < asked->size(); ++index) {
+    const request_id id = (*asked)[index].id;
+    const question<state> ask = [this, id](const auto& answer) {
+      shared_->port.describe(id, [answer](state reply) { answer(std::move(reply)); });
+    };
+    const auto reply = co_await reply_to<state>(ask);
+    if (!reply) co_return false;
+    known.push_back(**reply);
+    if (known.back() && known.back()->phase == request_phase::running)
+      shared_->requests.told(name, id, tokens_of(*known.back()));
   }
   http_response response;
-  if (listed) {
+  // It may have got further meanwhile, or have ended and left its name to another one.
+  const auto listed = shared_->requests.find(name);
+  if (asked && listed && asked->front().id == listed->front().id) {
+    std::vector<openai::choice_status> choices;
+    for (std::size_t index = 0; index < known.size(); ++index)
+      choices.push_back({std::move(known[index]), (*listed)[index].told, (*listed)[index].ended});
     response.body = openai::request_status_answer(name, shared_->port.model().id, choices);
   } else {
     response = error_response({error_code::not_found,

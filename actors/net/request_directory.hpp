@@ -21,6 +21,11 @@ class request_directory {
     // Its tokens, as far as its events have told them, or the scheduler when it was asked.
     std::optional<usage> told = {};
     std::optional<usage> ended = {};
+
+    // Whoever knows of fewer tokens is late.
+    void tell(const usage& tokens) {
+      if (!told || told->completion_tokens <= tokens.completion_tokens) told = tokens;
+    }
   };
   using entry = std::vector<choice>;  // by index
 
@@ -35,7 +40,7 @@ class request_directory {
     ~listing() { directory_.entries_.erase(name_); }
     listing(const listing&) = delete;
     listing& operator=(const listing&) = delete;
-    void told(std::size_t index, const usage& tokens) { choices_[index].told = tokens; }
+    void told(std::size_t index, const usage& tokens) { choices_[index].tell(tokens); }
     void ended(std::size_t index, const usage& tokens) { choices_[index].ended = tokens; }
 
    private:
@@ -49,12 +54,13 @@ class request_directory {
     const auto found = entries_.find(name);
     return found == entries_.end() ? std::nullopt : std::optional(found->second);
   }
-  // Of the answer at `index`, if the request is listed still; nothing where its events have told more.
-  void told(const std::string& name, std::size_t index, const usage& tokens) {
+  // As listing::told(), of the answer of this id, if it is listed still under this name: another request may
+  // have taken the name since.
+  void told(const std::string& name, request_id id, const usage& tokens) {
     const auto found = entries_.find(name);
     if (found == entries_.end()) return;
-    std::optional<usage>& so_far = found->second[index].told;
-    if (!so_far || so_far->completion_tokens <= tokens.completion_tokens) so_far = tokens;
+    for (choice& each : found->second)
+      if (each.id == id) each.tell(tokens);
   }
 
  private:

@@ -139,6 +139,8 @@ class bad_lines {
 
 result<std::vector<bucket>> parse_buckets(std::string_view text, const std::string& path) {
   constexpr const char* option = "bucketing_from_file";
+  constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // which some editors put before UTF-8
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   std::vector<bucket> buckets;
   bad_lines bad(path);
   for (std::size_t number = 1; !text.empty(); ++number) {

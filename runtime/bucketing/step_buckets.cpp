@@ -14,11 +14,6 @@ std::int32_t context_blocks(const device_batch& batch, const sequence_rows& sequ
   return blocks_for(sequence.num_rows == 1 ? first + 1 : first, block_size);
 }
 
-template <class Shape>
-bool is_missing(const std::set<Shape>& seen, const Shape& shape, std::size_t most) {
-  return seen.size() < most && !seen.contains(shape);
-}
-
 }  // namespace
 
 step_shape shape_of(const device_batch& batch, std::int32_t block_size) {
@@ -85,18 +80,6 @@ step_placement step_buckets::place(const device_batch& batch) {
   if (shape.prompt.batch > 0) look_up(prompts_, shape.prompt, placement.prompt, placement.prompt_beyond);
   if (shape.decode.batch > 0) look_up(decodes_, shape.decode, placement.decode, placement.decode_beyond);
   return placement;
-}
-
-bool step_buckets::is_new(const bucket& shape, bool is_prompt) const {
-  return is_missing(is_prompt ? seen_prompts_ : seen_decodes_, shape, most_remembered);
-}
-
-bool step_buckets::is_new(const unified_bucket& shape) const {
-  return is_missing(seen_unified_, shape, most_remembered);
-}
-
-void step_buckets::warned_of(const bucket& shape, bool is_prompt) {
-  (is_prompt ? seen_prompts_ : seen_decodes_).insert(shape);
 }
 
 }  // namespace troupe

@@ -40,6 +40,18 @@ struct step_placement {
   }
 };
 
+// The shapes beyond every bucket that were warned of. Past 1024 it lacks none: more are not warned of.
+template <class Shape>
+class warned_shapes {
+ public:
+  bool lacks(const Shape& shape) const { return shapes_.size() < most && !shapes_.contains(shape); }
+  void add(const Shape& shape) { shapes_.insert(shape); }
+
+ private:
+  static constexpr std::size_t most = 1024;
+  std::set<Shape> shapes_;
+};
+
 class step_buckets {
  public:
   step_buckets() = default;  // none: nothing has a bucket and nothing is beyond one
@@ -53,24 +65,19 @@ class step_buckets {
   void remove_decode(const bucket& which) { decodes_.remove(which); }
   void remove(const unified_bucket& which) { unified_.remove(which); }
 
-  // Whether nobody was warned of this shape yet. All are taken for known once 1024 are.
-  bool is_new(const bucket& shape, bool is_prompt) const;
-  bool is_new(const unified_bucket& shape) const;
-  void warned_of(const bucket& shape, bool is_prompt);
-  void warned_of(const unified_bucket& shape) { seen_unified_.insert(shape); }
+  warned_shapes<bucket>& warned_prompts() { return warned_prompts_; }
+  warned_shapes<bucket>& warned_decodes() { return warned_decodes_; }
+  warned_shapes<unified_bucket>& warned_unified() { return warned_unified_; }
 
  private:
-  static constexpr std::size_t most_remembered = 1024;
-
   bool has_any_ = false;
   bool is_unified_ = false;
   std::int32_t block_size_ = 1;
   bucket_table<bucket> prompts_;
   bucket_table<bucket> decodes_;
   bucket_table<unified_bucket> unified_;
-  std::set<bucket> seen_prompts_;
-  std::set<bucket> seen_decodes_;
-  std::set<unified_bucket> seen_unified_;
+  warned_shapes<bucket> warned_prompts_, warned_decodes_;
+  warned_shapes<unified_bucket> warned_unified_;
   std::vector<std::int32_t> scratch_;
 };
 

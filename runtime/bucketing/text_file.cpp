@@ -13,7 +13,6 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view blanks = " \t\r\v\f";
-constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";  // which some editors put before UTF-8
 
 }  // namespace
 
@@ -35,7 +34,6 @@ result<std::string> read_text_file(const std::string& path, std::size_t max_byte
     }
   }
   if (!in.eof()) return fail(error_code::io_error, fmt::format("{}: cannot be read", path));
-  if (content.starts_with(byte_order_mark)) content.erase(0, byte_order_mark.size());
   return content;
 }
 

@@ -47,6 +47,11 @@ class automaton {
     kept_steps_ = visit_steps_ = 0;
     budget_ = step_budget(steps);
   }
+  // Of somebody's who looks at what is known: too_large where they are not left.
+  result<void> spend(std::uint64_t steps) {
+    if (!spend_on_visits(steps)) return tl::unexpected(trouble());
+    return {};
+  }
   // Spent since then.
   std::uint64_t steps() const { return given_ - budget_.left(); }
   // Of these, those that need not be spent again, where they were not enough: up to the last transition that

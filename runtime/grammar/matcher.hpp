@@ -16,7 +16,8 @@
 
 namespace troupe::grammar {
 
-// A small value that holds nothing of the automaton: copy it to fork. A matcher may spend max_mask_steps, and
+// A value that holds nothing of the automaton: copy it to fork. It is a few bytes for each token, and where
+// names are kept apart those of the text (json_names). A matcher may spend max_mask_steps, and
 // regains mask_steps_per_token with each token that is accepted, and all where what was worked out was let go
 // of meanwhile. Beside that, a call may have to read all tokens again, within max_mask_steps of its own.
 // Matchers of one grammar may be used on several threads, one thread each.

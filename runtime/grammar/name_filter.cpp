@@ -4,7 +4,6 @@
 #include <bit>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "runtime/token_bits.hpp"
 
@@ -12,6 +11,9 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t longest_looked_into = 256;  // bytes of a name
+// That a filter may take without spending, as of what else is known already. An object of some hundreds of
+// members takes no more.
+constexpr std::size_t free_looks = 4096;
 
 // Whether a string's body spells it byte for byte.
 bool is_written_plainly(std::string_view name) {
@@ -28,24 +30,23 @@ std::optional<std::size_t> child(std::span<const token_trie::node> nodes, std::s
 
 }  // namespace
 
-result<bool> name_filter::allows(std::string_view bytes) {
-  const json_names::place before = names_.here();
-  result<bool> allowed = names_.read(bytes);
-  if (*allowed) allowed = has_name_to_come(bytes);
-  names_.back_to(before);
+result<bool> name_filter::advance(std::string_view bytes) {
+  kept_names before(names_);
+  if (!names_.read(bytes)) return false;
+  const bool has_name_ahead = names_.string() == json_names::reading::name || names_.expects_name();
+  auto allowed = has_name_ahead ? has_name_to_come(bytes) : result<bool>(true);
+  if (allowed && *allowed) before.let_go();
   return allowed;
 }
 
 result<bool> name_filter::has_name_to_come(std::string_view bytes) {
   const bool is_begun = names_.string() == json_names::reading::name;
-  if (!is_begun && !names_.expects_name()) return true;
-  std::string begin;
-  if (is_begun) begin = names_.partial();
-  if ((is_begun && !names_.is_plain()) || !names_.has_beginning(begin)) return true;
+  std::optional<std::string> begin = is_begun ? names_.begun() : std::string();
+  if (!begin || !names_.has_beginning(*begin)) return true;
   auto state = machine_.next(at_, bytes);
   if (state && !is_begun) state = machine_.next(*state, "\"");
   if (!state) return tl::unexpected(state.error());
-  return has_another(*state, begin);
+  return has_another(*state, *begin);
 }
 
 // An escape leads to other names, as good as always.
@@ -57,6 +58,7 @@ result<bool> name_filter::has_another(automaton::state_id state, std::string& be
     if (!to) return tl::unexpected(to.error());
     if (*to == automaton::dead || (next == '"' && names_.has(begin))) continue;
     if (next == '"' || next == '\\') return true;
+    if (auto counted = count_look(); !counted) return tl::unexpected(counted.error());
     begin.push_back(next);
     const auto another = names_.has_beginning(begin) ? has_another(*to, begin) : result<bool>(true);
     begin.pop_back();
@@ -65,62 +67,82 @@ result<bool> name_filter::has_another(automaton::state_id state, std::string& be
   return false;
 }
 
-result<bool> name_filter::try_token(token_id token, std::span<std::uint32_t> mask) {
-  if (!has_token(mask, token)) return true;
-  const auto allowed = allows(vocabulary_.bytes(token));
-  if (allowed && !*allowed) remove_token(mask, token);
-  return allowed;
+result<void> name_filter::count_look() { return ++looks_ > free_looks ? machine_.spend(1) : result<void>(); }
+
+result<void> name_filter::filter_token(token_id token, std::span<std::uint32_t> mask) {
+  if (!has_token(mask, token)) return {};
+  if (auto counted = count_look(); !counted) return counted;
+  const json_names::place before = names_.here();
+  const auto allowed = advance(vocabulary_.bytes(token));
+  if (!allowed) return tl::unexpected(allowed.error());
+  if (*allowed) {
+    names_.back_to(before);
+  } else {
+    remove_token(mask, token);
+  }
+  return {};
 }
 
-result<void> name_filter::try_each(std::span<const token_trie::mask_word> tokens,
-                                   std::span<std::uint32_t> mask) {
+result<void> name_filter::filter_each(std::span<const token_trie::mask_word> tokens,
+                                      std::span<std::uint32_t> mask) {
   for (const auto& [word, bits] : tokens)
     for (std::uint32_t left = bits & mask[word]; left != 0; left &= left - 1) {
       const token_id token = static_cast<token_id>(32 * word) + std::countr_zero(left);
-      if (auto tried = try_token(token, mask); !tried) return tl::unexpected(std::move(tried.error()));
+      if (auto filtered = filter_token(token, mask); !filtered) return filtered;
     }
   return {};
 }
 
-result<void> name_filter::try_along(std::string_view rest, std::span<std::uint32_t> mask) {
+result<void> name_filter::filter_along(std::string_view rest, std::size_t first,
+                                       std::span<std::uint32_t> mask) {
   const std::span<const token_trie::node> nodes = vocabulary_.nodes();
   std::optional<std::size_t> node = 0;
-  for (const char byte : rest) {
-    node = child(nodes, *node, byte);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    node = child(nodes, *node, rest[i]);
     if (!node) return {};
-    for (token_id same = nodes[*node].token; same >= 0; same = vocabulary_.next_same(same))
-      if (auto tried = try_token(same, mask); !tried) return tl::unexpected(std::move(tried.error()));
+    for (token_id same = nodes[*node].token; i >= first && same >= 0; same = vocabulary_.next_same(same))
+      if (auto filtered = filter_token(same, mask); !filtered) return filtered;
   }
   node = child(nodes, *node, '"');
-  if (!node) return {};
-  for (std::size_t i = *node; i < nodes[*node].end; ++i)
+  for (std::size_t i = node.value_or(0); node && i < nodes[*node].end; ++i)
     for (token_id same = nodes[i].token; same >= 0; same = vocabulary_.next_same(same))
       remove_token(mask, same);
   return {};
 }
 
-result<void> name_filter::try_names_begun(std::span<std::uint32_t> mask) {
-  bool are_plain = names_.is_plain();
-  std::vector<std::string> rests;
-  names_.visit_names([&](std::string_view name) {
-    are_plain = are_plain && is_written_plainly(name);
-    if (are_plain && name.starts_with(names_.partial()))
-      rests.emplace_back(name.substr(names_.partial().size()));
-    return are_plain;
-  });
-  if (!are_plain) return try_each(vocabulary_.with_marks(), mask);
-  for (const std::string& rest : rests)
-    if (auto tried = try_along(rest, mask); !tried) return tried;
-  return try_each(vocabulary_.with_more_than_a_mark(), mask);
+result<void> name_filter::filter_all(std::span<std::uint32_t> mask) {
+  for (token_id token = 0; static_cast<std::size_t>(token) < vocabulary_.vocab_size(); ++token)
+    if (auto filtered = filter_token(token, mask); !filtered) return filtered;
+  return {};
+}
+
+// The names are in order, so that what two of them begin with is looked at once.
+result<void> name_filter::filter_names(std::span<std::uint32_t> mask) {
+  const std::optional<std::string> begun = names_.begun();
+  if (!begun && names_.has_beginning(names_.surely_begun())) return filter_all(mask);
+  bool are_plain = true;
+  std::string before;
+  for (const std::string& name : begun ? names_.beginning(*begun) : std::vector<std::string>()) {
+    const std::string rest = name.substr(begun->size());
+    const bool is_plain = is_written_plainly(rest);
+    are_plain = are_plain && is_plain;
+    if (!is_plain) continue;
+    const auto same = static_cast<std::size_t>(std::ranges::mismatch(before, rest).in2 - rest.begin());
+    if (auto filtered = filter_along(rest, same, mask); !filtered) return filtered;
+    before = rest;
+  }
+  if (auto filtered = filter_each(vocabulary_.with_escapes(), mask); !filtered) return filtered;
+  return filter_each(are_plain ? vocabulary_.may_end_names() : vocabulary_.may_end_a_name(), mask);
 }
 
 result<void> name_filter::take_out(std::span<std::uint32_t> mask) {
   const json_names::reading string = names_.string();
-  const bool is_far = string == json_names::reading::value || !names_.has_any();
-  auto tried = is_far                                ? try_each(vocabulary_.with_more_than_a_mark(), mask)
-               : string == json_names::reading::name ? try_names_begun(mask)
-                                                     : try_each(vocabulary_.with_marks(), mask);
-  if (!tried) return tried;
+  const bool needs_two_ends = string == json_names::reading::value || !names_.has_any();
+  const auto filtered = needs_two_ends ? filter_each(vocabulary_.may_end_names(), mask)
+                        : string == json_names::reading::name
+                            ? filter_names(mask)
+                            : filter_each(vocabulary_.may_end_a_name(), mask);
+  if (!filtered) return filtered;
   if (std::ranges::any_of(mask, [](std::uint32_t word) { return word != 0; })) return {};
   return fail(error_code::invalid_argument,
               "grammar: no token is allowed: the object has every name that can follow here");

@@ -71,7 +71,7 @@ token_trie::token_trie(std::span<const vocabulary_token> tokens) {
   std::ranges::stable_sort(sorted, {}, [&](token_id id) { return bytes(id); });
   add_nodes(sorted);
   add_sets(sorted);
-  add_marks(sorted);
+  add_ends_of_names(sorted);
 }
 
 bool token_trie::is_end(token_id token) const { return std::ranges::binary_search(end_tokens_, token); }
@@ -138,18 +138,20 @@ void token_trie::add_sets(std::span<const token_id> sorted) {
   }
 }
 
-void token_trie::add_marks(std::span<const token_id> sorted) {
-  mask with_marks(num_words()), with_more(num_words());
+void token_trie::add_ends_of_names(std::span<const token_id> sorted) {
+  mask one(num_words()), more(num_words()), escapes(num_words());
   for (const token_id id : sorted) {
     const std::string_view text = bytes(id);
     const std::size_t last = text.find_last_not_of(" \t\r\n");
     const bool ends_in_comma = last != std::string_view::npos && text[last] == ',';
-    const auto marks = std::ranges::count(text, '"') + (ends_in_comma ? 1 : 0);
-    if (marks > 0) add_token(with_marks, id);
-    if (marks > 1 || (marks > 0 && text.find('\\') != std::string_view::npos)) add_token(with_more, id);
+    const auto places = std::ranges::count(text, '"') + (ends_in_comma ? 1 : 0);
+    if (places > 0) add_token(one, id);
+    if (places > 1) add_token(more, id);
+    if (text.find('\\') != std::string_view::npos) add_token(escapes, id);
   }
-  with_marks_ = words_of(with_marks);
-  with_more_than_a_mark_ = words_of(with_more);
+  may_end_a_name_ = words_of(one);
+  may_end_names_ = words_of(more);
+  with_escapes_ = words_of(escapes);
 }
 
 std::vector<std::uint32_t> token_trie::made_of(std::uint64_t groups) const {

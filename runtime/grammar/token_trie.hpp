@@ -71,11 +71,12 @@ class token_trie {
   }
   std::span<const token_id> end_tokens() const { return end_tokens_; }
   bool is_end(token_id token) const;
-  // Tokens with marks: quotation marks, and a comma as the last character that is not white space,
-  // behind which JSON goes on with a string or a member. Those of them with more than one mark, or with an
-  // escape.
-  std::span<const mask_word> with_marks() const { return with_marks_; }
-  std::span<const mask_word> with_more_than_a_mark() const { return with_more_than_a_mark_; }
+  // Of JSON: the tokens that may begin or end a string, or have a comma as their last character that is not
+  // white space, so that a member's name may end with them, begin, or be what comes next; those of them with
+  // two such places; those with an escape of a string.
+  std::span<const mask_word> may_end_a_name() const { return may_end_a_name_; }
+  std::span<const mask_word> may_end_names() const { return may_end_names_; }
+  std::span<const mask_word> with_escapes() const { return with_escapes_; }
 
   // [word]: the tokens made of these groups of characters alone; text tokens of at most n characters.
   std::vector<std::uint32_t> made_of(std::uint64_t groups) const;
@@ -88,7 +89,7 @@ class token_trie {
   using mask = std::vector<std::uint32_t>;
   void add_nodes(std::span<const token_id> sorted);
   void add_sets(std::span<const token_id> sorted);
-  void add_marks(std::span<const token_id> sorted);
+  void add_ends_of_names(std::span<const token_id> sorted);
 
   std::string bytes_;
   std::vector<std::uint32_t> offsets_;  // [token + 1]
@@ -98,7 +99,7 @@ class token_trie {
   std::array<mask, character_groups::count> with_group_;
   std::vector<mask> up_to_characters_;
   mask text_;
-  std::vector<mask_word> with_marks_, with_more_than_a_mark_;
+  std::vector<mask_word> may_end_a_name_, may_end_names_, with_escapes_;
   std::size_t max_depth_ = 0;
   byte_set alphabet_;
 };

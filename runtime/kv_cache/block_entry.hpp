@@ -16,9 +16,8 @@ struct alignas(64) block_entry {
   // The free queue's: its neighbours there.
   std::int32_t previous = 0;
   std::int32_t next = 0;
-  // The prefix index's: what follows in its bucket, whose number the tag has, and its content's hash.
+  // The prefix index's: what follows in its bucket, and its content's hash.
   std::int32_t next_in_bucket = not_indexed;
-  std::uint32_t tag = 0;
   block_hash hash = {};
   // The pool's: how many count on it.
   std::int32_t references = 0;

@@ -13,8 +13,11 @@ namespace troupe {
 
 class free_queue {
  public:
-  // Holds all blocks at first, in order. `entries` outlive it.
+  // Holds all blocks at first, in order. `entries`: [num_blocks + 1], which outlive it; the last stands
+  // before the front and behind the back.
   explicit free_queue(std::span<block_entry> entries);
+  free_queue(const free_queue&) = delete;
+  free_queue& operator=(const free_queue&) = delete;
 
   std::int32_t size() const { return size_; }
   // The next block behind the one that the last call gave, as long as that is no more than about `most`
@@ -47,7 +50,7 @@ class free_queue {
   block_entry& at(std::int32_t block) { return entries_[static_cast<std::size_t>(block)]; }
   void insert_before(std::int32_t block, std::int32_t next);
 
-  std::span<block_entry> entries_;  // the last one stands before the front and behind the back
+  std::span<block_entry> entries_;
   std::int32_t size_ = 0;
   std::int32_t ahead_ = 0;     // what ahead() gave last, or the last entry
   std::size_t num_ahead_ = 0;  // how many places that is from the front, unless some between have left

@@ -12,48 +12,42 @@ prefix_index::prefix_index(std::span<block_entry> entries, std::pmr::memory_reso
     : heads_(std::bit_ceil(std::max<std::size_t>(entries.size(), 1)), last, memory), entries_(entries) {}
 
 std::size_t prefix_index::bytes() const {
-  constexpr std::size_t of_entry =
-      sizeof(block_entry::next_in_bucket) + sizeof(block_entry::tag) + sizeof(block_entry::hash);
+  constexpr std::size_t of_entry = sizeof(block_entry::next_in_bucket) + sizeof(block_entry::hash);
   return heads_.size() * sizeof(heads_[0]) + entries_.size() * of_entry;
 }
 
 // A digest's bytes are as good as random: any of them will do.
-std::uint32_t prefix_index::tag_of(const block_hash& hash) {
-  std::uint32_t tag = 0;
-  std::memcpy(&tag, hash.data(), sizeof(tag));
-  return tag;
+std::size_t prefix_index::bucket_of(const block_hash& hash) const {
+  std::uint32_t number = 0;
+  std::memcpy(&number, hash.data(), sizeof(number));
+  return number & (heads_.size() - 1);
 }
 
 std::optional<std::int32_t> prefix_index::find_from(std::int32_t block, const block_hash& hash,
-                                                    std::uint32_t tag, std::int32_t other_than) const {
+                                                    std::int32_t other_than) const {
   for (; block != last; block = at(block).next_in_bucket)
-    if (at(block).tag == tag && block != other_than && hash_of(block) == hash) return block;
+    if (block != other_than && hash_of(block) == hash) return block;
   return std::nullopt;
 }
 
 std::optional<std::int32_t> prefix_index::find(const block_hash& hash) const {
-  const std::uint32_t tag = tag_of(hash);
-  return find_from(heads_[bucket_of(tag)], hash, tag, absent);
+  return find_from(heads_[bucket_of(hash)], hash, absent);
 }
 
 std::optional<std::int32_t> prefix_index::twin_of(std::int32_t block) const {
-  const std::uint32_t tag = at(block).tag;
-  return find_from(heads_[bucket_of(tag)], hash_of(block), tag, block);
+  return find_from(heads_[bucket_of(hash_of(block))], hash_of(block), block);
 }
 
 void prefix_index::insert(std::int32_t block, const block_hash& hash) {
-  const std::uint32_t tag = tag_of(hash);
-  std::int32_t& head = heads_[bucket_of(tag)];
-  block_entry& entry = at(block);
-  entry.next_in_bucket = head;
-  entry.tag = tag;
-  entry.hash = hash;
+  std::int32_t& head = heads_[bucket_of(hash)];
+  at(block).next_in_bucket = head;
+  at(block).hash = hash;
   head = block;
   ++size_;
 }
 
 void prefix_index::erase(std::int32_t block) {
-  std::int32_t* from = &heads_[bucket_of(at(block).tag)];
+  std::int32_t* from = &heads_[bucket_of(hash_of(block))];
   while (*from != block) from = &at(*from).next_in_bucket;
   *from = at(block).next_in_bucket;
   at(block).next_in_bucket = absent;
@@ -73,8 +67,7 @@ std::string prefix_index::check() const {
     for (std::int32_t block = heads_[bucket]; block != last; block = at(block).next_in_bucket) {
       if (!contains(block)) return fmt::format("block {} is in a bucket but not in the index", block);
       if (seen[static_cast<std::size_t>(block)]) return fmt::format("block {} is indexed twice", block);
-      if (at(block).tag != tag_of(hash_of(block)) || bucket_of(at(block).tag) != bucket)
-        return fmt::format("block {} is in the wrong bucket", block);
+      if (bucket_of(hash_of(block)) != bucket) return fmt::format("block {} is in the wrong bucket", block);
       seen[static_cast<std::size_t>(block)] = true;
       ++count;
     }

@@ -22,6 +22,8 @@ class prefix_index {
   // begins to look for a hash lies in `memory`.
   explicit prefix_index(std::span<block_entry> entries,
                         std::pmr::memory_resource* memory = std::pmr::get_default_resource());
+  prefix_index(const prefix_index&) = delete;
+  prefix_index& operator=(const prefix_index&) = delete;
 
   // Any block of this hash.
   std::optional<std::int32_t> find(const block_hash& hash) const;
@@ -36,28 +38,28 @@ class prefix_index {
   void clear();
   // For an erase() of the block soon: its bucket, where its entry is there.
   void prefetch_bucket(std::int32_t block) const {
-    if (contains(block)) prefetch_line(&heads_[bucket_of(at(block).tag)]);
+    if (contains(block)) prefetch_line(&heads_[bucket_of(hash_of(block))]);
   }
   // What stands first in its bucket, where the entry and the bucket are there.
   void prefetch_neighbour(std::int32_t block) const {
     if (!contains(block)) return;
-    const std::int32_t first = heads_[bucket_of(at(block).tag)];
+    const std::int32_t first = heads_[bucket_of(hash_of(block))];
     if (first != last) prefetch_line(&at(first));
   }
   // For a find() soon: its bucket, or (where that is there) what stands first in it.
-  void prefetch_bucket(const block_hash& hash) const { prefetch_line(&heads_[bucket_of(tag_of(hash))]); }
+  void prefetch_bucket(const block_hash& hash) const { prefetch_line(&heads_[bucket_of(hash)]); }
   void prefetch_first(const block_hash& hash) const {
-    const std::int32_t first = heads_[bucket_of(tag_of(hash))];
+    const std::int32_t first = heads_[bucket_of(hash)];
     if (first != last) prefetch_line(&at(first));
   }
   // For an insert() soon.
   void prefetch_insert(std::int32_t block, const block_hash& hash) const {
     prefetch_line(&at(block));
-    prefetch_line(&heads_[bucket_of(tag_of(hash))]);
+    prefetch_line(&heads_[bucket_of(hash)]);
   }
 
   std::int32_t size() const { return size_; }
-  // Of its own, and of the entries what is its own there.
+  // The buckets, and of each entry the fields of the index.
   std::size_t bytes() const;
   // Empty, or what is wrong: an entry in the wrong bucket, twice or not at all, or a wrong count.
   std::string check() const;
@@ -67,10 +69,9 @@ class prefix_index {
   static constexpr std::int32_t absent = block_entry::not_indexed;
   const block_entry& at(std::int32_t block) const { return entries_[static_cast<std::size_t>(block)]; }
   block_entry& at(std::int32_t block) { return entries_[static_cast<std::size_t>(block)]; }
-  static std::uint32_t tag_of(const block_hash& hash);
-  std::size_t bucket_of(std::uint32_t tag) const { return tag & (heads_.size() - 1); }
+  std::size_t bucket_of(const block_hash& hash) const;
   // The first from `block` on in its bucket that has this hash and is not `other_than`.
-  std::optional<std::int32_t> find_from(std::int32_t block, const block_hash& hash, std::uint32_t tag,
+  std::optional<std::int32_t> find_from(std::int32_t block, const block_hash& hash,
                                         std::int32_t other_than) const;
 
   std::pmr::vector<std::int32_t> heads_;  // [a power of two, at least num_blocks]

@@ -10,7 +10,7 @@
 
 namespace troupe::openai {
 
-// One of the answers to a request. What was told of is over in the scheduler where that knows it no longer.
+// One of the answers to a request. Told of and no longer known: it has run, and its end is on its way.
 struct choice_status {
   std::optional<request_state> known = {};  // what the scheduler says
   std::optional<usage> told = {};           // what was told of it before

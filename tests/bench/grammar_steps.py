@@ -18,6 +18,7 @@ are shown. On a machine that others use, run all of it under one prefix, such as
 """
 import asyncio
 import contextlib
+import math
 import multiprocessing
 import os
 import socket
@@ -88,7 +89,7 @@ async def side_by_side(service, count, held, longest, tokens=128):
 def middle_of(values):
     """The median, and between what it lies with 95 % confidence, by the order of the values alone; all of them where few."""
     ordered = sorted(values)
-    outside = max(0, int(len(ordered) / 2 - 0.98 * len(ordered) ** 0.5))
+    outside = max(0, math.floor(len(ordered) / 2 - len(ordered) ** 0.5))
     return statistics.median(ordered), ordered[outside], ordered[-1 - outside]
 
 

@@ -114,7 +114,7 @@ class Soak:
                     self.wrong.append((kind, told, self.expected[kind]))
 
     def kill(self):
-        while self.isolated and time.monotonic() + SECONDS_BETWEEN_KILLS < self.end:
+        while time.monotonic() + SECONDS_BETWEEN_KILLS < self.end:
             time.sleep(SECONDS_BETWEEN_KILLS)
             self.note_memory()
             for child in children(self.service.process.pid):
@@ -122,19 +122,21 @@ class Soak:
                 self.kills += 1
 
     def watch(self):
-        while not self.isolated and time.monotonic() < self.end:
+        while time.monotonic() < self.end:
             time.sleep(5)
             self.note_memory()
 
     def note_memory(self):
         now = memory(self.service.process.pid)
-        if now is not None:
+        is_whole = not self.isolated or children(self.service.process.pid)  # a runner is there
+        if now is not None and is_whole:
             with self.lock:
                 self.memory.append((self.answers + self.left, *now))
 
     def run(self):
-        with concurrent.futures.ThreadPoolExecutor(CLIENTS + 2) as pool:
-            work = [pool.submit(self.client, i) for i in range(CLIENTS)] + [pool.submit(self.kill), pool.submit(self.watch)]
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS + 1) as pool:
+            beside = self.kill if self.isolated else self.watch
+            work = [pool.submit(self.client, i) for i in range(CLIENTS)] + [pool.submit(beside)]
             for each in work:
                 each.result()
         self.service.wait_idle()

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "actors/net/request_directory.hpp"
 #include "tests/actors/net/http_server_fixture.hpp"
 
 namespace troupe::net::testing {
@@ -80,6 +81,25 @@ TEST_F(http_server_by_hand, what_has_run_does_not_wait_again_before_its_end) {
   for (const json& choice : late["choices"])
     EXPECT_EQ(choice["reason"], "running: its end is on its way from the scheduler");
   EXPECT_EQ(late["choices"][0]["completion_tokens"], piece("first").tokens.size());
+}
+
+TEST(request_directory, tells_only_the_request_that_has_the_name_now) {
+  request_directory directory;
+  const usage tokens{3, 2, 0};
+  {
+    const request_directory::listing first(directory, "x", {1, 2, 3});
+    directory.told("x", 3, tokens);
+    EXPECT_EQ(directory.find("x")->at(2).told->completion_tokens, 2);
+    directory.told("x", 3, {3, 1, 0});
+    EXPECT_EQ(directory.find("x")->at(2).told->completion_tokens, 2) << "who knows of fewer is late";
+  }
+  request_directory::listing next(directory, "x", {4});
+  directory.told("x", 3, tokens);
+  directory.told("y", 4, tokens);
+  ASSERT_EQ(directory.find("x")->size(), 1U);
+  EXPECT_FALSE(directory.find("x")->front().told);
+  next.told(0, tokens);
+  EXPECT_EQ(directory.find("x")->front().told->prompt_tokens, 3);
 }
 
 TEST_F(http_server_by_hand, what_nothing_is_known_of_is_on_its_way) {

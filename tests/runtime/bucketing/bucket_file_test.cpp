@@ -58,6 +58,11 @@ TEST(BucketFile, MayHaveACommaBeforeEachClosingBracketAsInPython) {
   EXPECT_EQ(fault("(1, 2, 3,,)"), "b.txt:1: expected ')' after three dimensions, found ',,)'");
 }
 
+TEST(BucketFile, MayBeginWithAByteOrderMark) {
+  EXPECT_EQ(parse("\xEF\xBB\xBF(1, 2, 3)"), (buckets{{1, 2, 3}}));
+  EXPECT_EQ(fault("(1, 2, 3)\n\xEF\xBB\xBF(1, 2, 3)"), "b.txt:2: expected '(', found '?\?\?(1, 2, 3)'");
+}
+
 TEST(BucketFile, CountsABucketOnce) {
   EXPECT_EQ(parse("(2, 1, 3)\n(2, 1, 3)\n(1, 1, [3, 3])"), (buckets{{1, 1, 3}, {2, 1, 3}}));
 }

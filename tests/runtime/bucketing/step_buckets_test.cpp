@@ -70,14 +70,14 @@ TEST(StepBuckets, TellWhatIsBeyondEveryBucketAndWarnOfAShapeOnce) {
   EXPECT_EQ(mixed.prompt_beyond, (bucket{1, 1100, 0}));
   EXPECT_EQ(mixed.decode_beyond, (bucket{5, 1, 9}));
   EXPECT_EQ(mixed.fallbacks(), 2);
-  EXPECT_TRUE(buckets.is_new({5, 1, 9}, false));
-  EXPECT_TRUE(buckets.is_new({5, 1, 9}, false)) << "until somebody was warned of it";
-  buckets.warned_of({5, 1, 9}, false);
-  EXPECT_FALSE(buckets.is_new({5, 1, 9}, false));
-  EXPECT_TRUE(buckets.is_new({5, 1, 9}, true));
+  warned_shapes<bucket>& warned = buckets.warned_decodes();
+  EXPECT_TRUE(warned.lacks({5, 1, 9}));
+  warned.add({5, 1, 9});
+  EXPECT_FALSE(warned.lacks({5, 1, 9}));
+  EXPECT_TRUE(buckets.warned_prompts().lacks({5, 1, 9}));
   for (std::int32_t i = 0; i < 5000; ++i)
-    if (buckets.is_new({i, 7, 7}, false)) buckets.warned_of({i, 7, 7}, false);
-  EXPECT_FALSE(buckets.is_new({6000, 7, 7}, false));
+    if (warned.lacks({i, 7, 7})) warned.add({i, 7, 7});
+  EXPECT_FALSE(warned.lacks({6000, 7, 7})) << "it has enough";
 }
 
 TEST(StepBuckets, TakeTheNextLargerWhereOneIsLeftOut) {

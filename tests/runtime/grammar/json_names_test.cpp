@@ -39,13 +39,19 @@ TEST(json_names, knows_the_name_that_has_begun_and_those_of_its_object) {
   json_names names;
   ASSERT_TRUE(names.read(R"({"x":{"y":1},"ab":2,"a)"));
   EXPECT_EQ(names.string(), json_names::reading::name);
-  EXPECT_EQ(names.partial(), "a");
-  EXPECT_TRUE(names.is_plain());
+  EXPECT_EQ(names.begun(), "a");
   EXPECT_TRUE(names.has("x") && names.has("ab") && !names.has("y") && !names.has("a"));
   EXPECT_TRUE(names.has_beginning("a") && !names.has_beginning("y"));
+  EXPECT_EQ(names.beginning(""), (std::vector<std::string>{"ab", "x"}));
   ASSERT_TRUE(names.read("\\"));
-  EXPECT_FALSE(names.is_plain());
-  ASSERT_TRUE(names.read("n\":{"));
+  EXPECT_EQ(names.begun(), std::nullopt);
+  EXPECT_EQ(names.surely_begun(), "a");
+  ASSERT_TRUE(names.read("n\\ud83d\\u"));
+  EXPECT_EQ(names.begun(), std::nullopt);
+  EXPECT_EQ(names.surely_begun(), "a\n");
+  ASSERT_TRUE(names.read("de00"));
+  EXPECT_EQ(names.begun(), "a\n\xF0\x9F\x98\x80");
+  ASSERT_TRUE(names.read("\":{"));
   EXPECT_FALSE(names.has("x")) << "in an object of its own";
   EXPECT_TRUE(names.has_any());
   ASSERT_TRUE(names.read("}}"));
@@ -133,7 +139,7 @@ TEST(json_names, come_back_to_every_place_that_they_were_at) {
         continue;
       }
       ASSERT_EQ(names.string(), anew.string()) << text.substr(0, at);
-      ASSERT_EQ(names.partial(), anew.partial()) << text.substr(0, at);
+      ASSERT_EQ(names.begun(), anew.begun()) << text.substr(0, at);
       ASSERT_EQ(names.has_any(), anew.has_any()) << text.substr(0, at);
       for (const char* each : {"", "a", "b", "ab", "{", "\""}) ASSERT_EQ(names.has(each), anew.has(each));
     }

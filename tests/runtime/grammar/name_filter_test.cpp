@@ -204,5 +204,120 @@ TEST(name_filter, ends_an_object_that_has_every_name) {
   EXPECT_TRUE(has_token(mask_of(at), ','));
 }
 
+// What the mask has and what is taken must be one: a token that was sampled and is refused ends a request.
+void expect_masks_as_taken(const std::string& text, const words& tokens, std::uint32_t white_space) {
+  const vocabulary of(tokens);
+  const auto grammar = compile(schema_spec(text, {.max_white_space = white_space}), of.trie, {});
+  ASSERT_TRUE(grammar) << (grammar ? "" : grammar.error().message);
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    matcher at(*grammar);
+    std::string so_far;
+    for (int step = 0; step < 60; ++step) {
+      const auto mask = mask_of(at);
+      std::vector<token_id> ways, long_ways;
+      for (std::size_t t = 0; t <= of.texts.size(); ++t) {
+        const auto token = static_cast<token_id>(t);
+        const bool is_taken = at.fork().accept(token).has_value();
+        ASSERT_EQ(has_token(mask, token), is_taken)
+            << so_far << " + " << (t < of.texts.size() ? of.texts[t] : "the end") << ", seed " << seed;
+        if (is_taken && t < of.texts.size()) (t < 256 ? ways : long_ways).push_back(token);
+      }
+      if (!long_ways.empty() && random() % 8 != 0) ways = long_ways;
+      if (ways.empty()) break;
+      const token_id next = ways[random() % ways.size()];
+      ASSERT_TRUE(at.accept(next)) << so_far;
+      so_far += of.texts[static_cast<std::size_t>(next)];
+    }
+  }
+}
+
+const words tricky = {"\"a",  "\"a\"",      "\"a\":",   "\"\\u0061\"", "\\u00",  "61\"",    "\\",
+                      "\\\"", ", ",         ",\n\"",    ",\n\"a",      "\"},\"", "\":{\"a", "\"ab",
+                      "b\"",  "ab\":1,\"a", "{\"a\":1", "\"b\":",      "1,",     "{\"",     "\":\"\",\"",
+                      "a\\",  "\"a\\\"",    "\": [{",   "}, \"",       "null",   "1}"};
+
+TEST(name_filter, has_in_its_masks_what_is_taken_whatever_stands_in_names) {
+  expect_masks_as_taken(R"({"type":"object"})", tricky, 2);
+  expect_masks_as_taken(R"({"type":"object","additionalProperties":{"type":"object"}})", tricky, 0);
+}
+
+TEST(name_filter, has_in_its_masks_what_is_taken_where_names_end_soon) {
+  for (const char* names : {R"(^[\"a-c]{3}$)", R"(^[ab\\\\\\n]{1,4}$)", "^[a-z]{1,2}$",
+                            "^(aa|ab)?[a-z][a-z]?$", "^.$", "^.?.$"}) {
+    expect_masks_as_taken(
+        R"({"type":"object","additionalProperties":{"const":1},"propertyNames":{"pattern":")" +
+            std::string(names) + "\"}}",
+        tricky, 1);
+  }
+}
+
+TEST(name_filter, says_that_an_object_needs_one_more_name_than_there_are) {
+  const vocabulary of({});
+  const auto grammar = schema(R"({"type":"object","additionalProperties":{"const":true},"minProperties":101,
+                                 "propertyNames":{"pattern":"^[0-9][0-9]$"}})",
+                              of.trie);
+  matcher at(grammar);
+  std::string text = "{";
+  for (int i = 0; i < 100; ++i)
+    text += (i > 0 ? ",\"" : "\"") + std::to_string(i / 10) + std::to_string(i % 10) + "\":true";
+  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  std::vector<std::uint32_t> mask(of.trie->num_words());
+  const auto filled = at.fill_mask(mask);
+  ASSERT_FALSE(filled);
+  EXPECT_EQ(filled.error().code, error_code::invalid_argument);
+  EXPECT_NE(filled.error().message.find("every name"), std::string::npos);
+}
+
+TEST(name_filter, goes_on_from_where_it_was_when_the_automaton_was_let_go_of) {
+  const vocabulary of(tricky);
+  const auto grammar = schema(R"({"type":"object","additionalProperties":{"type":"integer"}})", of.trie);
+  matcher at(grammar);
+  for (const char c : std::string_view("{\"a\":1,\"b\":2,\""))
+    ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  const auto before = mask_of(at);
+  grammar->let_go();
+  EXPECT_EQ(mask_of(at), before);
+  std::vector<std::uint32_t> mask(of.trie->num_words());
+  while (at.try_mask(mask, 50).value_or(matcher::progress::done) != matcher::progress::done) {
+  }
+  EXPECT_EQ(mask, before) << "in small pieces";
+  ASSERT_TRUE(at.rollback(2));
+  ASSERT_TRUE(at.accept('}'));
+  ASSERT_TRUE(at.accept(static_cast<token_id>(of.texts.size())));
+  EXPECT_TRUE(at.is_terminated());
+  ASSERT_TRUE(at.rollback(2));
+  ASSERT_TRUE(at.accept(','));
+  ASSERT_TRUE(at.accept('"'));
+  EXPECT_EQ(mask_of(at), before) << "behind an end that was taken back";
+}
+
+TEST(name_filter, forces_no_name_that_is_there) {
+  const vocabulary of({});
+  const auto grammar = schema(R"({"type":"object","additionalProperties":{"const":true},"minProperties":101,
+                                 "propertyNames":{"pattern":"^[0-9][0-9]$"}})",
+                              of.trie);
+  matcher at(grammar);
+  ASSERT_EQ(at.forced_bytes().value_or("?"), "{\"");
+  for (const char c : std::string_view("{\"12\"")) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  EXPECT_EQ(at.forced_bytes().value_or("?"), ":true,\"");
+  EXPECT_EQ(at.forced_bytes().value_or("?"), ":true,\"") << "asking changes nothing";
+}
+
+// Two thousand members: every look along them is bounded by what they have in common.
+TEST(name_filter, spends_steps_where_it_looks_at_much) {
+  const vocabulary of({"\"item", "item", "item_", "em_0"});
+  const auto grammar = schema(R"({"type":"object","additionalProperties":{"type":"integer"}})", of.trie);
+  matcher at(grammar);
+  std::string text = "{";
+  for (int i = 0; i < 2000; ++i) text += (i > 0 ? ",\"item_" : "\"item_") + std::to_string(i) + "\":1";
+  text += ",\"";
+  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  const std::uint64_t before = at.steps_left();
+  mask_of(at);
+  EXPECT_LT(at.steps_left(), before);
+  EXPECT_GT(at.steps_left(), before - 20000);
+}
+
 }  // namespace
 }  // namespace troupe::grammar

@@ -94,5 +94,15 @@ TEST(block_pool, check_names_a_wrong_count_of_holders) {
   EXPECT_EQ(pool.check(std::vector<std::int32_t>{2, 0}), "block 0 counts 1 holders and has 2");
 }
 
+TEST(block_pool, may_have_no_block) {
+  block_pool pool(0);
+  EXPECT_EQ(pool.num_blocks(), 0);
+  EXPECT_EQ(pool.available(), 0);
+  pool.expect_as_many_takes();
+  pool.forget_contents();
+  EXPECT_EQ(pool.find(block_hash{}), std::nullopt);
+  EXPECT_EQ(check(pool), "");
+}
+
 }  // namespace
 }  // namespace troupe
