@@ -11,9 +11,9 @@ namespace troupe::grammar {
 namespace {
 
 constexpr std::size_t longest_looked_into = 256;  // bytes of a name
-// That a filter may take without spending, as of what else is known already. An object of some hundreds of
+// That a filter may take without spending, as of what else is known already. An object of some dozens of
 // members takes no more.
-constexpr std::size_t free_looks = 4096;
+constexpr std::size_t free_looks = 512;
 
 // Whether a string's body spells it byte for byte.
 bool is_written_plainly(std::string_view name) {
