@@ -4,16 +4,12 @@
 #include <nlohmann/json.hpp>
 
 namespace troupe::grammar {
-namespace {
 
-// What a string's body means; nothing where it is none, or ends in the midst of a character.
-std::optional<std::string> decoded(std::string_view body) {
+std::optional<std::string> meaning_of_string(std::string_view body) {
   if (body.find('\\') == std::string_view::npos) return std::string(body);
   const auto text = nlohmann::json::parse('"' + std::string(body) + '"', nullptr, false);
   return text.is_string() ? std::optional(text.get<std::string>()) : std::nullopt;
 }
-
-}  // namespace
 
 bool json_names::read(std::string_view bytes) {
   for (const char byte : bytes) {
@@ -105,15 +101,15 @@ std::vector<std::string> json_names::beginning(std::string_view begin) const {
 }
 
 std::optional<std::string> json_names::begun() const {
-  return here_.has_escape ? decoded(written()) : std::string(written());
+  return here_.has_escape ? meaning_of_string(written()) : std::string(written());
 }
 
 std::string json_names::surely_begun() const {
   std::string_view body = written();
-  auto meaning = decoded(body);
+  auto meaning = meaning_of_string(body);
   while (!meaning) {
     body = body.substr(0, body.rfind('\\'));
-    meaning = decoded(body);
+    meaning = meaning_of_string(body);
   }
   return *meaning;
 }

@@ -13,6 +13,10 @@
 
 namespace troupe::grammar {
 
+// What the body of a string of JSON means; nothing where it ends within an escape, or in half a surrogate
+// pair.
+std::optional<std::string> meaning_of_string(std::string_view body);
+
 // Holds all names of the text, once as they are written and once as they are meant: a copy takes as long as
 // they are. Of an object of n names one is found in O(log n), and added or taken back in O(n) moves of four
 // bytes.
@@ -43,9 +47,10 @@ class json_names {
   reading string() const { return here_.string; }
   // Whether nothing but a name follows, behind a comma, or a name or the end, behind a brace.
   bool expects_name() const { return here_.string == reading::no_string && here_.expects_name; }
-  // What there is of the name being read, as it is meant; nothing within an escape, or half a surrogate pair.
+  // What there is of the name being read, as it is written; as it is meant, which is nothing within an escape
+  // and for half a surrogate pair; as much of that as stands before what has only begun.
+  std::string_view written() const { return std::string_view(written_).substr(here_.name_begin); }
   std::optional<std::string> begun() const;
-  // As much of that as stands before what has only begun.
   std::string surely_begun() const;
 
   // Of the innermost object, as they are meant: whether it has this name; one that begins so; all that do, in
@@ -65,7 +70,6 @@ class json_names {
     std::int32_t container = -1;
   };
   static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
-  std::string_view written() const { return std::string_view(written_).substr(here_.name_begin); }
   std::string_view text(std::uint32_t name) const {
     return std::string_view(meant_).substr(names_[name].begin, names_[name].size);
   }

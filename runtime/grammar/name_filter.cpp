@@ -41,27 +41,32 @@ result<bool> name_filter::advance(std::string_view bytes) {
 
 result<bool> name_filter::has_name_to_come(std::string_view bytes) {
   const bool is_begun = names_.string() == json_names::reading::name;
-  std::optional<std::string> begin = is_begun ? names_.begun() : std::string();
-  if (!begin || !names_.has_beginning(*begin)) return true;
+  if (!names_.has_beginning(is_begun ? names_.surely_begun() : std::string())) return true;
+  std::string written(is_begun ? names_.written() : std::string_view());
   auto state = machine_.next(at_, bytes);
   if (state && !is_begun) state = machine_.next(*state, "\"");
   if (!state) return tl::unexpected(state.error());
-  return has_another(*state, *begin);
+  return has_another(*state, written);
 }
 
-// An escape leads to other names, as good as always.
-result<bool> name_filter::has_another(automaton::state_id state, std::string& begin) {
-  if (begin.size() >= longest_looked_into) return true;
+result<bool> name_filter::has_another(automaton::state_id state, std::string& written) {
+  if (written.size() >= longest_looked_into) return true;
+  const std::optional<std::string> meaning = meaning_of_string(written);
   for (int byte = 0; byte < 256; ++byte) {
     const char next = static_cast<char>(byte);
     const auto to = machine_.next(state, std::string_view(&next, 1));
     if (!to) return tl::unexpected(to.error());
-    if (*to == automaton::dead || (next == '"' && names_.has(begin))) continue;
-    if (next == '"' || next == '\\') return true;
+    if (*to == automaton::dead) continue;
     if (auto counted = count_look(); !counted) return tl::unexpected(counted.error());
-    begin.push_back(next);
-    const auto another = names_.has_beginning(begin) ? has_another(*to, begin) : result<bool>(true);
-    begin.pop_back();
+    if (next == '"' && meaning) {
+      if (names_.has(*meaning)) continue;
+      return true;
+    }
+    written.push_back(next);
+    const auto longer = meaning_of_string(written);
+    const bool may_be_there = !longer || names_.has_beginning(*longer);
+    const auto another = may_be_there ? has_another(*to, written) : result<bool>(true);
+    written.pop_back();
     if (!another || *another) return another;
   }
   return false;

@@ -15,8 +15,7 @@
 namespace troupe::grammar {
 
 // Of one place of one text. Nor does it leave a token behind which a name is to come, or has begun, that can
-// only become one that its object has. Exact for names of no more than 256 bytes, if all that could follow is
-// not an escape.
+// only become one that its object has. Exact for names that are written with no more than 256 bytes.
 class name_filter {
  public:
   // `names` are those up to `at`.
@@ -42,8 +41,9 @@ class name_filter {
   // Whether the name that is to come or has begun behind these bytes, which the names have read, can be
   // another one.
   result<bool> has_name_to_come(std::string_view bytes);
-  // Whether a name that is not there yet begins with `begin`, which leads to `state`.
-  result<bool> has_another(automaton::state_id state, std::string& begin);
+  // Whether a name that is not there yet may be written that begins as it is `written`, which leads to
+  // `state`.
+  result<bool> has_another(automaton::state_id state, std::string& written);
   result<void> count_look();
 
   automaton& machine_;

@@ -252,6 +252,25 @@ TEST(name_filter, has_in_its_masks_what_is_taken_where_names_end_soon) {
   }
 }
 
+// Controls with no letter of their own are written as \u0000 to \u0007, \u000b, \u000e and \u000f.
+TEST(name_filter, begins_no_escape_that_leads_only_to_names_that_are_there) {
+  const vocabulary of({"\\u000", "\\u00"});
+  const auto grammar = schema(R"({"type":"object","additionalProperties":{"const":true},
+                                 "propertyNames":{"maxLength":1}})",
+                              of.trie);
+  matcher at(grammar);
+  std::string text = "{";
+  for (const char digit : std::string_view("01234567bef"))
+    text += std::string(text.size() > 1 ? "," : "") + "\"\\u000" + digit + "\":true";
+  text += ",\"";
+  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c))) << text;
+  EXPECT_FALSE(has_token(mask_of(at), 256)) << "\\u000";
+  EXPECT_TRUE(has_token(mask_of(at), 257)) << "\\u001f is left";
+  for (const char c : std::string_view("\\u00")) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  EXPECT_FALSE(has_token(mask_of(at), '0'));
+  EXPECT_TRUE(has_token(mask_of(at), '1'));
+}
+
 TEST(name_filter, says_that_an_object_needs_one_more_name_than_there_are) {
   const vocabulary of({});
   const auto grammar = schema(R"({"type":"object","additionalProperties":{"const":true},"minProperties":101,
