@@ -29,10 +29,7 @@ bool json_names::read_in_string(char byte) {
     return !is_name || add_name();
   }
   here_.is_escaped = byte == '\\' && !here_.is_escaped;
-  if (!is_name) return true;
-  here_.has_escape = here_.has_escape || byte == '\\';
-  written_.push_back(byte);
-  ++here_.num_written;
+  if (is_name) written_.push_back(byte);
   return true;
 }
 
@@ -50,8 +47,8 @@ void json_names::read_outside(char byte) {
     case '"':
       here_.string = here_.expects_name ? reading::name : reading::value;
       here_.expects_name = false;
-      here_.is_escaped = here_.has_escape = false;
-      here_.name_begin = here_.num_written;
+      here_.is_escaped = false;
+      here_.name_begin = written_.size();
       return;
     default:
       return;
@@ -60,7 +57,7 @@ void json_names::read_outside(char byte) {
 
 void json_names::open(bool is_object) {
   containers_.push_back({here_.container, is_object});
-  here_.container = static_cast<std::int32_t>(here_.num_containers++);
+  here_.container = static_cast<std::int32_t>(containers_.size() - 1);
   here_.expects_name = is_object;
 }
 
@@ -100,10 +97,6 @@ std::vector<std::string> json_names::beginning(std::string_view begin) const {
   return found;
 }
 
-std::optional<std::string> json_names::begun() const {
-  return here_.has_escape ? meaning_of_string(written()) : std::string(written());
-}
-
 std::string json_names::surely_begun() const {
   std::string_view body = written();
   auto meaning = meaning_of_string(body);
@@ -121,24 +114,33 @@ bool json_names::add_name() {
   const std::size_t at = find(of, meaning);
   if (at < of.size() && text(of[at]) == meaning) return false;
   if (of.size() == of.capacity()) of.reserve(2 * of.size() + 4);  // what is below does not end half-way
+  const name added{static_cast<std::uint32_t>(meant_.size()), static_cast<std::uint32_t>(meaning.size()),
+                   here_.container};
   meant_ += meaning;
-  names_.push_back({here_.num_meant, static_cast<std::uint32_t>(meaning.size()), here_.container});
-  of.insert(of.begin() + static_cast<std::ptrdiff_t>(at), here_.num_names);
-  here_.num_meant = static_cast<std::uint32_t>(meant_.size());
-  ++here_.num_names;
+  names_.push_back(added);
+  of.insert(of.begin() + static_cast<std::ptrdiff_t>(at), static_cast<std::uint32_t>(names_.size() - 1));
   ++here_.num_open;
   return true;
 }
 
+json_names::place json_names::here() const {
+  place now = here_;
+  now.num_written = written_.size();
+  now.num_meant = meant_.size();
+  now.num_names = names_.size();
+  now.num_containers = containers_.size();
+  return now;
+}
+
 void json_names::back_to(const place& earlier) {
-  for (; here_.num_names > earlier.num_names; --here_.num_names) {
-    std::vector<std::uint32_t>& of = containers_[index(names_[here_.num_names - 1].container)].names;
-    of.erase(of.begin() + static_cast<std::ptrdiff_t>(find(of, text(here_.num_names - 1))));
+  for (; names_.size() > earlier.num_names; names_.pop_back()) {
+    const auto newest = static_cast<std::uint32_t>(names_.size() - 1);
+    std::vector<std::uint32_t>& of = containers_[index(names_[newest].container)].names;
+    of.erase(of.begin() + static_cast<std::ptrdiff_t>(find(of, text(newest))));
   }
-  names_.resize(earlier.num_names);
   meant_.resize(earlier.num_meant);
   written_.resize(earlier.num_written);
-  if (containers_.size() > earlier.num_containers) containers_.resize(earlier.num_containers);
+  containers_.resize(earlier.num_containers);
   here_ = earlier;
 }
 

@@ -26,20 +26,19 @@ class json_names {
   // Where the text stands. What came behind is forgotten by back_to().
   class place {
     friend json_names;
-    std::int32_t container = -1;   // the innermost one that is open, or none
-    std::uint32_t num_open = 0;    // names of all that are open
-    std::uint32_t name_begin = 0;  // in written_: of the name being read
-    std::uint32_t num_written = 0, num_meant = 0, num_names = 0, num_containers = 0;
+    std::int32_t container = -1;  // the innermost one that is open, or none
+    std::uint32_t num_open = 0;   // names of all that are open
+    std::size_t name_begin = 0;   // in written_: of the name being read
+    std::size_t num_written = 0, num_meant = 0, num_names = 0, num_containers = 0;  // here() tells these
     reading string = reading::no_string;
     bool expects_name = false;  // a string that begins here is one
     bool is_escaped = false;    // the next character of the string
-    bool has_escape = false;    // the name being read
   };
 
   // Goes on by the next bytes of a text that is JSON so far. Whether no name was completed by them that its
   // object has already; behind such a name nothing is read.
   bool read(std::string_view bytes);
-  const place& here() const { return here_; }
+  place here() const;
   void back_to(const place& earlier);
 
   // Whether some object that is open has a name.
@@ -50,7 +49,7 @@ class json_names {
   // What there is of the name being read, as it is written; as it is meant, which is nothing within an escape
   // and for half a surrogate pair; as much of that as stands before what has only begun.
   std::string_view written() const { return std::string_view(written_).substr(here_.name_begin); }
-  std::optional<std::string> begun() const;
+  std::optional<std::string> begun() const { return meaning_of_string(written()); }
   std::string surely_begun() const;
 
   // Of the innermost object, as they are meant: whether it has this name; one that begins so; all that do, in

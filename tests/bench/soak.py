@@ -75,9 +75,9 @@ def children(pid):
 
 def memory(pid):
     """
-    Bytes of all processes of the service, what they share counted once, and those of the service's own process alone, where
-    no killed runner begins anew; None while one of them comes or goes. Without the pages of files: how many of these count
-    as its own depends on who else has the same program and model open.
+    Bytes of each process of the service, its own first, what they share divided among them; None while one of them comes or
+    goes. Without the pages of files: how many of these count as its own depends on who else has the same program and model
+    open.
     """
     each_bytes = []
     try:
@@ -87,7 +87,7 @@ def memory(pid):
             each_bytes.append(1024 * (int(kinds["Pss_Anon"]) + int(kinds["Pss_Shmem"])))
     except (OSError, KeyError):
         return None
-    return sum(each_bytes), each_bytes[0]
+    return each_bytes
 
 
 class Soak:
@@ -128,10 +128,9 @@ class Soak:
 
     def note_memory(self):
         now = memory(self.service.process.pid)
-        is_whole = not self.isolated or children(self.service.process.pid)  # a runner is there
-        if now is not None and is_whole:
+        if now is not None and len(now) == 1 + self.isolated:  # the runner is there
             with self.lock:
-                self.memory.append((self.answers + self.left, *now))
+                self.memory.append((self.answers + self.left, sum(now), now[0]))
 
     def run(self):
         with concurrent.futures.ThreadPoolExecutor(CLIENTS + 1) as pool:

@@ -1,16 +1,16 @@
 // That no object of a JSON text gets two members of one name, by its masks.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "runtime/grammar/compile_spec.hpp"
-#include "runtime/grammar/json_names.hpp"
 #include "runtime/grammar/matcher.hpp"
 #include "runtime/token_bits.hpp"
+#include "tests/runtime/grammar/byte_matcher_fixture.hpp"
 
 namespace troupe::grammar {
 namespace {
@@ -44,24 +44,31 @@ std::vector<std::uint32_t> mask_of(matcher& at) {
   return mask;
 }
 
-bool accepts(const compiled_grammar_ptr& grammar, std::string_view text) {
-  matcher at(grammar);
-  for (const char c : text)
-    if (!at.accept(static_cast<unsigned char>(c))) return false;
-  return at.can_end().value_or(false);
+using test::accepts;
+
+// All of it must be allowed, byte by byte.
+void read(matcher& at, std::string_view text) {
+  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c))) << text;
+}
+
+// {"00":value, ... , "99":value without the end.
+std::string hundred_members(std::string_view value) {
+  std::string text = "{";
+  for (int i = 0; i < 100; ++i) text += fmt::format("{}\"{}{}\":{}", i > 0 ? "," : "", i / 10, i % 10, value);
+  return text;
 }
 
 TEST(name_filter, makes_words_that_count_or_deny_members_speak_of_members_that_a_reader_sees) {
   const vocabulary of({});
-  EXPECT_FALSE(accepts(schema(R"({"type":"object","minProperties":2})", of.trie), R"({"a":1,"a":2})"));
-  EXPECT_TRUE(accepts(schema(R"({"type":"object","minProperties":2})", of.trie), R"({"a":1,"b":2})"));
+  EXPECT_EQ(accepts(schema(R"({"type":"object","minProperties":2})", of.trie), R"({"a":1,"a":2})"), false);
+  EXPECT_EQ(accepts(schema(R"({"type":"object","minProperties":2})", of.trie), R"({"a":1,"b":2})"), true);
   const auto denied = schema(R"({"type":"object","additionalProperties":{"type":["integer","string"]},
                                  "not":{"additionalProperties":{"type":"integer"}}})",
                              of.trie);
-  EXPECT_FALSE(accepts(denied, R"({"a":"x","a":1})"));
-  EXPECT_TRUE(accepts(denied, R"({"a":"x","b":1})"));
-  EXPECT_FALSE(accepts(schema("true", of.trie), R"([{"a":{"b":1,"b":2}}])"));
-  EXPECT_FALSE(accepts(schema(R"({"type":"object"})", of.trie), R"({"a":1,"\u0061":2})"));
+  EXPECT_EQ(accepts(denied, R"({"a":"x","a":1})"), false);
+  EXPECT_EQ(accepts(denied, R"({"a":"x","b":1})"), true);
+  EXPECT_EQ(accepts(schema("true", of.trie), R"([{"a":{"b":1,"b":2}}])"), false);
+  EXPECT_EQ(accepts(schema(R"({"type":"object"})", of.trie), R"({"a":1,"\u0061":2})"), false);
 }
 
 TEST(name_filter, keeps_names_apart_in_a_fixed_order_too) {
@@ -70,8 +77,8 @@ TEST(name_filter, keeps_names_apart_in_a_fixed_order_too) {
       schema_spec(R"({"type":"object","properties":{"a":true},"minProperties":2})", {.fixed_order = true});
   const auto grammar = compile(spec, of.trie, {});
   ASSERT_TRUE(grammar);
-  EXPECT_FALSE(accepts(*grammar, R"({"x":1,"x":2})"));
-  EXPECT_TRUE(accepts(*grammar, R"({"x":1,"y":2})"));
+  EXPECT_EQ(accepts(*grammar, R"({"x":1,"x":2})"), false);
+  EXPECT_EQ(accepts(*grammar, R"({"x":1,"y":2})"), true);
 }
 
 TEST(name_filter, costs_nothing_where_all_names_are_listed) {
@@ -158,7 +165,7 @@ TEST(name_filter, refuses_what_its_masks_do_not_have_and_stays_where_it_is) {
   const vocabulary of({"\":1,\"a", "a\""});
   const auto grammar = schema(R"({"type":"object","additionalProperties":{"type":"integer"}})", of.trie);
   matcher at(grammar);
-  for (const char c : std::string_view("{\"a\":1,\"")) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, "{\"a\":1,\"");
   const std::size_t before = at.num_accepted();
   EXPECT_FALSE(at.accept(257)) << "a\"";
   EXPECT_EQ(at.num_accepted(), before);
@@ -181,7 +188,7 @@ TEST(name_filter, lets_a_member_come_back_that_was_taken_back) {
   matcher at(grammar);
   const std::string_view text = "{\"a\":{\"b\":1},\"c\"";
   for (int round = 0; round < 3; ++round) {
-    for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c))) << round;
+    read(at, text);
     ASSERT_TRUE(at.rollback(text.size()));
   }
 }
@@ -193,10 +200,7 @@ TEST(name_filter, ends_an_object_that_has_every_name) {
                                  "propertyNames":{"pattern":"^[0-9][0-9]$"}})",
                               of.trie);
   matcher at(grammar);
-  std::string text = "{";
-  for (int i = 0; i < 100; ++i)
-    text += (i > 0 ? ",\"" : "\"") + std::to_string(i / 10) + std::to_string(i % 10) + "\":1";
-  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, hundred_members("1"));
   const auto mask = mask_of(at);
   EXPECT_TRUE(has_token(mask, '}'));
   EXPECT_FALSE(has_token(mask, ','));
@@ -263,10 +267,10 @@ TEST(name_filter, begins_no_escape_that_leads_only_to_names_that_are_there) {
   for (const char digit : std::string_view("01234567bef"))
     text += std::string(text.size() > 1 ? "," : "") + "\"\\u000" + digit + "\":true";
   text += ",\"";
-  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c))) << text;
+  read(at, text);
   EXPECT_FALSE(has_token(mask_of(at), 256)) << "\\u000";
   EXPECT_TRUE(has_token(mask_of(at), 257)) << "\\u001f is left";
-  for (const char c : std::string_view("\\u00")) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, "\\u00");
   EXPECT_FALSE(has_token(mask_of(at), '0'));
   EXPECT_TRUE(has_token(mask_of(at), '1'));
 }
@@ -277,10 +281,7 @@ TEST(name_filter, says_that_an_object_needs_one_more_name_than_there_are) {
                                  "propertyNames":{"pattern":"^[0-9][0-9]$"}})",
                               of.trie);
   matcher at(grammar);
-  std::string text = "{";
-  for (int i = 0; i < 100; ++i)
-    text += (i > 0 ? ",\"" : "\"") + std::to_string(i / 10) + std::to_string(i % 10) + "\":true";
-  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, hundred_members("true"));
   std::vector<std::uint32_t> mask(of.trie->num_words());
   const auto filled = at.fill_mask(mask);
   ASSERT_FALSE(filled);
@@ -292,8 +293,7 @@ TEST(name_filter, goes_on_from_where_it_was_when_the_automaton_was_let_go_of) {
   const vocabulary of(tricky);
   const auto grammar = schema(R"({"type":"object","additionalProperties":{"type":"integer"}})", of.trie);
   matcher at(grammar);
-  for (const char c : std::string_view("{\"a\":1,\"b\":2,\""))
-    ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, "{\"a\":1,\"b\":2,\"");
   const auto before = mask_of(at);
   grammar->let_go();
   EXPECT_EQ(mask_of(at), before);
@@ -318,7 +318,7 @@ TEST(name_filter, forces_no_name_that_is_there) {
                               of.trie);
   matcher at(grammar);
   ASSERT_EQ(at.forced_bytes().value_or("?"), "{\"");
-  for (const char c : std::string_view("{\"12\"")) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, "{\"12\"");
   EXPECT_EQ(at.forced_bytes().value_or("?"), ":true,\"");
   EXPECT_EQ(at.forced_bytes().value_or("?"), ":true,\"") << "asking changes nothing";
 }
@@ -331,7 +331,7 @@ TEST(name_filter, spends_steps_where_it_looks_at_much) {
   std::string text = "{";
   for (int i = 0; i < 2000; ++i) text += (i > 0 ? ",\"item_" : "\"item_") + std::to_string(i) + "\":1";
   text += ",\"";
-  for (const char c : text) ASSERT_TRUE(at.accept(static_cast<unsigned char>(c)));
+  read(at, text);
   const std::uint64_t before = at.steps_left();
   mask_of(at);
   EXPECT_LT(at.steps_left(), before);
