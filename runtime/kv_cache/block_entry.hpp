@@ -16,9 +16,11 @@ struct alignas(64) block_entry {
   // The free queue's: its neighbours there.
   std::int32_t previous = 0;
   std::int32_t next = 0;
-  // The prefix index's: what follows in its bucket, and its content's hash.
+  // The prefix index's: what follows in its bucket, its content's hash, and whether another block of the same
+  // has been there beside it.
   std::int32_t next_in_bucket = not_indexed;
   block_hash hash = {};
+  bool had_twin = false;
   // The pool's: how many count on it.
   std::int32_t references = 0;
 };

@@ -50,12 +50,9 @@ class block_pool {
   void share(std::int32_t block);
   // One holder less. The last one gone, the block is cached where its content can be found, else free.
   void drop(std::int32_t block);
-  // For a drop() soon: what is known of the block; where that is there, where its content is looked up; where
-  // that is there, what is found first.
+  // For a drop() soon.
   void prefetch_block(std::int32_t block) const { prefetch_line(&entries_[static_cast<std::size_t>(block)]); }
-  void prefetch_bucket(std::int32_t block) const { index_.prefetch_bucket(block); }
-  void prefetch_neighbour(std::int32_t block) const { index_.prefetch_neighbour(block); }
-  // The same for a find() soon.
+  // For a find() soon: where it looks; where that is there, what it finds first.
   void prefetch_bucket(const block_hash& hash) const { index_.prefetch_bucket(hash); }
   void prefetch_first(const block_hash& hash) const { index_.prefetch_first(hash); }
   // For a publish() soon.

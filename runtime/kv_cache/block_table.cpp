@@ -15,7 +15,7 @@ block_table table_memory::take(std::size_t room) {
   if (of_size.free.empty()) grow(size_class);
   block_table table;
   table.blocks_ = of_size.free.back();
-  table.room_ = smallest << size_class;
+  table.room_ = static_cast<std::uint32_t>(smallest << size_class);
   of_size.free.pop_back();
   return table;
 }

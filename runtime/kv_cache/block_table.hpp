@@ -30,8 +30,8 @@ class block_table {
  private:
   friend class table_memory;
   std::int32_t* blocks_ = nullptr;
-  std::size_t size_ = 0;
-  std::size_t room_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t room_ = 0;
 };
 
 // Room for tables, of sizes that double from `smallest` on; small ones lie together. Keeps what it has until

@@ -12,26 +12,28 @@
 
 namespace troupe {
 
+// What a step looks at lies in two cache lines.
 struct alignas(64) cached_sequence {
   // What grows with its text lies in `memory`.
   explicit cached_sequence(std::pmr::memory_resource* memory) : chain(memory), tail(memory) {}
 
   request_id id = 0;
-  std::int32_t place = 0;  // its own, in the manager's pool
-  bool in_use = false;     // else it is kept for its memory
-  bool added = false;      // its tokens are known here; else it is only given blocks
-  bool queued = false;     // waits for index_blocks()
-  bool outdated = false;   // its K and V are older than a reset: others must not find them
+  std::int32_t place = 0;        // its own, in the manager's pool
+  bool in_use = false;           // else it is kept for its memory
+  bool added = false;            // its tokens are known here; else it is only given blocks
+  bool queued = false;           // waits for index_blocks()
+  bool outdated = false;         // its K and V are older than a reset: others must not find them
+  block_table table = {};        // empty before the first grant and after a preemption
+  std::int32_t known = 0;        // tokens known: prompt + appended
+  std::int32_t stored = 0;       // leading tokens whose K and V committed steps have written, at least
+  std::int32_t published = 0;    // leading blocks that others can find
+  std::int32_t num_cached = 0;   // found at the first grant
+  std::uint64_t first_step = 0;  // of the first grant
 
-  block_table table = {};              // empty before the first grant and after a preemption
-  std::int32_t stored = 0;             // leading tokens whose K and V committed steps have written, at least
-  std::int32_t published = 0;          // leading blocks that others can find
-  std::int32_t num_cached = 0;         // found at the first grant
-  std::uint64_t first_step = 0;        // of the first grant
-  std::pmr::vector<block_hash> chain;  // its scope's hash, then one per full block hashed so far; empty: none
+  alignas(64) std::pmr::vector<block_hash> chain;  // its scope's hash, then one per full block hashed so far;
+                                                   // empty: none
+  std::pmr::vector<token_id> tail;                 // the known tokens after the hashed ones
 
-  std::pmr::vector<token_id> tail;  // the known tokens after the hashed ones
-  std::int32_t known = 0;           // tokens known: prompt + appended
   bool preempted = false;
   std::optional<request_id> parent = {};  // whose blocks it shares at its first grant
   // Then: the block whose copy is table[num_cached / block_size].

@@ -1,6 +1,8 @@
 #include "runtime/kv_cache/kv_cache_manager.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
 #include <utility>
 
 #include "runtime/prefetch.hpp"
@@ -46,6 +48,14 @@ void kv_cache_manager::add_sequence(request_id id, std::span<const token_id> pro
   who.chain.push_back(hasher_.root(scope));
   who.tail.assign(prompt.begin(), prompt.end());
   who.hash_full_blocks(hasher_, static_cast<std::size_t>(block_size_));
+  prefetch_matches(who);
+}
+
+// Most requests are granted their first blocks by the next step.
+void kv_cache_manager::prefetch_matches(const cached_sequence& who) const {
+  const auto names = std::span(who.chain).subspan(1);
+  for (const block_hash& name : names) pool_.prefetch_bucket(name);
+  for (const block_hash& name : names) pool_.prefetch_first(name);
 }
 
 void kv_cache_manager::add_request(const engine_request& request) {
@@ -129,9 +139,10 @@ void kv_cache_manager::commit_step(std::uint64_t step) {
   committed_ = std::max(committed_, step);
   std::erase_if(pending_, [this](pending_drop& given) {
     if (given.last_step > committed_) return false;
-    drop_table(given.table);
+    take_apart(given.table);
     return true;
   });
+  drop_blocks();
   check_when_idle();
 }
 
@@ -143,6 +154,23 @@ void kv_cache_manager::trim(const block_trim& wanted) {
 }
 
 void kv_cache_manager::release(request_id id, std::uint64_t last_step) {
+  give_back(std::array{block_release{.id = id, .last_step = last_step}});
+}
+
+void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
+  give_back(std::array{block_release{.id = id, .last_step = last_step, .preempted = true}});
+}
+
+void kv_cache_manager::give_back(std::span<const block_release> releases) {
+  for (const block_release& given : releases) prefetch_sequence(given.place);
+  for (const block_release& given : releases) prefetch_table_end(given.place);
+  for (const block_release& given : releases)
+    given.preempted ? set_aside(given.id, given.last_step) : forget(given.id, given.last_step);
+  drop_blocks();
+  check_when_idle();
+}
+
+void kv_cache_manager::forget(request_id id, std::uint64_t last_step) {
   const auto found = sequences_.find(id);
   if (found == sequences_.end()) return;
   cached_sequence& who = *found->second;
@@ -151,29 +179,20 @@ void kv_cache_manager::release(request_id id, std::uint64_t last_step) {
   who.in_use = false;
   all_sequences_.give_back(who.place);
   sequences_.erase(found);
-  check_when_idle();
 }
 
-void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
+void kv_cache_manager::set_aside(request_id id, std::uint64_t last_step) {
   cached_sequence* who = find(id);
   if (who == nullptr) return;
   give_up_table(*who, last_step);
   who->preempted = true;
-  check_when_idle();
-}
-
-void kv_cache_manager::give_back(std::span<const block_release> releases) {
-  for (const block_release& given : releases) prefetch_sequence(given.place);
-  for (const block_release& given : releases) prefetch_table_end(given.place);
-  for (const block_release& given : releases)
-    given.preempted ? preempt(given.id, given.last_step) : release(given.id, given.last_step);
 }
 
 void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_step) {
   index(who);
   if (who.copied_from && last_step < who.first_step) forget_copy(who);
   if (last_step <= committed_) {
-    drop_table(who.table);
+    take_apart(who.table);
   } else {
     pending_.push_back({last_step, who.table});
   }
@@ -186,22 +205,26 @@ void kv_cache_manager::forget_copy(const cached_sequence& who) {
     return given.last_step == who.first_step && given.table.size() == 1 && given.table[0] == *who.copied_from;
   });
   if (held == pending_.end()) return;
-  drop_table(held->table);
+  take_apart(held->table);
   pending_.erase(held);
 }
 
-// The last block first, so that a prefix outlives what continued it. Each is asked for in three steps before.
-void kv_cache_manager::drop_table(block_table& table) {
-  constexpr std::size_t ahead = 2 * prefetch_distance;
-  const std::size_t size = table.size();
-  const auto block = [&](std::size_t i) { return table[size - 1 - i]; };
-  for (std::size_t i = 0; i < size + ahead; ++i) {
-    if (i < size) pool_.prefetch_block(block(i));
-    if (i >= ahead / 2 && i - ahead / 2 < size) pool_.prefetch_bucket(block(i - ahead / 2));
-    if (i >= ahead * 3 / 4 && i - ahead * 3 / 4 < size) pool_.prefetch_neighbour(block(i - ahead * 3 / 4));
-    if (i >= ahead) pool_.drop(block(i - ahead));
-  }
+// The last block first, so that a prefix outlives what continued it.
+void kv_cache_manager::take_apart(block_table& table) {
+  dropped_.insert(dropped_.end(), std::make_reverse_iterator(table.end()),
+                  std::make_reverse_iterator(table.begin()));
   tables_->give_back(table);
+}
+
+void kv_cache_manager::drop_blocks() {
+  constexpr std::size_t distance = far_prefetch_distance;
+  const std::size_t size = dropped_.size();
+  for (std::size_t i = 0; i < std::min(size, distance); ++i) pool_.prefetch_block(dropped_[i]);
+  for (std::size_t i = 0; i < size; ++i) {
+    if (i + distance < size) pool_.prefetch_block(dropped_[i + distance]);
+    pool_.drop(dropped_[i]);
+  }
+  dropped_.clear();
 }
 
 bool kv_cache_manager::reset_prefix_cache() {

@@ -131,6 +131,7 @@ class kv_cache_manager {
   // `shared` gets the blocks to share.
   prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
                             std::vector<std::int32_t>& shared) const;
+  void prefetch_matches(const cached_sequence& who) const;
   void prefetch_sequence(std::int32_t place) const;
   void prefetch_table_end(std::int32_t place) const;
   void prefetch_tail(std::int32_t place) const;
@@ -149,9 +150,13 @@ class kv_cache_manager {
   void publish(cached_sequence& who);
   void publish_all();
   void index(cached_sequence& who);
+  void forget(request_id id, std::uint64_t last_step);
+  void set_aside(request_id id, std::uint64_t last_step);
   void give_up_table(cached_sequence& who, std::uint64_t last_step);
   void forget_copy(const cached_sequence& who);
-  void drop_table(block_table& table);
+  // Its blocks are dropped by the next drop_blocks().
+  void take_apart(block_table& table);
+  void drop_blocks();
   void check_when_idle() const;
   std::string check_sequence(const cached_sequence& who) const;
 
@@ -170,7 +175,8 @@ class kv_cache_manager {
   prefix_cache_counts counts_;
 
   std::shared_ptr<table_memory> tables_ = std::make_shared<table_memory>();
-  std::vector<std::int32_t> shared_;  // what the grant under way shares
+  std::vector<std::int32_t> shared_;   // what the grant under way shares
+  std::vector<std::int32_t> dropped_;  // while tables are given back
 };
 
 }  // namespace troupe

@@ -35,13 +35,18 @@ std::optional<std::int32_t> prefix_index::find(const block_hash& hash) const {
 }
 
 std::optional<std::int32_t> prefix_index::twin_of(std::int32_t block) const {
+  if (!at(block).had_twin) return std::nullopt;
   return find_from(heads_[bucket_of(hash_of(block))], hash_of(block), block);
 }
 
 void prefix_index::insert(std::int32_t block, const block_hash& hash) {
   std::int32_t& head = heads_[bucket_of(hash)];
+  bool has_twin = false;
+  for (std::int32_t other = head; other != last; other = at(other).next_in_bucket)
+    if (hash_of(other) == hash) has_twin = at(other).had_twin = true;
   at(block).next_in_bucket = head;
   at(block).hash = hash;
+  at(block).had_twin = has_twin;
   head = block;
   ++size_;
 }

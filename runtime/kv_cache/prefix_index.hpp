@@ -30,7 +30,8 @@ class prefix_index {
   bool contains(std::int32_t block) const { return at(block).next_in_bucket != absent; }
   // The hash of a block that is in the index.
   const block_hash& hash_of(std::int32_t block) const { return at(block).hash; }
-  // Another block of the same hash; `block` is in the index.
+  // Another block of the same hash; `block` is in the index. Where there has been none since it was inserted,
+  // no other memory is touched.
   std::optional<std::int32_t> twin_of(std::int32_t block) const;
 
   void insert(std::int32_t block, const block_hash& hash);  // only for a block that is not in it

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 
@@ -73,6 +74,15 @@ TEST(prefix_index, is_a_map_like_any_other) {
       ASSERT_EQ(found.has_value(), known) << "seed " << seed;
       if (found) {
         ASSERT_EQ(expected[*found], hash) << "seed " << seed;
+      }
+      for (const auto& [each, content] : expected) {
+        const auto twin = index.twin_of(each);
+        const auto same = std::count_if(expected.begin(), expected.end(),
+                                        [&](const auto& other) { return other.second == content; });
+        ASSERT_EQ(twin.has_value(), same > 1) << "seed " << seed;
+        if (twin) {
+          ASSERT_TRUE(*twin != each && expected.at(*twin) == content) << "seed " << seed;
+        }
       }
     }
   }
