@@ -3,8 +3,10 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -12,6 +14,22 @@ namespace {
 constexpr std::size_t first_chunk = std::size_t{64} << 10;
 constexpr std::size_t small_page = std::size_t{4} << 10;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t cache_line = 64;
+
+struct piece_size {
+  std::size_t number = 0;
+  std::size_t bytes = 0;
+};
+
+// 5, 6, 7 or 8 times a power of two, from 64 bytes on. Those from 256 bytes on are whole cache lines.
+piece_size size_for(std::size_t bytes, std::size_t alignment) {
+  if (alignment > cache_line) throw std::bad_alloc();
+  const std::size_t least = alignment > alignof(std::max_align_t) ? 4 * cache_line : cache_line;
+  const std::size_t wanted = std::max(bytes, least) - 1;
+  const auto shift = static_cast<std::size_t>(std::bit_width(wanted)) - 3;
+  const std::size_t eighths = (wanted >> shift) + 1;
+  return {4 * shift + eighths - 5, eighths << shift};
+}
 
 }  // namespace
 
@@ -40,6 +58,19 @@ void lasting_memory::add_chunk(std::size_t at_least) {
   chunks_.push_back({data, alignment});
   next_ = data;
   left_ = bytes;
+}
+
+void* passing_memory::do_allocate(std::size_t bytes, std::size_t alignment) {
+  const piece_size size = size_for(bytes, alignment);
+  free_piece*& first = free_[size.number];
+  if (first != nullptr) return std::exchange(first, first->next);
+  const bool whole_lines = size.bytes % cache_line == 0;
+  return upstream_->allocate(size.bytes, whole_lines ? cache_line : alignof(std::max_align_t));
+}
+
+void passing_memory::do_deallocate(void* piece, std::size_t bytes, std::size_t alignment) {
+  free_piece*& first = free_[size_for(bytes, alignment).number];
+  first = ::new (piece) free_piece{first};
 }
 
 }  // namespace troupe

@@ -3,6 +3,7 @@
 // virtual machine through two of them; so they lie close together, and in 2 MiB pages where there is enough
 // of them and the system has any.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <memory_resource>
 #include <vector>
@@ -32,8 +33,29 @@ class lasting_memory final : public std::pmr::memory_resource {
   std::size_t left_ = 0;
 };
 
+// Gives pieces in sizes four to a doubling, and what was given back last in a size before anything new: both
+// in constant time, however many there are. (The pools of the standard library look through all that they
+// have for a free piece.) Takes a quarter more than is asked for at the most, and nothing back from a size
+// for another. Throws std::bad_alloc, also where more than a cache line's alignment is asked for.
+class passing_memory final : public std::pmr::memory_resource {
+ public:
+  // New pieces come from `upstream`, which outlives them: none is given back to it.
+  explicit passing_memory(std::pmr::memory_resource* upstream) : upstream_(upstream) {}
+
+ private:
+  struct free_piece {
+    free_piece* next = nullptr;
+  };
+  void* do_allocate(std::size_t bytes, std::size_t alignment) override;
+  void do_deallocate(void* piece, std::size_t bytes, std::size_t alignment) override;
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  std::pmr::memory_resource* upstream_;
+  std::array<free_piece*, 256> free_ = {};  // of each size, given back last first
+};
+
 // For one thread at a time. What is given back is used again, and the system gets all of it at the end: it
-// takes as much as was ever in use at once, and powers of two for what is large.
+// takes as much as was ever in use at once in each size.
 class near_memory {
  public:
   near_memory() = default;
@@ -46,10 +68,8 @@ class near_memory {
   std::pmr::memory_resource* lasting() { return &lasting_; }
 
  private:
-  static constexpr std::size_t largest_reused = std::size_t{4} << 20;
-
   lasting_memory lasting_;
-  std::pmr::unsynchronized_pool_resource passing_{{0, largest_reused}, &lasting_};
+  passing_memory passing_{&lasting_};
 };
 
 }  // namespace troupe

@@ -93,7 +93,7 @@ sequence& scheduler::state::add(engine_request request, std::int32_t max_tokens)
   added->details = make_details(sequences->memory.passing());
   added->details->number = number;
   added->id = request.id;
-  added->begin_with(request.prompt);
+  added->begin_with(std::move(request.prompt));
   added->max_tokens = max_tokens;
   added->has_grammar = params.grammar != nullptr;
   added->waits_for_grammar = added->has_grammar;

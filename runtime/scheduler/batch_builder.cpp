@@ -105,8 +105,9 @@ class batch_builder {
   void add_history(sequence& who, sample_row& sample, std::int32_t drafts) {
     sample.history.reserve(static_cast<std::size_t>(who.prompt_length) +
                            static_cast<std::size_t>(who.max_tokens));
-    const std::span<const token_id> tokens = who.all_tokens();
-    sample.history.assign(tokens.begin(), tokens.end());
+    sample.history = who.details->prompt;
+    const std::span<const token_id> output = who.output();
+    sample.history.insert(sample.history.end(), output.begin(), output.end());
     for (const token_source& source : who.pending) {
       batch_.fed_histories.push_back({static_cast<std::int32_t>(num_samples_),
                                       static_cast<std::int32_t>(sample.history.size()), source});

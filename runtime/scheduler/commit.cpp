@@ -22,15 +22,15 @@ token_end end_by_token(const sequence& who, token_id token, const std::vector<to
   return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
 }
 
-// Asks for the sequences behind the i-th, half way for where those that move their newest tokens have the
-// older ones, and then for the end of these.
+// Asks for the sequences behind the i-th; then for where those that move their newest tokens have the output;
+// and then for the end of that.
 void look_ahead(const schedule_batch& rows, std::size_t i) {
   constexpr std::size_t distance = far_prefetch_distance;
   if (i + distance < rows.size()) prefetch_lines(rows[i + distance].who, 3);
-  if (i + distance / 2 >= rows.size()) return;
-  if (const sequence& who = *rows[i + distance / 2].who; who.moves_tokens_soon())
+  if (i + distance * 2 / 3 >= rows.size()) return;
+  if (const sequence& who = *rows[i + distance * 2 / 3].who; who.moves_tokens_soon())
     prefetch_line(who.details.get());
-  if (const sequence& who = *rows[i + distance / 4].who; who.moves_tokens_soon()) who.prefetch_older();
+  if (const sequence& who = *rows[i + distance / 3].who; who.moves_tokens_soon()) who.prefetch_output();
 }
 
 }  // namespace
@@ -40,9 +40,23 @@ void scheduler::state::commit(const step_result& result, scheduler_output& outpu
   if (flights.empty() || result.step != flights.front().step) return;
   const step_in_flight& done = flights.front();
   commit_rows(done, result, output);
-  if (!output.releases.empty()) std::erase_if(running, [](const sequence* who) { return who->ended; });
+  forget_leavers();
   finish_step();
   clear_stage_for_suspects(output.releases);
+}
+
+// They end mostly in the order in which they run: each is looked for behind the last one. Asking every
+// sequence whether it has ended would fetch the memory of all.
+void scheduler::state::forget_leavers() {
+  auto at = running.begin();
+  for (const sequence* who : leavers) {
+    auto found = std::find(at, running.end(), who);
+    if (found == running.end()) found = std::find(running.begin(), at, who);
+    *found = nullptr;
+    at = found;
+  }
+  if (!leavers.empty()) std::erase(running, nullptr);
+  leavers.clear();
 }
 
 void scheduler::state::commit_rows(const step_in_flight& done, const step_result& result,
@@ -152,7 +166,7 @@ void scheduler::state::finish_by(token_end by, sequence& who, token_event& event
   event.end->tokens = who.tokens_used();
   if (by == token_end::stop_token) event.end->stop_token = who.token(who.num_tokens() - 1);
   if (by == token_end::length) event.end->reason = finish_reason::length;
-  output.releases.push_back(retire(who));
+  leave(who, output);
 }
 
 // The step that was to sample it, if any, is no longer waited for.
@@ -167,7 +181,12 @@ token_end scheduler::state::take_token(sequence& who, token_id token, token_even
 void scheduler::state::commit_end(sequence& who, const sample_end& end, scheduler_output& output) {
   if (!who.pending.empty()) who.pending.erase(who.pending.begin());
   add_end(who, end.failure ? finish_reason::error : finish_reason::stop, end.failure, output);
+  leave(who, output);
+}
+
+void scheduler::state::leave(sequence& who, scheduler_output& output) {
   output.releases.push_back(retire(who));
+  if (who.running) leavers.push_back(&who);
 }
 
 // The first token at once: it proves the whole prompt stored, for those that share it. The others as they
@@ -178,9 +197,9 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
   if (known < who.index_at) return;
   if (limits.enable_prefix_caching || who.details->num_indexed == who.prompt_length) {
     output.appends.push_back({who.id, known - who.details->num_indexed, who.place});
-    const std::span<const token_id> tokens = who.all_tokens();
-    output.appended.insert(output.appended.end(), tokens.begin() + who.details->num_indexed,
-                           tokens.begin() + known);
+    const auto first_output = who.output().begin() - who.prompt_length;
+    output.appended.insert(output.appended.end(), first_output + who.details->num_indexed,
+                           first_output + known);
   }
   who.details->num_indexed = known;
   who.index_at = ((known - 1) / limits.block_size + 1) * limits.block_size + 1;

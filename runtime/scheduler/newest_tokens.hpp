@@ -11,23 +11,24 @@
 
 namespace troupe {
 
-// Each token has the place that its position gives it. The older ones are in a vector of the owner's, who
-// also counts them all.
+// Each token has the place that its position gives it. The older ones, from position `begin` on, are in a
+// vector of the owner's, who also counts all that there are.
 class newest_tokens {
  public:
-  // Behind the first `size`, which are all that there are.
-  void add(token_id token, std::int32_t size, std::pmr::vector<token_id>& older) {
-    if (is_full(size)) move_to(older, size);
-    tokens_[place_of(size)] = token;
+  // Behind all others, which end at position `end`.
+  void add(token_id token, std::int32_t begin, std::int32_t end, std::pmr::vector<token_id>& older) {
+    if (is_full(end)) move_to(older, begin, end);
+    tokens_[place_of(end)] = token;
   }
-  // Whether an add() behind so many moves tokens.
-  static bool is_full(std::int32_t size) { return place_of(size) == 0; }
+  // Whether an add() at this position moves tokens.
+  static bool is_full(std::int32_t position) { return place_of(position) == 0; }
   // The token at a position behind the older ones.
   token_id operator[](std::int32_t position) const { return tokens_[place_of(position)]; }
-  // Completes the first `size`, which are all that there are.
-  void move_to(std::pmr::vector<token_id>& older, std::int32_t size) const {
-    const token_id* from = tokens_.data() + older.size() % tokens_.size();
-    older.insert(older.end(), from, from + (static_cast<std::size_t>(size) - older.size()));
+  // Completes the older ones up to position `end`, where all that there are end.
+  void move_to(std::pmr::vector<token_id>& older, std::int32_t begin, std::int32_t end) const {
+    const std::int32_t next = begin + static_cast<std::int32_t>(older.size());
+    const token_id* from = tokens_.data() + place_of(next);
+    older.insert(older.end(), from, from + (end - next));
   }
 
  private:

@@ -132,6 +132,9 @@ struct scheduler::state {
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);
   token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
+  // Ends with a token of the step that is committed.
+  void leave(sequence& who, scheduler_output& output);
+  void forget_leavers();
   void append_to_cache(sequence& who, scheduler_output& output) const;
   void finish_step();
 
@@ -217,6 +220,7 @@ struct scheduler::state {
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;
+  std::vector<const sequence*> leavers;      // work space of a commit: who runs no longer
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
   suspects tried;                            // after a step that took the device along
   std::vector<block_release> owed_releases;  // of preemptions in plan(): told with the next demand

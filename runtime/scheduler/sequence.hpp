@@ -56,24 +56,25 @@ struct alignas(64) sequence {
 
   alignas(64) newest_tokens newest = {};
 
-  void begin_with(std::span<const token_id> prompt) {
+  void begin_with(std::vector<token_id> prompt) {
     num_known = prompt_length = static_cast<std::int32_t>(prompt.size());
-    details->older.assign(prompt.begin(), prompt.end());
+    details->prompt = std::move(prompt);
   }
-  void add_token(token_id token) { newest.add(token, num_known++, details->older); }
+  void add_token(token_id token) { newest.add(token, prompt_length, num_known++, details->output); }
   // Only for a token that is known.
   token_id token(std::int32_t i) const {
-    const std::pmr::vector<token_id>& older = details->older;
-    return i < static_cast<std::int32_t>(older.size()) ? older[static_cast<std::size_t>(i)] : newest[i];
+    if (i < prompt_length) return details->prompt[static_cast<std::size_t>(i)];
+    const auto after_prompt = static_cast<std::size_t>(i - prompt_length);
+    return after_prompt < details->output.size() ? details->output[after_prompt] : newest[i];
   }
-  // All that are known, in one piece; until the next change.
-  std::span<const token_id> all_tokens() {
-    newest.move_to(details->older, num_known);
-    return details->older;
+  // All of it that is known, in one piece; until the next change.
+  std::span<const token_id> output() {
+    newest.move_to(details->output, prompt_length, num_known);
+    return details->output;
   }
   // Whether the next add_token(), or what comes of it, moves the newest tokens.
   bool moves_tokens_soon() const { return newest.is_full(num_known) || num_known + 1 >= index_at; }
-  void prefetch_older() const { prefetch_line(details->older.data() + details->older.size()); }
+  void prefetch_output() const { prefetch_line(details->output.data() + details->output.size()); }
   bool is_first_answer() const { return details->first_answer == id; }
   std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }

@@ -14,8 +14,9 @@
 namespace troupe {
 
 struct sequence_details {
-  std::pmr::vector<token_id> older;  // prompt + output, but for the newest tokens
-  std::int32_t num_indexed = 0;      // tokens that the KV cache knows of
+  std::pmr::vector<token_id> output;  // but for the newest tokens
+  std::vector<token_id> prompt = {};
+  std::int32_t num_indexed = 0;  // tokens that the KV cache knows of; at least the prompt
   std::int32_t min_tokens = 0;
   std::int32_t number = 0;  // the sequence's own, in the scheduler's pool
   std::shared_ptr<const sampling_params> sampling = {};
@@ -40,10 +41,10 @@ struct sequence_details {
   std::vector<token_logprobs> prompt_logprobs = {};
 };
 
-// Details lie in the same memory as their tokens.
+// Details lie in the same memory as their output.
 struct details_deleter {
   void operator()(sequence_details* details) const {
-    std::pmr::polymorphic_allocator<>(details->older.get_allocator().resource()).delete_object(details);
+    std::pmr::polymorphic_allocator<>(details->output.get_allocator().resource()).delete_object(details);
   }
 };
 using details_ptr = std::unique_ptr<sequence_details, details_deleter>;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <random>
 #include <vector>
 
@@ -24,10 +26,11 @@ struct piece {
 };
 
 // Sizes on both sides of a chunk's and of a huge page's.
-piece random_piece(std::pmr::memory_resource& memory, std::mt19937& random, int mark) {
+piece random_piece(std::pmr::memory_resource& memory, std::mt19937& random, int mark,
+                   std::size_t most_aligned) {
   piece made;
   made.bytes = 1 + random() % (std::size_t{1} << (random() % 23));
-  made.alignment = std::size_t{1} << (random() % 8);
+  made.alignment = std::min(std::size_t{1} << (random() % 8), most_aligned);
   made.mark = mark % 251;
   made.data = static_cast<std::byte*>(memory.allocate(made.bytes, made.alignment));
   std::memset(made.data, made.mark, made.bytes);
@@ -39,7 +42,7 @@ TEST(lasting_memory, gives_pieces_that_share_no_byte_as_aligned_as_asked) {
   lasting_memory memory;
   std::vector<piece> pieces;
   for (int i = 0; i < 200; ++i) {
-    pieces.push_back(random_piece(memory, random, i));
+    pieces.push_back(random_piece(memory, random, i, 128));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pieces.back().data) % pieces.back().alignment, 0U);
   }
   for (const piece& each : pieces) EXPECT_TRUE(each.is_whole()) << each.mark;
@@ -64,12 +67,55 @@ TEST(near_memory, uses_again_what_was_given_back) {
   EXPECT_EQ(memory.passing()->allocate(1000, 8), first);
 }
 
+TEST(near_memory, refuses_what_is_aligned_to_more_than_a_cache_line) {
+  near_memory memory;
+  EXPECT_THROW(static_cast<void>(memory.passing()->allocate(8, 128)), std::bad_alloc);
+}
+
+// Counts what it gives.
+class counted_memory final : public std::pmr::memory_resource {
+ public:
+  std::size_t bytes = 0;
+
+ private:
+  void* do_allocate(std::size_t size, std::size_t alignment) override {
+    bytes += size;
+    return memory_.allocate(size, alignment);
+  }
+  void do_deallocate(void*, std::size_t, std::size_t) override {}
+  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  lasting_memory memory_;
+};
+
+TEST(passing_memory, takes_a_quarter_more_than_is_asked_for_at_the_most) {
+  for (std::size_t bytes = 64; bytes < 70'000; bytes += 1 + bytes / 50) {
+    counted_memory upstream;
+    passing_memory memory(&upstream);
+    memory.deallocate(memory.allocate(bytes, 8), bytes, 8);
+    EXPECT_GE(upstream.bytes, bytes);
+    EXPECT_LE(upstream.bytes, bytes + bytes / 4) << bytes;
+  }
+}
+
+TEST(passing_memory, takes_no_more_than_was_in_use_at_once) {
+  counted_memory upstream;
+  passing_memory memory(&upstream);
+  std::vector<void*> pieces(100);
+  for (int round = 0; round < 10; ++round) {
+    for (void*& each : pieces) each = memory.allocate(1000, 8);
+    for (void* each : pieces) memory.deallocate(each, 1000, 8);
+  }
+  EXPECT_EQ(upstream.bytes, 100U * 1024);
+}
+
 TEST(near_memory, keeps_pieces_that_come_and_go_apart) {
   std::mt19937 random(11);
   near_memory memory;
   std::vector<piece> pieces;
   for (int i = 0; i < 1000; ++i) {
-    pieces.push_back(random_piece(*memory.passing(), random, i));
+    pieces.push_back(random_piece(*memory.passing(), random, i, 64));
+    ASSERT_EQ(reinterpret_cast<std::uintptr_t>(pieces.back().data) % pieces.back().alignment, 0U);
     if (pieces.size() < 20) continue;
     const std::size_t which = random() % pieces.size();
     ASSERT_TRUE(pieces[which].is_whole()) << i;

@@ -57,6 +57,20 @@ TEST_F(ending, blocks_that_a_step_in_flight_still_holds_are_counted_on) {
   EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x1");
 }
 
+// Rows of decodes stand before those of prompts, whoever runs for longer.
+TEST_F(ending, those_of_one_step_leave_in_whatever_order_they_run) {
+  set_up({.max_num_batched_tokens = 20, .long_prefill_token_threshold = 6, .max_num_partial_prefills = 3});
+  submit(make_request(1, 12, {.max_tokens = 1}));
+  submit(make_request(2, 2, {.max_tokens = 2}));
+  submit(make_request(3, 2, {.max_tokens = 9}));
+  submit(make_request(4, 12, {.max_tokens = 1}));
+  submit(make_request(5, 2, {.max_tokens = 2}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x6 2x2 3x2 4x6 5x2");
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 3x1 5x1 1x6 4x6") << "all but 3 end with it";
+  EXPECT_EQ(tested->counts().running, 1);
+  EXPECT_EQ(shape(dispatch()), "3x1");
+}
+
 TEST_F(ending, who_comes_after_a_refused_request_is_not_taken_for_it) {
   set_up({.block_size = 1, .num_blocks = 10});
   submit(make_request(1, 6, {.max_tokens = 4}));
