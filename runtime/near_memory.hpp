@@ -1,4 +1,4 @@
-// Memory for many small things that every step visits in disorder: a sequence's tokens, names of blocks,
+// Memory for many small things that every step visits in disorder: a sequence's output, names of blocks,
 // tables. Each visit to a page that the processor does not know costs a walk through the page tables, on a
 // virtual machine through two of them; so they lie close together, and in 2 MiB pages where there is enough
 // of them and the system has any.
@@ -35,8 +35,9 @@ class lasting_memory final : public std::pmr::memory_resource {
 
 // Gives pieces in sizes four to a doubling, and what was given back last in a size before anything new: both
 // in constant time, however many there are. (The pools of the standard library look through all that they
-// have for a free piece.) Takes a quarter more than is asked for at the most, and nothing back from a size
-// for another. Throws std::bad_alloc, also where more than a cache line's alignment is asked for.
+// have for a free piece.) A piece takes a quarter more than is asked for at the most, but 64 bytes at least,
+// and 256 where it is aligned to more than std::max_align_t; it serves for its size again and for no other.
+// Throws std::bad_alloc, also where more than a cache line's alignment is asked for.
 class passing_memory final : public std::pmr::memory_resource {
  public:
   // New pieces come from `upstream`, which outlives them: none is given back to it.
@@ -51,7 +52,7 @@ class passing_memory final : public std::pmr::memory_resource {
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
 
   std::pmr::memory_resource* upstream_;
-  std::array<free_piece*, 256> free_ = {};  // of each size, given back last first
+  std::array<free_piece*, 4 * 64> free_ = {};  // of each size, the one given back last first
 };
 
 // For one thread at a time. What is given back is used again, and the system gets all of it at the end: it

@@ -12,7 +12,7 @@
 
 namespace troupe {
 
-// What a step looks at lies in two cache lines.
+// What a step looks at lies in two cache lines, but for a first grant.
 struct alignas(64) cached_sequence {
   // What grows with its text lies in `memory`.
   explicit cached_sequence(std::pmr::memory_resource* memory) : chain(memory), tail(memory) {}
@@ -29,6 +29,8 @@ struct alignas(64) cached_sequence {
   std::int32_t published = 0;    // leading blocks that others can find
   std::int32_t num_cached = 0;   // found at the first grant
   std::uint64_t first_step = 0;  // of the first grant
+  // Where that shares a parent's blocks: the one whose copy is table[num_cached / block_size].
+  std::optional<std::int32_t> copied_from = {};
 
   alignas(64) std::pmr::vector<block_hash> chain;  // its scope's hash, then one per full block hashed so far;
                                                    // empty: none
@@ -36,8 +38,6 @@ struct alignas(64) cached_sequence {
 
   bool preempted = false;
   std::optional<request_id> parent = {};  // whose blocks it shares at its first grant
-  // Then: the block whose copy is table[num_cached / block_size].
-  std::optional<std::int32_t> copied_from = {};
 
   std::int32_t num_hashed() const { return chain.empty() ? 0 : static_cast<std::int32_t>(chain.size()) - 1; }
 
@@ -50,5 +50,6 @@ struct alignas(64) cached_sequence {
   // Extends the chain by the blocks that are full by now.
   void hash_full_blocks(block_hasher& hasher, std::size_t block_size);
 };
+static_assert(sizeof(cached_sequence) == 192);
 
 }  // namespace troupe

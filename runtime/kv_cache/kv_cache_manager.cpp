@@ -51,13 +51,6 @@ void kv_cache_manager::add_sequence(request_id id, std::span<const token_id> pro
   prefetch_matches(who);
 }
 
-// Most requests are granted their first blocks by the next step.
-void kv_cache_manager::prefetch_matches(const cached_sequence& who) const {
-  const auto names = std::span(who.chain).subspan(1);
-  for (const block_hash& name : names) pool_.prefetch_bucket(name);
-  for (const block_hash& name : names) pool_.prefetch_first(name);
-}
-
 void kv_cache_manager::add_request(const engine_request& request) {
   if (request.sampling->prompt_logprobs) return;
   add_sequence(request.id, request.prompt, {.cache_salt = request.cache_salt, .adapter = {}, .extra = {}});
@@ -127,6 +120,7 @@ void kv_cache_manager::publish_all() {
   }
   for (const cached_sequence* who : to_publish_)
     pool_.prefetch_publish(who->table[next(*who)], who->chain[next(*who) + 1]);
+  for (const cached_sequence* who : to_publish_) pool_.prefetch_first(who->chain[next(*who) + 1]);
   for (cached_sequence* who : to_publish_) publish(*who);
   to_publish_.clear();
 }
@@ -164,8 +158,13 @@ void kv_cache_manager::preempt(request_id id, std::uint64_t last_step) {
 void kv_cache_manager::give_back(std::span<const block_release> releases) {
   for (const block_release& given : releases) prefetch_sequence(given.place);
   for (const block_release& given : releases) prefetch_table_end(given.place);
-  for (const block_release& given : releases)
-    given.preempted ? set_aside(given.id, given.last_step) : forget(given.id, given.last_step);
+  for (const block_release& given : releases) {
+    if (!given.preempted) {
+      forget(given.id, given.last_step);
+    } else if (cached_sequence* who = find(given.id, given.place)) {
+      set_aside(*who, given.last_step);
+    }
+  }
   drop_blocks();
   check_when_idle();
 }
@@ -181,11 +180,9 @@ void kv_cache_manager::forget(request_id id, std::uint64_t last_step) {
   sequences_.erase(found);
 }
 
-void kv_cache_manager::set_aside(request_id id, std::uint64_t last_step) {
-  cached_sequence* who = find(id);
-  if (who == nullptr) return;
-  give_up_table(*who, last_step);
-  who->preempted = true;
+void kv_cache_manager::set_aside(cached_sequence& who, std::uint64_t last_step) {
+  give_up_table(who, last_step);
+  who.preempted = true;
 }
 
 void kv_cache_manager::give_up_table(cached_sequence& who, std::uint64_t last_step) {
@@ -240,7 +237,9 @@ bool kv_cache_manager::reset_prefix_cache() {
 void kv_cache_manager::lose_storage(std::uint64_t last_step) {
   commit_step(last_step);
   for (auto& [id, who] : sequences_)
-    if (!who->table.empty()) preempt(id, last_step);
+    if (!who->table.empty()) set_aside(*who, last_step);
+  drop_blocks();
+  check_when_idle();
   pool_.forget_contents();
 }
 

@@ -131,6 +131,7 @@ class kv_cache_manager {
   // `shared` gets the blocks to share.
   prefix_match match_prefix(const cached_sequence& who, std::int32_t num_tokens,
                             std::vector<std::int32_t>& shared) const;
+  // For a match_prefix() soon.
   void prefetch_matches(const cached_sequence& who) const;
   void prefetch_sequence(std::int32_t place) const;
   void prefetch_table_end(std::int32_t place) const;
@@ -151,7 +152,7 @@ class kv_cache_manager {
   void publish_all();
   void index(cached_sequence& who);
   void forget(request_id id, std::uint64_t last_step);
-  void set_aside(request_id id, std::uint64_t last_step);
+  void set_aside(cached_sequence& who, std::uint64_t last_step);
   void give_up_table(cached_sequence& who, std::uint64_t last_step);
   void forget_copy(const cached_sequence& who);
   // Its blocks are dropped by the next drop_blocks().
@@ -176,7 +177,7 @@ class kv_cache_manager {
 
   std::shared_ptr<table_memory> tables_ = std::make_shared<table_memory>();
   std::vector<std::int32_t> shared_;   // what the grant under way shares
-  std::vector<std::int32_t> dropped_;  // while tables are given back
+  std::vector<std::int32_t> dropped_;  // blocks of tables that were taken apart, until drop_blocks()
 };
 
 }  // namespace troupe

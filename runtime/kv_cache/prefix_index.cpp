@@ -12,7 +12,8 @@ prefix_index::prefix_index(std::span<block_entry> entries, std::pmr::memory_reso
     : heads_(std::bit_ceil(std::max<std::size_t>(entries.size(), 1)), last, memory), entries_(entries) {}
 
 std::size_t prefix_index::bytes() const {
-  constexpr std::size_t of_entry = sizeof(block_entry::next_in_bucket) + sizeof(block_entry::hash);
+  constexpr std::size_t of_entry =
+      sizeof(block_entry::next_in_bucket) + sizeof(block_entry::hash) + sizeof(block_entry::had_twin);
   return heads_.size() * sizeof(heads_[0]) + entries_.size() * of_entry;
 }
 
@@ -41,12 +42,11 @@ std::optional<std::int32_t> prefix_index::twin_of(std::int32_t block) const {
 
 void prefix_index::insert(std::int32_t block, const block_hash& hash) {
   std::int32_t& head = heads_[bucket_of(hash)];
-  bool has_twin = false;
-  for (std::int32_t other = head; other != last; other = at(other).next_in_bucket)
-    if (hash_of(other) == hash) has_twin = at(other).had_twin = true;
+  const std::optional<std::int32_t> twin = find_from(head, hash, absent);
+  if (twin) at(*twin).had_twin = true;  // of several, all are marked
   at(block).next_in_bucket = head;
   at(block).hash = hash;
-  at(block).had_twin = has_twin;
+  at(block).had_twin = twin.has_value();
   head = block;
   ++size_;
 }
@@ -73,6 +73,9 @@ std::string prefix_index::check() const {
       if (!contains(block)) return fmt::format("block {} is in a bucket but not in the index", block);
       if (seen[static_cast<std::size_t>(block)]) return fmt::format("block {} is indexed twice", block);
       if (bucket_of(hash_of(block)) != bucket) return fmt::format("block {} is in the wrong bucket", block);
+      const auto twin = find_from(at(block).next_in_bucket, hash_of(block), absent);
+      if (twin && !(at(block).had_twin && at(*twin).had_twin))
+        return fmt::format("blocks {} and {} are twins and not marked as such", block, *twin);
       seen[static_cast<std::size_t>(block)] = true;
       ++count;
     }

@@ -159,6 +159,15 @@ std::int32_t kv_cache_manager::cached_tokens(request_id id) const {
   return match_prefix(*who, who->known, shared).num_tokens;
 }
 
+// Where there is a place for it, the next step grants a request its first blocks.
+void kv_cache_manager::prefetch_matches(const cached_sequence& who) const {
+  constexpr std::size_t most = 256;  // more than that would drive out what the running ones need
+  const auto known = std::span(who.chain).subspan(1);
+  const auto names = known.first(std::min(known.size(), most));
+  for (const block_hash& name : names) pool_.prefetch_bucket(name);
+  for (const block_hash& name : names) pool_.prefetch_first(name);
+}
+
 // The last token is always computed: its logits are wanted.
 kv_cache_manager::prefix_match kv_cache_manager::match_prefix(const cached_sequence& who,
                                                               std::int32_t num_tokens,

@@ -22,15 +22,19 @@ token_end end_by_token(const sequence& who, token_id token, const std::vector<to
   return who.num_generated() < who.max_tokens ? token_end::none : token_end::length;
 }
 
-// Asks for the sequences behind the i-th; then for where those that move their newest tokens have the output;
-// and then for the end of that.
+// How many rows before its own a sequence is asked for; then, where it moves its newest tokens, its details,
+// which say where its output is; and then the end of that.
+constexpr std::size_t to_sequence = 42;
+constexpr std::size_t to_details = 28;
+constexpr std::size_t to_output = 14;
+
 void look_ahead(const schedule_batch& rows, std::size_t i) {
-  constexpr std::size_t distance = far_prefetch_distance;
-  if (i + distance < rows.size()) prefetch_lines(rows[i + distance].who, 3);
-  if (i + distance * 2 / 3 >= rows.size()) return;
-  if (const sequence& who = *rows[i + distance * 2 / 3].who; who.moves_tokens_soon())
-    prefetch_line(who.details.get());
-  if (const sequence& who = *rows[i + distance / 3].who; who.moves_tokens_soon()) who.prefetch_output();
+  if (i + to_sequence < rows.size()) prefetch_lines(rows[i + to_sequence].who, 3);
+  if (i + to_details < rows.size())
+    if (const sequence& who = *rows[i + to_details].who; who.moves_tokens_soon())
+      prefetch_line(who.details.get());
+  if (i + to_output < rows.size())
+    if (const sequence& who = *rows[i + to_output].who; who.moves_tokens_soon()) who.prefetch_output();
 }
 
 }  // namespace
@@ -40,14 +44,14 @@ void scheduler::state::commit(const step_result& result, scheduler_output& outpu
   if (flights.empty() || result.step != flights.front().step) return;
   const step_in_flight& done = flights.front();
   commit_rows(done, result, output);
-  forget_leavers();
+  take_out_leavers();
   finish_step();
   clear_stage_for_suspects(output.releases);
 }
 
 // They end mostly in the order in which they run: each is looked for behind the last one. Asking every
 // sequence whether it has ended would fetch the memory of all.
-void scheduler::state::forget_leavers() {
+void scheduler::state::take_out_leavers() {
   auto at = running.begin();
   for (const sequence* who : leavers) {
     auto found = std::find(at, running.end(), who);
@@ -65,6 +69,8 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
   std::size_t prompt_row = 0;
   step_samples samples(*done.batch, result);
   const bool has_suspects = tried.knows_anybody();
+  for (std::size_t i = 0; i < std::min(done.rows.size(), to_sequence); ++i)
+    prefetch_lines(done.rows[i].who, 3);
   for (std::size_t i = 0; i < done.rows.size(); ++i) {
     look_ahead(done.rows, i);
     const planned_rows& rows = done.rows[i];
@@ -197,9 +203,10 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
   if (known < who.index_at) return;
   if (limits.enable_prefix_caching || who.details->num_indexed == who.prompt_length) {
     output.appends.push_back({who.id, known - who.details->num_indexed, who.place});
-    const auto first_output = who.output().begin() - who.prompt_length;
-    output.appended.insert(output.appended.end(), first_output + who.details->num_indexed,
-                           first_output + known);
+    const std::int32_t first = who.details->num_indexed - who.prompt_length;
+    const std::span<const token_id> added = who.output().subspan(
+        static_cast<std::size_t>(first), static_cast<std::size_t>(known - who.details->num_indexed));
+    output.appended.insert(output.appended.end(), added.begin(), added.end());
   }
   who.details->num_indexed = known;
   who.index_at = ((known - 1) / limits.block_size + 1) * limits.block_size + 1;

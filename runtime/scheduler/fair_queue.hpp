@@ -14,8 +14,11 @@
 
 namespace troupe {
 
-// A request costs its tokens to compute when it is admitted and its output when it is over. A tenant with
-// nothing waiting and nothing running has no account: it comes back without debt and without credit.
+// A request costs its tokens to compute and all the output that it may have when it is admitted; what it has
+// not used of that comes back when it is over. (Output that costs only when it is there lets a tenant take
+// every place with short prompts before it has cost anything.) Coming back after a preemption costs nothing.
+// A tenant with nothing waiting and nothing running has no account: it comes back without debt and without
+// credit.
 class fair_queue final : public waiting_queue {
  public:
   // Tokens, at least 1.
@@ -37,7 +40,9 @@ class fair_queue final : public waiting_queue {
   };
   // The tenant's, and whether it is new.
   std::pair<account&, bool> open_account(const std::string& tenant);
-  static std::int64_t cost_of(const sequence& who) { return who.num_tokens() - who.num_computed; }
+  static std::int64_t cost_of(const sequence& who) {
+    return who.details->admitted_once ? 0 : who.num_tokens() - who.num_computed + who.max_tokens;
+  }
   // The round in which a request is admitted that brings the tenant's cost to `cost`.
   std::int64_t round_of(const account& tenant, std::int64_t cost) const {
     return tenant.first_round + (cost + quantum_ - 1) / quantum_;

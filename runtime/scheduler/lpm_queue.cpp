@@ -5,7 +5,7 @@
 namespace troupe {
 
 void lpm_queue::add(sequence& who) {
-  who.details->queued_at = admissions_;
+  if (!who.details->admitted_once) who.details->queued_at = admissions_;
   waiting_.insert(&who);
 }
 

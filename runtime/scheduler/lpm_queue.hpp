@@ -9,8 +9,9 @@
 namespace troupe {
 
 // Among the oldest `most_compared` requests, those of the longer cached prefix first, equal ones in the order
-// of arrival; the others behind them. A request that `patience` others have been admitted beside goes before
-// all that is younger, whatever is cached: nobody waits for ever.
+// of arrival; the others behind them. A request that `patience` others have been admitted beside since it
+// came goes before all that is younger, whatever is cached, also when it comes back after a preemption:
+// nobody waits for ever.
 class lpm_queue final : public waiting_queue {
  public:
   static constexpr std::size_t most_compared = 128;  // as in SGLang: looking costs time in every step

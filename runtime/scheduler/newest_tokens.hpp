@@ -16,7 +16,7 @@ namespace troupe {
 class newest_tokens {
  public:
   // Behind all others, which end at position `end`.
-  void add(token_id token, std::int32_t begin, std::int32_t end, std::pmr::vector<token_id>& older) {
+  void add(token_id token, std::pmr::vector<token_id>& older, std::int32_t begin, std::int32_t end) {
     if (is_full(end)) move_to(older, begin, end);
     tokens_[place_of(end)] = token;
   }

@@ -96,7 +96,7 @@ void scheduler::state::admit(planned_rows& rows, std::int32_t num_cached) {
   if (std::exchange(who.details->admitted_once, true)) return;
   tell_first_answer(who);
   who.details->num_cached = std::min(who.num_computed, who.prompt_length);
-  who.details->output.reserve(static_cast<std::size_t>(who.max_tokens));
+  who.details->older_output.reserve(static_cast<std::size_t>(who.max_tokens));
   if (who.details->queue_deadline) queue_deadlines.erase({*who.details->queue_deadline, who.id});
 }
 

@@ -53,6 +53,8 @@ struct scheduler::state {
   step_demand_ptr plan();
   // Both give what is left of the token budget.
   std::int32_t plan_running();
+  // Those of some running sequences; the others of them are put on the lists of who has more to compute.
+  void plan_decodes(std::span<sequence* const> some, std::int32_t& budget);
   std::int32_t plan_waiting(std::int32_t budget);
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
@@ -132,9 +134,9 @@ struct scheduler::state {
   void finish_by(token_end by, sequence& who, token_event& event, scheduler_output& output);
   token_end take_token(sequence& who, token_id token, token_event& event);
   void commit_end(sequence& who, const sample_end& end, scheduler_output& output);
-  // Ends with a token of the step that is committed.
+  // Ends with a sample of the step that is committed.
   void leave(sequence& who, scheduler_output& output);
-  void forget_leavers();
+  void take_out_leavers();
   void append_to_cache(sequence& who, scheduler_output& output) const;
   void finish_step();
 
@@ -186,7 +188,9 @@ struct scheduler::state {
   };
   std::shared_ptr<sequence_memory> sequences = std::make_shared<sequence_memory>();
   boost::unordered_flat_map<request_id, sequence*> requests;
-  std::vector<sequence*> running;          // in the order of admission
+  // Those with sequence::running, in the order of admission; who has ended is still here until it is taken
+  // out.
+  std::vector<sequence*> running;
   std::vector<request_id> awaiting_masks;  // of these, who waited longest first
   std::unique_ptr<waiting_queue> waiting;
   std::size_t num_held = 0;             // waiting ones that share another's prompt
@@ -217,6 +221,7 @@ struct scheduler::state {
   schedule_batch joining;                  // ... and waiting ones
   std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
   std::vector<sequence*> past_prompt;      // ... who has several tokens behind it to compute
+  const sequence* left_out = nullptr;      // the first decode that the last plan had no tokens for
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;

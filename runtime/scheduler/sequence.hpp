@@ -60,21 +60,21 @@ struct alignas(64) sequence {
     num_known = prompt_length = static_cast<std::int32_t>(prompt.size());
     details->prompt = std::move(prompt);
   }
-  void add_token(token_id token) { newest.add(token, prompt_length, num_known++, details->output); }
+  void add_token(token_id token) { newest.add(token, details->older_output, prompt_length, num_known++); }
   // Only for a token that is known.
   token_id token(std::int32_t i) const {
     if (i < prompt_length) return details->prompt[static_cast<std::size_t>(i)];
     const auto after_prompt = static_cast<std::size_t>(i - prompt_length);
-    return after_prompt < details->output.size() ? details->output[after_prompt] : newest[i];
+    return after_prompt < details->older_output.size() ? details->older_output[after_prompt] : newest[i];
   }
-  // All of it that is known, in one piece; until the next change.
+  // All output that is known, in one piece; until the next change.
   std::span<const token_id> output() {
-    newest.move_to(details->output, prompt_length, num_known);
-    return details->output;
+    newest.move_to(details->older_output, prompt_length, num_known);
+    return details->older_output;
   }
   // Whether the next add_token(), or what comes of it, moves the newest tokens.
   bool moves_tokens_soon() const { return newest.is_full(num_known) || num_known + 1 >= index_at; }
-  void prefetch_output() const { prefetch_line(details->output.data() + details->output.size()); }
+  void prefetch_output() const { prefetch_line(details->older_output.data() + details->older_output.size()); }
   bool is_first_answer() const { return details->first_answer == id; }
   std::int32_t num_tokens() const { return num_known; }
   std::int32_t num_pending() const { return static_cast<std::int32_t>(pending.size()); }

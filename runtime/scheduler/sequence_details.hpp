@@ -14,14 +14,15 @@
 namespace troupe {
 
 struct sequence_details {
-  std::pmr::vector<token_id> output;  // but for the newest tokens
+  std::pmr::vector<token_id> older_output;  // but for the newest tokens
   std::vector<token_id> prompt = {};
   std::int32_t num_indexed = 0;  // tokens that the KV cache knows of; at least the prompt
   std::int32_t min_tokens = 0;
   std::int32_t number = 0;  // the sequence's own, in the scheduler's pool
   std::shared_ptr<const sampling_params> sampling = {};
   std::uint64_t ticket = 0;        // order of arrival
-  std::uint64_t queued_at = 0;     // admissions before it began to wait; where the policy counts them
+  std::uint64_t queued_at = 0;     // admissions before it began to wait first; where the policy counts them
+  std::int64_t charged_from = 0;   // under drr: the first round of the account that paid for it
   std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
   std::int32_t priority = 0;
   std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
@@ -44,7 +45,8 @@ struct sequence_details {
 // Details lie in the same memory as their output.
 struct details_deleter {
   void operator()(sequence_details* details) const {
-    std::pmr::polymorphic_allocator<>(details->output.get_allocator().resource()).delete_object(details);
+    std::pmr::polymorphic_allocator<>(details->older_output.get_allocator().resource())
+        .delete_object(details);
   }
 };
 using details_ptr = std::unique_ptr<sequence_details, details_deleter>;

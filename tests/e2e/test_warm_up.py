@@ -1,8 +1,9 @@
-"""Warm-up and padding of the real service: what is logged, and that no token depends on it."""
+"""Warm-up, padding and planning ahead of the real service: what is logged, and that no token depends on them."""
 import json
 import re
 import subprocess
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 from conftest import BINARY, MODEL
 
@@ -74,6 +75,18 @@ def test_no_token_depends_on_warm_up_or_padding(start_service):
         assert all(len(each) == 12 for each in found)
         expected = expected or found
         assert found == expected
+
+
+def test_no_token_depends_on_how_far_ahead_steps_are_planned(start_service):
+    prompts = ["The capital of Japan is", "One, two, three,", "Once upon a time there was a " + "very " * 60 + "old castle"]
+    expected = None
+    for flags in ([], ["--no-async-scheduling"], ["--num-scheduler-steps", "3"],
+                  ["--num-scheduler-steps", "3", "--no-async-scheduling"]):
+        with start_service(*SMALL, "--skip-warmup", *flags) as service, ThreadPoolExecutor() as clients:
+            found = list(clients.map(lambda prompt: tokens(service, prompt), prompts))
+        assert all(len(each) == 12 for each in found)
+        expected = expected or found
+        assert found == expected, flags
 
 
 def test_the_log_tells_the_phases_of_the_start_in_order(start_service):

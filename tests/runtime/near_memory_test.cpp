@@ -88,14 +88,21 @@ class counted_memory final : public std::pmr::memory_resource {
   lasting_memory memory_;
 };
 
+// What a piece of this size takes from upstream.
+std::size_t taken_for(std::size_t bytes, std::size_t alignment) {
+  counted_memory upstream;
+  passing_memory memory(&upstream);
+  memory.deallocate(memory.allocate(bytes, alignment), bytes, alignment);
+  return upstream.bytes;
+}
+
 TEST(passing_memory, takes_a_quarter_more_than_is_asked_for_at_the_most) {
   for (std::size_t bytes = 64; bytes < 70'000; bytes += 1 + bytes / 50) {
-    counted_memory upstream;
-    passing_memory memory(&upstream);
-    memory.deallocate(memory.allocate(bytes, 8), bytes, 8);
-    EXPECT_GE(upstream.bytes, bytes);
-    EXPECT_LE(upstream.bytes, bytes + bytes / 4) << bytes;
+    EXPECT_GE(taken_for(bytes, 8), bytes);
+    EXPECT_LE(taken_for(bytes, 8), bytes + bytes / 4) << bytes;
   }
+  EXPECT_EQ(taken_for(1, 1), 64U);
+  EXPECT_EQ(taken_for(8, 64), 256U);
 }
 
 TEST(passing_memory, takes_no_more_than_was_in_use_at_once) {

@@ -41,6 +41,22 @@ TEST_F(change_limits_test, the_next_step_keeps_to_the_new_budget) {
   EXPECT_EQ(shape(dispatch_and_complete()), "1x20");
 }
 
+TEST_F(change_limits_test, more_decodes_than_a_step_has_tokens_take_turns) {
+  scheduler_limits limits{.max_num_batched_tokens = 64};
+  set_up(limits);
+  for (request_id id = 1; id <= 5; ++id) submit(make_request(id, 3, {.max_tokens = id == 3 ? 4 : 20}));
+  step();
+  limits.max_num_batched_tokens = 2;
+  tested->change_limits(limits);
+  for (const char* expected : {"1x1 2x1", "3x1 4x1", "5x1 1x1", "2x1 3x1", "4x1 5x1", "1x1 2x1", "3x1 4x1"})
+    EXPECT_EQ(shape(dispatch_and_complete()), expected);
+  EXPECT_EQ(shape(dispatch_and_complete()), "5x1 1x1") << "the third has ended";
+  limits.max_num_batched_tokens = 64;
+  tested->change_limits(limits);
+  EXPECT_EQ(shape(dispatch_and_complete()), "2x1 4x1 5x1 1x1");
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x1 4x1 5x1");
+}
+
 TEST_F(change_limits_test, the_queue_takes_as_many_as_it_now_may) {
   scheduler_limits limits{.max_num_seqs = 1, .max_num_queued_requests = 1};
   set_up(limits);

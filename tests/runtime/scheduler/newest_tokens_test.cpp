@@ -16,7 +16,7 @@ TEST(newest_tokens, complete_the_older_ones_whatever_is_asked_between) {
       std::pmr::vector<token_id> older;
       newest_tokens tested;
       for (token_id token = 0; token < 80; ++token) {
-        tested.add(token, prompt, prompt + token, older);
+        tested.add(token, older, prompt, prompt + token);
         expected.push_back(token);
         for (std::size_t i = older.size(); i < expected.size(); ++i)
           ASSERT_EQ(tested[prompt + static_cast<std::int32_t>(i)], expected[i]);
@@ -34,7 +34,7 @@ TEST(newest_tokens, move_once_in_a_line_of_them) {
   int moves = 0;
   for (std::int32_t position = 10; position < 170; ++position) {
     const std::size_t before = older.size();
-    tested.add(1, 10, position, older);
+    tested.add(1, older, 10, position);
     moves += older.size() != before ? 1 : 0;
   }
   EXPECT_EQ(moves, 10);
