@@ -33,7 +33,6 @@ void fair_queue::admitted(const sequence& who, std::int32_t) {
   account& tenant = open_account(who.details->tenant).first;
   ++tenant.running;
   tenant.cost += cost_of(who);
-  if (!who.details->admitted_once) who.details->charged_from = tenant.first_round;
   round_ = std::max(round_, round_of(tenant, tenant.cost));
 }
 
@@ -42,9 +41,7 @@ void fair_queue::finished(const sequence& who) {
   if (found == accounts_.end()) return;
   account& tenant = found->second;
   if (who.running) --tenant.running;
-  // An account that has begun anew since then owes nothing back.
-  if (who.details->admitted_once && who.details->charged_from == tenant.first_round)
-    tenant.cost -= who.max_tokens - who.num_generated();
+  if (who.details->admitted_once) tenant.cost += who.num_generated();
   if (tenant.running <= 0 && tenant.waiting.empty()) accounts_.erase(found);
 }
 

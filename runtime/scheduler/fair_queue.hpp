@@ -14,11 +14,9 @@
 
 namespace troupe {
 
-// A request costs its tokens to compute and all the output that it may have when it is admitted; what it has
-// not used of that comes back when it is over. (Output that costs only when it is there lets a tenant take
-// every place with short prompts before it has cost anything.) Coming back after a preemption costs nothing.
-// A tenant with nothing waiting and nothing running has no account: it comes back without debt and without
-// credit.
+// A request costs its tokens to compute when it is admitted first, and its output when it is over; coming
+// back after a preemption costs nothing. A tenant with nothing waiting and nothing running has no account: it
+// comes back without debt and without credit.
 class fair_queue final : public waiting_queue {
  public:
   // Tokens, at least 1.
@@ -41,7 +39,7 @@ class fair_queue final : public waiting_queue {
   // The tenant's, and whether it is new.
   std::pair<account&, bool> open_account(const std::string& tenant);
   static std::int64_t cost_of(const sequence& who) {
-    return who.details->admitted_once ? 0 : who.num_tokens() - who.num_computed + who.max_tokens;
+    return who.details->admitted_once ? 0 : who.num_tokens() - who.num_computed;
   }
   // The round in which a request is admitted that brings the tenant's cost to `cost`.
   std::int64_t round_of(const account& tenant, std::int64_t cost) const {
@@ -52,7 +50,7 @@ class fair_queue final : public waiting_queue {
   std::int64_t quantum_;
   std::unordered_map<std::string, account> accounts_;
   std::size_t size_ = 0;
-  std::int64_t round_ = 0;  // of the last admission
+  std::int64_t round_ = 0;  // the latest in which anybody was admitted
   std::uint64_t places_ = 0;
 };
 

@@ -26,15 +26,18 @@ step_demand_ptr scheduler::state::plan() {
 
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
-// waits for no more than one step with one bounded chunk. Where there are more decodes than tokens they take
-// turns.
+// waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
+// they take turns, a token each.
 std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = limits.max_num_batched_tokens;
   past_prompt.clear();
   prefilling.clear();
   const auto first = std::find(running.begin(), running.end(), std::exchange(left_out, nullptr));
-  if (first != running.end()) plan_decodes({first, running.end()}, budget);
-  plan_decodes({running.begin(), first}, budget);
+  const bool take_turns = first != running.end();
+  if (take_turns) plan_decodes({first, running.end()}, take_turns, budget);
+  plan_decodes({running.begin(), first}, take_turns, budget);
+  const std::vector<sequence*>& next = past_prompt.empty() ? prefilling : past_prompt;
+  if (budget == 0 && left_out == nullptr && !next.empty()) left_out = next.front();
   for (const std::vector<sequence*>* chunked : {&past_prompt, &prefilling}) {
     for (sequence* who : *chunked) {
       const std::int32_t num_rows = rows_of(*who, budget);
@@ -46,13 +49,13 @@ std::int32_t scheduler::state::plan_running() {
   return budget;
 }
 
-void scheduler::state::plan_decodes(std::span<sequence* const> some, std::int32_t& budget) {
+void scheduler::state::plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget) {
   for (std::size_t i = 0; i < some.size(); ++i) {
     if (i + far_prefetch_distance < some.size()) prefetch_line(some[i + far_prefetch_distance]);
     sequence* who = some[i];
     if (!awaiting_masks.empty() && who->awaits_mask) continue;
     const std::int32_t missing = who->num_missing();
-    if (missing > 1) {
+    if (missing > 1 && !take_turns) {
       (who->num_computed < who->prompt_length ? prefilling : past_prompt).push_back(who);
     } else if (who->is_sampled_out()) {
       continue;

@@ -53,8 +53,9 @@ struct scheduler::state {
   step_demand_ptr plan();
   // Both give what is left of the token budget.
   std::int32_t plan_running();
-  // Those of some running sequences; the others of them are put on the lists of who has more to compute.
-  void plan_decodes(std::span<sequence* const> some, std::int32_t& budget);
+  // Those of some running sequences; the others of them are put on the lists of who has more to compute, or
+  // where all take turns are planned a token, too.
+  void plan_decodes(std::span<sequence* const> some, bool take_turns, std::int32_t& budget);
   std::int32_t plan_waiting(std::int32_t budget);
   std::int32_t rows_of(const sequence& who, std::int32_t budget) const;
   enum class readiness { ready, held, blocks_others };
@@ -221,7 +222,7 @@ struct scheduler::state {
   schedule_batch joining;                  // ... and waiting ones
   std::vector<sequence*> prefilling;       // work space of a plan: who computes its prompt, and ...
   std::vector<sequence*> past_prompt;      // ... who has several tokens behind it to compute
-  const sequence* left_out = nullptr;      // the first decode that the last plan had no tokens for
+  const sequence* left_out = nullptr;      // the first that the last plan had no token for
   steps_in_flight_ring flights;
   recycler<step_batch> batches;
   recycler<step_demand> demands;

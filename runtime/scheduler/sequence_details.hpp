@@ -22,7 +22,6 @@ struct sequence_details {
   std::shared_ptr<const sampling_params> sampling = {};
   std::uint64_t ticket = 0;        // order of arrival
   std::uint64_t queued_at = 0;     // admissions before it began to wait first; where the policy counts them
-  std::int64_t charged_from = 0;   // under drr: the first round of the account that paid for it
   std::int32_t cached_prefix = 0;  // tokens, as the KV cache said last; where the policy asks
   std::int32_t priority = 0;
   std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first

@@ -57,6 +57,19 @@ TEST_F(change_limits_test, more_decodes_than_a_step_has_tokens_take_turns) {
   EXPECT_EQ(shape(dispatch_and_complete()), "1x1 2x1 4x1 5x1");
 }
 
+TEST_F(change_limits_test, a_prompt_under_way_takes_turns_with_decodes_that_fill_a_step) {
+  scheduler_limits limits{.max_num_batched_tokens = 20};
+  set_up(limits);
+  submit(make_request(1, 3, {.max_tokens = 20}));
+  submit(make_request(2, 3, {.max_tokens = 20}));
+  submit(make_request(3, 17, {.max_tokens = 20}));
+  EXPECT_EQ(shape(dispatch_and_complete()), "1x3 2x3 3x14");
+  limits.max_num_batched_tokens = 2;
+  tested->change_limits(limits);
+  for (const char* expected : {"1x1 2x1", "3x1 1x1", "2x1 3x1", "1x1 2x1", "3x1 1x1"})
+    EXPECT_EQ(shape(dispatch_and_complete()), expected);
+}
+
 TEST_F(change_limits_test, the_queue_takes_as_many_as_it_now_may) {
   scheduler_limits limits{.max_num_seqs = 1, .max_num_queued_requests = 1};
   set_up(limits);

@@ -55,7 +55,10 @@ void expect_nobody_is_passed_for_ever(scheduling_policy policy, std::uint64_t bo
     if (random() % 4 == 0) {
       who.running = false;
       driver.queue->add(who);
-      latest[who.id] = std::max(latest[who.id], admissions + driver.queue->size());
+      const auto waiting = driver.order();
+      const auto elders =
+          std::count_if(waiting.begin(), waiting.end(), [&](auto id) { return id <= who.id; });
+      latest[who.id] = std::max(latest[who.id], admissions + static_cast<std::uint64_t>(elders));
       for (auto& [id, each] : latest) each += id > who.id ? 1 : 0;  // an elder that is admitted once more
     } else {
       latest.erase(who.id);
@@ -88,12 +91,11 @@ TEST(no_starvation, priority_lets_nobody_be_passed_for_ever) {
   }
 }
 
-// Many run side by side, each until it has all its output, or is preempted and comes back.
+// Many run side by side, each until its output is over, or until it is preempted; then it comes back.
 class crowded_engine {
  public:
   static constexpr std::int32_t largest_prompt = 300;
   static constexpr std::int32_t longest_output = 50;
-  static constexpr std::int64_t most_apart = quantum + 2 * (largest_prompt + longest_output);
 
   crowded_engine(std::uint64_t seed, std::size_t places) : random_(seed), places_(places) {}
   virtual ~crowded_engine() = default;
@@ -109,16 +111,18 @@ class crowded_engine {
  protected:
   // Until there are as many as there always are.
   virtual void come() = 0;
-  // For the first time, with all that it may cost.
-  virtual void admitted(const sequence& who, std::int64_t cost) = 0;
+  // For the first time.
+  virtual void admitted(const sequence& who) = 0;
+  // Tokens: a prompt when it is admitted, an output when it is over.
+  virtual void given(const std::string& tenant, std::int64_t tokens) = 0;
 
   int draw(int below) { return static_cast<int>(random_() % static_cast<std::uint64_t>(below)); }
-  sequence& add(std::int32_t prompt, const std::string& tenant) {
-    sequence& who = driver_.add(prompt, tenant);
-    who.max_tokens = 1 + draw(longest_output);
-    return who;
-  }
+  sequence& add(std::int32_t prompt, const std::string& tenant) { return driver_.add(prompt, tenant); }
   std::size_t num_waiting() const { return driver_.queue->size(); }
+  std::int64_t outputs_under_way() const { return static_cast<std::int64_t>(places_) * longest_output; }
+  std::int64_t most_apart() const {
+    return quantum + 2 * (largest_prompt + longest_output) + outputs_under_way();
+  }
 
  private:
   void admit() {
@@ -126,15 +130,21 @@ class crowded_engine {
     const bool is_first = !who.details->admitted_once;
     driver_.admit();
     running_.push_back(&who);
-    if (is_first) admitted(who, who.num_tokens() + who.max_tokens);
+    if (!is_first) return;
+    given(who.details->tenant, who.prompt_length);
+    admitted(who);
   }
   void leave() {
     const auto one = running_.begin() + draw(static_cast<int>(running_.size()));
     sequence& who = **one;
     running_.erase(one);
-    if (draw(5) > 0) return driver_.finish(who, who.max_tokens);
-    who.running = false;
-    driver_.queue->add(who);
+    if (draw(5) == 0) {
+      who.running = false;
+      return driver_.queue->add(who);
+    }
+    const int output = draw(longest_output);
+    driver_.finish(who, output);
+    given(who.details->tenant, output);
   }
 
   std::mt19937_64 random_;
@@ -158,11 +168,11 @@ class tenants_that_always_wait final : public crowded_engine {
     add(prompt, tenant);
     ++waits_[tenant];
   }
-  void admitted(const sequence& who, std::int64_t cost) override {
-    --waits_[who.details->tenant];
-    given_[who.details->tenant] += cost;
-    for (const auto& [one, tokens] : given_)
-      for (const auto& [other, fewer] : given_) ASSERT_LE(tokens - fewer, most_apart) << one << " " << other;
+  void admitted(const sequence& who) override { --waits_[who.details->tenant]; }
+  void given(const std::string& tenant, std::int64_t tokens) override {
+    given_[tenant] += tokens;
+    for (const auto& [other, fewer] : given_)
+      ASSERT_LE(given_[tenant] - fewer, most_apart()) << tenant << " " << other;
   }
 
   std::map<std::string, int> waits_;
@@ -196,14 +206,17 @@ class tenants_that_come_and_go final : public crowded_engine {
       waits_[add(1 + draw(largest_prompt), tenant).id] = {tenant};
     }
   }
-  void admitted(const sequence& who, std::int64_t cost) override {
+  void admitted(const sequence& who) override {
     wait own = waits_.at(who.id);
     waits_.erase(who.id);
-    const std::int64_t fair = cost + own.given[own.tenant];
-    for (const auto& [tenant, tokens] : own.given) ASSERT_LE(tokens, fair + most_apart) << tenant;
+    // Its tenant may owe what its requests have generated before.
+    const std::int64_t fair = own.given[own.tenant] + outputs_under_way();
+    for (const auto& [tenant, tokens] : own.given) ASSERT_LE(tokens, fair + most_apart()) << tenant;
     // At each turn of its own tenant every other one may have one, too.
     ASSERT_LE(own.given.size(), most_waiting * static_cast<std::size_t>(fair / quantum + 3));
-    for (auto& [id, each] : waits_) each.given[who.details->tenant] += cost;
+  }
+  void given(const std::string& tenant, std::int64_t tokens) override {
+    for (auto& [id, each] : waits_) each.given[tenant] += tokens;
   }
 
   std::map<request_id, wait> waits_;

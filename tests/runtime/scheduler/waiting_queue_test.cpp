@@ -273,17 +273,6 @@ TEST(waiting_queue, drr_forgets_the_debt_of_a_tenant_that_has_nothing_left) {
   EXPECT_EQ(driver.order(), (ids{2, 3, 4}));
 }
 
-TEST(waiting_queue, drr_counts_what_may_come_until_it_is_known_what_came) {
-  queue_driver driver(scheduling_policy::drr);
-  driver.add(100, "talks").max_tokens = 250;
-  driver.add(100, "talks");
-  for (int i = 0; i < 5; ++i) driver.add(100, "listens");
-  for (const request_id next : {3U, 4U, 5U, 1U}) EXPECT_EQ(driver.admit().id, next);
-  EXPECT_EQ(driver.order(), (ids{6, 2, 7}));
-  driver.finish(driver.all[0], 10);
-  EXPECT_EQ(driver.order(), (ids{2, 6, 7})) << "it has cost 110 alone";
-}
-
 TEST(waiting_queue, drr_charges_nobody_for_coming_back) {
   queue_driver driver(scheduling_policy::drr);
   driver.add(100, "set back");
