@@ -1,11 +1,9 @@
 // Block tables where they are written and read: steps in flight read a sequence's table while it grows, so
 // that no step copies it.
 #pragma once
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "runtime/near_memory.hpp"
 
@@ -34,8 +32,8 @@ class block_table {
   std::uint32_t room_ = 0;
 };
 
-// Room for tables, of sizes that double from `smallest` on; small ones lie together. Keeps what it has until
-// its own end, which is that of the last step that may read a table of it.
+// Room for tables, of sizes that double from `smallest` on. Keeps what it has until its own end, which is
+// that of the last step that may read a table of it.
 class table_memory {
  public:
   static constexpr std::size_t smallest = 64;  // blocks: 1,024 tokens at 16 a block
@@ -46,14 +44,6 @@ class table_memory {
   void give_back(block_table& table);
 
  private:
-  static std::size_t size_class_of(std::size_t room);
-  void grow(std::size_t size_class);
-
-  struct rows {
-    std::vector<std::int32_t*> free;
-    std::size_t count = 0;  // all that there are
-  };
-  std::array<rows, 32> rows_;  // of smallest, 2 smallest, 4 smallest, ... blocks
   near_memory memory_;
 };
 

@@ -32,7 +32,9 @@ std::int32_t scheduler::state::plan_running() {
   std::int32_t budget = limits.max_num_batched_tokens;
   past_prompt.clear();
   prefilling.clear();
-  const auto first = std::find(running.begin(), running.end(), std::exchange(left_out, nullptr));
+  const auto first =
+      left_out == nullptr ? running.end() : std::find(running.begin(), running.end(), left_out);
+  left_out = nullptr;
   const bool take_turns = first != running.end();
   if (take_turns) plan_decodes({first, running.end()}, take_turns, budget);
   plan_decodes({running.begin(), first}, take_turns, budget);

@@ -28,8 +28,7 @@ TEST(no_starvation, fcfs_lets_nobody_be_passed) {
       sequence& who = driver.admit();
       ASSERT_EQ(who.id, *std::min_element(waiting.begin(), waiting.end())) << "seed " << seed;
       if (random() % 3 == 0) {
-        who.running = false;
-        driver.queue->add(who);
+        driver.preempt(who);
       } else {
         driver.finish(who, static_cast<std::int32_t>(random() % 50));
       }
@@ -53,8 +52,7 @@ void expect_nobody_is_passed_for_ever(scheduling_policy policy, std::uint64_t bo
     sequence& who = driver.admit();
     ASSERT_LE(++admissions, latest.at(who.id));
     if (random() % 4 == 0) {
-      who.running = false;
-      driver.queue->add(who);
+      driver.preempt(who);
       const auto waiting = driver.order();
       const auto elders =
           std::count_if(waiting.begin(), waiting.end(), [&](auto id) { return id <= who.id; });
@@ -139,8 +137,7 @@ class crowded_engine {
     sequence& who = **one;
     running_.erase(one);
     if (draw(5) == 0) {
-      who.running = false;
-      return driver_.queue->add(who);
+      return driver_.preempt(who);
     }
     const int output = draw(longest_output);
     driver_.finish(who, output);

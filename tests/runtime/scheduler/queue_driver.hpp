@@ -44,6 +44,10 @@ struct queue_driver {
     who.details->admitted_once = true;
     return who;
   }
+  void preempt(sequence& who) {
+    who.running = false;
+    queue->add(who);
+  }
   void finish(sequence& who, std::int32_t output) {
     for (std::int32_t i = 0; i < output; ++i) who.add_token(0);
     queue->finished(who);

@@ -211,8 +211,7 @@ TEST(waiting_queue, who_is_overdue_goes_first_and_keeps_its_place_for_the_rest_o
   EXPECT_FALSE(driver.queue->yields_before(late, young));
   EXPECT_FALSE(driver.queue->yields_before(late, later)) << "of two that are overdue, who runs for less time";
   driver.admit();
-  late.running = false;  // preempted for want of blocks
-  driver.queue->add(late);
+  driver.preempt(late);
   EXPECT_EQ(driver.order().front(), late.id);
 }
 
@@ -264,8 +263,7 @@ TEST(waiting_queue, drr_forgets_the_debt_of_a_tenant_that_has_nothing_left) {
   queue_driver driver(scheduling_policy::drr);
   driver.add(100, "gone");
   sequence& who = driver.admit();
-  who.running = false;  // preempted
-  driver.queue->add(who);
+  driver.preempt(who);
   driver.finish(driver.admit(), 5000);
   driver.add(100, "gone");
   driver.add(100, "new");
@@ -277,8 +275,7 @@ TEST(waiting_queue, drr_charges_nobody_for_coming_back) {
   queue_driver driver(scheduling_policy::drr);
   driver.add(100, "set back");
   sequence& first = driver.admit();
-  first.running = false;
-  driver.queue->add(first);
+  driver.preempt(first);
   driver.add(100, "set back");
   for (int i = 0; i < 3; ++i) driver.add(100, "other");
   EXPECT_EQ(driver.admit().id, first.id);
@@ -359,8 +356,7 @@ TEST(waiting_queue, every_policy_keeps_all_and_names_each_once) {
         ++waiting;
       } else if (random() % 3 == 0) {  // preempted: it waits again
         sequence& who = driver.admit();
-        who.running = false;
-        driver.queue->add(who);
+        driver.preempt(who);
       } else {
         driver.finish(driver.admit(), 5);
         --waiting;
