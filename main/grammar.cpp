@@ -22,7 +22,6 @@
 #include "main/schema_checker.hpp"
 #include "main/schema_files.hpp"
 #include "runtime/bucketing/text_file.hpp"
-#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/json_schema/unknown_words.hpp"
 #include "runtime/openai/exact_number.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -53,10 +52,8 @@ void print(const ordered_json& out) {
 result<std::string> instance_text(const grammar_options& options) {
   auto text = read_text_file(options.instance, max_file_bytes);
   if (!text || options.as_text) return text;
-  const auto value = openai::read_json(*text, {}, {.everywhere = true});
-  if (!value)
-    return fail(error_code::invalid_argument,
-                options.instance + ": " + json_schema::message_about("the instance", value.error().message));
+  const auto value = openai::read_json(*text, {}, {.everywhere = true}, "the instance");
+  if (!value) return fail(error_code::invalid_argument, options.instance + ": " + value.error().message);
   return json_dumps(*value, spacing_of(options.grammar));
 }
 
@@ -155,12 +152,12 @@ int check_batch(const grammar_options& options) {
   for (std::size_t number = 1; start < text->size(); ++number) {
     const std::size_t end = std::min(text->find('\n', start), text->size());
     const auto line = openai::read_json(std::string_view(*text).substr(start, end - start),
-                                        {.max_depth = 512}, {.everywhere = true});
+                                        {.max_depth = 512}, {.everywhere = true}, "the line");
     const auto wrong = [&](std::string_view why) {
       print({{"error", fmt::format("{}, line {}: {}", options.batch, number, why)}});
     };
     if (!line)
-      wrong(json_schema::message_about("the line", line.error().message));
+      wrong(line.error().message);
     else if (const auto fault = fault_of_line(*line))
       wrong(*fault);
     else

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "runtime/grammar/json_schema/json_schema.hpp"
-#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/regex_syntax.hpp"
 #include "runtime/grammar/structural_tag.hpp"
 #include "runtime/openai/exact_number.hpp"
@@ -246,12 +245,10 @@ std::vector<json_schema::unknown_word> unknown_words_in_tags(const nlohmann::ord
 result<grammar_builder> structural_tag_grammar(std::string_view text,
                                                const json_schema::schema_options& options,
                                                const grammar_limits& limits) {
-  const auto document = openai::read_json(
-      text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values}, {.everywhere = true});
-  if (!document)
-    return fail(document.error().code,
-                "structural tags: " + json_schema::message_about("their text", document.error().message),
-                document.error().param);
+  const auto document =
+      openai::read_json(text, {.max_depth = limits.max_depth, .max_values = limits.max_schema_values},
+                        {.everywhere = true}, "structural tags: their text");
+  if (!document) return tl::unexpected(document.error());
   return reader(options, limits).read(*document);
 }
 

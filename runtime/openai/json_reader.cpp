@@ -13,15 +13,6 @@
 namespace troupe::openai {
 namespace {
 
-// What the library complains of, in our words: its own repeat what a client has sent, behind "last read".
-std::string fault_of_text(std::string_view told) {
-  told = told.substr(0, told.find("last read"));
-  const auto speaks_of = [told](std::string_view what) { return told.find(what) != std::string_view::npos; };
-  if (speaks_of("surrogate")) return "a string has half of a surrogate pair, which is no character,";
-  if (speaks_of("ill-formed UTF-8")) return "the body is not UTF-8";
-  return "the body is not valid JSON";
-}
-
 // Of members with the same name only the last is kept, at the place of the first. O(n log n).
 void keep_last_duplicates(json::object_t& object) {
   json::object_t::Container& members = object;
@@ -54,8 +45,8 @@ void keep_last_duplicates(json::object_t& object) {
 // Members are appended, not looked up: nlohmann's ordered_map would search all earlier ones for each.
 class document_builder : public nlohmann::json_sax<json> {
  public:
-  document_builder(const json_limits& limits, const kept_numbers& kept)
-      : limits_(limits), kept_(kept), keeps_(kept.everywhere) {}
+  document_builder(const json_limits& limits, const kept_numbers& kept, std::string_view subject)
+      : limits_(limits), kept_(kept), subject_(subject), keeps_(kept.everywhere) {}
 
   bool null() override { return place(nullptr); }
   bool boolean(bool value) override { return place(value); }
@@ -94,7 +85,7 @@ class document_builder : public nlohmann::json_sax<json> {
                    const nlohmann::detail::exception& why) override {
     // 406 is a number too large for a double; every other error is one of syntax or encoding.
     const std::string at = " at byte " + std::to_string(position);
-    return why.id == 406 ? refuse_number("is out of range" + at) : stop(fault_of_text(why.what()) + at);
+    return why.id == 406 ? refuse_number("is out of range" + at) : refuse_text(why.what(), at);
   }
 
   json take() { return std::move(root_); }
@@ -143,14 +134,30 @@ class document_builder : public nlohmann::json_sax<json> {
     }
     return stop("a number " + why + (pointer_.empty() ? "" : ", at \"" + pointer_ + '"'));
   }
+  // In our words: the library's own repeat what a client has sent, behind "last read".
+  bool refuse_text(std::string_view told, const std::string& at) {
+    told = told.substr(0, told.find("last read"));
+    const auto speaks_of = [told](std::string_view what) {
+      return told.find(what) != std::string_view::npos;
+    };
+    if (speaks_of("surrogate"))
+      return stop("a string has half of a surrogate pair, which is no character," + at);
+    const std::string text(subject_.empty() ? "the body" : subject_);
+    return stop_with(text + (speaks_of("ill-formed UTF-8") ? " is not UTF-8" : " is not valid JSON") + at);
+  }
   bool large() { return ++large_values_ <= limits_.max_large_values || stop("the JSON has too many values"); }
-  bool stop(std::string reason) {
+  // Of one of the text's values.
+  bool stop(const std::string& reason) {
+    return stop_with(subject_.empty() ? reason : std::string(subject_) + ": " + reason);
+  }
+  bool stop_with(std::string reason) {
     if (reason_.empty()) reason_ = std::move(reason);
     return false;
   }
 
   const json_limits& limits_;
   const kept_numbers& kept_;
+  std::string_view subject_;
   bool keeps_;  // where the next value stands
   json root_;
   std::vector<json*> open_;
@@ -175,8 +182,9 @@ std::string escape_pointer(std::string_view name) {
   return out;
 }
 
-result<json> read_json(std::string_view text, const json_limits& limits, const kept_numbers& kept) {
-  document_builder builder(limits, kept);
+result<json> read_json(std::string_view text, const json_limits& limits, const kept_numbers& kept,
+                       std::string_view subject) {
+  document_builder builder(limits, kept, subject);
   if (!json::sax_parse(text.begin(), text.end(), &builder)) {
     return tl::unexpected(builder.failure());
   }

@@ -28,11 +28,13 @@ struct kept_numbers {
   std::span<const std::string_view> members = {};  // within these of the outermost object
 };
 
-// The document, members in the order written; of members with the same name the last counts.
+// The document, members in the order written; of members with the same name the last counts. Errors call the
+// text `subject`, which stands in front of those that are of one of its values; a body is what is not named.
 // Errors: invalid_argument for anything that is not strict JSON in UTF-8 (NaN, infinities and numbers beyond
 // a double included; where numbers are kept, those too small for one as well; with the JSON pointer) and for
 // a passed limit. Never recursive.
-result<json> read_json(std::string_view text, const json_limits& limits = {}, const kept_numbers& kept = {});
+result<json> read_json(std::string_view text, const json_limits& limits = {}, const kept_numbers& kept = {},
+                       std::string_view subject = {});
 
 // A member's name as a JSON pointer has it (RFC 6901).
 std::string escape_pointer(std::string_view name);

@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "runtime/grammar/json_schema/reader_message.hpp"
 #include "runtime/grammar/json_schema/uri_reference.hpp"
 #include "runtime/grammar/json_schema/word_lists.hpp"
 #include "runtime/openai/json_reader.hpp"
@@ -59,12 +58,11 @@ const std::string* text_member(const json& node, const char* name) {
 
 // What the reader says of a text that is a schema, with the limit that it passes by the option's name.
 error error_of_schema(const error& why, const document_limits& limits) {
-  const std::string message = message_about("the JSON Schema", why.message);
-  if (message.ends_with("levels")) return {why.code, message + " (max_depth)", "max_depth"};
-  if (message.ends_with("too many values"))
-    return {why.code, fmt::format("{}, more than {} (max_schema_values)", message, limits.max_values),
+  if (why.message.ends_with("levels")) return {why.code, why.message + " (max_depth)", "max_depth"};
+  if (why.message.ends_with("too many values"))
+    return {why.code, fmt::format("{}, more than {} (max_schema_values)", why.message, limits.max_values),
             "max_schema_values"};
-  return {why.code, message, why.param};
+  return why;
 }
 
 bool is_recursive_anchor(const json& node) {
@@ -84,7 +82,7 @@ result<schema_document> schema_document::parse(std::string_view text, const docu
                                  .max_values = limits.max_values,
                                  .max_large_values = limits.max_values,
                                  .max_members = limits.max_values},
-                                {.everywhere = true});
+                                {.everywhere = true}, "the JSON Schema");
   if (!read) return tl::unexpected(error_of_schema(read.error(), limits));
   if (!read->is_object() && !read->is_boolean())
     return fail(error_code::invalid_argument, "a JSON Schema is an object or a Boolean");

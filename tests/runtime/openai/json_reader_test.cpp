@@ -101,6 +101,18 @@ TEST(read_json, says_which_text_is_none_and_repeats_nothing_of_it) {
   EXPECT_EQ(told("[\"surrogate ill-formed UTF-8\" \"surrogate\"]"), "the body is not valid JSON at byte 41");
 }
 
+TEST(read_json, calls_the_text_what_its_caller_does) {
+  const auto told = [](const char* text) {
+    return read_json(text, {.max_depth = 2}, {}, "the schema").error().message;
+  };
+  EXPECT_EQ(told("[1"), "the schema is not valid JSON at byte 3");
+  EXPECT_EQ(told("[\"\xFF\"]"), "the schema is not UTF-8 at byte 3");
+  EXPECT_EQ(told("[\"\\ud800\"]"),
+            "the schema: a string has half of a surrogate pair, which is no character, at byte 9");
+  EXPECT_EQ(told("[1e400]"), "the schema: a number is out of range at byte 6, at \"/0\"");
+  EXPECT_EQ(told("[[[]]]"), "the schema: the JSON is nested too deeply, more than 2 levels");
+}
+
 TEST(read_json, the_last_of_equal_names_counts) {
   const auto read = read_json(R"({"a":1,"b":2,"a":[3],"c":4,"a":5,"b":{"x":1,"x":2}})");
   ASSERT_TRUE(read.has_value());
