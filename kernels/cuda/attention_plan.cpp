@@ -5,10 +5,6 @@
 namespace troupe::kernels::cuda {
 namespace {
 
-constexpr std::int32_t pairs_of_a_split = 16;
-constexpr std::int32_t pairs_of_a_chunk = 64;
-constexpr std::int32_t tokens_of_a_stretch = 256;
-
 std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole - 1) / size + 1; }
 
 }  // namespace

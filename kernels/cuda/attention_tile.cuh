@@ -17,12 +17,13 @@
 #pragma once
 #include "kernels/cuda/kv_chunk.cuh"
 #include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/paged_attention.hpp"
 
 namespace troupe::kernels::cuda {
 
 inline constexpr int tile_tokens = 64;
-inline constexpr int tile_pairs = 16;  // queries: (row, head)
-inline constexpr int stretch_tokens = 256;
+inline constexpr int tile_pairs = pairs_of_a_split;  // queries: (row, head)
+inline constexpr int stretch_tokens = tokens_of_a_stretch;
 inline constexpr int stretch_tiles = stretch_tokens / tile_tokens;
 inline constexpr float log2_of_e = 1.4426950408889634F;
 

@@ -18,7 +18,7 @@ namespace troupe::kernels::cuda {
 
 inline constexpr int chunk_warps = attention_threads / 32;
 static_assert(attention_threads == 2 * tile_tokens);  // each stages one scale
-inline constexpr int chunk_pairs = chunk_warps * tile_pairs;
+static_assert(chunk_warps * tile_pairs == pairs_of_a_chunk);
 
 // Blocks on a multiprocessor at a time.
 template <int Dims>
@@ -286,7 +286,8 @@ __global__ void __launch_bounds__(attention_threads, chunk_residents<Dims>)
 
 template <class Element, class Stored, int Dims>
 void launch_chunks(const attention_arguments& arguments, std::int32_t blocks, cudaStream_t stream) {
-  constexpr int shared = tile_tokens * Dims * 2 * 2 + (Dims / 8 + 1) * attention_threads * 16;
+  constexpr int shared = chunk_shared_bytes(Dims);
+  static_assert(shared == tile_tokens * Dims * 2 * 2 + (Dims / 8 + 1) * attention_threads * 16);
   launch_attention(chunk_attention<Element, Stored, Dims>, shared, arguments, blocks, stream);
 }
 

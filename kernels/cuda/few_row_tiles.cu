@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(tiled_threads, (row_tiles_residents<row_tiles,
       norms ? inputs_of_rows<row_tiles>(shared, pitch_of_normed(a.inputs), count)
             : inputs_of_rows<row_tiles>(static_cast<const T*>(a.input) + std::int64_t{first_row} * a.inputs,
                                         2 * a.inputs, count);
-  tile_sums<row_tiles, output_tiles> sums = {};
+  few_row_sums<row_tiles, output_tiles> sums = {};
 #pragma unroll
   for (int i = 0; i < held; i++) {
     const int run = warp_number() + i * tiled_warps;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(tiled_threads, (row_tiles_residents<row_tiles,
 template <class T, int row_tiles, int output_tiles, int held, output_group group>
 void launch_held(const few_row_arguments& a, cudaStream_t stream) {
   constexpr int rows_of_block = row_tiles * tile_rows;
-  constexpr int outputs_of_block = output_tiles * tile_outputs;
+  constexpr int outputs_of_block = output_tiles * output_tile;
   const int normed_rows = a.input == nullptr ? min(a.rows, rows_of_block) : 0;
   const std::size_t shared =
       std::max(static_cast<std::size_t>(normed_rows) * static_cast<std::size_t>(pitch_of_normed(a.inputs)),

@@ -9,7 +9,7 @@ namespace troupe::kernels::cuda {
 inline constexpr int tiled_warps = 8;
 inline constexpr int tiled_threads = 32 * tiled_warps;
 inline constexpr int tile_rows = 16;
-inline constexpr int tile_outputs = 8;
+inline constexpr int output_tile = 8;
 inline constexpr int run_inputs = 32;  // that a warp multiplies at a time, 8 neighbours a lane
 
 // Bytes from a normed row to the next one in shared memory: lanes that read 16 bytes each of two rows meet in
@@ -84,7 +84,7 @@ struct weights_of_outputs {
     }
   }
   static __device__ __forceinline__ int pair_of_column(int tile, int column) {
-    return (static_cast<int>(blockIdx.x) * output_tiles + tile) * (tile_outputs / 2) + column / 2;
+    return (static_cast<int>(blockIdx.x) * output_tiles + tile) * (output_tile / 2) + column / 2;
   }
   __device__ __forceinline__ void load(int run, uint4 (&loaded)[output_tiles]) const {
 #pragma unroll
@@ -112,12 +112,12 @@ struct inputs_of_rows {
 };
 
 template <int row_tiles, int output_tiles>
-using tile_sums = float[row_tiles][output_tiles][4];
+using few_row_sums = float[row_tiles][output_tiles][4];
 
 template <class T, int row_tiles, int output_tiles>
 __device__ __forceinline__ void add_run(const inputs_of_rows<row_tiles>& input, int run,
                                         const uint4 (&weights)[output_tiles],
-                                        tile_sums<row_tiles, output_tiles>& sums) {
+                                        few_row_sums<row_tiles, output_tiles>& sums) {
   std::uint32_t b[2][output_tiles][2];
 #pragma unroll
   for (int n = 0; n < output_tiles; n++) {
@@ -163,7 +163,8 @@ struct stored_pairs {
 
 // A warp's sums to shared memory, [warps][pairs].
 template <int row_tiles, int output_tiles>
-__device__ __forceinline__ void keep_sums(const tile_sums<row_tiles, output_tiles>& sums, float2* partial) {
+__device__ __forceinline__ void keep_sums(const few_row_sums<row_tiles, output_tiles>& sums,
+                                          float2* partial) {
   float2* const own = partial + warp_number() * row_tiles * output_tiles * 64 + threadIdx.x % 32;
 #pragma unroll
   for (int m = 0; m < row_tiles; m++) {

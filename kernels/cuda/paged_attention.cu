@@ -1,17 +1,25 @@
 #include "kernels/cuda/paged_attention.hpp"
 
+#include <limits>
+
 #include "kernels/cuda/attention_kernels.cuh"
+#include "kernels/cuda/kv_chunk.cuh"
 
 namespace troupe::kernels::cuda {
 
 bool can_attend(const paged_kv& kv, element_type type) {
   const bool of_type = kv.element == (type == element_type::bf16 ? kv_element::bf16 : kv_element::fp16);
-  // What the kernels count in 32 bits: a layer's chunks of eight elements.
-  const std::size_t chunks = kv.num_layers == 0 ? 0
-                                                : kv.num_tokens() / static_cast<std::size_t>(kv.num_layers) *
-                                                      static_cast<std::size_t>(kv.head_dim) / 8;
   return (of_type || kv_element_bytes(kv.element) == 1) && kv.head_dim >= 16 && kv.head_dim <= 256 &&
-         kv.head_dim % 16 == 0 && kv.block_size == 1 << kv.block_shift() && chunks >> 32 == 0;
+         kv.head_dim % 16 == 0 && kv.block_size == 1 << kv.block_shift() &&
+         kv.num_blocks <= most_kv_blocks(kv);
+}
+
+std::int32_t most_kv_blocks(const paged_kv& kv) {
+  const std::int64_t chunks =
+      std::int64_t{2} * kv.num_kv_heads * kv.block_size * kv.head_dim / chunk_elements;
+  const std::int64_t by_slots = std::numeric_limits<std::int32_t>::max() / kv.block_size;
+  const std::int64_t by_chunks = chunks == 0 ? by_slots : std::numeric_limits<std::uint32_t>::max() / chunks;
+  return static_cast<std::int32_t>(std::min(by_slots, by_chunks));
 }
 
 void attend_split(const attention_arguments& arguments, element_type type, std::int32_t blocks,

@@ -5,6 +5,7 @@
 // choose by speed alone, and a decode's bits are those that a prefill, a verification or any other batch
 // would give its row.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,15 +16,20 @@
 
 namespace troupe::kernels::cuda {
 
+// How queries and contexts are divided among items.
+inline constexpr std::int32_t pairs_of_a_split = 16;
+inline constexpr std::int32_t pairs_of_a_chunk = 64;
+inline constexpr std::int32_t tokens_of_a_stretch = 256;
+
 // A query is a pair of a sequence's row and one of the query heads of a KV head: pair p of a sequence is its
 // row p / group and, of KV head h, query head h * group + p % group.
 struct alignas(16) attention_item {
   std::int32_t sequence = 0;
-  std::int32_t first_pair = 0;   // a multiple of 16 (split), of 64 (chunks)
-  std::int32_t stretch = 0;      // split: which 256 tokens of the context
+  std::int32_t first_pair = 0;   // a multiple of pairs_of_a_split or _chunk
+  std::int32_t stretch = 0;      // split: which stretch of the context
   std::int32_t partial_row = 0;  // split: where the item's tile of pairs has its room in the work space
   std::int32_t first_row = 0;    // of the sequence
-  std::int32_t pairs = 0;        // of the item: up to 16 (split), 64 (chunks)
+  std::int32_t pairs = 0;        // of the item: up to pairs_of_a_split or _chunk
   std::int32_t context = 0;      // tokens that the last of them sees
   std::int32_t stored = 0;       // tokens of the context that were there before this step
 };
@@ -38,6 +44,11 @@ struct attended_sequence {
 // At most `most` of its pairs from `first` on, of the context's first stretch.
 attention_item item_of(const attended_sequence& sequence, std::int32_t group, std::int32_t first,
                        std::int32_t most);
+
+// Items at most of a sequence that is split, for each stretch of its context.
+constexpr std::int32_t most_items_of_a_stretch(std::int32_t group) {
+  return (std::max(group, pairs_of_a_chunk) - 1) / pairs_of_a_split + 1;
+}
 
 // Items of a sequence with one row and so many tokens, if it is split.
 std::int64_t split_items_of_a_row(std::int32_t group, std::int64_t context);
@@ -99,6 +110,16 @@ struct attention_arguments {
 // Whether there are kernels for it. `type` is that of queries and outputs: a 16-bit KV memory is of the same,
 // an 8-bit one goes with either. head_dim is a multiple of 16 up to 256, block_size 8, 16, 32 or 64.
 bool can_attend(const paged_kv& kv, element_type type);
+
+// The most blocks that such a memory may have, whatever its num_blocks: what the kernels count in 32 bits are
+// slots, and eights of a layer's elements.
+std::int32_t most_kv_blocks(const paged_kv& kv);
+
+// Shared memory that a block of attend_chunks() takes, in bytes: a tile's keys and values, and outputs.
+constexpr std::int32_t chunk_shared_bytes(std::int32_t head_dim) {
+  const std::int32_t dims = (head_dim + 63) / 64 * 64;
+  return 64 * dims * 2 * 2 + (dims / 8 + 1) * 128 * 16;
+}
 
 // Blocks of attend_split() that a multiprocessor holds at a time: what the registers of a tile leave room
 // for.

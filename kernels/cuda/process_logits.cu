@@ -8,13 +8,6 @@ constexpr std::uint32_t in_prompt = 0x80000000U;  // of a token's count; the oth
 
 __device__ bool inside(std::int32_t id, std::int32_t vocab) { return id >= 0 && id < vocab; }
 
-__device__ bool listed_before(const std::int32_t* ids, std::int32_t index) {
-  for (std::int32_t i = 0; i < index; ++i) {
-    if (ids[i] == ids[index]) return true;
-  }
-  return false;
-}
-
 __device__ bool is_finite_key(float logit) { return ordered_key(logit) > minus_infinity_key; }
 
 // Whether a masked row has a token left when the banned ones are gone. Stops at the first logits that tell.
@@ -22,7 +15,7 @@ __device__ bool leaves_a_token(const sampling_row& row, const masked_row& logits
   std::uint64_t lost = 0;
   for (std::int32_t i = threadIdx.x; i < row.num_banned; i += process_threads) {
     const std::int32_t id = row.banned[i];
-    if (!inside(id, logits.vocab) || listed_before(row.banned, i)) continue;
+    if (!inside(id, logits.vocab)) continue;
     if ((row.mask[id / 32] >> (id % 32) & 1U) != 0 && is_finite_key(logits.logits[id])) ++lost;
   }
   lost = block_sum(lost, parts);
@@ -40,11 +33,10 @@ __device__ bool leaves_a_token(const sampling_row& row, const masked_row& logits
 __device__ void add_biases(const sampling_row& row, float* logits, std::int32_t vocab) {
   for (std::int32_t i = threadIdx.x; i < row.num_biased; i += process_threads) {
     const std::int32_t id = row.biased[i];
-    if (!inside(id, vocab) || listed_before(row.biased, i)) continue;
+    if (!inside(id, vocab) || (i > 0 && row.biased[i - 1] == id)) continue;
     float logit = logits[id];
-    for (std::int32_t j = i; j < row.num_biased; ++j) {
-      if (row.biased[j] == id) logit = __fadd_rn(logit, row.biases[j]);
-    }
+    for (std::int32_t j = i; j < row.num_biased && row.biased[j] == id; ++j)
+      logit = __fadd_rn(logit, row.biases[j]);
     logits[id] = logit;
   }
 }

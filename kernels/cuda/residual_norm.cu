@@ -48,6 +48,8 @@ __global__ void __launch_bounds__(max_norm_threads) residual_norm_kernel(residua
 
 template <class T, int count>
 void launch_norm(const residual_norm_arguments& a, cudaStream_t stream) {
+  constexpr int most_strides = 8;
+  static_assert(max_norm_width == 8 * most_strides * max_norm_threads);
   const int runs = (a.width + count - 1) / count;
   const dim3 grid(static_cast<unsigned>(a.rows));
   const auto threads = [runs](int strides) {
@@ -58,7 +60,8 @@ void launch_norm(const residual_norm_arguments& a, cudaStream_t stream) {
   } else if (runs <= 2 * max_norm_threads) {
     TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, 2>), grid, threads(2), 0, stream, a);
   } else {
-    TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, 8>), grid, threads(8), 0, stream, a);
+    TROUPE_LAUNCH_EARLY((residual_norm_kernel<T, count, most_strides>), grid, threads(most_strides), 0,
+                        stream, a);
   }
 }
 

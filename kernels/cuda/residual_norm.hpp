@@ -5,6 +5,8 @@
 
 namespace troupe::kernels::cuda {
 
+inline constexpr std::int32_t max_norm_width = 32768;  // of rows whose width is a multiple of 8
+
 struct residual_norm_arguments {
   float* residual;  // [rows][width], in and out
   const void*
@@ -12,7 +14,7 @@ struct residual_norm_arguments {
   const float* weight;  // [width]
   void* output;         // [rows][width] of `type`; not the addition
   std::int32_t rows;
-  std::int32_t width;  // a multiple of 8 up to 32,768, or any up to 4,096
+  std::int32_t width;  // a multiple of 8 up to max_norm_width, or any up to an eighth of it
   float epsilon;
   element_type type;
 };

@@ -6,6 +6,8 @@
 
 namespace troupe::kernels::cuda {
 
+inline constexpr std::int32_t rope_dim_unit = 16;
+
 enum class rope_pairs : std::int32_t {
   interleaved,  // elements 2i and 2i + 1
   halves        // elements i and i + rope_dim / 2
@@ -27,7 +29,7 @@ struct rotate_and_store_arguments {
       slots;  // [rows]: block * block_size + place in it; -1: the row's key and value are not stored
   std::int32_t rows;
   std::int32_t num_heads;
-  std::int32_t rope_dim;  // leading elements of a head that are rotated, a multiple of 16
+  std::int32_t rope_dim;  // leading elements of a head that are rotated, a multiple of rope_dim_unit
   rope_pairs pairs;
   std::int32_t layer;
   element_type type;

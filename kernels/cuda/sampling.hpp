@@ -53,8 +53,8 @@ struct sampling_row {
   std::int32_t num_banned = 0;      // 0 where the minimum length is reached
   std::int32_t num_biased = 0;
   const std::int32_t* history = nullptr;  // [history_length] prompt and output so far
-  const std::int32_t* banned = nullptr;   // [num_banned] end tokens, while the text is too short
-  const std::int32_t* biased = nullptr;   // [num_biased]
+  const std::int32_t* banned = nullptr;   // [num_banned] ascending: end tokens, while the text is too short
+  const std::int32_t* biased = nullptr;   // [num_biased] not descending
   const float* biases = nullptr;          // [num_biased]
   const std::uint32_t* mask = nullptr;    // [ceil(vocab / 32)] bits of the tokens that are allowed; null: all
   const std::int32_t* draft = nullptr;    // a draft of this very token, which rejection sampling verifies ...

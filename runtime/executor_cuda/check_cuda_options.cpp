@@ -2,7 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "kernels/cuda/paged_attention.hpp"
+#include "kernels/cuda/residual_norm.hpp"
+#include "kernels/cuda/rotate_and_store.hpp"
+#include "kernels/cuda/sampling.hpp"
 
 namespace troupe {
 namespace {
@@ -21,6 +26,31 @@ result<void> check_limits(const executor_limits& limits, double memory_utilizati
   return {};
 }
 
+tl::unexpected<error> no_kernel(const std::string& what) {
+  return fail(error_code::unsupported, what + ": say --device=cpu, which serves this model", "device");
+}
+
+// Shapes that the CPU serves.
+result<void> check_model(const model_config& config) {
+  if (config.head_dim < 16 || config.head_dim > 256 || config.head_dim % 16 != 0)
+    return no_kernel(
+        fmt::format("the model's heads have {} elements, and a CUDA device takes multiples of 16 "
+                    "up to 256",
+                    config.head_dim));
+  if (config.rope_dim % kernels::cuda::rope_dim_unit != 0)
+    return no_kernel(
+        fmt::format("the model rotates {} elements of a head, and a CUDA device rotates a "
+                    "multiple of {}",
+                    config.rope_dim, kernels::cuda::rope_dim_unit));
+  if (config.hidden_size > kernels::cuda::max_norm_width)
+    return no_kernel(fmt::format("the model's hidden size is {}, and on a CUDA device {} at most",
+                                 config.hidden_size, kernels::cuda::max_norm_width));
+  if (config.vocab_size > kernels::cuda::max_sampling_vocab)
+    return no_kernel(fmt::format("the model has {} tokens, and a CUDA device draws among {} at most",
+                                 config.vocab_size, kernels::cuda::max_sampling_vocab));
+  return {};
+}
+
 }  // namespace
 
 result<element_type> find_element_type(const std::string& dtype) {
@@ -36,6 +66,7 @@ result<element_type> find_element_type(const std::string& dtype) {
 result<void> check_cuda_options(const model_config& config, const cuda_executor_options& options,
                                 element_type type, kernels::cuda::kv_element element) {
   if (auto checked = check_limits(options.limits, options.memory_utilization); !checked) return checked;
+  if (auto checked = check_model(config); !checked) return checked;
   if (type != element_type::bf16 && options.weights != weight_form::plain)
     return fail(
         error_code::unsupported,
@@ -69,6 +100,15 @@ result<void> check_weights(weight_form weights, const cuda_device& device) {
                   "is needed",
                   describe(device)),
       "gpu_weights");
+}
+
+result<void> check_heads(std::int32_t head_dim, const cuda_device& device) {
+  const auto bytes = static_cast<std::size_t>(kernels::cuda::chunk_shared_bytes(head_dim));
+  if (bytes <= device.shared_per_block) return {};
+  return no_kernel(
+      fmt::format("the model's heads of {} elements take {} bytes of shared memory, and {} has {} "
+                  "for a block",
+                  head_dim, bytes, describe(device), device.shared_per_block));
 }
 
 }  // namespace troupe

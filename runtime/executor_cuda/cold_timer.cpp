@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "runtime/executor_cuda/cuda_device.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 
 namespace troupe {
@@ -16,6 +17,7 @@ float cold_timer::time(const std::function<void()>& work) const {
   cuda_event end(cuda_event::use::timing);
   std::vector<float> took(rounds_);
   work();  // the first launch loads the kernel
+  check_launches("what is timed");
   for (float& each : took) {
     stream_.fill(flushed_.data(), 0, flushed_.size());
     begin.record(stream_);

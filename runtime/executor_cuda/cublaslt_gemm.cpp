@@ -107,12 +107,14 @@ void cublaslt_gemm::run(const cuda_stream& stream, const cublaslt_product& of,
                   "cublasLtMatmul");
 }
 
-// Nothing where the library refuses what it has proposed, as it may.
+// Nothing where the library refuses what it has proposed, as it may, or has no room for it.
 std::optional<float> cublaslt_gemm::try_to_time(const cuda_stream& stream, const cublaslt_product& of,
                                                 const cublasLtMatmulAlgo_t& algorithm) try {
   return timer_->time([&] { run(stream, of, algorithm); });
 } catch (const device_lost&) {
   throw;
+} catch (const out_of_device_memory&) {
+  return std::nullopt;
 } catch (const std::runtime_error&) {
   return std::nullopt;
 }

@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <new>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -92,8 +91,9 @@ std::string cublaslt_library::version() const {
 void cublaslt_library::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   check_cuda(cudaDeviceSynchronize(), call);
-  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw std::bad_alloc();
-  throw std::runtime_error(fmt::format("{}: {}", call, cublasLtGetStatusString(status)));
+  const std::string what = fmt::format("{}: {}", call, cublasLtGetStatusString(status));
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_device_memory(what);
+  throw std::runtime_error(what);
 }
 
 }  // namespace troupe

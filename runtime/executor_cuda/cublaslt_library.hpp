@@ -39,8 +39,8 @@ class cublaslt_library : public cublaslt_calls {
   explicit cublaslt_library(const cublaslt_calls& calls) : cublaslt_calls(calls) {}
 
   std::string version() const;  // "13.1.0"
-  // Throws std::runtime_error that names `call`; device_lost where the device is gone; std::bad_alloc where
-  // the host has no memory.
+  // Throws std::runtime_error that names `call`; device_lost where the device is gone;
+  // out_of_device_memory where the library could not have what it needs there.
   void check(cublasStatus_t status, const char* call) const;
 };
 

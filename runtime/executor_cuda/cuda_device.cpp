@@ -51,6 +51,7 @@ result<cuda_device> find_cuda_device(std::int32_t id) {
   device.minor = properties.minor;
   device.multiprocessors = properties.multiProcessorCount;
   device.memory = properties.totalGlobalMem;
+  device.shared_per_block = properties.sharedMemPerBlockOptin;
   if (device.major < oldest_major)
     return fail(
         error_code::unsupported,

@@ -15,7 +15,8 @@ struct cuda_device {
   std::int32_t major = 0;  // compute capability
   std::int32_t minor = 0;
   std::int32_t multiprocessors = 0;
-  std::size_t memory = 0;  // bytes
+  std::size_t memory = 0;            // bytes
+  std::size_t shared_per_block = 0;  // bytes that a block may have when it asks
 };
 
 // Looks at device `id` and takes nothing of it. Errors: unavailable (no driver, no device, a device of this

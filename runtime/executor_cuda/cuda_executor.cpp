@@ -175,7 +175,7 @@ void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   step_.sampled = room_->sampler.tokens();
   takes_first_rows_ = room_->flattener.logits_are_first_rows();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
-  if (shape.rows == 0) return;
+  if (shape.rows == 0) return check_launches("a copy of KV blocks");
   if (padded) return run_as_graph(shape);
   if (shape.rows == shape.sequences && layers == config_.num_layers) note_eager_decode(shape);
   room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
@@ -261,6 +261,8 @@ result<std::unique_ptr<executor>> load_cuda_executor(const model_ptr& model,
   auto device = open_cuda_device(options.device_id);
   if (!device) return tl::unexpected(device.error());
   if (auto checked = check_weights(options.weights, *device); !checked)
+    return tl::unexpected(checked.error());
+  if (auto checked = check_heads(model->config.head_dim, *device); !checked)
     return tl::unexpected(checked.error());
   auto made = std::make_unique<cuda_executor>(model, options, std::move(*device), *type, *element);
   const executor_limits& limits = options.limits;

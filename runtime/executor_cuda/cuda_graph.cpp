@@ -14,6 +14,7 @@ class captured_work {
                "cudaStreamBeginCapture");
     try {
       work();
+      check_launches("a launch that is captured");  // it would be missing in the graph
     } catch (...) {
       cudaStreamEndCapture(stream.get(), &graph_);
       if (graph_ != nullptr) cudaGraphDestroy(graph_);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 
 namespace troupe {
 
@@ -34,6 +35,7 @@ std::optional<std::string> decode_graphs::run(const flat_step_shape& shape, cons
     return std::nullopt;
   }
   work();
+  check_launches("a decode step");
   try {
     graphs_.emplace(size, cuda_graph::capture(stream, work));
     return std::nullopt;

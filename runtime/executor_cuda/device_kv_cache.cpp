@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/paged_attention.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 
 namespace troupe {
@@ -40,7 +41,8 @@ const char* name_of(kv_element element) {
 
 // Blocks besides the scratch block.
 result<std::int64_t> affordable_blocks(const model_config& config, const kv_cache_wish& wish) {
-  constexpr double most_blocks = 1U << 26U;
+  const auto most_blocks = static_cast<double>(
+      kernels::cuda::most_kv_blocks(describe(config, wish.element, wish.block_size, 0)) - 1);
   const auto [free, total] = ask_device_memory();
   const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
   auto bytes = static_cast<double>(wish.bytes);

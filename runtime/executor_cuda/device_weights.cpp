@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runtime/executor/unpack_blocks.hpp"
+#include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/weight_uploader.hpp"
 
 namespace troupe {
@@ -230,6 +231,7 @@ device_weights upload_weights(const model& source, const cuda_stream& stream, we
   weight_uploader uploader(stream);
   weight_layout layout(type, out.memory.data(), uploader);
   place_weights(source, form, layout, out);
+  check_launches("what packs the weights");
   stream.synchronize();
   return out;
 }

@@ -96,14 +96,19 @@ void sampling_stage::add_banned(sampling_row& row, std::span<const token_id> end
                                 std::span<const token_id> stop_tokens) {
   ids_.assign(end_tokens.begin(), end_tokens.end());
   ids_.insert(ids_.end(), stop_tokens.begin(), stop_tokens.end());
+  std::ranges::sort(ids_);
+  ids_.erase(std::ranges::unique(ids_).begin(), ids_.end());
   row.num_banned = static_cast<std::int32_t>(ids_.size());
   row.banned = keep(std::span<const token_id>(ids_));
 }
 
 void sampling_stage::add_biases(sampling_row& row, const sampling_params& params) {
+  biases_.assign(params.logit_bias.begin(), params.logit_bias.end());
+  if (!std::ranges::is_sorted(biases_, {}, &token_bias::first))
+    std::ranges::stable_sort(biases_, {}, &token_bias::first);
   ids_.clear();
   values_.clear();
-  for (const auto& [id, bias] : params.logit_bias) {
+  for (const auto& [id, bias] : biases_) {
     ids_.push_back(id);
     values_.push_back(bias);
   }

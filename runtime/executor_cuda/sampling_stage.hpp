@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/sampling.hpp"
@@ -54,8 +55,11 @@ class sampling_stage {
   std::int32_t num_rows_ = 0;
   std::int32_t vocab_size_;
   kernels::cuda::sampling_needs needs_;
-  std::vector<token_id> ids_;  // of a list that is put together
+  using token_bias = std::pair<token_id, float>;
+  // Of a list that is put together.
+  std::vector<token_id> ids_;
   std::vector<float> values_;
+  std::vector<token_bias> biases_;
 };
 
 }  // namespace troupe

@@ -5,8 +5,6 @@
 namespace troupe {
 namespace {
 
-constexpr std::int32_t tokens_of_a_stretch = 256;  // kernels/cuda/paged_attention.hpp
-constexpr std::int32_t pairs_of_a_chunk = 64;
 constexpr std::int64_t most_partial_bytes = std::int64_t{256} << 20U;
 constexpr std::int32_t most_logit_rows = 256;
 constexpr std::int32_t usual_blocks = 256;  // of a block table; longer ones cost transfer time in every step
@@ -37,10 +35,10 @@ struct step_room::sizes {
     }
     const std::int64_t bytes_of_a_row = std::int64_t{config.num_kv_heads} * (config.head_dim + 2) * 4;
     const std::int64_t wanted =
-        std::int64_t{sequences} * parts(limits.max_model_len, tokens_of_a_stretch) * group;
+        std::int64_t{sequences} * parts(limits.max_model_len, kernels::cuda::tokens_of_a_stretch) * group;
     partial_rows = static_cast<std::int32_t>(std::min(wanted, most_partial_bytes / bytes_of_a_row));
-    chunk_items = rows * group / pairs_of_a_chunk + sequences;
-    split_items = partial_rows + 4 * sequences;
+    chunk_items = rows * group / kernels::cuda::pairs_of_a_chunk + sequences;
+    split_items = partial_rows + kernels::cuda::most_items_of_a_stretch(group) * sequences;
     logit_rows = std::min(std::max(limits.max_sequences, 1), most_logit_rows);
   }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -56,6 +57,8 @@ void read_logit_bias(field_reader& fields, std::int32_t vocab_size,
     }
     bias.emplace_back(id, static_cast<float>(number));
   }
+  // Once, where a device that takes them so would sort them in every step.
+  std::ranges::stable_sort(bias, {}, &std::pair<token_id, float>::first);
 }
 
 bool is_empty(const json& value) {

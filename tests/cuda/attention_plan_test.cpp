@@ -61,6 +61,17 @@ TEST(attention_plan, splits_a_single_row_of_any_number_of_heads) {
   EXPECT_EQ(plan.split().size(), 7U);
 }
 
+TEST(attention_plan, has_no_more_items_of_a_stretch_than_are_told) {
+  for (const std::int32_t group : {1, 3, 4, 16, 17, 63, 64, 65, 100, 128}) {
+    for (const std::int32_t rows : {1, 2, 3, 4, 16, 63, 64}) {
+      attention_plan plan(group, 1000, 100);
+      plan.add(0, rows, 256);
+      EXPECT_LE(plan.split().size(), static_cast<std::size_t>(kernels::cuda::most_items_of_a_stretch(group)))
+          << rows << " rows of " << group;
+    }
+  }
+}
+
 TEST(attention_plan, does_without_room_that_the_work_space_lacks) {
   attention_plan plan(4, 20, 100);
   plan.add(0, 1, 1024);  // four stretches of four pairs: 16 rows

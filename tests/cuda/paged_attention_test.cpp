@@ -175,10 +175,29 @@ TEST_F(paged_attention, knows_what_it_has_no_kernel_for) {
     changed.block_size = block_size;
     EXPECT_FALSE(can_attend(changed, element_type::bf16)) << block_size;
   }
-  changed = kv;
-  changed.num_blocks = 1 << 26;
-  changed.num_kv_heads = 8;
-  EXPECT_FALSE(can_attend(changed, element_type::bf16));
+}
+
+// A kernel counts slots, places of a layer in tokens, and its chunks of eight elements in 32 bits.
+TEST_F(paged_attention, counts_no_further_than_its_numbers_go) {
+  for (const std::int32_t head_dim : {16, 64, 128, 256}) {
+    for (const std::int32_t kv_heads : {1, 2, 8, 32}) {
+      for (const std::int32_t block_size : {8, 16, 64}) {
+        kernels::cuda::paged_kv kv{.element = kv_element::int8,
+                                   .num_layers = 100,
+                                   .num_kv_heads = kv_heads,
+                                   .block_size = block_size,
+                                   .head_dim = head_dim};
+        kv.num_blocks = most_kv_blocks(kv);
+        EXPECT_TRUE(can_attend(kv, element_type::bf16));
+        const std::int64_t slots = std::int64_t{kv.num_blocks} * block_size;
+        EXPECT_LT(slots, std::int64_t{1} << 31);
+        EXPECT_LE(2 * slots * kv_heads, std::int64_t{1} << 31);
+        EXPECT_LT(2 * slots * kv_heads * head_dim / 8, std::int64_t{1} << 32);
+        kv.num_blocks += 1;
+        EXPECT_FALSE(can_attend(kv, element_type::bf16));
+      }
+    }
+  }
 }
 
 }  // namespace

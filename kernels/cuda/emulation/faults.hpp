@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/emulation/shared_memory.hpp"
+
 namespace troupe::kernels::cuda::emulation {
 
 struct fault_plan {
   std::size_t device_bytes = std::size_t{2} << 30;  // of the whole device; cudaMalloc beyond is out of memory
   int compute_capability = 90;
+  std::size_t shared_bytes = shared_memory_bytes;  // of a block that asks for it; no more than these
   // Counts down calls of the runtime API that can fail; the call that finds 1 returns `error` (0: none does).
   // Errors that CUDA calls sticky stay until cudaDeviceReset.
   std::uint64_t failing_call = 0;

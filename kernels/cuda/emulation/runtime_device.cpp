@@ -100,7 +100,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   std::strncpy(properties->name, "emulated device", sizeof(properties->name) - 1);
   properties->totalGlobalMem = emulation::total_device_bytes();
   properties->sharedMemPerBlock = std::size_t{48} << 10;
-  properties->sharedMemPerBlockOptin = emulation::shared_memory_bytes;
+  properties->sharedMemPerBlockOptin = emulation::faults().shared_bytes;
   properties->warpSize = static_cast<int>(emulation::warp_size);
   properties->maxThreadsPerBlock = static_cast<int>(emulation::max_block_threads);
   properties->major = emulation::faults().compute_capability / 10;
@@ -132,7 +132,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
       *value = 0;
       break;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(emulation::shared_memory_bytes);
+      *value = static_cast<int>(emulation::faults().shared_bytes);
       break;
     case cudaDevAttrL2CacheSize:
       *value = l2_cache_bytes;

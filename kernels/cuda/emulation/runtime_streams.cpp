@@ -30,7 +30,7 @@ bool is_launchable(kernel_call& call) {
   const auto limit = dynamic_limits().find(call.function);
   const bool has_asked = limit != dynamic_limits().end();
   const std::size_t allowed = has_asked ? limit->second : shared_bytes_without_asking;
-  call.most_shared_bytes = has_asked ? shared_memory_bytes : shared_bytes_without_asking;
+  call.most_shared_bytes = has_asked ? faults().shared_bytes : shared_bytes_without_asking;
   return threads >= 1 && threads <= max_block_threads && call.block.z <= 64 && call.grid.x >= 1 &&
          call.grid.y >= 1 && call.grid.z >= 1 && call.grid.x <= 0x7FFFFFFFU && call.grid.y <= 65535 &&
          call.grid.z <= 65535 && call.dynamic_bytes <= allowed;
@@ -225,7 +225,7 @@ cudaError_t cudaFuncSetAttribute(const void* function, cudaFuncAttribute attribu
   const emulation::guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
-  if (value < 0 || static_cast<std::size_t>(value) > emulation::shared_memory_bytes) {
+  if (value < 0 || static_cast<std::size_t>(value) > emulation::faults().shared_bytes) {
     return emulation::fail(cudaErrorInvalidValue);
   }
   emulation::dynamic_limits()[function] = static_cast<std::size_t>(value);

@@ -1,6 +1,8 @@
 #include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
 
+#include <algorithm>
 #include <list>
+#include <utility>
 
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/sampling/random_logits.hpp"
@@ -46,12 +48,16 @@ void add_processing(const sampling_case& from, sampling_row& row, uploads& memor
   if (from.row.num_generated < params.min_tokens) {
     std::vector<token_id> banned = from.end_tokens;
     banned.insert(banned.end(), params.stop_token_ids.begin(), params.stop_token_ids.end());
+    std::ranges::sort(banned);
+    banned.erase(std::ranges::unique(banned).begin(), banned.end());
     row.num_banned = static_cast<std::int32_t>(banned.size());
     row.banned = memory.copy(banned);
   }
   std::vector<token_id> biased;
   std::vector<float> biases;
-  for (const auto& [id, bias] : params.logit_bias) {
+  auto ascending = params.logit_bias;
+  std::ranges::stable_sort(ascending, {}, &std::pair<token_id, float>::first);
+  for (const auto& [id, bias] : ascending) {
     biased.push_back(id);
     biases.push_back(bias);
   }

@@ -181,7 +181,7 @@ cublasStatus_t multiply(cublasLtHandle_t, cublasLtMatmulDesc_t description, cons
       {b, read_as<layout>(*of_b)},      {c, read_as<layout>(*of_c)},
       {d, read_as<layout>(*of_d)},      habits().parts(algorithm->data[0], read_as<layout>(*of_d).columns)};
   if (!is_documented(of, workspace)) return CUBLAS_STATUS_INVALID_VALUE;
-  if (!habits().computes(algorithm->data[0], of.d.of.columns)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (!habits().computes(algorithm->data[0], of.d.of.columns)) return habits().refusal;
   habits().used.push_back(algorithm->data[0]);
   return cudaLaunchHostFunc(stream, compute_columns,
                             asked.emplace_back(std::make_unique<product>(of)).get()) == cudaSuccess

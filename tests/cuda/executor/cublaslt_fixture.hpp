@@ -16,6 +16,7 @@ struct cublaslt_habits {
   std::vector<std::uint64_t> proposed = {0};  // the best first
   // Whether the library computes so many columns of D in this way; it proposes it whatever this says.
   std::function<bool(std::uint64_t number, std::uint64_t columns)> computes = [](auto, auto) { return true; };
+  cublasStatus_t refusal = CUBLAS_STATUS_NOT_SUPPORTED;  // what it answers where it does not
   // Those that sum in parts: proposed only where a reduction scheme is allowed.
   std::set<std::uint64_t> splitting = {};
   // Into how many parts a product of so many columns of D is split by one that says that it does not.

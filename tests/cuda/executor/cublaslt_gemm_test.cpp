@@ -136,14 +136,26 @@ TEST_F(cublaslt_products, are_computed_as_was_measured_for_as_many_rows_or_the_n
 }
 
 TEST_F(cublaslt_products, pass_over_what_the_library_proposes_and_then_refuses) {
+  for (const cublasStatus_t refusal : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ALLOC_FAILED}) {
+    cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
+    test::habits().proposed = {1, 2, 3};
+    test::habits().refusal = refusal;
+    test::habits().computes = [](std::uint64_t number, std::uint64_t) { return number == 2; };
+    prepare(by, {4});
+    test::habits().used.clear();
+    multiply(by, 3);
+    EXPECT_EQ(test::habits().used, (rows_used{2})) << refusal;
+  }
   cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
-  test::habits().proposed = {1, 2, 3};
-  test::habits().computes = [](std::uint64_t number, std::uint64_t) { return number == 2; };
-  prepare(by, {4});
-  multiply(by, 3);
-  EXPECT_EQ(test::habits().used, (rows_used{2}));
   test::habits().computes = [](std::uint64_t, std::uint64_t) { return false; };
   EXPECT_THROW(prepare(by, {8}), std::runtime_error);
+}
+
+TEST_F(cublaslt_products, say_where_the_library_has_no_room_on_the_device) {
+  cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
+  test::habits().refusal = CUBLAS_STATUS_ALLOC_FAILED;
+  test::habits().computes = [](std::uint64_t, std::uint64_t) { return false; };
+  EXPECT_THROW(multiply(by, 3), out_of_device_memory);
 }
 
 TEST_F(cublaslt_products, that_have_no_kernel_are_an_error_with_a_name) {

@@ -136,8 +136,8 @@ TEST_F(cuda_executor, the_device_draws_the_tokens_that_the_host_draws_from_the_s
   kinds[3].repetition_penalty = 1.3F;
   kinds[3].frequency_penalty = 0.4F;
   kinds[4].min_tokens = 20;
-  kinds[4].stop_token_ids = {3, 5};
-  kinds[4].logit_bias = {{11, 4.0F}, {12, -100.0F}};
+  kinds[4].stop_token_ids = {5, 3, 5};
+  kinds[4].logit_bias = {{12, -100.0F}, {11, 2.5F}, {40, 1.0F}, {11, 1.6F}};  // not in the order of ids
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     executor_driver there(*device);
     executor_driver here(*device);
@@ -392,6 +392,11 @@ TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {
   options = small_cuda_options();
   options.device_id = 7;
   EXPECT_EQ(load_cuda_executor(model, options).error().param, "device_id");
+
+  const auto before = kernels::cuda::emulation::faults();
+  kernels::cuda::emulation::faults().shared_bytes = 32U << 10U;
+  EXPECT_EQ(load_cuda_executor(model, small_cuda_options()).error().param, "device");
+  kernels::cuda::emulation::faults() = before;
 }
 
 }  // namespace

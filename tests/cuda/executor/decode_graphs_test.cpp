@@ -80,6 +80,28 @@ TEST_F(decode_graphs_of, a_size_that_cannot_be_captured_has_run_and_is_left_out)
   }
 }
 
+// Nobody asks each launch how it went.
+TEST_F(decode_graphs_of, a_launch_that_fails_is_not_left_out_of_a_graph) {
+  const cuda_stream stream;
+  const auto before = kernels::cuda::emulation::faults();
+  decode_graphs graphs({{1, 8}});
+  int done = 0;
+  const auto work = [&] {
+    cudaLaunchHostFunc(
+        stream.get(), [](void* count) { *static_cast<int*>(count) += 1; }, &done);
+  };
+  kernels::cuda::emulation::faults().error = cudaErrorInvalidConfiguration;
+  kernels::cuda::emulation::faults().failing_call = 1;
+  EXPECT_THROW(graphs.run(decode(1, 8), stream, work), std::runtime_error) << "the eager one";
+  EXPECT_TRUE(graphs.padded(decode(1, 8))) << "a graph may do";
+  kernels::cuda::emulation::faults().failing_call = 3;  // run; begin, capture
+  EXPECT_TRUE(graphs.run(decode(1, 8), stream, work));
+  EXPECT_FALSE(graphs.padded(decode(1, 8)));
+  kernels::cuda::emulation::faults() = before;
+  stream.synchronize();
+  EXPECT_EQ(done, 1);
+}
+
 TEST_F(decode_graphs_of, a_device_that_is_lost_meanwhile_is_lost) {
   const cuda_stream stream;
   const auto before = kernels::cuda::emulation::faults();

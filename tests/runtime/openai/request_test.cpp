@@ -32,7 +32,7 @@ TEST(parse_chat, reads_every_sampling_field) {
       "max_tokens":5,"min_tokens":2,"temperature":0.5,"top_p":0.25,"top_k":7,"min_p":0.125,"presence_penalty":1.5,
       "frequency_penalty":-1.5,"repetition_penalty":1.25,"seed":-3,"stop":["a","b"],"stop_token_ids":[4,5],
       "include_stop_str_in_output":true,"ignore_eos":true,"skip_special_tokens":false,"logprobs":true,
-      "top_logprobs":3,"prompt_logprobs":2,"logit_bias":{"10":-100,"11":2.5},"user":"me","n":1,"best_of":1})"),
+      "top_logprobs":3,"prompt_logprobs":2,"logit_bias":{"11":2.5,"10":-100},"user":"me","n":1,"best_of":1})"),
                                  context());
   ASSERT_TRUE(parsed.has_value()) << parsed.error().message;
   const sampling_params& s = parsed->generation.sampling;
