@@ -51,7 +51,7 @@ struct company_options {
   bool allow_auto_truncate = false;             // a prompt that is too long is cut at its front, else refused
   std::chrono::nanoseconds step_deadline = std::chrono::seconds{120};  // a step longer than this: not live
 
-  std::optional<warm_up_mode> warm_up;  // unset: what suits the device
+  warm_up_mode warm_up = warm_up_mode::lazy;
 
   grammar::grammar_limits grammars;  // what one grammar may cost
   grammar::grammar_cache_limits grammar_cache;

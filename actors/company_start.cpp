@@ -108,6 +108,7 @@ result<void> company::state::hire(const company_options& options, loaded_engine 
   parts.buckets = std::move(engine.buckets);
   parts.pad_to_buckets = engine.pad_to_buckets;
   parts.padded = engine.padded;
+  parts.graphs = std::move(engine.graphs);
   parts.warm_up = options.warm_up;
   parts.tune = engine.tune;
   parts.tuned = std::move(engine.tuned);

@@ -29,12 +29,16 @@ std::shared_ptr<draft_model> reopen_draft(const device_plan& plan) try {
   return nullptr;
 }
 
-// An executor with steps and a KV cache as large as requests need that were accepted before.
-result<std::unique_ptr<executor>> start_anew(const device_plan& plan, const cpu_executor_options& cpu) {
+// An executor with steps and a KV cache as large as requests need that were accepted before. A CUDA device
+// chooses its products while it is profiled, as at first; on the CPU that would only take time.
+result<std::unique_ptr<executor>> start_anew(const device_plan& plan, const cpu_executor_options& cpu,
+                                             bool is_profiled) {
   auto device = load_target(*plan.place, cpu);
   if (!device) return device;
   if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
     return tl::unexpected<error>(room.error());
+  if (is_profiled)
+    if (const auto profile = (*device)->profile(); !profile) return tl::unexpected<error>(profile.error());
   if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
   const kv_layout layout = (*device)->layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
@@ -53,7 +57,7 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 }
 
 result<runner_device> reopen(const device_plan& plan) {
-  auto device = start_anew(plan, plan.cpu);
+  auto device = start_anew(plan, plan.cpu, plan.options.cuda.has_value());
   if (!device) return tl::unexpected<error>(device.error());
   use_kept_tuning(**device, plan.tuned_for, plan.tuning_file);
   return runner_device{std::move(*device), reopen_draft(plan)};
@@ -61,7 +65,7 @@ result<runner_device> reopen(const device_plan& plan) {
 
 result<runner_device> reopen_on_cpu(const device_plan& plan) {
   if (const auto turned = plan.place->turn_to_cpu(); !turned) return tl::unexpected<error>(turned.error());
-  auto device = start_anew(plan, *plan.last_resort);
+  auto device = start_anew(plan, *plan.last_resort, false);
   if (!device) return tl::unexpected<error>(device.error());
   const tuning_key key = tuning_key_of(**device, plan.options.threads);
   use_kept_tuning(**device, key, tuning_path(key, plan.options.tuning_file, plan.options.tuning_folder));

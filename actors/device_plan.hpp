@@ -28,7 +28,8 @@ struct device_plan {
 };
 
 // The model on another device, and its draft model, where that can be opened too. Errors: those of
-// load_target(), reserve_steps() and take_kv_cache(); resource_exhausted (no KV memory for one context).
+// load_target(), reserve_steps(), profile() and take_kv_cache(); resource_exhausted (no KV memory for one
+// context).
 result<runner_device> reopen(const device_plan& plan);
 
 // The same on the CPU, by plan.last_resort. Errors besides: those of executor_place::turn_to_cpu().

@@ -139,8 +139,9 @@ result<model_files> read_files(executor_place& place, const engine_options& opti
 // Its buckets, and the plans that it runs by as far as an earlier start has left them.
 result<void> set_up_steps(loaded_engine& engine, const engine_options& options, const started_device& started,
                           std::int32_t num_blocks) {
-  engine.pad_to_buckets = options.pad_to_buckets.value_or(engine.device->fixed_shapes());
+  engine.pad_to_buckets = options.pad_to_buckets;
   engine.padded = started.padded;
+  engine.graphs = started.graphs;
   auto buckets = make_buckets(options.bucketing, sizes_of(options, engine.max_model_len, num_blocks));
   if (!buckets) return tl::unexpected<error>(buckets.error());
   if (started.too_many_rows) remove_from(*buckets, *started.too_many_rows);

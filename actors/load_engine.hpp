@@ -56,7 +56,7 @@ struct engine_options {
   std::filesystem::path tuning_folder;
   std::optional<speculative_config> draft;  // of a draft model, where there is one
   std::int32_t max_steps_in_flight = 1;     // as many tokens at most lead up to a draft
-  std::optional<bool> pad_to_buckets;       // unset: where the device runs fixed shapes
+  bool pad_to_buckets = false;
   // The program of a process that the device runs in, so that what kills it kills nothing else; unset: this
   // one.
   std::optional<runner_program> isolation;
@@ -115,6 +115,7 @@ struct loaded_engine {
   bool pad_to_buckets = false;
   // The largest step that the device takes, where that is more than the scheduler plans; else 0.
   padded_limits padded;
+  std::vector<bucket> graphs;  // decode steps that the device captures
   // Whether the device's plans are to be chosen, but for steps of so many rows; what for, and where they are
   // kept.
   bool tune = false;

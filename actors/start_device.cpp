@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "actors/device_plan.hpp"
+#include "runtime/blocks_for.hpp"
 #include "runtime/executor/fit_buckets.hpp"
+#include "runtime/executor/graph_shapes.hpp"
 
 namespace troupe {
 namespace {
@@ -40,7 +42,7 @@ void log_profile(const executor_limits& limits, const memory_profile& profile) {
 result<padded_limits> reserve_buckets(const engine_options& options, std::int32_t max_model_len,
                                       executor& device, std::optional<std::int64_t>& too_many_rows) {
   padded_limits holds;
-  if (!options.pad_to_buckets.value_or(device.fixed_shapes())) return holds;
+  if (!options.pad_to_buckets) return holds;
   const bucket_dimension& blocks = options.bucketing.decode.blocks;
   const std::int32_t any = std::max({1, options.block_size, blocks.min.value_or(1), blocks.max.value_or(1)});
   auto plan = make_buckets(options.bucketing, sizes_of(options, max_model_len, any));
@@ -89,7 +91,8 @@ result<started_device> start_device(executor_place& place, const engine_options&
     if (!last_resort) return tl::unexpected<error>(last_resort.error());
     out.last_resort = std::move(*last_resort);
   }
-  place.set_graph_rows(graph_rows(options, max_model_len));
+  const std::vector<std::int32_t> graph_batches = graph_rows(options, max_model_len);
+  place.set_graph_rows(graph_batches);
   auto device = load_target(place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
@@ -112,6 +115,8 @@ result<started_device> start_device(executor_place& place, const engine_options&
   log_kv_cache(options, *profile, (*device)->layout());
   out.device = std::move(*device);
   out.padded = *padded;
+  out.graphs =
+      graph_shapes(graph_batches, largest.max_sequences, blocks_for(max_model_len, options.block_size));
   out.options = cpu;
   if (options.cuda) return out;  // its share is of the same memory again
   const kv_layout layout = out.device->layout();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "actors/load_engine.hpp"
 #include "runtime/isolation/executor_place.hpp"
@@ -19,6 +20,7 @@ struct started_device {
   cpu_executor_options options;  // of another device that is the same
   std::optional<cpu_executor_options> last_resort;
   padded_limits padded;
+  std::vector<bucket> graphs;                 // decode steps that it captures
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
 

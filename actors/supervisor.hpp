@@ -56,10 +56,11 @@ struct supervisor_parts {
   std::shared_ptr<company_directory> directory;
   bucket_plan buckets;
   bool pad_to_buckets = false;
-  padded_limits padded;  // the largest step of the device, where that is more than the scheduler plans
-  std::optional<warm_up_mode> warm_up;  // unset: full where the device runs fixed shapes, else lazy
-  bool tune = false;                    // the warm-up chooses the device's plans, but for ...
-  std::set<std::int32_t> tuned;         // ... steps of so many rows, and keeps them here:
+  padded_limits padded;        // the largest step of the device, where that is more than the scheduler plans
+  std::vector<bucket> graphs;  // decode steps that the device captures; each is run before somebody waits
+  warm_up_mode warm_up = warm_up_mode::lazy;
+  bool tune = false;             // the warm-up chooses the device's plans, but for ...
+  std::set<std::int32_t> tuned;  // ... steps of so many rows, and keeps them here:
   std::filesystem::path tuning_file;
   tuning_key tuned_for;
   std::function<steady_time()> device_clock = std::chrono::steady_clock::now;  // of what its steps take
@@ -238,7 +239,6 @@ class supervisor_state {
   scheduler_limits limits_at_start_;
   company_limits_ptr limits_;  // the last new ones; null: those of the start
   kv_layout layout_;
-  bool fixed_shapes_ = false;
   std::shared_ptr<grammar::lazy_token_trie> vocabulary_;
   supervision_tree tree_{supervised{}};
   std::map<std::string, role> roles_;

@@ -90,6 +90,7 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   if (std::exchange(has_begun_, true)) {
     spdlog::info("the model runner is back");
     if (!parts_.process) give_back_memory();
+    if (!is_on_last_resort_ && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
     go_on_warming_up();
   } else {
     start_warm_up();

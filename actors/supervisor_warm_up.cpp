@@ -38,12 +38,13 @@ void supervisor_state::start_warm_up() {
                   .max_sequences = std::max(limits_at_start_.max_num_seqs, parts_.padded.sequences),
                   .max_model_len = parts_.limits.max_model_len,
                   .block_size = layout_.block_size};
-  const warm_up_mode mode = parts_.warm_up.value_or(fixed_shapes_ ? warm_up_mode::full : warm_up_mode::lazy);
-  const bool every_bucket = fixed_shapes_ || mode == warm_up_mode::full;
-  const auto extent = every_bucket ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
+  const warm_up_mode mode = parts_.warm_up;
+  const auto extent =
+      mode == warm_up_mode::full ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
   course_ = warm_up_course(
       warm_up_items(parts_.buckets, step_limits_, layout_.block_size, extent,
-                    {.tune = parts_.tune, .tuned = parts_.tuned, .verification = parts_.drafts.has_value()}),
+                    {.tune = parts_.tune, .tuned = parts_.tuned, .verification = parts_.drafts.has_value()},
+                    parts_.graphs),
       mode);
   if (mode == warm_up_mode::skip && drafts_wait_for_costs(parts_))
     spdlog::warn(
@@ -76,7 +77,7 @@ void supervisor_state::leave_out_what_kills() {
   if (item == nullptr || !course_.ended_runner(runner_end_.was_killed)) return;
   spdlog::warn("{} ends the model runner and is left out", describe(*item));
   leave_out(*item);
-  course_.advance();
+  course_.leave_out();
 }
 
 void supervisor_state::warm_up_when_idle() {
@@ -143,7 +144,10 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
   is_warming_up_ = false;
   parts_.board->warm_up_step_ended();
   if (!done.is_over) return go_on_warming_up();
-  course_.advance();
+  if (done.succeeded)
+    course_.advance();
+  else
+    course_.leave_out();
   const std::string line = describe(item, available_memory().value_or(0));
   if (!done.succeeded) {
     spdlog::warn("{} failed and is left out", line);

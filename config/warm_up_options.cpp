@@ -19,9 +19,10 @@ std::vector<option> warm_up_options() {
       switch_option("skip_warmup", group::bucketing, &settings::skip_warmup, "Leave the warm-up out"),
       switch_option("enforce_eager", group::bucketing, &settings::enforce_eager,
                     "Run every step as it comes: no warm-up, no padding"),
-      text_option("bucket_padding", group::bucketing, &settings::bucket_padding,
-                  "Round steps up to their buckets; auto: only for devices with fixed graphs, not on the CPU",
-                  {"auto", "on", "off"}),
+      text_option(
+          "bucket_padding", group::bucketing, &settings::bucket_padding,
+          "Round steps up to their buckets; auto: no, for a CUDA device pads decodes to its graphs by itself",
+          {"auto", "on", "off"}),
   };
 }
 

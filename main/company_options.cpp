@@ -67,10 +67,9 @@ result<std::optional<drafter_options>> to_drafts(const config::settings& setting
   return out;
 }
 
-std::optional<bool> pad_of(const config::settings& settings) {
-  if (settings.enforce_eager) return false;
-  if (settings.bucket_padding == "auto") return std::nullopt;
-  return settings.bucket_padding == "on";
+// By itself no device needs it: a CUDA device pads decodes to its graphs.
+bool pads_to_buckets(const config::settings& settings) {
+  return settings.bucket_padding == "on" && !settings.enforce_eager;
 }
 
 std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
@@ -82,12 +81,11 @@ std::optional<cuda_choice> to_cuda_choice(const config::settings& settings) {
                      .batch_invariant = settings.batch_invariant};
 }
 
-std::optional<warm_up_mode> warm_up_of(const config::settings& settings) {
+warm_up_mode warm_up_of(const config::settings& settings) {
   if (settings.skip_warmup || settings.enforce_eager) return warm_up_mode::skip;
   // A device's graphs are captured before somebody waits for one.
-  if (settings.warmup == "auto" && settings.device == "cuda") return warm_up_mode::full;
-  if (settings.warmup == "auto") return std::nullopt;
-  return settings.warmup == "full" ? warm_up_mode::full : warm_up_mode::lazy;
+  const bool is_full = settings.warmup == "auto" ? settings.device == "cuda" : settings.warmup == "full";
+  return is_full ? warm_up_mode::full : warm_up_mode::lazy;
 }
 
 net::connection_limits to_connection_limits(const config::settings& settings) {
@@ -130,7 +128,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.tuning_file = tuning.file;
   out.engine.tuning_folder = tuning.folder;
   out.engine.bucketing = to_bucketing_options(settings);
-  out.engine.pad_to_buckets = pad_of(settings);
+  out.engine.pad_to_buckets = pads_to_buckets(settings);
   out.warm_up = warm_up_of(settings);
   out.served_model_name =
       settings.served_model_name.empty() ? model_name(model_path) : settings.served_model_name;

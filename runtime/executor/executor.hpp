@@ -83,8 +83,6 @@ class executor {
   // The tokens that begin_sample() has asked for; before anything else but one forward(). False where they
   // take longer than a moment: nothing is written, and it is to be called again.
   virtual bool collect(step_result& /*result*/) { return true; }
-  // Whether a step runs best in the exact shape of a bucket that has been warmed up (compiled graphs).
-  virtual bool fixed_shapes() const { return false; }
   // In place of forward(), for the sampler's warm-up: some hidden states for the rows [0, rows), which any
   // batch may be sampled from.
   virtual void load_dummy_hidden_states(std::int32_t) {}

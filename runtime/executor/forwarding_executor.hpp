@@ -28,7 +28,6 @@ class forwarding_executor : public executor {
     return inner_->begin_sample(batch, masks);
   }
   bool collect(step_result& result) override { return inner_->collect(result); }
-  bool fixed_shapes() const override { return inner_->fixed_shapes(); }
   void load_dummy_hidden_states(std::int32_t rows) override { inner_->load_dummy_hidden_states(rows); }
   step_plans* plans() override { return inner_->plans(); }
   void synchronize() override { inner_->synchronize(); }

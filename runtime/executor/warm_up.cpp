@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "runtime/blocks_for.hpp"
+#include "runtime/executor/graph_shapes.hpp"
 #include "runtime/executor/sampler_warm_up.hpp"
 
 namespace troupe {
@@ -41,7 +43,8 @@ class scratch_builder {
     rows.table_length = blocks_for(first + num_rows, layout_.block_size);
     batch_.block_tables.insert(batch_.block_tables.end(), static_cast<std::size_t>(rows.table_length),
                                scratch_block(layout_));
-    for (std::int32_t position = first; position < first + num_rows; ++position) add_row(position);
+    for (std::int32_t position = first; position < first + num_rows; ++position)
+      add_row(position, first == 0);
     batch_.sequences.push_back(rows);
     for (std::int32_t row = std::max(num_rows - num_samples, 0); row < num_rows; ++row) {
       sample_row sample;
@@ -59,10 +62,11 @@ class scratch_builder {
   device_batch finish() { return std::move(batch_); }
 
  private:
-  // The first rows fill the scratch block, the others write nowhere: no two rows write the same slot.
-  void add_row(std::int32_t position) {
+  // The first rows fill the scratch block, the others write nowhere: no two rows write the same slot, and
+  // none one that is read as what earlier steps have stored: devices read that early.
+  void add_row(std::int32_t position, bool may_write) {
     const std::int32_t row = batch_.num_rows();
-    const bool writes = row < layout_.block_size;
+    const bool writes = may_write && row < layout_.block_size;
     batch_.slots.push_back(writes ? scratch_block(layout_) * layout_.block_size + row : no_slot);
     batch_.tokens.push_back(position % vocab_size_);
     batch_.positions.push_back(position);
@@ -244,18 +248,24 @@ timed_step timed_step_of(const warm_up_item& item) {
 
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
-                                        warm_up_measurements measured) {
+                                        warm_up_measurements measured, std::span<const bucket> graphs) {
   std::vector<warm_up_item> items;
+  const auto add_decodes = [&](const std::vector<bucket>& shapes) {
+    if (shapes.empty() && graphs.empty()) return;
+    std::vector<bucket> all = shapes;
+    std::ranges::copy(graphs_without_a_step(graphs, shapes), std::back_inserter(all));
+    add_phase(items, warm_up_phase::decode, all, graphs.empty() ? extent : warm_up_extent::every_bucket);
+  };
   if (plan.strategy == bucketing_strategy::unified) {
     add_unified_phase(items, plan.unified, extent);
+    add_decodes({});
   } else if (plan.prompt.empty() && plan.decode.empty()) {
     const std::int32_t blocks = std::max(1, limits.max_rows / block_size);
     add_phase(items, warm_up_phase::prompt, {{1, limits.max_rows, 0}}, extent);
-    add_phase(items, warm_up_phase::decode, {{std::min(limits.max_sequences, limits.max_rows), 1, blocks}},
-              extent);
+    add_decodes({{std::min(limits.max_sequences, limits.max_rows), 1, blocks}});
   } else {
     add_phase(items, warm_up_phase::prompt, plan.prompt, extent);
-    add_phase(items, warm_up_phase::decode, plan.decode, extent);
+    add_decodes(plan.decode);
   }
   if (measured.verification) add_verification_pass(items, limits, 0);
   if (measured.tune) add_tuning_phase(items, limits, measured.tuned);

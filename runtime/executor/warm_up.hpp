@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,10 +55,12 @@ timed_step timed_step_of(const warm_up_item& item);
 // Phase by phase: prompts, decodes (or unified), what is measured, sampler. Buckets come the largest first,
 // what is tuned or timed for drafts the smallest; the sampler's batch sizes are 0, 1 and those of the decode
 // (or non-causal unified) buckets, ascending. Without buckets one prefill of max_rows and one decode of
-// max_sequences.
+// max_sequences. With `graphs` (graph_shapes()) every one of them is run, in a decode of its own where no
+// bucket's runs as it.
 std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_limits& limits,
                                         std::int32_t block_size, warm_up_extent extent,
-                                        warm_up_measurements measured = {});
+                                        warm_up_measurements measured = {},
+                                        std::span<const bucket> graphs = {});
 
 // The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
 // What a step can never be (beyond the limits or the longest context) is cut to what it can.

@@ -30,9 +30,28 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
 
 const warm_up_item* warm_up_course::next() const { return finished() ? nullptr : &items_[done_]; }
 
-void warm_up_course::advance() {
+void warm_up_course::advance() { go_on(true); }
+void warm_up_course::leave_out() { go_on(false); }
+
+void warm_up_course::go_on(bool was_run) {
+  was_run_.push_back(was_run);
   ++done_;
   crashes_ = kills_ = 0;
+}
+
+void warm_up_course::repeat(warm_up_phase phase) {
+  const auto is_of_phase = is_of(phase);
+  std::vector<warm_up_item> again;
+  for (std::size_t i = done_; i-- > 0;) {
+    if (!was_run_[i] || !is_of_phase(items_[i])) continue;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    again.push_back(items_[i]);
+    items_.erase(items_.begin() + at);
+    was_run_.erase(was_run_.begin() + at);
+    --done_;
+    if (i < before_ready_) --before_ready_;
+  }
+  items_.insert(items_.end(), again.rbegin(), again.rend());
 }
 
 bool warm_up_course::bring_forward(warm_up_phase phase) {

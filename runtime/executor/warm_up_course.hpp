@@ -20,8 +20,12 @@ class warm_up_course {
 
   // The item to run next; nullptr where all are done.
   const warm_up_item* next() const;
-  // The item that next() gave has been run, or is left out.
+  // The item that next() gave has been run ...
   void advance();
+  // ... or is left out.
+  void leave_out();
+  // What has been run of this phase is run again, behind all that is left, when requests are served already.
+  void repeat(warm_up_phase phase);
   // What is left of this phase comes next, in its order. Whether anything is.
   bool bring_forward(warm_up_phase phase);
   // The runner has ended in that item: by itself, or killed from outside. Whether it has so often that the
@@ -39,10 +43,13 @@ class warm_up_course {
   double share() const;  // 0..1; 1 where there is nothing to do
 
  private:
+  void go_on(bool was_run);
+
   std::vector<warm_up_item> items_;  // in the order in which they are run
   std::size_t before_ready_ = 0;
   std::size_t done_ = 0;
-  int crashes_ = 0;  // of the runner in the next item
+  std::vector<bool> was_run_;  // [done_]: else it was left out
+  int crashes_ = 0;            // of the runner in the next item
   int kills_ = 0;
 };
 

@@ -2,24 +2,15 @@
 
 #include <algorithm>
 
+#include "runtime/executor/graph_shapes.hpp"
+
 namespace troupe {
 namespace {
 
 constexpr std::int64_t most_partial_bytes = std::int64_t{256} << 20U;
 constexpr std::int32_t most_logit_rows = 256;
-constexpr std::int32_t usual_blocks = 256;  // of a block table; longer ones cost transfer time in every step
 
 std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole + size - 1) / size; }
-
-// Those that a decode of so many sequences may be rounded up to.
-std::vector<std::int32_t> useful_rows(std::span<const std::int32_t> graph_rows, std::int32_t sequences) {
-  std::vector<std::int32_t> rows(graph_rows.begin(), graph_rows.end());
-  std::erase_if(rows, [](std::int32_t each) { return each < 1; });
-  std::ranges::sort(rows);
-  const auto last = std::ranges::lower_bound(rows, sequences);
-  if (last != rows.end()) rows.erase(last + 1, rows.end());
-  return rows;
-}
 
 }  // namespace
 
@@ -28,10 +19,9 @@ struct step_room::sizes {
       : rows(most_rows(limits, graph_rows)), sequences(limits.max_sequences) {
     blocks = parts(limits.max_model_len, limits.block_size);
     group = config.num_heads / config.num_kv_heads;
-    for (const std::int32_t each : useful_rows(graph_rows, limits.max_sequences)) {
-      graphs.push_back({each, std::min(blocks, usual_blocks)});
-      graphs.push_back({each, blocks});
-      sequences = std::max(sequences, each);
+    for (const bucket& each : graph_shapes(graph_rows, limits.max_sequences, blocks)) {
+      graphs.push_back({each.batch, each.blocks});
+      sequences = std::max(sequences, each.batch);
     }
     const std::int64_t bytes_of_a_row = std::int64_t{config.num_kv_heads} * (config.head_dim + 2) * 4;
     const std::int64_t wanted =
@@ -65,8 +55,8 @@ struct step_room::sizes {
 };
 
 std::int32_t step_room::most_rows(const executor_limits& limits, std::span<const std::int32_t> graph_rows) {
-  const std::vector<std::int32_t> useful = useful_rows(graph_rows, limits.max_sequences);
-  return useful.empty() ? limits.max_rows : std::max(limits.max_rows, useful.back());
+  const std::vector<bucket> graphs = graph_shapes(graph_rows, limits.max_sequences, 1);
+  return graphs.empty() ? limits.max_rows : std::max(limits.max_rows, graphs.back().batch);
 }
 
 step_room::step_room(const model_config& config, const device_weights& weights, gemm& products,

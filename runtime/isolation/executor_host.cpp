@@ -77,7 +77,6 @@ class executor_host {
     added.device = std::move(*opened);
     told.layout = added.device->layout();
     told.kernel_path = added.device->kernel_path();
-    told.fixed_shapes = added.device->fixed_shapes();
     told.overlaps = added.device->overlaps();
     told.has_figures = added.device->figures().has_value();
     if (const step_plans* plans = added.device->plans()) {

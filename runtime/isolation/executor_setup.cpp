@@ -49,7 +49,6 @@ void write(flat_writer& to, const opened_executor& opened) {
   to.value(opened.device);
   write(to, opened.layout);
   to.text(opened.kernel_path);
-  to.value(static_cast<std::uint8_t>(opened.fixed_shapes ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.overlaps ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.has_figures ? 1 : 0));
   to.value(static_cast<std::uint8_t>(opened.has_plans ? 1 : 0));
@@ -60,7 +59,6 @@ void read(flat_reader& from, opened_executor& into) {
   into.device = from.value<std::uint32_t>();
   read(from, into.layout);
   into.kernel_path = from.text();
-  into.fixed_shapes = from.value<std::uint8_t>() != 0;
   into.overlaps = from.value<std::uint8_t>() != 0;
   into.has_figures = from.value<std::uint8_t>() != 0;
   into.has_plans = from.value<std::uint8_t>() != 0;

@@ -29,7 +29,6 @@ struct opened_executor {
   std::uint32_t device = 0;  // its number, by which it is called
   kv_layout layout;
   std::string kernel_path;
-  bool fixed_shapes = false;
   bool overlaps = false;
   bool has_figures = false;
   bool has_plans = false;

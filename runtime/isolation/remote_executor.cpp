@@ -20,7 +20,6 @@ class remote_executor final : public executor {
 
   kv_layout layout() const override { return opened_.layout; }
   std::string kernel_path() const override { return opened_.kernel_path; }
-  bool fixed_shapes() const override { return opened_.fixed_shapes; }
   step_plans* plans() override { return plans_ ? &*plans_ : nullptr; }
 
   result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override {

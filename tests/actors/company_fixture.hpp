@@ -50,7 +50,7 @@ struct company_setup {
   grammar::grammar_limits grammars = {};
   bucket_plan buckets = {};
   bool pad_to_buckets = false;
-  std::optional<warm_up_mode> warm_up = {};
+  warm_up_mode warm_up = warm_up_mode::lazy;
   // The token for a row; the default spells the alphabet by position.
   token_script script = [](const sample_row& row) { return 'a' + row.position % 26; };
   // Instead of the script: the letter after the row's own token, so that a token fed wrongly shows.

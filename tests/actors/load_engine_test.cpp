@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -13,10 +14,12 @@
 #include <future>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/step_plan.hpp"
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/paths.hpp"
@@ -320,6 +323,48 @@ TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) 
   EXPECT_EQ(asked.times, 2);
   EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
   EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
+}
+
+// What it multiplies with is chosen while it is profiled: the next one is to compute as this one.
+TEST_F(LoadEngineOnCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
+  struct watching final : forwarding_executor {
+    watching(std::unique_ptr<executor> inner, std::vector<std::string>& calls)
+        : forwarding_executor(std::move(inner)), calls_(calls) {}
+    result<memory_profile> profile() override {
+      calls_.emplace_back("profile");
+      return forwarding_executor::profile();
+    }
+    result<void> take_kv_cache() override {
+      calls_.emplace_back("take");
+      return forwarding_executor::take_kv_cache();
+    }
+    std::vector<std::string>& calls_;
+  };
+  std::vector<std::string> calls;
+  engine_options watched = on_cuda();
+  watched.cuda_devices.open = [&, open = watched.cuda_devices.open](
+                                  const auto& model, const auto& options,
+                                  const auto& choice) -> result<std::unique_ptr<executor>> {
+    auto opened = open(model, options, choice);
+    if (!opened) return opened;
+    return std::make_unique<watching>(std::move(*opened), calls);
+  };
+  const auto loaded = load_engine(watched);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(calls, (std::vector<std::string>{"profile", "take", "profile", "take"}));
+}
+
+TEST_F(LoadEngineOnCuda, TheStepsThatAreCapturedAreTold) {
+  engine_options short_blocks = on_cuda();
+  short_blocks.max_num_seqs = 3;
+  const auto loaded = load_engine(short_blocks);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_FALSE(loaded->graphs.empty());
+  std::set<std::int32_t> batches;
+  for (const bucket& each : loaded->graphs) batches.insert(each.batch);
+  EXPECT_EQ(*batches.rbegin(), *std::ranges::lower_bound(asked.choice.graph_rows, 3));
+  EXPECT_TRUE(load_engine(options())->graphs.empty()) << "on the CPU";
 }
 
 TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {

@@ -34,7 +34,7 @@ bool is_scratch(const device_batch& batch, std::int32_t num_blocks) {
 // What the scratch steps were, in their order: (sequences, rows).
 struct watched {
   std::vector<std::pair<std::size_t, std::int32_t>> scratch;
-  company_setup setup(std::optional<warm_up_mode> mode) {
+  company_setup setup(warm_up_mode mode) {
     company_setup out;
     out.buckets = small_plan();
     out.warm_up = mode;
@@ -68,7 +68,7 @@ TEST(WarmUp, RunsEveryBucketOfAFullOneBeforeTheFirstRequest) {
 
 TEST(WarmUp, ServesALazyOneAfterOnePrefillAndOneDecode) {
   watched seen;
-  stage stage(seen.setup(std::nullopt));
+  stage stage(seen.setup(warm_up_mode::lazy));
   EXPECT_TRUE(stage.status().ready);
   ASSERT_GE(seen.scratch.size(), 2U);
   EXPECT_EQ(seen.scratch[0], (std::pair<std::size_t, std::int32_t>{1, 32}));
@@ -79,10 +79,32 @@ TEST(WarmUp, ServesALazyOneAfterOnePrefillAndOneDecode) {
   EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
 }
 
+// They are gone with the device that captured them.
+TEST(WarmUp, RunsWhatIsCapturedAgainWhereTheRunnerIsAnotherOne) {
+  watched seen;
+  company_setup setup = seen.setup(warm_up_mode::full);
+  setup.buckets = {};
+  setup.adjust = [](supervisor_parts& parts) { parts.graphs = {{1, 1, 4}, {2, 1, 4}}; };
+  stage stage(setup);
+  EXPECT_TRUE(stage.status().ready);
+  const std::vector<std::pair<std::size_t, std::int32_t>> at_first = std::exchange(seen.scratch, {});
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  pass(stage, milliseconds(1000));
+  EXPECT_TRUE(stage.status().ready);
+  EXPECT_TRUE(seen.scratch.empty()) << "while somebody may ask again";
+  pass(stage, milliseconds(4000));
+  EXPECT_EQ(seen.scratch,
+            (std::vector<std::pair<std::size_t, std::int32_t>>{at_first.end() - 3, at_first.end()}));
+  EXPECT_EQ(seen.scratch.back().first, 1U);
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
+  stage.expect_served(stage::runner_settles);
+}
+
 // Who asks waits for the step of the warm-up that runs, and at the start somebody has waited already.
 TEST(WarmUp, LeavesALazyOneUntilNothingHasRunForAWhile) {
   watched seen;
-  stage stage(seen.setup(std::nullopt));
+  stage stage(seen.setup(warm_up_mode::lazy));
   for (int i = 0; i < 6; ++i) {
     pass(stage, milliseconds(1500));
     const auto who = stage.ask("hello", 3);
@@ -98,7 +120,7 @@ TEST(WarmUp, LeavesALazyOneUntilNothingHasRunForAWhile) {
 // Nothing is drafted before that is known.
 TEST(WarmUp, MeasuresWhatDraftsCostAtOnceWhereNothingRuns) {
   watched seen;
-  company_setup setup = seen.setup(std::nullopt);
+  company_setup setup = seen.setup(warm_up_mode::lazy);
   setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
   stage stage(setup);
   EXPECT_GT(stage.messages_of("scheduler", "step_cost"), 0);
@@ -223,14 +245,13 @@ TEST(Buckets, WarnOfEveryShapeBeyondThemOnce) {
 // Drafts that wait for a measurement which is never taken.
 TEST(WarmUpActors, ThatIsLeftOutIsWarnedOfWhereDraftsNeedIt) {
   struct start {
-    std::optional<warm_up_mode> mode;
+    warm_up_mode mode;
     bool drafts, adaptive, warns;
   };
   const std::vector<start> starts = {{warm_up_mode::skip, true, true, true},
                                      {warm_up_mode::skip, true, false, false},
                                      {warm_up_mode::skip, false, true, false},
-                                     {warm_up_mode::lazy, true, true, false},
-                                     {std::nullopt, true, true, false}};
+                                     {warm_up_mode::lazy, true, true, false}};
   for (const start& each : starts) {
     const net::testing::captured_log log;
     company_setup setup;

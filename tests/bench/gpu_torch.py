@@ -2,11 +2,15 @@
 """What tests/bench/gpu.py compares with: torch's own operations on the same shapes, eager, as a CUDA graph, and compiled (as a graph
 too: torch's own graphs leave out what writes into a cache).
 
-    python3 tests/bench/gpu_torch.py steps SHAPE CONTEXT BATCH...      decode steps of a model of tests/bench/gpu_models.py
-    python3 tests/bench/gpu_torch.py kernels                           attention, sampling, norm, SiLU
+    python3 tests/bench/gpu_torch.py [--seconds N] steps SHAPE CONTEXT KEY...   decode steps of a model of tests/bench/gpu_models.py
+    python3 tests/bench/gpu_torch.py [--seconds N] kernels [--but KEY]...      attention, sampling, norm, SiLU
 
-Needs torch with a CUDA device. Prints one JSON object; what cannot be had is in it by name. Medians, in microseconds.
+A key is a way and what is done in it: "compiled 8" is a step of 8 sequences, "eager silu_multiply" a kernel. Needs torch with a CUDA
+device: the code is 3 where there is none. Prints a line of JSON for torch itself and one for each key as soon as it is
+measured: "us", a median of microseconds, or why it "failed". With --seconds nothing is begun that is not expected to end in
+time, and the code is 4 where something was left out.
 """
+import argparse
 import json
 import pathlib
 import statistics
@@ -16,11 +20,19 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from gpu_models import SHAPES  # noqa: E402
 
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
+BEGIN = time.monotonic()  # what torch takes to be imported counts
+MISSING, LEFT_OUT = 3, 4  # codes to end with
+try:
+    import torch
+    import torch.nn.functional as F
+except (ImportError, OSError) as why:  # OSError: one of its libraries
+    print(f"torch cannot be imported: {why}", file=sys.stderr)
+    sys.exit(MISSING)
 
 ROUNDS = 20
 DEVICE = "cuda"
+# Seconds from the start of one measurement to its end, before one has shown it.
+EXPECTED = {"eager": 5.0, "graph": 5.0, "compiled": 40.0}
 
 
 def say(text):
@@ -111,14 +123,32 @@ class Decoder:
         return F.linear(F.rms_norm(x, (s.hidden,), self.norm, 1e-5), self.head).argmax(dim=-1)
 
 
-def attempt(out, name, measure):
+def tell(**result):
+    print(json.dumps(result), flush=True)
+
+
+def measure(key, work):
+    say(f"torch: {key}")
+    torch._dynamo.reset()
     try:
-        say(f"torch: {name}")
-        out[name] = round(measure(), 2)
+        tell(key=key, us=round(work(), 2))
     except Exception as why:  # noqa: BLE001: one comparison less, and the rest goes on
-        out[name] = None
-        out.setdefault("failed", {})[name] = f"{type(why).__name__}: {str(why).splitlines()[0] if str(why) else ''}"
-        torch.cuda.synchronize()
+        tell(key=key, failed=f"{type(why).__name__}: {str(why).splitlines()[0] if str(why) else ''}")
+    torch.cuda.synchronize()  # ends this process where the device is no longer usable
+    torch.cuda.empty_cache()
+
+
+def measure_all(works, deadline):
+    """works: {key: what gives its microseconds}. Gives the keys for which no time was left."""
+    expected, left_out = dict(EXPECTED), []
+    for key, work in works.items():
+        way, begin = key.split()[0], time.monotonic()
+        if begin + expected[way] > deadline:
+            left_out.append(key)
+            continue
+        measure(key, work)
+        expected[way] = time.monotonic() - begin
+    return left_out
 
 
 def captured(work):
@@ -130,19 +160,12 @@ def captured(work):
     return replay
 
 
-def measure_steps(shape, context, batches):
-    out = []
-    for batch in batches:
-        torch._dynamo.reset()
-        decoder = Decoder(shape, batch, context)
-        one = {"sequences": batch, "context": context}
-        attempt(one, "eager_us", lambda: host_time(decoder.step))
-        attempt(one, "graph_us", lambda: host_time(captured(decoder.step)))
-        attempt(one, "compiled_us", lambda: host_time(captured(torch.compile(decoder.step))))
-        out.append(one)
-        del decoder
-        torch.cuda.empty_cache()
-    return {"decode": out}
+def step_works(shape, context, keys):
+    ways = {"eager": lambda step: step, "graph": captured, "compiled": lambda step: captured(torch.compile(step))}
+
+    def work(way, batch):
+        return lambda: host_time(ways[way](Decoder(shape, int(batch), context).step))
+    return {key: work(*key.split()) for key in keys}
 
 
 def attention(batch=32, context=4096, heads=32, kv_heads=8, head_dim=128):
@@ -191,37 +214,45 @@ def silu(rows=8192, width=14_336):
     return multiply
 
 
-def measure_kernels():
-    works = {"paged_attention, decode, bf16 KV, 32 x 4096 tokens, 32 heads of 128, 8 KV heads": attention, "residual_norm": norm, "silu_multiply": silu}
+def kernel_works(but):
+    made = {"paged_attention, decode, bf16 KV, 32 x 4096 tokens, 32 heads of 128, 8 KV heads": attention, "residual_norm": norm, "silu_multiply": silu}
     for vocab in (49_152, 151_936):
-        works[f"sample_tokens, greedy, 64 x {vocab}"] = lambda v=vocab: (lambda logits: lambda: logits.argmax(dim=-1))(
+        made[f"sample_tokens, greedy, 64 x {vocab}"] = lambda v=vocab: (lambda logits: lambda: logits.argmax(dim=-1))(
             3 * torch.randn(64, v, device=DEVICE))
-        works[f"sample_tokens, all tokens, 64 x {vocab}"] = lambda v=vocab: sampling(v)
-        works[f"sample_tokens, top-p 0.95, 64 x {vocab}"] = lambda v=vocab: sampling(v, top_p=0.95)
-        works[f"sample_tokens, top-k 50, top-p 0.95, 64 x {vocab}"] = lambda v=vocab: sampling(v, top_k=50, top_p=0.95)
-    out = {}
-    for name, make in works.items():
-        torch._dynamo.reset()
-        one = out[name] = {}
-        attempt(one, "eager_us", lambda: device_time(make()))
-        attempt(one, "compiled_us", lambda: device_time(torch.compile(make())))
-        torch.cuda.empty_cache()
-    return {"kernels": out}
+        made[f"sample_tokens, all tokens, 64 x {vocab}"] = lambda v=vocab: sampling(v)
+        made[f"sample_tokens, top-p 0.95, 64 x {vocab}"] = lambda v=vocab: sampling(v, top_p=0.95)
+        made[f"sample_tokens, top-k 50, top-p 0.95, 64 x {vocab}"] = lambda v=vocab: sampling(v, top_k=50, top_p=0.95)
+    works = {f"eager {name}": lambda m=make: device_time(m()) for name, make in made.items()}
+    works |= {f"compiled {name}": lambda m=make: device_time(torch.compile(m())) for name, make in made.items()}
+    return {key: work for key, work in works.items() if key not in but}
 
 
-def main():
+def main(arguments):
+    deadline = BEGIN + arguments.seconds
     if not torch.cuda.is_available():
-        sys.exit("torch sees no CUDA device")
+        print("torch sees no CUDA device", file=sys.stderr)
+        sys.exit(MISSING)
+    tell(torch=torch.__version__, device=torch.cuda.get_device_name())
     torch.manual_seed(1)
     with torch.no_grad():
-        if sys.argv[1] == "steps":
-            out = measure_steps(SHAPES[sys.argv[2]], int(sys.argv[3]), [int(each) for each in sys.argv[4:]])
-        else:
-            out = measure_kernels()
-    print(json.dumps({"torch": torch.__version__, "device": torch.cuda.get_device_name(), **out}))
+        works = (step_works(SHAPES[arguments.shape], arguments.context, arguments.keys) if arguments.what == "steps"
+                 else kernel_works(arguments.but))
+        if left_out := measure_all(works, deadline):
+            say(f"torch: no time was left for {'; '.join(left_out)}")
+            sys.exit(LEFT_OUT)
+
+
+def parsed():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    whats = parser.add_subparsers(dest="what", required=True)
+    steps = whats.add_parser("steps")
+    steps.add_argument("shape", choices=SHAPES)
+    steps.add_argument("context", type=int)
+    steps.add_argument("keys", nargs="+", metavar="KEY")
+    whats.add_parser("kernels").add_argument("--but", action="append", default=[], metavar="KEY")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in ("steps", "kernels") or (sys.argv[1] == "steps" and len(sys.argv) < 5):
-        sys.exit(__doc__)
-    main()
+    main(parsed())

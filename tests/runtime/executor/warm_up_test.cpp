@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "runtime/executor/sampler_warm_up.hpp"
@@ -161,6 +162,13 @@ void expect_well_formed(const device_batch& batch) {
   }
   for (const std::int32_t block : batch.block_tables) EXPECT_EQ(block, layout.num_blocks);
   for (const sequence_rows& rows : batch.sequences) {
+    if (batch.positions[static_cast<std::size_t>(rows.first_row)] == 0) continue;
+    const auto slots =
+        std::span(batch.slots)
+            .subspan(static_cast<std::size_t>(rows.first_row), static_cast<std::size_t>(rows.num_rows));
+    EXPECT_EQ(std::ranges::count(slots, no_slot), rows.num_rows) << "what it reads as stored is written";
+  }
+  for (const sequence_rows& rows : batch.sequences) {
     const auto last = static_cast<std::size_t>(rows.first_row + rows.num_rows - 1);
     EXPECT_LT(batch.positions[last], limits.max_model_len);
     EXPECT_EQ(rows.table_length, batch.positions[last] / layout.block_size + 1);
@@ -208,6 +216,14 @@ TEST(ProfilingBatch, IsTheLargestStepThereCanBe) {
   expect_well_formed(batch);
 }
 
+// The numbers of the items of that phase that come next, which are taken.
+std::vector<std::int32_t> take(warm_up_course& course, warm_up_phase phase) {
+  std::vector<std::int32_t> numbers;
+  for (; course.next() != nullptr && course.next()->phase == phase; course.advance())
+    numbers.push_back(course.next()->number);
+  return numbers;
+}
+
 TEST(WarmUpCourse, ServesAfterAllOfAFullOne) {
   const auto items =
       warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}}), limits, 16, warm_up_extent::every_bucket);
@@ -241,6 +257,32 @@ TEST(WarmUpCourse, ServesAfterOnePrefillAndOneDecodeOfALazyOne) {
   EXPECT_EQ(rest.size(), items.size() - 2);
 }
 
+// Behind a device that has been lost, whose graphs are gone with it.
+TEST(WarmUpCourse, RepeatsWhatHasBeenRunOfAPhase) {
+  const auto items = warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}}),
+                                   limits, 16, warm_up_extent::every_bucket);
+  warm_up_course course(items, warm_up_mode::full);
+  take(course, warm_up_phase::prompt);
+  course.advance();
+  course.leave_out();
+  const std::int32_t total = course.total();
+  course.repeat(warm_up_phase::decode);
+  EXPECT_FALSE(course.ready());
+  EXPECT_EQ(take(course, warm_up_phase::decode), (std::vector<std::int32_t>{3})) << "what was left";
+  take(course, warm_up_phase::sampler);
+  EXPECT_TRUE(course.ready());
+  EXPECT_EQ(take(course, warm_up_phase::decode), (std::vector<std::int32_t>{1})) << "not what is left out";
+  EXPECT_TRUE(course.finished());
+  for (int restart = 0; restart < 3; ++restart) {
+    course.repeat(warm_up_phase::decode);
+    EXPECT_TRUE(course.ready());
+    EXPECT_EQ(course.total(), total);
+    EXPECT_EQ(take(course, warm_up_phase::decode), (std::vector<std::int32_t>{3, 1}));
+  }
+  course.repeat(warm_up_phase::unified);
+  EXPECT_TRUE(course.finished());
+}
+
 TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
   const auto items =
       warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}}), limits, 16, warm_up_extent::every_bucket);
@@ -251,14 +293,6 @@ TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
   for (int kill = 1; kill < 5; ++kill) EXPECT_FALSE(course.ended_runner(true)) << "another item; " << kill;
   EXPECT_FALSE(course.ended_runner(false));
   EXPECT_TRUE(course.ended_runner(true));
-}
-
-// The numbers of the items of that phase that come next, which are taken.
-std::vector<std::int32_t> take(warm_up_course& course, warm_up_phase phase) {
-  std::vector<std::int32_t> numbers;
-  for (; course.next() != nullptr && course.next()->phase == phase; course.advance())
-    numbers.push_back(course.next()->number);
-  return numbers;
 }
 
 std::vector<warm_up_item> measured_items() {

@@ -1,0 +1,19 @@
+// Which decode steps a device captures as graphs, where it does.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/bucketing/bucket.hpp"
+
+namespace troupe {
+
+// For each of these numbers of rows, up to the first that holds max_sequences: one with block tables of up to
+// 256 entries (each costs transfer time in every step), and one with max_blocks. Ascending, each once.
+std::vector<bucket> graph_shapes(std::span<const std::int32_t> rows, std::int32_t max_sequences,
+                                 std::int32_t max_blocks);
+
+// Those of `graphs` that no step of `steps` runs as: a step runs as the smallest that holds it.
+std::vector<bucket> graphs_without_a_step(std::span<const bucket> graphs, std::span<const bucket> steps);
+
+}  // namespace troupe

@@ -1,0 +1,110 @@
+"""The page of Markdown that tests/bench/gpu.py makes of DIR/gpu.json (gpu_store.py), for docs/benchmarks.md."""
+import statistics
+
+BATCHES = ["1", "8", "64"]
+WAYS = ["eager", "graph", "compiled"]  # of torch, from what is had soonest to what takes longest
+
+
+def median(values):
+    known = [each for each in values if each is not None]
+    return statistics.median(known) if known else None
+
+
+def cell(value, digits=0):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def step_rows(steps):
+    for name, sides in steps.items():
+        for index, batch in enumerate(BATCHES):
+            ours = [each[index] for each in sides["troupe"] if index < len(each)]
+            if not ours:
+                continue
+            graph, eager, invariant = (median([each[way]["us"] for each in ours]) for way in ("graph", "eager", "batch_invariant"))
+            idle, share = median([each["graph"]["idle_share"] for each in ours]), median([each["share_of_copy_bandwidth"] for each in ours])
+            theirs = [cell(median([each.get("us") for each in sides["torch"].get(f"{way} {batch}", [])])) for way in WAYS]
+            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(invariant)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
+                   + " | ".join(theirs) + " |")
+
+
+def kernel_rows(test, others):
+    def other(way, each):
+        found = others.get(f"{way} {each['kernel']}") or others.get(f"{way} {each['kernel']}, {each['shape']}") or {}
+        return cell(found.get("us"), 1)
+
+    for each in test.get("timings", []):
+        if each["kernel"].startswith(("product", "quantised product", "fp8 product")):
+            continue
+        yield (f"| {each['kernel']} | {each['shape']} | {cell(each['us'], 1)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
+               f"{cell(100 * each['share_of_arithmetic']) if 'share_of_arithmetic' in each else '-'} | "
+               f"{other('eager', each)} | {other('compiled', each)} |")
+
+
+def product_rows(tests):
+    for name, test in tests.items():
+        for each in test.get("timings", []):
+            if each["kernel"].startswith("product"):
+                yield (f"| {name}, {each['kernel'][9:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['best_us'], 1)} | "
+                       f"{cell(each['batch_invariant_us'], 1)} | "
+                       f"{cell(each['us'] / each['best_us'], 2)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
+                       f"{cell(100 * each['share_of_arithmetic'])} |")
+
+
+def quantised_rows(tests):
+    for name, test in tests.items():
+        for each in test.get("timings", []):
+            if each["kernel"].startswith(("quantised product", "fp8 product")):
+                yield (f"| {name}, {each['kernel'].partition(', ')[2]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['batch_invariant_us'], 1)} | "
+                       f"{cell(100 * each['share_of_copy_bandwidth'])} | {cell(100 * each['share_of_arithmetic'])} |")
+
+
+def torch_failures(data):
+    """What torch itself could not do: no measurement of ours is missing for it."""
+    for name, sides in data.get("steps", {}).items():
+        for key, results in sides["torch"].items():
+            yield from (f"- torch, {name}, {key}: {why}" for why in sorted({each["failed"] for each in results if "failed" in each}))
+    for key, result in data.get("torch_kernels", {}).items():
+        if "failed" in result:
+            yield f"- torch, {key}: {result['failed']}"
+
+
+def tables(data):
+    tests = data.get("self_tests", {})
+    rows = list(step_rows(data.get("steps", {})))
+    if rows:
+        yield from ["Decode steps, from the host's call to its having the tokens; bandwidth: weights and contexts read once, as a share of a copy.", "",
+                    "| model | sequences | context | troupe, graph | eager | batch-invariant | device idle % | bandwidth % | torch eager | torch as a graph | torch.compile |",
+                    "|---|---|---|---|---|---|---|---|---|---|---|", *rows, ""]
+    first = next((test for test in tests.values() if test.get("timings")), None)
+    if first:
+        yield from ["Kernels, launch costs not counted.", "",
+                    "| kernel | shape | us | bandwidth % | arithmetic % | torch eager | torch.compile |", "|---|---|---|---|---|---|---|",
+                    *kernel_rows(first, data.get("torch_kernels", {})), "",
+                    "Products with cold weights, beside the fastest of all that cuBLASLt has.", "",
+                    "| product | rows x outputs x inputs | us | best us | batch-invariant us | ratio | bandwidth % | arithmetic % |",
+                    "|---|---|---|---|---|---|---|---|",
+                    *product_rows(tests), ""]
+    rows = list(quantised_rows(tests))
+    if rows:
+        yield from ["Products with weights that are quantised or fp8, cold as well; bandwidth: codes and rows moved once.", "",
+                    "| product | rows x outputs x inputs | us | batch-invariant us | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|",
+                    *rows, ""]
+
+
+def markdown(data):
+    machine = data.get("machine", {})
+    lines = [f"## On a GPU: {machine.get('device', 'no device was found')}", ""]
+    if machine:
+        torch = f"; torch {data['torch']['version']}" if "torch" in data else ""
+        lines += [f"Driver {machine['driver']}, {machine['memory']}, compute capability {machine['compute_capability']}{torch}. "
+                  "`tests/bench/gpu.py`: made-up weights of the models' shapes, bf16 (-q4: 4 bits, the head 8; -fp8: the layers' e4m3); "
+                  "medians, microseconds.", ""]
+    for name, test in data.get("self_tests", {}).items():
+        wrong = [each["kernel"] for each in test.get("kernels", []) if not each["passed"]]
+        lines += [f"Self-test, {name}: {'passed' if test['passed'] else 'FAILED'}; {len(test.get('kernels', []))} comparisons of kernels, "
+                  f"{('wrong: ' + '; '.join(wrong)) if wrong else 'all right'}; log-probabilities {test['logprobs_mean_difference']:.4f} apart on average. "
+                  f"A copy moves {test['copy_gb_per_s']:.0f} GB/s, a large product computes {test['product_tflop_per_s']:.0f} TFLOP/s.", ""]
+    lines += tables(data)
+    lines += [f"- {name}: {why}" for of_part in data.get("problems", {}).values() for name, why in of_part.items()]
+    lines += torch_failures(data)
+    return "\n".join(lines) + "\n"

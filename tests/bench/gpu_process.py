@@ -1,0 +1,106 @@
+"""The commands that tests/bench/gpu.py runs: each is ended with all that it started, and what it says is shown and kept."""
+import ctypes
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+BEGIN = time.monotonic()
+GRACE = 3.0  # seconds that a command's processes have to end by themselves
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+class Missing(Exception):
+    """Something that this machine does not have."""
+
+
+class LeftOut(Exception):
+    """Something for which no time was left."""
+
+
+class Failed(Exception):
+    """Something that went wrong."""
+
+
+@dataclasses.dataclass
+class Ended:
+    name: str
+    code: int | None  # none where its time was over
+    seconds: float
+    output: list[str]
+    errors: list[str]
+
+    def check(self):
+        if self.code is None:
+            raise LeftOut(f"{self.name} was ended after {self.seconds:.0f} s: no time was left")
+        if self.code != 0:
+            raise Failed(f"{self.name} ended with code {self.code}: {self.reason()}")
+
+    def reason(self):
+        return next((line.strip() for line in reversed(self.errors or self.output) if line.strip()), "it gave no reason")
+
+
+def say(text):
+    print(f"[{time.monotonic() - BEGIN:6.1f} s] {text}", file=sys.stderr, flush=True)
+
+
+def show(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def die_with_parent():
+    """In a session of its own a command would outlive a parent that is killed, and be measured beside what comes next."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def group_lives(process, number):
+    process.poll()  # a leader that has ended stays a member until somebody has waited for it
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def end_group(process):
+    """Compilers below ninja and torch's workers may outlive the process that started them: the group ends as a whole.
+    ninja, asked first, removes what it has half written."""
+    if not group_lives(process, signal.SIGTERM):
+        return
+    deadline = time.monotonic() + GRACE
+    while group_lives(process, 0) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    group_lives(process, signal.SIGKILL)
+    process.wait()
+
+
+def listen(stream, kept, told):
+    for line in stream:
+        kept.append(line.rstrip("\n"))
+        told(kept[-1])
+
+
+def run(command, limit=None, on_output=lambda line: None, on_error=show, **settings):
+    """Runs a command for at most `limit` seconds. Each line of its two outputs is handed on as it comes."""
+    begin = time.monotonic()
+    settings = {"stderr": subprocess.PIPE, **settings}
+    process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                               errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
+    output, errors = [], []
+    readers = [threading.Thread(target=listen, args=each, daemon=True)
+               for each in ((process.stdout, output, on_output), (process.stderr, errors, on_error)) if each[0]]
+    for each in readers:
+        each.start()
+    try:
+        code = process.wait(limit)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:  # also where this process is interrupted: a terminal's signals do not reach another session
+        end_group(process)
+    for each in readers:
+        each.join(GRACE)  # not for ever: a process that left the group may hold the other end
+    return Ended(os.path.basename(str(command[0])), code, time.monotonic() - begin, output, errors)

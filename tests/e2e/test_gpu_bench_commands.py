@@ -1,0 +1,212 @@
+"""tests/bench/gpu.py from command to command: what is kept, measured again and ended; with stand-ins."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+from gpu_stand_ins import BENCH, SELF_TEST, TORCH, asked, bench_with, program, python, stand_ins, troupe
+
+import gpu
+import gpu_process
+
+
+def earlier(tmp_path):
+    return json.loads((tmp_path / "out" / "gpu.earlier.json").read_text())
+
+
+# ---- what is kept between commands ----
+
+def test_what_is_there_is_not_measured_again_but_where_it_is_asked_for(tmp_path):
+    tools = stand_ins(tmp_path)
+    bench_with(tools, "--rounds", "1", "smollm-135m")
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m")
+    assert len(asked(tools)) == len(data["steps"]["smollm-135m"]["troupe"]) == 2
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m")
+    assert len(asked(tools)) == len(asked(tools, "torch_asked")) == 2
+    assert "--fresh" in done.stderr
+    done, data = bench_with(tools, "--rounds", "2", "--fresh", "smollm-135m")
+    assert len(asked(tools)) == 4
+    assert len(data["steps"]["smollm-135m"]["troupe"]) == len(data["steps"]["smollm-135m"]["torch"]["eager 1"]) == 2
+
+
+def test_a_failed_self_test_is_a_failure_also_where_it_is_not_measured_again(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["graphs and eager steps disagree"]})
+    for _ in range(2):
+        done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+        assert done.returncode == 1
+        assert "disagree" in data["problems"]["smollm-135m-q4"]["self-test smollm-135m-q4"]
+    assert len(asked(tools)) == 1
+
+
+def test_what_was_measured_of_another_program_is_set_aside(tmp_path):
+    tools = stand_ins(tmp_path)
+    bench_with(tools, "--rounds", "2", "smollm-135m", "smollm-135m-q4")
+    troupe(tools, {**SELF_TEST, "copy_gb_per_s": 4000.0})
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
+    assert "of another program" in done.stderr
+    assert list(data["self_tests"]) == list(data["steps"]) == ["smollm-135m"]
+    assert len(data["steps"]["smollm-135m"]["troupe"]) == 1
+    assert "4000 GB/s" in done.stdout and "3000 GB/s" not in done.stdout
+    assert list(earlier(tmp_path)["steps"]) == ["smollm-135m", "smollm-135m-q4"]
+
+
+def test_what_was_measured_on_another_device_is_set_aside(tmp_path):
+    tools = stand_ins(tmp_path)
+    bench_with(tools, "--rounds", "1", "smollm-135m", "smollm-135m-q4")
+    program(tools / "nvidia-smi", 'echo "Other GPU, 580.1, 143771 MiB, 9.0"\n')
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert "of another device (Some GPU)" in done.stderr
+    assert list(data["steps"]) == ["smollm-135m-q4"]
+    assert len(asked(tools)) == 3
+
+
+def test_the_device_is_the_one_that_the_self_test_names(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "device": "Third GPU (device 1, compute capability 8.9, 142 multiprocessors, 48600 MiB)"})
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert data["machine"] == {"device": "Third GPU", "driver": "580.1", "memory": "48600 MiB", "compute_capability": "8.9"}
+    assert "On a GPU: Third GPU" in done.stdout
+    # Another of the same machine's devices, which nvidia-smi cannot tell.
+    asking = program(tools / "logged", f'[ -e {tools}/other ] && sed "s/Third/Fourth/" {tools}/answer || cat {tools}/answer\n')
+    (tools / "answer").write_text(json.dumps({**SELF_TEST, "device": "Third GPU (device 1, compute capability 8.9, 142 multiprocessors, 48600 MiB)"}))
+    bench_with(tools, "--rounds", "1", "smollm-135m-q4", program=asking.name)
+    (tools / "other").touch()
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m-q4", program=asking.name)
+    assert "of another device (Third GPU)" in done.stderr
+    assert data["machine"]["device"] == "Fourth GPU" and len(data["steps"]["smollm-135m-q4"]["troupe"]) == 1
+
+
+@pytest.mark.parametrize("content", ['{"machine": {}, "self_tests": {"smollm-135m": {}}, "steps": {"smollm-135m": {"troupe": [[]], "torch": []}}}',
+                                     "[]", "cut off", '{"format": 1}'])
+def test_a_file_of_another_format_is_set_aside(tmp_path, content):
+    tools = stand_ins(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "gpu.json").write_text(content)
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
+    assert done.returncode == 0, done.stderr
+    assert "another format" in done.stderr
+    assert (tmp_path / "out" / "gpu.earlier.json").read_text() == content
+    assert len(data["steps"]["smollm-135m"]["troupe"]) == 1
+
+
+def test_problems_of_earlier_commands_are_on_the_page_until_their_part_is_run_again(tmp_path):
+    tools = stand_ins(tmp_path)
+    python(tools, 'sys.exit("No module named torch")')
+    bench_with(tools, "kernels")
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert done.returncode == 0, done.stderr  # of this command's parts
+    assert "- torch kernels: failed: python ended with code 1: No module named torch" in done.stdout
+    python(tools, TORCH)
+    done, data = bench_with(tools, "kernels")
+    assert data["problems"] == {}
+    assert "No module named torch" not in done.stdout
+
+
+# ---- torch's side ----
+
+def test_torch_s_steps_that_are_lacking_are_measured_by_the_next_command(tmp_path):
+    tools = stand_ins(tmp_path)
+    python(tools, """
+print(json.dumps({"key": "eager 1", "us": 7.0}))
+print("no time was left for the rest", file=sys.stderr)
+sys.exit(4)""")
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m")
+    assert done.returncode == 3
+    assert data["problems"]["smollm-135m"]["torch steps smollm-135m"] == "left out: no time was left for the rest"
+    assert data["steps"]["smollm-135m"]["torch"] == {"eager 1": [{"us": 7.0}]}
+    assert len(asked(tools, "torch_asked")) == 1  # not tried again at once
+    assert len(data["steps"]["smollm-135m"]["troupe"]) == 2
+    python(tools, TORCH)
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m")
+    assert done.returncode == 0, done.stderr
+    assert len(asked(tools)) == 2  # none of troupe's was measured again
+    first, second = [line.split(" | ") for line in asked(tools, "torch_asked")[1:]]
+    assert first == ["steps", "smollm-135m", "1024", *(f"{way} {batch}" for way in ("eager", "graph", "compiled") for batch in (1, 8, 64) if (way, batch) != ("eager", 1))]
+    assert second[3:] == ["eager 1", *first[3:]]
+    assert data["steps"]["smollm-135m"]["torch"]["eager 1"] == [{"us": 7.0}, {"us": 7000.0}]
+
+
+def test_torch_is_asked_for_the_kernels_that_are_lacking(tmp_path):
+    tools = stand_ins(tmp_path)
+    bench_with(tools, "kernels")
+    bench_with(tools, "kernels")
+    bench_with(tools, "--fresh", "kernels")
+    assert asked(tools, "torch_asked") == ["kernels", "kernels | --but | eager silu_multiply | --but | compiled silu_multiply", "kernels"]
+
+
+def test_what_torch_has_measured_before_its_time_is_over_is_kept(tmp_path):
+    tools = stand_ins(tmp_path)
+    python(tools, """
+print(json.dumps({"key": "eager 1", "us": 7.0}), flush=True)
+time.sleep(60)""")
+    found = {}
+    run = types.SimpleNamespace(python=tools / "python", limit=lambda longest: 2.0)
+    with pytest.raises(gpu_process.LeftOut, match="was ended after"):
+        gpu.torch(run, found.__setitem__, "steps", "smollm-135m", "1024", "eager 1", "eager 8")
+    assert found == {"eager 1": {"us": 7.0}}
+
+
+def test_a_torch_without_a_device_is_missing(tmp_path):
+    tools = stand_ins(tmp_path)
+    python(tools, 'print("torch sees no CUDA device", file=sys.stderr)\nsys.exit(3)')
+    done, data = bench_with(tools, "kernels")
+    assert done.returncode == 3
+    why = data["problems"]["kernels"]["torch kernels"]
+    assert why.startswith("missing: ") and "torch sees no CUDA device" in why
+
+
+# ---- commands and what they start ----
+
+def gone(number):
+    try:
+        return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+FAMILY = 'sh -c "trap \'\' TERM; sleep 60; sleep 60" &\necho $! >> {file}\nsleep 60 &\necho $! >> {file}\nwait\n'
+
+
+def test_a_command_whose_time_is_over_is_ended_with_all_that_it_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(gpu_process, "GRACE", 0.3)
+    ended = gpu_process.run([program(tmp_path / "family", FAMILY.format(file=tmp_path / "children"))], limit=1.0)
+    assert ended.code is None
+    assert ended.seconds < 10
+    children = (tmp_path / "children").read_text().split()
+    assert len(children) == 2
+    wait_until(lambda: all(gone(each) for each in children))
+
+
+def test_what_a_command_leaves_behind_is_ended(tmp_path):
+    leaving = program(tmp_path / "leaving", f"sleep 60 >/dev/null 2>&1 &\necho $! > {tmp_path}/child\necho done\n")
+    ended = gpu_process.run([leaving])
+    assert (ended.code, ended.output) == (0, ["done"])
+    wait_until(lambda: gone((tmp_path / "child").read_text().strip()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_an_ended_bench_leaves_no_command_behind(tmp_path, number):
+    tools = stand_ins(tmp_path)
+    program(tools / "troupe", f"sleep 60 &\necho $$ $! > {tmp_path}/children\nwait\n")
+    running = subprocess.Popen([sys.executable, BENCH / "gpu.py", "--out", tmp_path / "out", "--work", tmp_path / "work", "--troupe", tools / "troupe",
+                                "smollm-135m"], stderr=subprocess.DEVNULL, env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"})
+    file = tmp_path / "children"
+    wait_until(lambda: file.exists() and len(file.read_text().split()) == 2)
+    running.send_signal(number)
+    assert running.wait(20) != 0
+    child, grandchild = file.read_text().split()
+    wait_until(lambda: gone(child))
+    if number == signal.SIGKILL:  # nobody is left who would end more than the child
+        os.kill(int(grandchild), signal.SIGKILL)
+    wait_until(lambda: gone(grandchild))
