@@ -267,7 +267,8 @@ void model_runner_state::collect_tokens() try {
 void model_runner_state::tell_figures() try {
   if (!device_) return;
   if (const auto told = device_->figures())
-    parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs});
+    parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs,
+                             told->eager_prompts, told->eager_decodes});
 } catch (const std::exception& fault) {
   spdlog::debug("the device tells no figures: {}", fault.what());
 }

@@ -1,5 +1,8 @@
 #include "config/combinations.hpp"
 
+#include <algorithm>
+#include <array>
+
 namespace troupe::config {
 namespace {
 
@@ -54,11 +57,22 @@ void warn_beside_no_warm_up(const loaded_settings& loaded, std::vector<std::stri
         [](const std::string& name) { return name == "warmup"; }, out);
 }
 
+// `device` is what was chosen: cuda where there is one.
+void warn_without_cuda(const loaded_settings& loaded, std::vector<std::string>& out) {
+  constexpr std::array<std::string_view, 5> of_cuda{"device_id", "gpu_memory_utilization", "gpu_weights",
+                                                    "batch_invariant", "on_device_loss"};
+  if (loaded.values.device == "cuda") return;
+  warn_of_no_effect(
+      loaded, "on the CPU",
+      [&](const std::string& name) { return std::ranges::find(of_cuda, name) != of_cuda.end(); }, out);
+}
+
 }  // namespace
 
 std::vector<std::string> warnings_about(const loaded_settings& loaded) {
   std::vector<std::string> out;
   warn_of_small_budget(loaded, out);
+  warn_without_cuda(loaded, out);
   if (loaded.values.memory_utilization > 0)
     warn_of_no_effect(
         loaded, "beside a share of the free memory (" + origin_of(loaded, "memory_utilization") + ")",

@@ -32,6 +32,7 @@ struct loaded_settings {
       origins;                          // option name -> "file:3", "TROUPE_PORT", "--port"
   std::vector<std::string> overridden;  // "port (troupe.toml:3) by TROUPE_PORT", weakest first
   std::vector<std::string> warnings;    // unknown TROUPE_* variables
+  std::vector<std::string> notes;       // of choices that were made for whoever made none
   std::string admin_key;                // of that variable; not among the settings, which are printed
   bool are_read_again = false;          // as in setting_sources
 };

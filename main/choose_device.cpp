@@ -22,12 +22,19 @@ tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, c
                                               const config::file_observer& before_search) {
   config::settings& settings = loaded.values;
   if (settings.device == "cpu") return {};
-  if (settings.device == "auto" && wants_draft_model(settings)) return {};
+  if (settings.device == "auto" && wants_draft_model(settings)) {
+    if (cuda.find)
+      loaded.notes.emplace_back("device is auto, and the CPU it is: a draft model runs on the CPU alone");
+    return {};
+  }
   if (cuda.find) before_search("the CUDA device");
   const auto found = cuda.find ? cuda.find(settings.device_id)
                                : fail(error_code::unsupported, "this program was built without CUDA");
   if (!found) {
-    if (settings.device == "auto") return {};
+    if (settings.device == "auto") {
+      if (cuda.find) loaded.notes.push_back("device is auto, and the CPU it is: " + found.error().message);
+      return {};
+    }
     return tl::unexpected(config::origin_of(loaded, "device") + ": device is cuda, but " +
                           found.error().message);
   }

@@ -1,21 +1,23 @@
 // troupe gpu-selftest: whether a CUDA device computes what the CPU does, and how fast.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "main/commands.hpp"
 #include "main/cuda_support.hpp"
 #include "main/default_model.hpp"
 #include "main/exit_code.hpp"
+#include "main/json_dumps.hpp"
 
 #ifdef TROUPE_HAS_CUDA
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
 
-#include "main/json_dumps.hpp"
 #include "main/rounded.hpp"
 #include "runtime/executor_cuda/self_test.hpp"
 #endif
@@ -74,6 +76,18 @@ nlohmann::ordered_json json_of(const decode_timing& decode) {
           {"share_of_copy_bandwidth", rounded(decode.bandwidth_share)}};
 }
 
+template <class T>
+nlohmann::ordered_json json_of_all(const std::vector<T>& parts) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const T& each : parts) out.push_back(json_of(each));
+  return out;
+}
+
+// null: it was not tried.
+nlohmann::ordered_json json_of(std::optional<bool> found) {
+  return found ? nlohmann::ordered_json(*found) : nlohmann::ordered_json(nullptr);
+}
+
 void print_selftest_json(const std::string& model, const std::string& weights,
                          const self_test_report& report) {
   nlohmann::ordered_json out;
@@ -84,23 +98,27 @@ void print_selftest_json(const std::string& model, const std::string& weights,
   out["device"] = report.device;
   out["products"] = report.products;
   out["kernels_passed"] = report.kernels_passed();
-  for (const checks::kernel_check& each : report.kernels) out["kernels"].push_back(json_of(each));
-  out["copy_gb_per_s"] = rounded(report.limits.copy_bandwidth / 1e9);
-  out["product_tflop_per_s"] = rounded(report.limits.arithmetic / 1e12);
-  for (const checks::kernel_timing& each : report.timings) out["timings"].push_back(json_of(each));
+  out["kernels"] = json_of_all(report.kernels);
+  out["copy_gb_per_s"] = rounded(report.times.limits.copy_bandwidth / 1e9);
+  out["product_tflop_per_s"] = rounded(report.times.limits.arithmetic / 1e12);
+  out["timings"] = json_of_all(report.times.timings);
   out["logprobs_compared"] = report.compared;
   out["logprobs_mean_difference"] = report.mean_difference;
   out["logprobs_largest_difference"] = report.largest_difference;
   out["greedy_compared"] = report.greedy_compared;
   out["greedy_different"] = report.greedy_different;
-  out["graphs_agree"] = report.graphs_agree;
-  out["batch_invariant_keeps_bits"] = report.keeps_bits;
+  out["graphs_agree"] = json_of(report.graphs_agree);
+  out["batch_invariant_keeps_bits"] = json_of(report.keeps_bits);
   out["weight_bytes"] = report.weight_bytes;
   out["prompt_us"] = rounded(report.prompt_time);
   out["batch_invariant_prompt_us"] = rounded(report.batch_invariant_prompt_time);
-  for (const decode_timing& each : report.decodes) out["decode"].push_back(json_of(each));
+  out["decode"] = json_of_all(report.decodes);
   out["version"] = TROUPE_VERSION;
   std::printf("%s\n", json_dumps(out).c_str());
+}
+
+const char* in_words(std::optional<bool> found, const char* yes, const char* no) {
+  return !found ? "WERE NOT COMPARED" : *found ? yes : no;
 }
 
 void print_kernels(const self_test_report& report) {
@@ -108,9 +126,9 @@ void print_kernels(const self_test_report& report) {
     std::printf("kernel       %-6s %s: %.3g apart at most, %.3g allowed there%s%s\n",
                 each.passed ? "right" : "WRONG", each.name.c_str(), each.difference, each.bound,
                 each.failure.empty() ? "" : ": ", each.failure.c_str());
-  std::printf("limits       %.0f GB/s copied, %.0f TFLOP/s multiplied\n", report.limits.copy_bandwidth / 1e9,
-              report.limits.arithmetic / 1e12);
-  for (const checks::kernel_timing& each : report.timings) {
+  std::printf("limits       %.0f GB/s copied, %.0f TFLOP/s multiplied\n",
+              report.times.limits.copy_bandwidth / 1e9, report.times.limits.arithmetic / 1e12);
+  for (const checks::kernel_timing& each : report.times.timings) {
     std::printf("time         %8.1f us  %3.0f %% of bandwidth, %3.0f %% of arithmetic  %s, %s",
                 each.microseconds, 100 * each.bandwidth_share, 100 * each.arithmetic_share, each.name.c_str(),
                 each.shape.c_str());
@@ -129,9 +147,9 @@ void print_selftest_table(const std::string& model, const std::string& weights,
   std::printf("logprobs     %d compared with the CPU's: %.4f apart on average, %.4f at most\n",
               report.compared, report.mean_difference, report.largest_difference);
   std::printf("greedy       %d of %d tokens differ; graphs and eager steps %s\n", report.greedy_different,
-              report.greedy_compared, report.graphs_agree ? "agree" : "DISAGREE");
-  std::printf("company      batch-invariant steps %s a row's bits whatever is beside it\n",
-              report.keeps_bits ? "keep" : "DO NOT KEEP");
+              report.greedy_compared, in_words(report.graphs_agree, "agree", "DISAGREE"));
+  std::printf("company      batch-invariant steps, alone and in company: a row's bits %s\n",
+              in_words(report.keeps_bits, "are the same", "DIFFER"));
   std::printf("prompt       %.0f us, batch-invariant %.0f us\n", report.prompt_time,
               report.batch_invariant_prompt_time);
   for (const decode_timing& each : report.decodes)
@@ -149,11 +167,23 @@ double microseconds() {
       .count();
 }
 
+// What kept the test from beginning, also as a report that holds nothing else.
+int report_untested(const selftest_options& wanted, const std::string& model, const error& why) {
+  const int code = report(why);
+  if (!wanted.json) return code;
+  self_test_report none;
+  none.errors.push_back(why.message);
+  print_selftest_json(model, wanted.gpu_weights, none);
+  return finish_output(code);
+}
+
 int run_selftest(const selftest_options& wanted) {
   const auto path = find_model(wanted.model);
-  if (!path) return report(path.error());
+  if (!path) return report_untested(wanted, wanted.model, path.error());
+  const auto device = find_cuda_support().find(wanted.device_id);
+  if (!device) return report_untested(wanted, *path, device.error());
   const auto model = load_model(*path);
-  if (!model) return report(model.error());
+  if (!model) return report_untested(wanted, *path, model.error());
   cpu_executor_options common;
   common.limits = {.max_rows = std::max(1024, wanted.prompt), .max_sequences = 64};
   cuda_choice choice;
@@ -173,7 +203,7 @@ int run_selftest(const selftest_options& wanted) {
     std::fprintf(stderr, "[%6.1f s] %s\n", 1e-6 * (microseconds() - begin), line.c_str());
   };
   const auto tested = run_self_test(*model, options);
-  if (!tested) return report(tested.error());
+  if (!tested) return report_untested(wanted, *path, tested.error());
   if (wanted.json) {
     print_selftest_json(*path, wanted.gpu_weights, *tested);
   } else {
@@ -184,8 +214,14 @@ int run_selftest(const selftest_options& wanted) {
 
 #else
 
-int run_selftest(const selftest_options&) {
-  return report(error{error_code::unsupported, "this program was built without CUDA", "device"});
+int run_selftest(const selftest_options& wanted) {
+  const error why{error_code::unsupported, "this program was built without CUDA", "device"};
+  const int code = report(why);
+  if (!wanted.json) return code;
+  nlohmann::ordered_json out{{"passed", false}};
+  out["failures"].push_back(why.message);
+  std::printf("%s\n", json_dumps(out).c_str());
+  return finish_output(code);
 }
 
 #endif

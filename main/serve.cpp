@@ -209,6 +209,7 @@ int serve(const config::setting_sources& sources) {
   complain_in_log();
   const auto requests = open_request_log(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
+  for (const std::string& note : loaded->notes) spdlog::info("{}", note);
   allow_open_files(settings);
   if (const auto lack = lack_of_open_files()) {
     complain(*lack);

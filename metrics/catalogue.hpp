@@ -93,6 +93,8 @@ enum class metric : std::uint8_t {
   gpu_memory_free,
   gpu_memory_total,
   gpu_graphs,
+  gpu_eager_prompts,
+  gpu_eager_decodes,
   gpu_power,
   gpu_temperature,
   process_cpu,

@@ -22,6 +22,12 @@ void engine_metrics::set_runner_process(const runner_process_info& process) {
 void engine_metrics::set_gpu(const gpu_info& gpu) {
   const std::lock_guard lock(state_->process_mutex);
   if (gpu.bus_id != state_->gpu.bus_id) state_->gpu_reading.reset();
+  // Another runner begins at 0 again.
+  const auto count = [&](metric id, std::uint64_t before, std::uint64_t now) {
+    state_->increment(id, now < before ? now : now - before);
+  };
+  count(metric::gpu_eager_prompts, state_->gpu.eager_prompts, gpu.eager_prompts);
+  count(metric::gpu_eager_decodes, state_->gpu.eager_decodes, gpu.eager_decodes);
   state_->gpu = gpu;
 }
 

@@ -44,6 +44,9 @@ struct gpu_info {
   std::uint64_t memory_total = 0;  // bytes
   std::uint64_t memory_free = 0;
   std::int64_t graphs = 0;
+  // Counted from when the runner opened it.
+  std::uint64_t eager_prompts = 0;
+  std::uint64_t eager_decodes = 0;
 };
 
 struct program_info {

@@ -168,6 +168,9 @@ GPU = [
     ("Power", "watt", [(f"troupe_gpu_power_watts{{{MODEL}}}", "{{instance}}")], "Power that the GPU draws."),
     ("Temperature", "celsius", [(f"troupe_gpu_temperature_celsius{{{MODEL}}}", "{{instance}}")], "Temperature of the GPU."),
     ("Graphs", "short", [(f"troupe_gpu_graphs{{{MODEL}}}", "{{instance}}")], "Decode steps of a size that run as one CUDA graph."),
+    ("Eager steps", "ops", [(f"rate(troupe_gpu_eager_decode_steps_total{{{MODEL}}}[{RATE}])", "{{instance}} decodes"),
+                            (f"rate(troupe_gpu_eager_prompt_steps_total{{{MODEL}}}[{RATE}])", "{{instance}} with prompts")],
+     "Steps that run launch by launch: with prompts, or decodes of more sequences than any graph has."),
 ]
 
 ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS), ("Processes", PROCESSES), ("GPU", GPU)]

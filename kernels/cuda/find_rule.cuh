@@ -5,6 +5,8 @@
 
 namespace troupe::kernels::cuda {
 
+static_assert(max_slices <= search_threads, "a thread for each slice");
+
 // Shared memory of a block that draws.
 struct draw_space {
   search_parts search;
@@ -57,15 +59,8 @@ class rule_finder {
   __device__ void count_listed() {
     if (threadIdx.x < 32) {
       const std::int32_t* const counts = call_.work.num_listed + slice_at(call_, index_, 0);
-      const slices_of_lane own(call_.slices);
-      std::int32_t sum = 0;
-      for (std::int32_t s = own.begin; s < own.end; ++s) sum += counts[s];
-      std::int32_t before = warp_exclusive_sum(sum);
-      if (threadIdx.x == 31) space_.first[call_.slices] = before + sum;
-      for (std::int32_t s = own.begin; s < own.end; ++s) {
-        space_.first[s] = before;
-        before += counts[s];
-      }
+      const std::int32_t all = sum_before_slices(counts, call_.slices, space_.first);
+      if (threadIdx.x == 0) space_.first[call_.slices] = all;
     }
     __syncthreads();
     values_.load();
@@ -100,12 +95,8 @@ class rule_finder {
       if (threadIdx.x % 32 == 0) before[slice_at(call_, index_, slice)] = static_cast<std::int32_t>(count);
     });
     __syncthreads();
-    const auto thread = static_cast<std::int32_t>(threadIdx.x);
-    const bool is_slice = thread < call_.slices;
-    const std::int32_t own = is_slice ? before[slice_at(call_, index_, thread)] : 0;
-    std::uint64_t total = 0;
-    const std::uint64_t sum = block_exclusive_sum(static_cast<std::uint64_t>(own), space_.sums, total);
-    if (is_slice) before[slice_at(call_, index_, thread)] = static_cast<std::int32_t>(sum);
+    std::int32_t* const of_row = before + slice_at(call_, index_, 0);
+    if (threadIdx.x < 32) sum_before_slices(of_row, call_.slices, of_row);
     __syncthreads();
   }
 

@@ -135,23 +135,28 @@ __global__ void __launch_bounds__(product_threads, 2) multiply_units(quantized_p
   const std::int32_t units = product.weights.units;
   const auto first_tile = static_cast<std::int32_t>(blockIdx.x) * Tiles;
   tile_sums<RowTiles> sums[Tiles];
-  let_later_kernels_begin();
-  wait_for_earlier_kernels();
-  for (std::int32_t first = warp; first < units; first += product_warps * ahead) {
-    tiled_unit<Kind> loaded[ahead][Tiles];
-    unit_input<RowTiles> input[ahead];
+  tiled_unit<Kind> loaded[ahead][Tiles];
+  const auto last_of = [units](std::int32_t first, int i) {
+    return min(first + i * product_warps, units - 1);
+  };
+  const auto load_codes = [&](std::int32_t first) {
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
-      const std::int32_t unit = min(first + i * product_warps, units - 1);
 #pragma unroll
       for (int tile = 0; tile < Tiles; ++tile) {
         const std::int32_t own = min(first_tile + tile, product.weights.tiles - 1);
-        loaded[i][tile].load(
-            product.weights.data + (static_cast<std::size_t>(own) * units + unit) * tiled_unit<Kind>::bytes,
-            lane);
+        const std::size_t unit = static_cast<std::size_t>(own) * units + last_of(first, i);
+        loaded[i][tile].load(product.weights.data + unit * tiled_unit<Kind>::bytes, lane);
       }
-      input[i].load(product, unit, lane);
     }
+  };
+  let_later_kernels_begin();
+  load_codes(warp);  // which no kernel writes
+  wait_for_earlier_kernels();
+  for (std::int32_t first = warp; first < units;) {
+    unit_input<RowTiles> input[ahead];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) input[i].load(product, last_of(first, i), lane);
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
       if (first + i * product_warps >= units) break;
@@ -164,6 +169,8 @@ __global__ void __launch_bounds__(product_threads, 2) multiply_units(quantized_p
           add_group(loaded[i][tile], input[i], group, input_sums, sums[tile]);
       }
     }
+    first += product_warps * ahead;
+    if (first < units) load_codes(first);
   }
   add_warps(product, sums, first_tile * tile_outputs);
 }
@@ -188,7 +195,6 @@ template <weight_kind Kind>
 __global__ void __launch_bounds__(dequantize_warps * 32)
     dequantize_units(tiled_matrix weights, __nv_bfloat16* out) {
   let_later_kernels_begin();
-  wait_for_earlier_kernels();
   const unsigned lane = threadIdx.x % 32;
   const auto unit = static_cast<std::int32_t>(blockIdx.y * dequantize_warps + threadIdx.x / 32);
   const auto tile = static_cast<std::int32_t>(blockIdx.x);
@@ -196,6 +202,7 @@ __global__ void __launch_bounds__(dequantize_warps * 32)
   tiled_unit<Kind> loaded;
   loaded.load(
       weights.data + (static_cast<std::size_t>(tile) * weights.units + unit) * tiled_unit<Kind>::bytes, lane);
+  wait_for_earlier_kernels();  // who may still read what is overwritten
 #pragma unroll
   for (int part = 0; part < 8; ++part) {
     const int group = part / 4;

@@ -63,7 +63,7 @@ struct sampling_row {
   float* processed = nullptr;  // [stride] where the changed logits go; null: they are changed in place
 };
 
-// What the rows of a batch need, so that launches without work are left out. A graph is captured with all.
+// What the rows of a batch need, so that launches without work are left out.
 struct sampling_needs {
   bool processing = true;  // a minimum length, bias or penalty
   bool weights = true;     // a row that draws, without top-k

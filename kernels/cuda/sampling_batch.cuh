@@ -6,7 +6,8 @@
 namespace troupe::kernels::cuda {
 
 static_assert(sampling_slice == logit_slice);
-inline constexpr std::int32_t max_slices = max_sampling_vocab / sampling_slice;
+inline constexpr std::int32_t max_slices =
+    max_sampling_vocab / sampling_slice;               // a block's threads have one each
 inline constexpr std::int32_t groups_per_slice = 128;  // for top-k, of 32 logits: those that two threads
 inline constexpr std::int32_t threads_per_group = 2;   // of the passes with 256 threads a slice load
 inline constexpr std::int32_t mass_bins = 256;
@@ -90,6 +91,23 @@ struct slices_of_lane {
     end = min(begin + each, slices);
   }
 };
+
+// before[slice]: the sum of the slices before; may be where the counts stand. By a warp; the sum of all, for
+// every lane.
+__device__ __forceinline__ std::int32_t sum_before_slices(const std::int32_t* counts, std::int32_t slices,
+                                                          std::int32_t* before) {
+  const slices_of_lane own(slices);
+  std::int32_t sum = 0;
+  for (std::int32_t s = own.begin; s < own.end; ++s) sum += counts[s];
+  std::int32_t so_far = warp_exclusive_sum(sum);
+  const std::int32_t total = __shfl_sync(all_lanes, so_far + sum, 31);
+  for (std::int32_t s = own.begin; s < own.end; ++s) {
+    const std::int32_t count = counts[s];
+    before[s] = so_far;
+    so_far += count;
+  }
+  return total;
+}
 
 // The greatest key of a row and the first token that bears it; for every lane.
 __device__ __forceinline__ std::uint64_t best_of_row(const sampling_call& call, std::int32_t index) {

@@ -73,7 +73,7 @@ class cuda_executor final : public executor {
   void use_device() const { check_cuda(cudaSetDevice(device_.id), "cudaSetDevice"); }
   void run(const device_batch& batch, std::int32_t layers);
   void run_as_graph(const flat_step_shape& shape);
-  void note_eager_decode(const flat_step_shape& shape);
+  void note_eager_step(const flat_step_shape& shape);
   device_sampler::work sampling_of(const device_batch& batch, const step_masks* masks);
 
   model_ptr source_;
@@ -91,6 +91,7 @@ class cuda_executor final : public executor {
   flat_step step_;  // on the device, of the last forward()
   // The logits that are wanted are those of the first rows, in their order: of a decode, and of dummies.
   bool takes_first_rows_ = false;
+  std::uint64_t eager_prompts_ = 0;
   std::uint64_t eager_decodes_ = 0;
   std::optional<step_clock> clock_;  // where steps are timed
 };
@@ -177,7 +178,7 @@ void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
   if (shape.rows == 0) return check_launches("a copy of KV blocks");
   if (padded) return run_as_graph(shape);
-  if (shape.rows == shape.sequences && layers == config_.num_layers) note_eager_decode(shape);
+  if (layers == config_.num_layers) note_eager_step(shape);
   room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
   check_launches("a step's kernels");
 }
@@ -192,8 +193,12 @@ void cuda_executor::run_as_graph(const flat_step_shape& shape) {
   check_launches("a decode step");
 }
 
-// Told less and less often.
-void cuda_executor::note_eager_decode(const flat_step_shape& shape) {
+// Of decodes, which graphs are for, it is told less and less often.
+void cuda_executor::note_eager_step(const flat_step_shape& shape) {
+  if (shape.rows != shape.sequences) {
+    eager_prompts_ += 1;
+    return;
+  }
   eager_decodes_ += 1;
   if ((eager_decodes_ & (eager_decodes_ - 1)) != 0 || options_.graph_rows.empty()) return;
   options_.warn(
@@ -238,7 +243,12 @@ bool cuda_executor::collect(step_result& result) {
 std::optional<device_figures> cuda_executor::figures() {
   use_device();
   const auto [free, total] = ask_device_memory();
-  return device_figures{device_.bus_id, total, free, room_ ? room_->graphs.count() : 0};
+  return device_figures{.bus_id = device_.bus_id,
+                        .memory_total = total,
+                        .memory_free = free,
+                        .graphs = room_ ? room_->graphs.count() : 0,
+                        .eager_prompts = eager_prompts_,
+                        .eager_decodes = eager_decodes_};
 }
 
 void cuda_executor::load_dummy_hidden_states(std::int32_t rows) {

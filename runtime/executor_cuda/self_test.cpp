@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -13,12 +15,11 @@
 #include "runtime/executor_cuda/company_check.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/device_weights.hpp"
+#include "runtime/executor_cuda/model_answer.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr std::int32_t greedy_tokens = 16;
-constexpr double sure_margin = 0.5;
 constexpr double fp8_tolerance = 8;  // 3 bits of mantissa, where bf16 has 7
 
 result<std::unique_ptr<executor>> begun(result<std::unique_ptr<executor>> made) {
@@ -28,81 +29,25 @@ result<std::unique_ptr<executor>> begun(result<std::unique_ptr<executor>> made) 
   return made;
 }
 
-std::shared_ptr<sampling_params> greedy_params() {
-  auto params = std::make_shared<sampling_params>();
-  params->temperature = 0.0F;
-  params->logprobs = 2;
-  return params;
-}
-
-// The rows of one sequence in blocks 0, 1, ... from `first` on; the last one sampled.
-device_batch asked_rows(const std::vector<token_id>& tokens, std::int32_t first, const kv_layout& layout) {
-  device_batch batch = rows_of(tokens, first, 0, layout);
-  const auto count = static_cast<std::int32_t>(tokens.size());
-  sample_row sample;
-  sample.row = count - 1;
-  sample.position = first + count;
-  sample.prompt_length = first + count;
-  sample.sampling = greedy_params();
-  batch.samples.push_back(sample);
-  return batch;
-}
-
-// What one executor makes of a text: of each row the best token, and by how much it is the best.
-struct answer {
-  std::vector<float> prompt_logprobs;
-  std::vector<token_id> best;
-  std::vector<float> margins;
-};
-
-void note(const token_logprobs& of, answer& out) {
-  out.best.push_back(of.top.at(0).first);
-  out.margins.push_back(of.top.at(0).second - of.top.at(1).second);
-}
-
-// The prompt in one step, then decodes: of the tokens that `leader` found best, so that all go on with the
-// same text whatever they would choose themselves; of its own where there is none.
-answer ask(executor& device, const std::vector<token_id>& prompt, const answer* leader) {
-  answer out;
-  step_result result;
-  device_batch batch = asked_rows(prompt, 0, device.layout());
-  for (std::int32_t row = 0; row + 1 < batch.num_rows(); ++row)
-    batch.prompt_logprobs.push_back({0, row, prompt[static_cast<std::size_t>(row) + 1], 2});
-  device.forward(batch);
-  device.sample(batch, nullptr, result);
-  for (const token_logprobs& each : result.prompt_logprobs) {
-    out.prompt_logprobs.push_back(each.logprob);
-    note(each, out);
+// Runs one part of the test: that it cannot be done is one of the report's errors and keeps nothing else from
+// being tried. Throws device_lost alone.
+bool attempt(const std::string& part, const self_test_options& options, self_test_report& report,
+             const std::function<result<void>()>& run) {
+  std::string why;
+  try {
+    const result<void> done = run();
+    if (!done) why = done.error().message;
+  } catch (const device_lost&) {
+    throw;
+  } catch (const std::exception& failure) {
+    why = failure.what();
   }
-  note(*result.tokens[0].logprobs, out);
-  for (std::int32_t i = 1; i < greedy_tokens; ++i) {
-    const token_id token = (leader == nullptr ? out : *leader).best[out.best.size() - 1];
-    const auto position = static_cast<std::int32_t>(prompt.size()) + i - 1;
-    const device_batch next = asked_rows({token}, position, device.layout());
-    device.forward(next);
-    device.sample(next, nullptr, result);
-    note(*result.tokens[0].logprobs, out);
-  }
-  return out;
+  if (!why.empty()) report.errors.push_back(part + ": " + why);
+  options.progress(why.empty() ? part : report.errors.back());
+  return why.empty();
 }
 
-// The rows of whose best token `sure` is sure, and of those where `other` has another one.
-struct choices {
-  std::int32_t compared = 0;
-  std::int32_t different = 0;
-};
-
-choices compare_choices(const answer& other, const answer& sure, double tolerance) {
-  choices out;
-  for (std::size_t i = 0; i < sure.best.size(); ++i) {
-    if (!(sure.margins[i] >= sure_margin * tolerance)) continue;
-    out.compared += 1;
-    out.different += other.best[i] == sure.best[i] ? 0 : 1;
-  }
-  return out;
-}
-
-void compare(const answer& there, const answer& here, self_test_report& report) {
+void compare(const model_answer& there, const model_answer& here, self_test_report& report) {
   double sum = 0;
   for (std::size_t i = 0; i < here.prompt_logprobs.size(); ++i) {
     const double apart = std::abs(double{there.prompt_logprobs[i]} - double{here.prompt_logprobs[i]});
@@ -127,18 +72,24 @@ double time_prompt(executor& device, const executor_limits& limits, std::int32_t
 
 // A way in which the model runs on the device, and where its times are told.
 struct device_variant {
+  const char* name;
   bool graphs = true;
   bool batch_invariant = false;
   step_time decode_timing::*decode = nullptr;
   double self_test_report::*prompt = nullptr;  // null: prompts run as elsewhere
 };
-constexpr device_variant eager_steps{
-    .graphs = false, .batch_invariant = false, .decode = &decode_timing::eagerly, .prompt = nullptr};
-constexpr device_variant steps_as_graphs{.graphs = true,
+constexpr device_variant eager_steps{.name = "the model on the device, step by step",
+                                     .graphs = false,
+                                     .batch_invariant = false,
+                                     .decode = &decode_timing::eagerly,
+                                     .prompt = nullptr};
+constexpr device_variant steps_as_graphs{.name = "the model on the device, decodes as graphs",
+                                         .graphs = true,
                                          .batch_invariant = false,
                                          .decode = &decode_timing::as_graph,
                                          .prompt = &self_test_report::prompt_time};
-constexpr device_variant invariant_steps{.graphs = true,
+constexpr device_variant invariant_steps{.name = "the model on the device, batch-invariant",
+                                         .graphs = true,
                                          .batch_invariant = true,
                                          .decode = &decode_timing::batch_invariant,
                                          .prompt = &self_test_report::batch_invariant_prompt_time};
@@ -158,29 +109,46 @@ void time_decodes(executor& device, const model_config& config, const self_test_
   }
 }
 
-// The device of the report is open from here on, one executor after another.
-result<answer> try_device(const model_ptr& model, const self_test_options& options,
-                          const device_variant& variant, const std::vector<token_id>& prompt,
-                          const answer& here, self_test_report& report) {
-  step_watch watch;
-  cuda_executor_options wanted = options.device;
-  wanted.step_timed = [&watch](double busy, double idle) { watch.note(busy, idle); };
-  wanted.batch_invariant = variant.batch_invariant;
-  if (!variant.graphs) wanted.graph_rows.clear();
-  auto device = begun(load_cuda_executor(model, wanted));
-  if (!device) return tl::unexpected(device.error());
-  answer out = ask(**device, prompt, &here);
-  executor_limits limits = wanted.limits;
-  limits.max_model_len = model->config.context_length;
+void time_variant(executor& device, const model_config& config, const self_test_options& options,
+                  const device_variant& variant, step_watch& watch, self_test_report& report) {
+  executor_limits limits = options.device.limits;
+  limits.max_model_len = config.context_length;
   if (variant.prompt != nullptr)
-    report.*variant.prompt = time_prompt(**device, limits, model->config.vocab_size, options, watch);
-  time_decodes(**device, model->config, options, variant, watch, report);
-  if (variant.batch_invariant)
-    report.keeps_bits = keeps_bits_in_company(
-        **device, {.prompt = options.prompt,
-                   .sequences = std::min(options.device.graph_rows.back(), limits.max_sequences),
-                   .max_rows = limits.max_rows,
-                   .vocab_size = model->config.vocab_size});
+    report.*variant.prompt = time_prompt(device, limits, config.vocab_size, options, watch);
+  time_decodes(device, config, options, variant, watch, report);
+}
+
+bool keeps_bits(executor& device, const model_config& config, const self_test_options& options) {
+  const executor_limits& limits = options.device.limits;
+  return keeps_bits_in_company(device,
+                               {.prompt = options.prompt,
+                                .sequences = std::min(options.device.graph_rows.back(), limits.max_sequences),
+                                .max_rows = limits.max_rows,
+                                .vocab_size = config.vocab_size});
+}
+
+// What the device answers; nothing where it did not come to that.
+std::optional<model_answer> try_device(const model_ptr& model, const self_test_options& options,
+                                       const device_variant& variant, const std::vector<token_id>& prompt,
+                                       const model_answer& here, self_test_report& report) {
+  const model_config& config = model->config;
+  std::optional<model_answer> out;
+  attempt(variant.name, options, report, [&]() -> result<void> {
+    step_watch watch;
+    cuda_executor_options wanted = options.device;
+    wanted.step_timed = [&watch](double busy, double idle) { watch.note(busy, idle); };
+    wanted.batch_invariant = variant.batch_invariant;
+    if (!variant.graphs) wanted.graph_rows.clear();
+    const auto device = begun(load_cuda_executor(model, wanted));
+    if (!device) return tl::unexpected(device.error());
+    out = ask(**device, prompt, &here);
+    attempt(std::string(variant.name) + ", its times", options, report, [&]() -> result<void> {
+      time_variant(**device, config, options, variant, watch, report);
+      return {};
+    });
+    if (variant.batch_invariant) report.keeps_bits = keeps_bits(**device, config, options);
+    return {};
+  });
   return out;
 }
 
@@ -209,12 +177,12 @@ checks::timing_options timings_of(const model_config& config, const self_test_op
   return wanted;
 }
 
-checks::timing_report time_all(const model& model, const self_test_options& options,
-                               const cuda_device& device) {
+void time_all(const model& model, const self_test_options& options, const cuda_device& device,
+              checks::timing_report& report) {
   checks::timing_options wanted = timings_of(model.config, options);
   wanted.multiprocessors = device.multiprocessors;
   wanted.progress = options.progress;
-  if (options.device.weights == weight_form::plain) return checks::time_kernels(wanted);
+  if (options.device.weights == weight_form::plain) return checks::time_kernels(wanted, report);
   const cuda_stream stream;
   const device_weights weights = upload_weights(model, stream, options.device.weights);
   const device_layer& layer = weights.layers.front();
@@ -223,70 +191,92 @@ checks::timing_report time_all(const model& model, const self_test_options& opti
   for (std::size_t i = 0; i < std::size(on_device); ++i)
     if (on_device[i]->is_quantized() || on_device[i]->type == matrix_type::e4m3)
       wanted.quantized_matrices.push_back({wanted.matrices[i].name, *on_device[i], wanted.matrices[i].kind});
-  return checks::time_kernels(wanted);
+  checks::time_kernels(wanted, report);
+}
+
+void test_kernels(const model& model, const self_test_options& options, const cuda_device& device,
+                  self_test_report& report) {
+  checks::kernel_check_options checked = options.checks;
+  checked.fp8 = has_fp8_products(device);
+  checked.progress = options.progress;
+  checks::check_kernels(checked, report.kernels);
+  attempt("times of kernels", options, report, [&]() -> result<void> {
+    time_all(model, options, device, report.times);
+    return {};
+  });
+}
+
+// What the CPU makes of the prompt.
+std::optional<model_answer> ask_host(const model_ptr& model, const self_test_options& options,
+                                     const std::vector<token_id>& prompt, self_test_report& report) {
+  std::optional<model_answer> out;
+  attempt("the model on the CPU", options, report, [&]() -> result<void> {
+    cpu_executor_options cpu;
+    cpu.limits = options.device.limits;
+    cpu.limits.kv_cache_bytes = std::size_t{1} << 30U;
+    const auto host = begun(load_cpu_executor(model, cpu));
+    if (!host) return tl::unexpected(host.error());
+    out = ask(**host, prompt, nullptr);
+    return {};
+  });
+  return out;
+}
+
+// Of decodes as graphs, as a share of what copies reach.
+void tell_bandwidth(self_test_report& report) {
+  const double copied = report.times.limits.copy_bandwidth;
+  if (!(copied > 0)) return;
+  for (decode_timing& each : report.decodes)
+    if (each.as_graph.whole > 0)
+      each.bandwidth_share =
+          static_cast<double>(report.weight_bytes + each.kv_bytes) / (each.as_graph.whole * 1e-6) / copied;
+}
+
+void test_model(const model_ptr& model, const self_test_options& options, self_test_report& report) {
+  const std::vector<token_id> prompt = some_tokens(options.prompt, model->config.vocab_size);
+  const auto here = ask_host(model, options, prompt, report);
+  if (!here) return;
+  const auto eager = try_device(model, options, eager_steps, prompt, *here, report);
+  const auto graphs = try_device(model, options, steps_as_graphs, prompt, *here, report);
+  if (graphs) compare(*graphs, *here, report);
+  // The products of the two were chosen by measuring, each for itself: their last bits may differ.
+  if (graphs && eager) report.graphs_agree = compare_choices(*graphs, *eager, 1).different == 0;
+  tell_bandwidth(report);
+  try_device(model, options, invariant_steps, prompt, *here, report);
+}
+
+// The prompt must leave room for what is decoded behind it.
+result<void> check_prompt(std::int32_t prompt, const model_config& config) {
+  const std::int32_t most = config.context_length - (asked_tokens - 1);
+  if (prompt <= most) return {};
+  return fail(
+      error_code::invalid_argument,
+      fmt::format("--prompt is {}, but this model has a context of {} tokens: {} are the most, since {} "
+                  "are decoded behind them",
+                  prompt, config.context_length, most, asked_tokens - 1),
+      "prompt");
 }
 
 }  // namespace
 
-std::vector<std::string> self_test_report::failures() const {
-  std::vector<std::string> found;
-  for (const checks::kernel_check& each : kernels)
-    if (!each.passed) found.push_back("the kernel " + each.name + " is wrong");
-  if (kernels.empty()) found.emplace_back("no kernel was tried");
-  if (!graphs_agree) found.emplace_back("graphs and eager steps disagree");
-  if (!keeps_bits) found.emplace_back("batch-invariant steps do not keep a row's bits");
-  if (greedy_different > 0)
-    found.push_back(
-        fmt::format("{} of {} tokens that the CPU is sure of differ", greedy_different, greedy_compared));
-  if (greedy_compared == 0)
-    found.emplace_back("the CPU is sure of no token of this model, so that none was compared: try another");
-  if (!(mean_difference < 0.3 * tolerance))
-    found.push_back(fmt::format("log-probabilities are {:.3g} apart on average, where {:.3g} is allowed",
-                                mean_difference, 0.3 * tolerance));
-  return found;
-}
-
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options) {
-  self_test_report report;
+  if (const auto fits = check_prompt(options.prompt, model->config); !fits)
+    return tl::unexpected(fits.error());
   const auto found = open_cuda_device(options.device.device_id);
   if (!found) return tl::unexpected(found.error());
-  report.device = describe(*found);
   const auto products = options.device.open_gemm({});
   if (!products) return tl::unexpected(products.error());
+  self_test_report report;
+  report.device = describe(*found);
   report.products = (*products)->name();
   report.weight_bytes = decoded_weight_bytes(*model, options.device.weights);
   if (options.device.weights == weight_form::fp8) report.tolerance = fp8_tolerance;
-  checks::kernel_check_options checked = options.checks;
-  checked.fp8 = has_fp8_products(*found);
-  checked.progress = options.progress;
-  report.kernels = checks::check_kernels(checked);
-  auto timed = time_all(*model, options, *found);
-  report.limits = timed.limits;
-  report.timings = std::move(timed.timings);
-
-  cpu_executor_options cpu;
-  cpu.limits = options.device.limits;
-  cpu.limits.kv_cache_bytes = std::size_t{1} << 30U;
-  const auto host = begun(load_cpu_executor(model, cpu));
-  if (!host) return tl::unexpected(host.error());
-  const std::vector<token_id> prompt = some_tokens(options.prompt, model->config.vocab_size);
-  const answer here = ask(**host, prompt, nullptr);
-  options.progress("the model on the CPU");
-  const auto eager = try_device(model, options, eager_steps, prompt, here, report);
-  if (!eager) return tl::unexpected(eager.error());
-  options.progress("the model on the device, step by step");
-  const auto graphs = try_device(model, options, steps_as_graphs, prompt, here, report);
-  if (!graphs) return tl::unexpected(graphs.error());
-  options.progress("the model on the device, decodes as graphs");
-  const auto invariant = try_device(model, options, invariant_steps, prompt, here, report);
-  if (!invariant) return tl::unexpected(invariant.error());
-  options.progress("the model on the device, batch-invariant");
-  compare(*graphs, here, report);
-  // The products of the two were chosen by measuring, each for itself: their last bits may differ.
-  report.graphs_agree = compare_choices(*graphs, *eager, 1).different == 0;
-  for (decode_timing& each : report.decodes)
-    each.bandwidth_share = static_cast<double>(report.weight_bytes + each.kv_bytes) /
-                           (each.as_graph.whole * 1e-6) / report.limits.copy_bandwidth;
+  try {
+    test_kernels(*model, options, *found, report);
+    test_model(model, options, report);
+  } catch (const device_lost& lost) {  // what was done until then is told
+    report.errors.push_back(std::string("the device was lost: ") + lost.what());
+  }
   return report;
 }
 

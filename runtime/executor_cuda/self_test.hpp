@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,37 +45,40 @@ struct self_test_report {
   std::string device;
   std::string products;                       // gemm::name()
   std::vector<checks::kernel_check> kernels;  // each beside a plain loop
-  checks::device_limits limits;
-  std::vector<checks::kernel_timing> timings;
-  std::int32_t compared = 0;   // log-probabilities of tokens of random prompts
-  double mean_difference = 0;  // between the device's and the CPU's
-  double tolerance = 1;        // how much further apart than bf16 the form of the weights lets them be
+  checks::timing_report times;                // of kernels
+  std::int32_t compared = 0;                  // log-probabilities of tokens of random prompts
+  double mean_difference = 0;                 // between the device's and the CPU's
+  double tolerance = 1;  // how much further apart than bf16 the form of the weights lets them be
   double largest_difference = 0;
   // Best tokens, after each of the prompt's and of some decodes, of which the CPU is sure: a margin of 0.5,
   // times the tolerance.
   std::int32_t greedy_compared = 0;
   std::int32_t greedy_different = 0;
-  bool graphs_agree = false;     // of what eager steps are sure
-  bool keeps_bits = false;       // with batch_invariant: keeps_bits_in_company()
-  std::size_t weight_bytes = 0;  // that a decode reads
+  // Nothing where it was not tried, of which `errors` says why.
+  std::optional<bool> graphs_agree;  // of what eager steps are sure
+  std::optional<bool> keeps_bits;    // with batch_invariant: keeps_bits_in_company()
+  std::size_t weight_bytes = 0;      // that a decode reads
   // Microseconds of self_test_options::prompt tokens.
   double prompt_time = 0;
   double batch_invariant_prompt_time = 0;
   std::vector<decode_timing> decodes;
+  // What could not be done, and why: a line each. A device that was lost is the last.
+  std::vector<std::string> errors;
 
   bool kernels_passed() const {
     return !kernels.empty() &&
            std::all_of(kernels.begin(), kernels.end(), [](const auto& each) { return each.passed; });
   }
   // What differs by more than rounding explains, bf16 here and the CPU's int8 products there (on the default
-  // model log-probabilities are 0.12 apart; with a wrong kernel far more): a sentence each.
+  // model log-probabilities are 0.12 apart; with a wrong kernel far more), and the errors: a sentence each.
   std::vector<std::string> failures() const;
   bool passed() const { return failures().empty(); }
 };
 
 // Loads the model on the CPU and on the device, there three times: without graphs, with them, and with
-// products that keep a row's bits whatever is beside it. Errors: those of both executors' starts. Throws what
-// executors throw.
+// products that keep a row's bits whatever is beside it. What cannot be done is in the report, and the rest
+// is tried; after a device that is lost nothing is. Errors, before anything runs: invalid_argument (a prompt
+// beyond the model's context), those of open_cuda_device() and of open_gemm.
 result<self_test_report> run_self_test(const model_ptr& model, const self_test_options& options);
 
 }  // namespace troupe

@@ -45,7 +45,7 @@ def product_rows(tests):
         for each in test.get("timings", []):
             if each["kernel"].startswith("product"):
                 yield (f"| {name}, {each['kernel'][9:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['best_us'], 1)} | "
-                       f"{cell(each['batch_invariant_us'], 1)} | "
+                       f"{cell(each.get('batch_invariant_us'), 1)} | "
                        f"{cell(each['us'] / each['best_us'], 2)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
                        f"{cell(100 * each['share_of_arithmetic'])} |")
 
@@ -54,7 +54,7 @@ def quantised_rows(tests):
     for name, test in tests.items():
         for each in test.get("timings", []):
             if each["kernel"].startswith(("quantised product", "fp8 product")):
-                yield (f"| {name}, {each['kernel'].partition(', ')[2]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['batch_invariant_us'], 1)} | "
+                yield (f"| {name}, {each['kernel'].partition(', ')[2]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each.get('batch_invariant_us'), 1)} | "
                        f"{cell(100 * each['share_of_copy_bandwidth'])} | {cell(100 * each['share_of_arithmetic'])} |")
 
 

@@ -55,6 +55,9 @@ TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
                        "--warmup: has no effect beside --enforce-eager"},
            combination{{{"skip_warmup", "true"}, {"warmup", "full"}},
                        "--warmup: has no effect beside --skip-warmup"},
+           combination{{{"batch_invariant", "true"}}, "--batch-invariant: has no effect on the CPU"},
+           combination{{{"device", "cpu"}, {"gpu_memory_utilization", "0.5"}},
+                       "--gpu-memory-utilization: has no effect on the CPU"},
        })
     EXPECT_EQ(warnings_of(given), std::vector<std::string>{warning});
 }
@@ -69,6 +72,7 @@ TEST(Combinations, WhatHasItsEffectIsNone) {
                  {"decode_batch_bucket_strategy", "linear"},
                  {"decode_batch_bucket_limit", "4"}},
            flags{{"skip_warmup", "false"}, {"warmup", "full"}},
+           flags{{"device", "cuda"}, {"gpu_weights", "fp8"}, {"device_id", "1"}, {"on_device_loss", "cpu"}},
            flags{{"decode_batch_bucket_min", "2"}, {"decode_block_bucket_max", "8"}},
        })
     EXPECT_TRUE(warnings_of(given).empty());

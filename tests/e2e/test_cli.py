@@ -145,6 +145,15 @@ def test_a_gpu_selftest_says_that_there_is_no_device():
     assert done.returncode != 0 and "CUDA" in done.stderr and done.stdout == ""
 
 
+def test_a_gpu_selftest_reports_in_json_that_there_is_no_device(tmp_path):
+    """Before it looks into the model, which may take minutes to load."""
+    (tmp_path / "damaged.gguf").write_text("no model")
+    done = troupe("gpu-selftest", tmp_path / "damaged.gguf", "--json", CUDA_VISIBLE_DEVICES="")
+    answer = json.loads(done.stdout)
+    assert done.returncode != 0 and answer["passed"] is False
+    assert len(answer["failures"]) == 1 and answer["failures"][0] in done.stderr and "CUDA" in done.stderr
+
+
 def test_printed_settings_are_a_configuration_file(tmp_path):
     file = tmp_path / "troupe.toml"
     file.write_text(troupe("config", "--port", "1234", "--kv-cache-memory", "48MiB").stdout)

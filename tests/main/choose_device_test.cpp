@@ -69,6 +69,11 @@ TEST(ChooseDevice, WithoutADeviceAutoStaysOnTheCpuAndCudaIsRefused) {
     automatic.values.device_id = 3;
     ASSERT_TRUE(choose_device(automatic, cuda));
     EXPECT_EQ(automatic.values.device, "auto");
+    if (cuda.find)
+      EXPECT_EQ(automatic.notes,
+                std::vector<std::string>{"device is auto, and the CPU it is: there is no device 3"});
+    else
+      EXPECT_TRUE(automatic.notes.empty()) << "a program without CUDA has nothing else";
     EXPECT_EQ(automatic.values.max_num_seqs, config::settings().max_num_seqs);
     config::loaded_settings asked = settings("cuda");
     asked.values.device_id = 3;
@@ -83,6 +88,7 @@ TEST(ChooseDevice, WithADraftModelAutoStaysOnTheCpu) {
   loaded.values.speculative_config = R"({"method": "draft_model", "model": "small.gguf"})";
   ASSERT_TRUE(choose_device(loaded, one_device()));
   EXPECT_EQ(loaded.values.device, "auto");
+  EXPECT_EQ(loaded.notes.size(), 1U);
   loaded.values.speculative_config = R"({"method": "ngram", "num_speculative_tokens": 3})";
   ASSERT_TRUE(choose_device(loaded, one_device()));
   EXPECT_EQ(loaded.values.device, "cuda");

@@ -135,6 +135,8 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_gpu_memory_free_bytes", "gauge"},
       {"troupe_gpu_memory_total_bytes", "gauge"},
       {"troupe_gpu_graphs", "gauge"},
+      {"troupe_gpu_eager_prompt_steps_total", "counter"},
+      {"troupe_gpu_eager_decode_steps_total", "counter"},
       {"troupe_gpu_power_watts", "gauge"},
       {"troupe_gpu_temperature_celsius", "gauge"},
       {"process_virtual_memory_bytes", "gauge"},

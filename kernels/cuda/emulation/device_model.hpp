@@ -19,6 +19,7 @@
 #define __launch_bounds__(...)
 
 #include "kernels/cuda/emulation/atomics.hpp"
+#include "kernels/cuda/emulation/checked_copies.hpp"
 #include "kernels/cuda/emulation/device_math.hpp"
 #include "kernels/cuda/emulation/device_variables.hpp"
 #include "kernels/cuda/emulation/early_launch.hpp"

@@ -41,6 +41,7 @@ int wait_for_block(block_barrier kind, int predicate, source_place place);
 
 enum class warp_operation {
   barrier,
+  multiply,  // on tensor cores: lanes meet, and nothing of memory is ordered
   shuffle,
   shuffle_up,
   shuffle_down,

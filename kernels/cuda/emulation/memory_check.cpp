@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/cuda/emulation/block_races.hpp"
 #include "kernels/cuda/emulation/device_memory.hpp"
@@ -66,10 +67,19 @@ void check_access(const void* memory, std::size_t bytes, access kind, std::size_
   check_between_blocks(place, bytes, kind);
 }
 
+namespace {
+
+void check_range(const void* memory, std::size_t bytes, access kind) {
+  if (bytes > 0) check_access(memory, bytes, kind, 1);
+}
+
+}  // namespace
+
 }  // namespace troupe::kernels::cuda::emulation
 
 using troupe::kernels::cuda::emulation::access;
 using troupe::kernels::cuda::emulation::check_access;
+using troupe::kernels::cuda::emulation::check_range;
 
 #define TROUPE_CHECKED(bytes)                                                                         \
   void __tsan_read##bytes(void* address) { check_access(address, bytes, access::read, bytes); }       \
@@ -86,9 +96,24 @@ TROUPE_CHECKED(2)
 TROUPE_CHECKED(4)
 TROUPE_CHECKED(8)
 TROUPE_CHECKED(16)
-void __tsan_read_range(void* address, std::size_t bytes) { check_access(address, bytes, access::read, 1); }
-void __tsan_write_range(void* address, std::size_t bytes) { check_access(address, bytes, access::write, 1); }
+void __tsan_read_range(void* address, std::size_t bytes) { check_range(address, bytes, access::read); }
+void __tsan_write_range(void* address, std::size_t bytes) { check_range(address, bytes, access::write); }
 void __tsan_vptr_update(void**, void*) {}
+// What kernels call by the names of the C library (checked_copies.hpp), and the compiler for large structs.
+void* troupe_checked_memcpy(void* to, const void* from, std::size_t bytes) {
+  check_range(from, bytes, access::read);
+  check_range(to, bytes, access::write);
+  return std::memcpy(to, from, bytes);
+}
+void* troupe_checked_memmove(void* to, const void* from, std::size_t bytes) {
+  check_range(from, bytes, access::read);
+  check_range(to, bytes, access::write);
+  return std::memmove(to, from, bytes);
+}
+void* troupe_checked_memset(void* to, int value, std::size_t bytes) {
+  check_range(to, bytes, access::write);
+  return std::memset(to, value, bytes);
+}
 // The launch's own shared pointers, and guards of static variables.
 int __tsan_atomic32_fetch_add(volatile int* value, int added, int) {
   return __atomic_fetch_add(value, added, __ATOMIC_SEQ_CST);

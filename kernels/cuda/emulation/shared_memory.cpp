@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -10,22 +11,28 @@
 namespace troupe::kernels::cuda::emulation {
 namespace {
 
-constexpr std::size_t array_gap = 128;  // unused bytes behind each array
-constexpr std::size_t area_bytes = shared_memory_bytes + (std::size_t{64} << 10);
+// Unused bytes before and behind each array: as many as a block can have at all, so that no index which stays
+// within a device's shared memory leads from one array into another.
+constexpr std::size_t array_gap = shared_memory_bytes;
+constexpr std::size_t most_arrays = 16;
+constexpr std::size_t area_bytes = shared_memory_bytes + (most_arrays + 1) * array_gap;
 constexpr std::uint16_t nobody = 0xFFFF;
+
+// The last access of one kind, and whether it stands for those of others too.
+struct byte_access {
+  std::uint32_t epoch = 0;
+  std::uint32_t warp_epoch = 0;
+  std::uint16_t thread = nobody;
+  bool many_lanes = false;  // of the thread's warp, since its last __syncwarp
+  bool many_warps = false;  // since the last barrier
+};
 
 // What is known of one byte. Records of an earlier block or barrier count for nothing: epochs only grow.
 struct byte_record {
   std::uint32_t written_block = 0;  // first epoch of the block that last wrote it
-  std::uint32_t write_epoch = 0;
-  std::uint32_t read_epoch = 0;
-  std::uint32_t write_warp_epoch = 0;
-  std::uint32_t read_warp_epoch = 0;
-  std::uint16_t writer = nobody;
-  std::uint16_t reader = nobody;
+  byte_access write;                // of several threads where they wrote atomically
+  byte_access read;
   bool written_atomically = false;
-  bool many_lanes_read = false;  // of the reader's warp, since its last __syncwarp
-  bool many_warps_read = false;
 };
 
 struct shared_array {
@@ -41,23 +48,50 @@ std::vector<shared_array> arrays;
 std::size_t used = array_gap;
 std::size_t bytes_left = 0;
 
+void mark_owner(const shared_array& array, std::uint8_t number) {
+  std::fill_n(owner.begin() + static_cast<std::ptrdiff_t>(array.offset), array.bytes, number);
+}
+
 std::size_t add_array(const void* key, std::size_t bytes) {
   if (bytes > bytes_left)
     stop_kernel("shared memory: {} bytes of an array where {} are left", bytes, bytes_left);
   bytes_left -= bytes;
   const std::size_t offset = used;
   used = (offset + bytes + array_gap + 15) & ~std::size_t{15};
-  if (used > area_bytes) stop_kernel("shared memory: more arrays than the emulation has room for");
+  if (arrays.size() == most_arrays)
+    stop_kernel("shared memory: more than the {} arrays that the emulation has room for", most_arrays);
   arrays.push_back({key, offset, bytes});
-  for (std::size_t i = 0; i < bytes; i++) owner[offset + i] = static_cast<std::uint8_t>(arrays.size());
+  mark_owner(arrays.back(), static_cast<std::uint8_t>(arrays.size()));
   return offset;
 }
 
-// Whether an earlier access of this block by `thread` is ordered before one of the running thread.
-bool ordered(std::uint32_t epoch, std::uint32_t warp_epoch, std::uint16_t thread) {
-  if (epoch != running.block_epoch || thread == running.current) return true;
-  const unsigned warp = running.current / warp_size;
-  return thread / warp_size == warp && warp_epoch != running.warps[warp].epoch;
+std::uint32_t warp_epoch_now() { return running.warps[running.current / warp_size].epoch; }
+
+// Whether what is recorded of this block is ordered before an access of the running thread.
+bool ordered(const byte_access& earlier) {
+  if (earlier.epoch != running.block_epoch || earlier.thread == nobody) return true;
+  if (earlier.many_warps || earlier.thread / warp_size != running.current / warp_size) return false;
+  if (earlier.warp_epoch != warp_epoch_now()) return true;
+  return earlier.thread == running.current && !earlier.many_lanes;
+}
+
+// An access of the running thread, after which nobody else's counts.
+byte_access access_now() {
+  return {.epoch = running.block_epoch,
+          .warp_epoch = warp_epoch_now(),
+          .thread = static_cast<std::uint16_t>(running.current)};
+}
+
+// An access beside those that are recorded.
+void join(byte_access& record) {
+  byte_access now = access_now();
+  if (record.epoch == now.epoch && record.thread != nobody) {
+    const bool same_warp = record.thread / warp_size == now.thread / warp_size;
+    const bool same_time = same_warp && record.warp_epoch == now.warp_epoch;
+    now.many_warps = record.many_warps || !same_warp;
+    now.many_lanes = same_time && (record.many_lanes || record.thread != now.thread);
+  }
+  record = now;
 }
 
 const char* name(access kind) {
@@ -71,57 +105,32 @@ const char* name(access kind) {
               name(kind), offset - array.offset, array.bytes, thread, other);
 }
 
-void note_read(byte_record& record) {
-  const unsigned warp = running.current / warp_size;
-  const std::uint32_t warp_epoch = running.warps[warp].epoch;
-  const bool earlier = record.read_epoch == running.block_epoch && record.reader != nobody;
-  if (!earlier) {
-    record.many_lanes_read = record.many_warps_read = false;
-  } else if (record.reader / warp_size != warp) {
-    record.many_warps_read = true;
-  } else if (record.read_warp_epoch != warp_epoch) {
-    record.many_lanes_read = false;
-  } else if (record.reader != running.current) {
-    record.many_lanes_read = true;
-  }
-  record.read_epoch = running.block_epoch;
-  record.read_warp_epoch = warp_epoch;
-  record.reader = static_cast<std::uint16_t>(running.current);
-}
-
-void check_against_writer(const byte_record& record, access kind, std::size_t offset) {
+void check_against_writers(const byte_record& record, access kind, std::size_t offset) {
   if (record.written_block != running.first_epoch) return;
   if (kind == access::atomic && record.written_atomically) return;
-  if (!ordered(record.write_epoch, record.write_warp_epoch, record.writer)) {
-    stop_race(kind, offset, "wrote", record.writer);
-  }
+  if (!ordered(record.write)) stop_race(kind, offset, "wrote", record.write.thread);
 }
 
 void check_against_readers(const byte_record& record, access kind, std::size_t offset) {
-  if (record.read_epoch != running.block_epoch || record.reader == nobody) return;
-  const unsigned warp = running.current / warp_size;
-  const bool others_of_warp = record.many_lanes_read && record.reader / warp_size == warp &&
-                              record.read_warp_epoch == running.warps[warp].epoch;
-  if (record.many_warps_read || others_of_warp ||
-      !ordered(record.read_epoch, record.read_warp_epoch, record.reader)) {
-    stop_race(kind, offset, "read", record.reader);
-  }
+  if (!ordered(record.read)) stop_race(kind, offset, "read", record.read.thread);
 }
 
 void note_write(byte_record& record, access kind) {
   record.written_block = running.first_epoch;
-  record.write_epoch = running.block_epoch;
-  record.write_warp_epoch = running.warps[running.current / warp_size].epoch;
-  record.writer = static_cast<std::uint16_t>(running.current);
   record.written_atomically = kind == access::atomic;
+  if (kind == access::atomic) {
+    join(record.write);
+  } else {
+    record.write = access_now();
+  }
 }
 
 }  // namespace
 
 void begin_kernel_shared_memory(std::size_t dynamic_bytes, std::size_t most) {
+  for (const shared_array& array : arrays) mark_owner(array, 0);
   arrays.clear();
   bytes_left = most;
-  owner.fill(0);
   used = array_gap;
   if (dynamic_bytes > 0) add_array(nullptr, dynamic_bytes);
 }
@@ -166,9 +175,9 @@ void check_shared_access(std::uintptr_t address, std::size_t bytes, access kind)
       stop_kernel("uninitialised: {} byte {} of a shared array of {} bytes, which nobody wrote", name(kind),
                   offset - array.offset, array.bytes);
     }
-    check_against_writer(record, kind, offset);
+    check_against_writers(record, kind, offset);
     if (kind == access::read) {
-      note_read(record);
+      join(record.read);
     } else {
       check_against_readers(record, kind, offset);
       note_write(record, kind);

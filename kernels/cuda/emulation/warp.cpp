@@ -69,7 +69,7 @@ std::uint64_t combined(warp_operation operation, std::uint64_t a, std::uint64_t 
 // What lane `lane` gets once the lanes of `mask` have all come.
 std::uint64_t lane_result(unsigned warp, unsigned lane, unsigned mask) {
   const lane_request& request = lane_thread(warp, lane).request;
-  if (request.operation == warp_operation::barrier) return 0;
+  if (request.operation == warp_operation::barrier || request.operation == warp_operation::multiply) return 0;
   if (is_shuffle(request.operation)) {
     const unsigned source = shuffle_source(request, lane);
     if ((mask & bit(source)) == 0) {

@@ -30,47 +30,115 @@ struct few_row_size {
   std::int32_t inputs;
 };
 
-// Of rows as they are, or as the norm makes them.
-template <class T, bool is_normed>
-void compare_few_rows(std::mt19937& random, const kernel_check_options& options, comparison& compared) {
-  constexpr float epsilon = 1e-5F;
-  const few_row_size size(is_normed, std::min(options.width, 4096), random);
-  const auto [variant, rows, inputs] = size;
-  const std::int32_t outputs = pick(random, 1, 300);
-  const std::vector<float> input = floats(rounded<T>(some_numbers(rows, inputs, random)));
-  const std::vector<float> weight = floats(rounded<T>(some_numbers(outputs, inputs, random)));
-  const std::vector<float> norm = some_numbers(1, inputs, random);
-  const device_data<T> device_input(rounded<T>(input)), device_weight(rounded<T>(weight));
-  const device_data<float> residual(input), norm_weight(norm);
-  const device_data<float> out(static_cast<std::size_t>(rows * outputs));
-  kernels::cuda::multiply_few_rows({.weights = device_weight.data(),
-                                    .input = is_normed ? nullptr : device_input.data(),
-                                    .residual = residual.data(),
-                                    .norm_weight = norm_weight.data(),
-                                    .epsilon = epsilon,
-                                    .output = out.data(),
-                                    .rows = rows,
-                                    .outputs = outputs,
-                                    .inputs = inputs,
-                                    .multiprocessors = pick(random, 1, 60),
-                                    .kind = kernels::cuda::few_row_output::f32,
-                                    .variant = variant,
-                                    .type = type_of<T>},
-                                   nullptr);
-  const std::vector<float> found = out.read();
-  for (std::int32_t row = 0; row < rows; ++row) {
-    const float* const of_row = input.data() + static_cast<std::ptrdiff_t>(row) * inputs;
+// Rows as they are, or as the norm makes them, and weights.
+template <class T>
+class few_row_case {
+ public:
+  few_row_case(bool is_normed, std::int32_t outputs, std::int32_t most_inputs, std::mt19937& random)
+      : is_normed_(is_normed),
+        size_(is_normed, most_inputs, random),
+        outputs_(outputs),
+        multiprocessors_(pick(random, 1, 60)),
+        input_(floats(rounded<T>(some_numbers(size_.rows, size_.inputs, random)))),
+        weight_(floats(rounded<T>(some_numbers(outputs, size_.inputs, random)))),
+        norm_(some_numbers(1, size_.inputs, random)) {}
+
+  std::int32_t rows() const { return size_.rows; }
+
+  // What the kernel makes of `there_before`, as many columns as `kind` has.
+  template <class Out>
+  std::vector<float> run(kernels::cuda::few_row_output kind, std::int32_t columns) const {
+    const device_data<T> input(rounded<T>(input_)), weight(rounded<T>(weight_));
+    const device_data<float> residual(input_), norm(norm_);
+    const auto count = static_cast<std::size_t>(size_.rows * columns);
+    const device_data<Out> out(std::vector<Out>(count, Out(there_before)));
+    kernels::cuda::multiply_few_rows({.weights = weight.data(),
+                                      .input = is_normed_ ? nullptr : input.data(),
+                                      .residual = residual.data(),
+                                      .norm_weight = norm.data(),
+                                      .epsilon = epsilon,
+                                      .output = out.data(),
+                                      .rows = size_.rows,
+                                      .outputs = outputs_,
+                                      .inputs = size_.inputs,
+                                      .multiprocessors = multiprocessors_,
+                                      .kind = kind,
+                                      .variant = size_.variant,
+                                      .type = type_of<T>},
+                                     nullptr);
+    return floats(out.read());
+  }
+
+  double scale(std::int32_t row) const {
+    if (!is_normed_) return 1;
     double squares = 0;
-    for (std::int32_t i = 0; i < inputs; ++i) squares += double{of_row[i]} * double{of_row[i]};
-    const double scale = 1.0 / std::sqrt(squares / inputs + epsilon);
+    for (std::int32_t i = 0; i < size_.inputs; ++i) squares += at(row, i) * at(row, i);
+    return 1.0 / std::sqrt(squares / size_.inputs + epsilon);
+  }
+  sum_of_terms sum(std::int32_t row, double scale_of_row, std::int32_t output) const {
+    sum_of_terms terms;
+    for (std::int32_t i = 0; i < size_.inputs; ++i) {
+      const double by_norm = is_normed_ ? scale_of_row * double{norm_[static_cast<std::size_t>(i)]} : 1.0;
+      terms.add(weight_[static_cast<std::size_t>(output * size_.inputs + i)], at(row, i) * by_norm);
+    }
+    return terms;
+  }
+  double bound(const sum_of_terms& terms) const {
+    return terms.bound() + (is_normed_ ? rounding_of<T> * terms.magnitude : 0.0);
+  }
+
+  static constexpr float there_before = 1.5F;
+
+ private:
+  static constexpr float epsilon = 1e-5F;
+  double at(std::int32_t row, std::int32_t i) const {
+    return input_[static_cast<std::size_t>(row * size_.inputs + i)];
+  }
+
+  bool is_normed_;
+  few_row_size size_;
+  std::int32_t outputs_;
+  std::int32_t multiprocessors_;
+  std::vector<float> input_, weight_, norm_;
+};
+
+template <class T, bool is_normed, kernels::cuda::few_row_output kind>
+void compare_few_rows(std::mt19937& random, const kernel_check_options& options, comparison& compared) {
+  const std::int32_t outputs = pick(random, 1, 300);
+  const few_row_case<T> of(is_normed, outputs, std::min(options.width, 4096), random);
+  const std::vector<float> found = of.template run<float>(kind, outputs);
+  for (std::int32_t row = 0; row < of.rows(); ++row) {
+    const double scale = of.scale(row);
     for (std::int32_t o = 0; o < outputs; ++o) {
-      sum_of_terms terms;
-      for (std::int32_t i = 0; i < inputs; ++i) {
-        const double by_norm = is_normed ? scale * double{norm[static_cast<std::size_t>(i)]} : 1.0;
-        terms.add(weight[static_cast<std::size_t>(o * inputs + i)], of_row[i] * by_norm);
-      }
-      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum,
-                   terms.bound() + (is_normed ? rounding_of<T> * terms.magnitude : 0.0));
+      sum_of_terms terms = of.sum(row, scale, o);
+      if (kind == kernels::cuda::few_row_output::add_to_f32) terms.add(of.there_before, 1.0);
+      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, of.bound(terms));
+    }
+  }
+}
+
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+// SiLU of the first half of a row's sums times the second. Of more inputs some would be beyond fp16.
+template <class T, bool is_normed>
+void compare_gated(std::mt19937& random, const kernel_check_options& options, comparison& compared) {
+  const std::int32_t columns = pick(random, 1, 150);
+  const few_row_case<T> of(is_normed, 2 * columns, std::min(options.width, 1024), random);
+  const std::vector<float> found = of.template run<T>(kernels::cuda::few_row_output::gated, columns);
+  const auto bound_rounded = [&](const sum_of_terms& terms) {
+    return of.bound(terms) + rounding_of<T> * std::abs(terms.sum);
+  };
+  for (std::int32_t row = 0; row < of.rows(); ++row) {
+    const double scale = of.scale(row);
+    for (std::int32_t i = 0; i < columns; ++i) {
+      const sum_of_terms gate = of.sum(row, scale, i), up = of.sum(row, scale, columns + i);
+      const double of_gate = bound_rounded(gate), of_up = bound_rounded(up);
+      const double gated = silu(gate.sum), expected = gated * up.sum;
+      const double of_gated =
+          std::max(std::abs(silu(gate.sum - of_gate) - gated), std::abs(silu(gate.sum + of_gate) - gated));
+      const double before_rounding = std::abs(gated) * of_up + of_gated * (std::abs(up.sum) + of_up);
+      compared.add(found[static_cast<std::size_t>(row * columns + i)], expected,
+                   before_rounding + (std::abs(expected) + before_rounding) * rounding_of<T> + 1e-6);
     }
   }
 }
@@ -177,10 +245,18 @@ void check_few_rows(check_list& list) {
       compare(random, options, compared);
     });
   };
-  add("few_row_product, bf16", compare_few_rows<__nv_bfloat16, false>);
-  add("few_row_product, fp16", compare_few_rows<__half, false>);
-  add("few_row_product, normed, bf16", compare_few_rows<__nv_bfloat16, true>);
-  add("few_row_product, normed, fp16", compare_few_rows<__half, true>);
+  using kernels::cuda::few_row_output;
+  add("few_row_product, bf16", compare_few_rows<__nv_bfloat16, false, few_row_output::f32>);
+  add("few_row_product, fp16", compare_few_rows<__half, false, few_row_output::f32>);
+  add("few_row_product, normed, bf16", compare_few_rows<__nv_bfloat16, true, few_row_output::f32>);
+  add("few_row_product, normed, fp16", compare_few_rows<__half, true, few_row_output::f32>);
+  add("few_row_product, added to fp32, bf16",
+      compare_few_rows<__nv_bfloat16, false, few_row_output::add_to_f32>);
+  add("few_row_product, added to fp32, fp16", compare_few_rows<__half, false, few_row_output::add_to_f32>);
+  add("few_row_product, gated, bf16", compare_gated<__nv_bfloat16, false>);
+  add("few_row_product, gated, fp16", compare_gated<__half, false>);
+  add("few_row_product, normed and gated, bf16", compare_gated<__nv_bfloat16, true>);
+  add("few_row_product, normed and gated, fp16", compare_gated<__half, true>);
   add("few_row_product, rotated, bf16", compare_rotated<__nv_bfloat16>);
   add("few_row_product, rotated, fp16", compare_rotated<__half>);
 }

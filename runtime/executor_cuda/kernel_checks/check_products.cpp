@@ -1,5 +1,7 @@
+#include <fmt/format.h>
+
+#include <cmath>
 #include <stdexcept>
-#include <string>
 
 #include "kernels/cuda/quantized_product.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
@@ -34,30 +36,36 @@ std::vector<float> some_inputs(std::int32_t rows, std::int32_t width, std::mt199
   return floats(rounded<T>(normal_floats(count, 1, random)));
 }
 
-void compare_quantized(weight_kind kind, std::mt19937& random, const kernel_check_options& options,
-                       comparison& compared) {
+// What is there before a product: some outputs are added to it.
+constexpr float there_before = 2.5F;
+
+template <class Out>
+void compare_quantized(weight_kind kind, product_output output, std::mt19937& random,
+                       const kernel_check_options& options, comparison& compared) {
   const quantized_weights weights = some_weights(kind, random, options);
   const std::int32_t outputs = weights.layout().outputs;
   const std::int32_t inputs = weights.layout().inputs;
   const std::int32_t rows = pick(random, 1, kernels::cuda::max_quantized_rows);
   const std::vector<float> input = some_inputs(rows, inputs, random);
   const device_data<bf16> device_input(rounded<bf16>(input));
-  const device_data<float> output(static_cast<std::size_t>(rows * outputs));
+  const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(there_before)));
   kernels::cuda::multiply_quantized({.weights = weights.layout(),
                                      .input = device_input.data(),
                                      .input_stride = inputs,
                                      .rows = rows,
-                                     .kind = product_output::f32,
-                                     .output = output.data(),
+                                     .kind = output,
+                                     .output = out.data(),
                                      .output_stride = outputs},
                                     nullptr);
-  const std::vector<float> found = output.read();
+  const std::vector<float> found = floats(out.read());
   for (std::int32_t row = 0; row < rows; ++row) {
     for (std::int32_t o = 0; o < outputs; ++o) {
       sum_of_terms terms;
+      if (output == product_output::add_to_f32) terms.add(there_before, 1.0);
       for (std::int32_t i = 0; i < inputs; ++i)
         terms.add(weights.at(o, i), input[static_cast<std::size_t>(row * inputs + i)]);
-      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, terms.bound());
+      const double rounding = output == product_output::bf16 ? rounding_of<bf16> * std::abs(terms.sum) : 0.0;
+      compared.add(found[static_cast<std::size_t>(row * outputs + o)], terms.sum, terms.bound() + rounding);
     }
   }
 }
@@ -86,7 +94,7 @@ void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_
   const std::vector<float> input = some_inputs<In>(rows, inputs, random);
   const std::vector<float> weight = some_inputs<In>(outputs, inputs, random);
   const device_data<In> device_input(rounded<In>(input)), device_weight(rounded<In>(weight));
-  const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(2.5F)));
+  const device_data<Out> out(std::vector<Out>(static_cast<std::size_t>(rows * outputs), Out(there_before)));
   auto products = options.open_gemm({options.rows, false});
   if (!products) throw std::runtime_error(products.error().message);
   const cuda_stream stream;
@@ -100,7 +108,7 @@ void compare_product(gemm_output kind, std::mt19937& random, const kernel_check_
   for (std::int32_t row = 0; row < rows; ++row) {
     for (std::int32_t o = 0; o < outputs; ++o) {
       sum_of_terms terms;
-      if (kind == gemm_output::add_to_f32) terms.add(2.5, 1.0);
+      if (kind == gemm_output::add_to_f32) terms.add(there_before, 1.0);
       for (std::int32_t i = 0; i < inputs; ++i)
         terms.add(weight[static_cast<std::size_t>(o * inputs + i)],
                   input[static_cast<std::size_t>(row * inputs + i)]);
@@ -144,20 +152,28 @@ void compare_batches(gemm_output kind, std::mt19937& random, const kernel_check_
   }
 }
 
+void check_quantized(check_list& list, const named_kind& weights) {
+  const kernel_check_options& options = list.options();
+  const auto add = [&](const char* name, product_output output, auto compare) {
+    list.add(fmt::format("multiply_quantized, {}{}", weights.name, name),
+             [&options, kind = weights.kind, output, compare](std::mt19937& random, comparison& compared) {
+               compare(kind, output, random, options, compared);
+             });
+  };
+  add("", product_output::f32, compare_quantized<float>);
+  add(", bf16", product_output::bf16, compare_quantized<bf16>);
+  add(", added to fp32", product_output::add_to_f32, compare_quantized<float>);
+  list.add(fmt::format("dequantize, {}", weights.name),
+           [&options, kind = weights.kind](std::mt19937& random, comparison& compared) {
+             compare_dequantized(kind, random, options, compared);
+           });
+}
+
 }  // namespace
 
 void check_products(check_list& list) {
   const kernel_check_options& options = list.options();
-  for (const auto& [kind, name] : quantized_kinds) {
-    list.add(std::string("multiply_quantized, ") + name,
-             [&, kind = kind](std::mt19937& random, comparison& compared) {
-               compare_quantized(kind, random, options, compared);
-             });
-    list.add(std::string("dequantize, ") + name,
-             [&, kind = kind](std::mt19937& random, comparison& compared) {
-               compare_dequantized(kind, random, options, compared);
-             });
-  }
+  for (const named_kind& each : quantized_kinds) check_quantized(list, each);
   const auto add = [&](const char* name, gemm_output kind, auto compare) {
     list.add(name, [&options, kind, compare](std::mt19937& random, comparison& compared) {
       compare(kind, random, options, compared);

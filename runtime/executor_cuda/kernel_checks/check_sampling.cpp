@@ -14,12 +14,17 @@ std::size_t some_vocab(std::mt19937& random, std::int32_t most) {
   return static_cast<std::size_t>(pick(random, 1, std::min(most, 40 << (2 * pick(random, 0, 6)))));
 }
 
-std::vector<sampling_case> some_cases(std::mt19937& random, std::int32_t most_vocab, bool drafted) {
-  const std::size_t vocab = some_vocab(random, most_vocab);
+std::vector<sampling_case> cases_of(std::mt19937& random, std::int32_t count, std::size_t vocab,
+                                    bool drafted) {
   std::vector<sampling_case> cases;
-  for (std::int32_t i = 0; i < 6; ++i)
+  for (std::int32_t i = 0; i < count; ++i)
     cases.push_back((drafted ? random_drafted_case : random_case)(random(), vocab));
   return cases;
+}
+
+std::vector<sampling_case> some_cases(std::mt19937& random, std::int32_t most_vocab, bool drafted) {
+  const std::size_t vocab = some_vocab(random, most_vocab);
+  return cases_of(random, 6, vocab, drafted);
 }
 
 void compare_tokens(const std::vector<sampling_case>& cases, comparison& compared) {
@@ -102,6 +107,10 @@ void check_sampling(check_list& list) {
   const std::int32_t vocab = list.options().vocab;
   list.add("sample_tokens", [&](std::mt19937& random, comparison& compared) {
     compare_tokens(some_cases(random, vocab, false), compared);
+  });
+  list.add("sample_tokens, a large vocabulary", [&](std::mt19937& random, comparison& compared) {
+    const auto large = static_cast<std::size_t>(list.options().large_vocab);
+    compare_tokens(cases_of(random, 3, large, false), compared);
   });
   list.add("sample_tokens, drafts verified", [&](std::mt19937& random, comparison& compared) {
     compare_tokens(some_cases(random, vocab, true), compared);

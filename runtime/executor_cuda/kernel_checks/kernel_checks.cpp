@@ -11,30 +11,38 @@
 
 namespace troupe::checks {
 
+void check_list::compare_shapes(const std::function<void(std::mt19937&, comparison&)>& compare,
+                                kernel_check& check) {
+  comparison compared(options_.shift);
+  for (; check.shapes < options_.shapes; ++check.shapes) {
+    std::mt19937 random(options_.seed + 1000 * static_cast<std::uint32_t>(done_.size()) +
+                        static_cast<std::uint32_t>(check.shapes));
+    compare(random, compared);
+    check_launches(check.name.c_str());
+    check_cuda(cudaDeviceSynchronize(), check.name.c_str());
+  }
+  check.passed = compared.passed();
+  check.difference = compared.difference();
+  check.bound = compared.bound();
+}
+
 void check_list::add(const std::string& name,
                      const std::function<void(std::mt19937&, comparison&)>& compare) {
   kernel_check check;
   check.name = name;
-  comparison compared(options_.shift);
+  std::exception_ptr lost;
   try {
-    for (; check.shapes < options_.shapes; ++check.shapes) {
-      std::mt19937 random(options_.seed + 1000 * static_cast<std::uint32_t>(done_.size()) +
-                          static_cast<std::uint32_t>(check.shapes));
-      compare(random, compared);
-      check_launches(name.c_str());
-      check_cuda(cudaDeviceSynchronize(), name.c_str());
-    }
-    check.passed = compared.passed();
-  } catch (const device_lost&) {
-    throw;
+    compare_shapes(compare, check);
+  } catch (const device_lost& why) {
+    check.failure = why.what();
+    lost = std::current_exception();
   } catch (const std::exception& why) {
     check.failure = why.what();
   }
-  check.difference = compared.difference();
-  check.bound = compared.bound();
   options_.progress(fmt::format("{}: {}{}", name, check.passed ? "right" : "WRONG",
                                 check.failure.empty() ? "" : ": " + check.failure));
   done_.push_back(std::move(check));
+  if (lost) std::rethrow_exception(lost);
 }
 
 std::int32_t pick(std::mt19937& random, std::int32_t least, std::int32_t most) {
@@ -42,15 +50,14 @@ std::int32_t pick(std::mt19937& random, std::int32_t least, std::int32_t most) {
   return least + static_cast<std::int32_t>(random() % static_cast<std::uint32_t>(most - least + 1));
 }
 
-std::vector<kernel_check> check_kernels(const kernel_check_options& options) {
-  check_list list(options);
+void check_kernels(const kernel_check_options& options, std::vector<kernel_check>& done) {
+  check_list list(options, done);
   check_elementwise(list);
   check_attention(list);
   check_sampling(list);
   check_products(list);
   check_fp8(list);
   check_few_rows(list);
-  return list.take();
 }
 
 }  // namespace troupe::checks

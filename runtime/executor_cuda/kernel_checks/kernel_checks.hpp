@@ -20,6 +20,8 @@ struct kernel_check_options {
   std::int32_t rows = 80;       // of such, at most
   std::int32_t context = 1500;  // the longest that is attended to
   std::int32_t vocab = 60'000;  // the largest row of logits
+  // Of some rows besides, which have exactly as many: what common models have.
+  std::int32_t large_vocab = 151'936;
   std::uint32_t seed = 1;
   double shift = 0;                                     // comparison's: with one that is not 0 all must fail
   std::vector<std::int32_t> batches = {1, 8, 64, 512};  // rows of products that must keep their bits
@@ -38,22 +40,26 @@ struct kernel_check {
   std::string failure;  // what the device or the kernel's launcher said, where there is no comparison
 };
 
-// Throws device_lost. What else goes wrong is in the answer.
-std::vector<kernel_check> check_kernels(const kernel_check_options& options);
+// Adds each check to `done` as it ends. Throws device_lost, with the check that met it the last of `done`.
+// What else goes wrong is in the checks.
+void check_kernels(const kernel_check_options& options, std::vector<kernel_check>& done);
 
 // Where the checks are written down, a family of kernels a file.
 class check_list {
  public:
-  explicit check_list(const kernel_check_options& options) : options_(options) {}
+  check_list(const kernel_check_options& options, std::vector<kernel_check>& done)
+      : options_(options), done_(done) {}
 
   // Runs `compare` with as many random states as there are shapes; it adds what it finds.
   void add(const std::string& name, const std::function<void(std::mt19937&, comparison&)>& compare);
   const kernel_check_options& options() const { return options_; }
-  std::vector<kernel_check> take() { return std::move(done_); }
 
  private:
+  // Throws what `compare` does.
+  void compare_shapes(const std::function<void(std::mt19937&, comparison&)>& compare, kernel_check& check);
+
   const kernel_check_options& options_;
-  std::vector<kernel_check> done_;
+  std::vector<kernel_check>& done_;
 };
 
 // A number of [least, most].

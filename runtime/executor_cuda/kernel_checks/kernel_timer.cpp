@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "kernels/cuda/stream_copy.hpp"
+#include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_graph.hpp"
@@ -70,14 +72,14 @@ std::vector<float> some_normal(float deviation) {
 }
 
 // What the device multiplies in a second where nothing else limits it.
-double measure_arithmetic(const timing_options& options) {
+double measure_arithmetic(const kernel_timer& timer) {
+  const timing_options& options = timer.options();
   auto products = options.open_gemm({options.product, false});
   if (!products) throw std::runtime_error(products.error().message);
   const auto edge = static_cast<std::size_t>(options.product);
   const device_array<__nv_bfloat16> input(edge * edge), weight(edge * edge), out(edge * edge);
   fill_normal_bf16(input.data(), input.bytes(), 1);
   fill_normal_bf16(weight.data(), weight.bytes(), 1);
-  const kernel_timer timer(options, {});
   const device_matrix matrix{.data = weight.data(), .outputs = options.product, .inputs = options.product};
   (*products)->prepare(timer.stream(), input.data(), matrix, {&options.product, 1}, gemm_output::rounded,
                        out.data());
@@ -108,10 +110,24 @@ std::vector<double> kernel_timer::time_in_turns(const std::vector<launches>& all
 
 void kernel_timer::add(kernel_timing timing) {
   const double seconds = timing.microseconds * 1e-6;
-  if (limits_.copy_bandwidth > 0) timing.bandwidth_share = timing.bytes / seconds / limits_.copy_bandwidth;
-  if (limits_.arithmetic > 0) timing.arithmetic_share = timing.operations / seconds / limits_.arithmetic;
+  const device_limits& limits = report_.limits;
+  if (limits.copy_bandwidth > 0) timing.bandwidth_share = timing.bytes / seconds / limits.copy_bandwidth;
+  if (limits.arithmetic > 0) timing.arithmetic_share = timing.operations / seconds / limits.arithmetic;
   options_.progress(fmt::format("{}, {}: {:.1f} us", timing.name, timing.shape, timing.microseconds));
-  done_.push_back(std::move(timing));
+  report_.timings.push_back(std::move(timing));
+}
+
+bool kernel_timer::attempt(const std::string& what, const std::function<void()>& part) {
+  try {
+    part();
+    return true;
+  } catch (const device_lost&) {
+    throw;
+  } catch (const std::exception& why) {
+    report_.failures.push_back(fmt::format("{} could not be timed: {}", what, why.what()));
+    options_.progress(report_.failures.back());
+  }
+  return false;
 }
 
 // Of what is there already is made twice as much, again and again.
@@ -139,8 +155,9 @@ double measure_copies(std::size_t bytes) {
   const device_memory from(bytes);
   const device_memory to(bytes);
   fill_normal_f32(from.data(), bytes, 1);
-  timing_options options;
-  const kernel_timer timer(options, {});
+  const timing_options options;
+  timing_report unused;
+  const kernel_timer timer(options, unused);
   const std::vector<double> took = timer.time_in_turns(
       {[&](std::int32_t) { timer.stream().copy_on_device(to.data(), from.data(), bytes); },
        [&](std::int32_t) {
@@ -150,18 +167,15 @@ double measure_copies(std::size_t bytes) {
   return 2.0 * static_cast<double>(bytes) / (std::ranges::min(took) * 1e-6);
 }
 
-timing_report time_kernels(const timing_options& options) {
-  timing_report report;
-  report.limits.copy_bandwidth = measure_copies(options.copied_bytes);
-  report.limits.arithmetic = measure_arithmetic(options);
-  kernel_timer timer(options, report.limits);
+void time_kernels(const timing_options& options, timing_report& report) {
+  kernel_timer timer(options, report);
+  timer.attempt("copies", [&] { report.limits.copy_bandwidth = measure_copies(options.copied_bytes); });
+  timer.attempt("a large product", [&] { report.limits.arithmetic = measure_arithmetic(timer); });
   time_elementwise(timer);
   time_attention(timer);
   time_sampling(timer);
   time_products(timer);
   time_quantized_products(timer);
-  report.timings = timer.take();
-  return report;
 }
 
 }  // namespace troupe::checks

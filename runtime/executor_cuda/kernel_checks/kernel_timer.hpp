@@ -6,7 +6,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runtime/executor_cuda/cuda_stream.hpp"
@@ -16,8 +15,7 @@ namespace troupe::checks {
 
 class kernel_timer {
  public:
-  kernel_timer(const timing_options& options, const device_limits& limits)
-      : options_(options), limits_(limits) {}
+  kernel_timer(const timing_options& options, timing_report& report) : options_(options), report_(report) {}
 
   const timing_options& options() const { return options_; }
   const cuda_stream& stream() const { return stream_; }
@@ -30,14 +28,17 @@ class kernel_timer {
   std::vector<double> time_in_turns(const std::vector<std::function<void(std::int32_t)>>& launches,
                                     std::int32_t count) const;
 
+  // Tells it as shares of the report's limits, so far as these are known.
   void add(kernel_timing timing);
-  std::vector<kernel_timing> take() { return std::move(done_); }
+
+  // Runs `part`; where it throws, that `what` could not be timed becomes one of the report's failures.
+  // Whether it ran to its end. Throws device_lost alone.
+  bool attempt(const std::string& what, const std::function<void()>& part);
 
  private:
   const timing_options& options_;
-  device_limits limits_;
+  timing_report& report_;
   cuda_stream stream_;
-  std::vector<kernel_timing> done_;
 };
 
 // Fills memory of the device with repetitions of some bytes.

@@ -81,10 +81,12 @@ struct device_limits {
 struct timing_report {
   device_limits limits;
   std::vector<kernel_timing> timings;
+  std::vector<std::string> failures;  // what could not be timed, and why: a sentence each
 };
 
-// Throws what check_cuda() and the library throw; std::runtime_error where there is no library.
-timing_report time_kernels(const timing_options& options);
+// Adds each timing to `report` as it ends. What cannot be timed is one of its failures and keeps nothing else
+// from being timed. Throws device_lost.
+void time_kernels(const timing_options& options, timing_report& report);
 
 // Bytes a second that a copy of so many bytes on the device reads and writes: the library's or a kernel's,
 // whichever is faster.

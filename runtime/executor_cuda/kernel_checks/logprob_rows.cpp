@@ -47,9 +47,9 @@ std::vector<token_logprobs> run_logprobs(const std::vector<logprob_row>& rows, s
 }  // namespace
 
 token_logprobs logprobs_on_host(const logprob_case& row) {
-  std::vector<float> mlogprob_case = row.logits;
-  if (!row.mask.empty()) mask_row(row.logits, row.mask, mlogprob_case.data());
-  return log_probabilities(mlogprob_case, row.token, row.top);
+  std::vector<float> allowed = row.logits;
+  if (!row.mask.empty()) mask_row(row.logits, row.mask, allowed.data());
+  return log_probabilities(allowed, row.token, row.top);
 }
 
 std::vector<token_logprobs> logprobs_on_device(const std::vector<logprob_case>& rows, std::int32_t max_top) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <string>
@@ -155,39 +156,51 @@ std::string describe(const timing_options::attention_heads& heads) {
   return fmt::format("{} heads of {}, {} KV heads", heads.queries, heads.dim, heads.kv);
 }
 
+// Fills in what `measure` is for and adds it, unless it cannot be timed.
+void add_timing(kernel_timer& timer, kernel_timing timing,
+                const std::function<void(kernel_timing&)>& measure) {
+  timer.attempt(fmt::format("{}, {}", timing.name, timing.shape), [&] {
+    measure(timing);
+    timer.add(std::move(timing));
+  });
+}
+
 void time_decode(kernel_timer& timer, const timing_options::attention_heads& heads, kv_element element,
                  std::int32_t sequences, std::int32_t context) {
-  const timed_step step(heads, element, sequences, 1, context);
   kernel_timing timing;
   timing.name = fmt::format("paged_attention, decode, {} KV", name_of(element));
   timing.shape = fmt::format("{} x {} tokens, {}", sequences, context, describe(heads));
-  timing.bytes = step.kv_bytes() + 2 * step.query_bytes();
-  timing.microseconds = step.time_attention(timer);
-  timer.add(std::move(timing));
+  add_timing(timer, std::move(timing), [&](kernel_timing& of) {
+    const timed_step step(heads, element, sequences, 1, context);
+    of.bytes = step.kv_bytes() + 2 * step.query_bytes();
+    of.microseconds = step.time_attention(timer);
+  });
 }
 
 void time_chunk(kernel_timer& timer) {
   const timing_options& options = timer.options();
-  const timed_step step(options.heads, kv_element::bf16, 1, options.chunk, options.chunk);
   const double pairs = 0.5 * options.chunk * (options.chunk + 1.0);  // of a row and a token that it sees
   kernel_timing timing;
   timing.name = "paged_attention, prompt, bf16 KV";
   timing.shape = fmt::format("{} tokens, {}", options.chunk, describe(options.heads));
-  timing.bytes = step.kv_bytes() + 2 * step.query_bytes();
   timing.operations = 4.0 * pairs * options.heads.queries * options.heads.dim;
-  timing.microseconds = step.time_attention(timer);
-  timer.add(std::move(timing));
+  add_timing(timer, std::move(timing), [&](kernel_timing& of) {
+    const timed_step step(options.heads, kv_element::bf16, 1, options.chunk, options.chunk);
+    of.bytes = step.kv_bytes() + 2 * step.query_bytes();
+    of.microseconds = step.time_attention(timer);
+  });
 }
 
 void time_rotation(kernel_timer& timer, const timing_options::attention_heads& heads, std::int32_t rows) {
-  const timed_step step(heads, kv_element::bf16, 1, rows, rows);
   kernel_timing timing;
   timing.name = "rotate_and_store, bf16 KV";
   timing.shape = fmt::format("{} rows, {}", rows, describe(heads));
-  // Queries there and back, keys and values read and stored, angles.
-  timing.bytes = 2 * step.query_bytes() + 2 * step.stored_bytes() + 4.0 * rows * heads.dim;
-  timing.microseconds = step.time_rotation(timer);
-  timer.add(std::move(timing));
+  add_timing(timer, std::move(timing), [&](kernel_timing& of) {
+    const timed_step step(heads, kv_element::bf16, 1, rows, rows);
+    // Queries there and back, keys and values read and stored, angles.
+    of.bytes = 2 * step.query_bytes() + 2 * step.stored_bytes() + 4.0 * rows * heads.dim;
+    of.microseconds = step.time_rotation(timer);
+  });
 }
 
 }  // namespace

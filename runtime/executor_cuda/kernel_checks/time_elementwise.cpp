@@ -61,8 +61,8 @@ void time_silu(kernel_timer& timer) {
 }  // namespace
 
 void time_elementwise(kernel_timer& timer) {
-  time_norm(timer);
-  time_silu(timer);
+  timer.attempt("residual_norm", [&] { time_norm(timer); });
+  timer.attempt("silu_multiply", [&] { time_silu(timer); });
 }
 
 }  // namespace troupe::checks

@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <memory>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/few_row_product.hpp"
@@ -90,49 +93,89 @@ class cold_product {
   device_array<float> out_;
 };
 
+using launches = std::function<void(std::int32_t)>;
+
+// The gemms that products are timed with.
+struct product_ways {
+  std::unique_ptr<gemm> chosen;
+  std::unique_ptr<gemm> thorough;
+  std::unique_ptr<gemm> invariant;  // null: it cannot be had
+};
+
+launches launches_of(const cold_product& product, gemm& products) {
+  return [&product, &products](std::int32_t i) { product.multiply(products, i); };
+}
+
+kernel_timing describe(const timing_options::matrix& matrix, std::int32_t rows) {
+  kernel_timing timing;
+  timing.shape = fmt::format("{} x {} x {}", rows, matrix.outputs, matrix.inputs);
+  const double outputs = 1.0 * rows * matrix.outputs;
+  timing.bytes =
+      2.0 * matrix.outputs * matrix.inputs + 2.0 * rows * matrix.inputs + output_bytes(matrix.kind) * outputs;
+  timing.operations = 2.0 * outputs * matrix.inputs;
+  return timing;
+}
+
+void time_library(kernel_timer& timer, const cold_product& product, const product_ways& ways,
+                  kernel_timing timing, std::int32_t rows, bool is_invariant) {
+  product.prepare(*ways.chosen, {&rows, 1});
+  product.prepare(*ways.thorough, {&rows, 1});
+  std::vector<launches> turns = {launches_of(product, *ways.chosen), launches_of(product, *ways.thorough)};
+  if (is_invariant) turns.push_back(launches_of(product, *ways.invariant));
+  const std::vector<double> took = timer.time_in_turns(turns, product.launches());
+  timing.microseconds = took[0];
+  timing.best_microseconds = took[1];
+  if (is_invariant) timing.invariant_microseconds = took[2];
+  timer.add(std::move(timing));
+}
+
+void time_few_rows(kernel_timer& timer, const cold_product& product, kernel_timing timing, std::int32_t rows,
+                   std::int32_t inputs) {
+  std::vector<launches> variants;
+  for (const kernels::cuda::few_row_variant variant : kernels::cuda::few_row_variants) {
+    if (kernels::cuda::can_multiply_few_rows(variant, rows, inputs, false))
+      variants.push_back([&product, variant](std::int32_t i) { product.multiply_few(variant, i); });
+  }
+  if (variants.empty()) return;
+  timing.microseconds = std::ranges::min(timer.time_in_turns(variants, product.launches()));
+  timer.add(std::move(timing));
+}
+
+void time_matrix(kernel_timer& timer, const timing_options::matrix& matrix, const product_ways& ways) {
+  const timing_options& options = timer.options();
+  const bool is_invariant =
+      ways.invariant && timer.attempt(fmt::format("batch-invariant product, {}", matrix.name), [&] {
+        cold_product(timer, matrix, options.product_rows.back())
+            .prepare(*ways.invariant, options.product_rows);
+      });
+  for (const std::int32_t rows : options.product_rows) {
+    kernel_timing timing = describe(matrix, rows);
+    timer.attempt(fmt::format("products, {}, {}", matrix.name, timing.shape), [&] {
+      const cold_product product(timer, matrix, rows);
+      timing.name = fmt::format("product, {}", matrix.name);
+      timer.attempt(fmt::format("{}, {}", timing.name, timing.shape),
+                    [&] { time_library(timer, product, ways, timing, rows, is_invariant); });
+      timing.name = fmt::format("few_row_product, {}", matrix.name);
+      timer.attempt(fmt::format("{}, {}", timing.name, timing.shape),
+                    [&] { time_few_rows(timer, product, timing, rows, matrix.inputs); });
+    });
+  }
+}
+
 }  // namespace
 
 void time_products(kernel_timer& timer) {
   const timing_options& options = timer.options();
   if (options.matrices.empty()) return;
-  const auto chosen = opened(options.open_gemm, options, false);
-  const auto thorough = opened(options.open_thorough_gemm, options, false);
-  const auto invariant = opened(options.open_gemm, options, true);
-  for (const timing_options::matrix& matrix : options.matrices) {
-    cold_product(timer, matrix, options.product_rows.back()).prepare(*invariant, options.product_rows);
-    for (const std::int32_t rows : options.product_rows) {
-      const cold_product product(timer, matrix, rows);
-      product.prepare(*chosen, {&rows, 1});
-      product.prepare(*thorough, {&rows, 1});
-      kernel_timing timing;
-      timing.name = fmt::format("product, {}", matrix.name);
-      timing.shape = fmt::format("{} x {} x {}", rows, matrix.outputs, matrix.inputs);
-      const double outputs = 1.0 * rows * matrix.outputs;
-      timing.bytes = 2.0 * matrix.outputs * matrix.inputs + 2.0 * rows * matrix.inputs +
-                     output_bytes(matrix.kind) * outputs;
-      timing.operations = 2.0 * outputs * matrix.inputs;
-      const auto launches_of = [&product](gemm& products) {
-        return [&product, &products](std::int32_t i) { product.multiply(products, i); };
-      };
-      const std::vector<double> took = timer.time_in_turns(
-          {launches_of(*chosen), launches_of(*thorough), launches_of(*invariant)}, product.launches());
-      timing.microseconds = took[0];
-      timing.best_microseconds = took[1];
-      timing.invariant_microseconds = took[2];
-      kernel_timing of_few = timing;
-      timer.add(std::move(timing));
-      std::vector<std::function<void(std::int32_t)>> variants;
-      for (const kernels::cuda::few_row_variant variant : kernels::cuda::few_row_variants) {
-        if (kernels::cuda::can_multiply_few_rows(variant, rows, matrix.inputs, false))
-          variants.push_back([&product, variant](std::int32_t i) { product.multiply_few(variant, i); });
-      }
-      if (variants.empty()) continue;
-      of_few.name = fmt::format("few_row_product, {}", matrix.name);
-      of_few.microseconds = std::ranges::min(timer.time_in_turns(variants, product.launches()));
-      of_few.best_microseconds = of_few.invariant_microseconds = 0;
-      timer.add(std::move(of_few));
-    }
-  }
+  product_ways ways;
+  const bool is_open = timer.attempt("products", [&] {
+    ways.chosen = opened(options.open_gemm, options, false);
+    ways.thorough = opened(options.open_thorough_gemm, options, false);
+  });
+  if (!is_open) return;
+  timer.attempt("batch-invariant products",
+                [&] { ways.invariant = opened(options.open_gemm, options, true); });
+  for (const timing_options::matrix& matrix : options.matrices) time_matrix(timer, matrix, ways);
 }
 
 }  // namespace troupe::checks

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,10 @@ std::unique_ptr<gemm> open_quantized(const timing_options& options, const device
       std::move(*products), fp8_gemm::sizes{.rows = rows, .inputs = matrix.inputs, .added = matrix.outputs});
 }
 
+std::string name_of(const timing_options::quantized_matrix& matrix) {
+  return fmt::format("{} product, {}", matrix.weight.is_quantized() ? "quantised" : "fp8", matrix.name);
+}
+
 void time_quantized_product(kernel_timer& timer, const timing_options::quantized_matrix& matrix,
                             const cold_codes& weights, std::int32_t rows) {
   const timing_options& options = timer.options();
@@ -78,8 +84,6 @@ void time_quantized_product(kernel_timer& timer, const timing_options::quantized
   const device_array<float> out(many * static_cast<std::size_t>(matrix.weight.outputs));
   fill_normal_bf16(input.data(), input.bytes(), 1);
   fill_normal_f32(out.data(), out.bytes(), 1);
-  const auto chosen = open_quantized(options, matrix.weight, false);
-  const auto invariant = open_quantized(options, matrix.weight, true);
   const auto launches_of = [&](gemm& products) {
     products.prepare(timer.stream(), input.data(), weights.of(0), {&rows, 1}, matrix.kind, out.data());
     return [&](std::int32_t i) {
@@ -87,15 +91,20 @@ void time_quantized_product(kernel_timer& timer, const timing_options::quantized
     };
   };
   kernel_timing timing;
-  timing.name =
-      fmt::format("{} product, {}", matrix.weight.is_quantized() ? "quantised" : "fp8", matrix.name);
+  timing.name = name_of(matrix);
   timing.shape = fmt::format("{} x {} x {}", rows, matrix.weight.outputs, matrix.weight.inputs);
   timing.bytes = static_cast<double>(code_bytes(matrix.weight) + input.bytes() + out.bytes());
   timing.operations = 2.0 * rows * matrix.weight.outputs * matrix.weight.inputs;
-  const std::vector<double> took = timer.time_in_turns({launches_of(*chosen), launches_of(*invariant)},
-                                                       std::max(options.launches, weights.count()));
+  const auto chosen = open_quantized(options, matrix.weight, false);
+  std::unique_ptr<gemm> invariant;
+  std::vector<std::function<void(std::int32_t)>> ways = {launches_of(*chosen)};
+  timer.attempt(fmt::format("batch-invariant {}, {}", timing.name, timing.shape), [&] {
+    invariant = open_quantized(options, matrix.weight, true);
+    ways.emplace_back(launches_of(*invariant));
+  });
+  const std::vector<double> took = timer.time_in_turns(ways, std::max(options.launches, weights.count()));
   timing.microseconds = took[0];
-  timing.invariant_microseconds = took[1];
+  if (took.size() > 1) timing.invariant_microseconds = took[1];
   timer.add(std::move(timing));
 }
 
@@ -103,9 +112,12 @@ void time_quantized_product(kernel_timer& timer, const timing_options::quantized
 
 void time_quantized_products(kernel_timer& timer) {
   for (const timing_options::quantized_matrix& matrix : timer.options().quantized_matrices) {
-    const cold_codes weights(timer, matrix.weight);
-    for (const std::int32_t rows : timer.options().product_rows)
-      time_quantized_product(timer, matrix, weights, rows);
+    timer.attempt(name_of(matrix), [&] {
+      const cold_codes weights(timer, matrix.weight);
+      for (const std::int32_t rows : timer.options().product_rows)
+        timer.attempt(fmt::format("{}, {} rows", name_of(matrix), rows),
+                      [&] { time_quantized_product(timer, matrix, weights, rows); });
+    });
   }
 }
 

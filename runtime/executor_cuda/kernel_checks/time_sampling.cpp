@@ -64,7 +64,9 @@ void time_way(kernel_timer& timer, std::int32_t vocab, const way_to_sample& way)
 
 void time_sampling(kernel_timer& timer) {
   for (const std::int32_t vocab : timer.options().vocabularies)
-    for (const way_to_sample& way : ways) time_way(timer, vocab, way);
+    for (const way_to_sample& way : ways)
+      timer.attempt(fmt::format("sample_tokens, {}, of {} tokens", way.name, vocab),
+                    [&] { time_way(timer, vocab, way); });
 }
 
 }  // namespace troupe::checks

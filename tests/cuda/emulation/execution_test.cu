@@ -1,3 +1,5 @@
+#include <set>
+
 #include "kernels/cuda/device.cuh"
 #include "tests/cuda/cuda_fixture.hpp"
 
@@ -34,17 +36,21 @@ __global__ void pass_to_the_next_block(int* out) {
   atomicExch(&out[blockIdx.x + 1], atomicAdd(&out[blockIdx.x], 0) + 1);
 }
 
-TEST_F(execution, runs_blocks_in_one_order_and_then_in_the_other) {
-  const test::device_array<int> out(std::vector<int>(4, 0));
-  std::vector<std::vector<int>> results;
-  for (int i = 0; i < 2; i++) {
-    EXPECT_EQ(cudaMemset(out.data(), 0, 4 * sizeof(int)), cudaSuccess);
-    TROUPE_LAUNCH(pass_to_the_next_block, 3, 1, 0, nullptr, out.data());
-    results.push_back(out.read());
+// Also a kernel that takes its turn with others.
+TEST_F(execution, runs_blocks_in_one_order_and_in_the_other) {
+  const test::device_array<int> out(4), of_others(4);
+  for (int others = 0; others < 4; others++) {
+    std::set<std::vector<int>> results;
+    for (int i = 0; i < 6; i++) {
+      EXPECT_EQ(cudaMemset(out.data(), 0, 4 * sizeof(int)), cudaSuccess);
+      TROUPE_LAUNCH(pass_to_the_next_block, 3, 1, 0, nullptr, out.data());
+      for (int other = 0; other < others; other++)
+        TROUPE_LAUNCH(pass_to_the_next_block, 1, 1, 0, nullptr, of_others.data());
+      results.insert(out.read());
+    }
+    EXPECT_EQ(results, (std::set<std::vector<int>>{{0, 1, 1, 1}, {0, 1, 2, 3}}))
+        << "a kernel that needs an order is seen, with " << others << " others between its launches";
   }
-  std::sort(results.begin(), results.end());
-  EXPECT_EQ(results, (std::vector<std::vector<int>>{{0, 1, 1, 1}, {0, 1, 2, 3}}))
-      << "a kernel that needs an order is seen";
 }
 
 __global__ void skip_barrier(unsigned from, bool leave) {

@@ -1,5 +1,6 @@
 #include "runtime/executor_cuda/self_test.hpp"
 
+#include "kernels/cuda/emulation/faults.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
@@ -20,7 +21,13 @@ class self_tests : public test::cuda_kernels {
     options.prompt = 24;
     options.context = 32;
     options.rounds = 1;
-    options.checks = {.shapes = 1, .width = 64, .rows = 2, .context = 40, .vocab = 64, .batches = {1, 3}};
+    options.checks = {.shapes = 1,
+                      .width = 64,
+                      .rows = 2,
+                      .context = 40,
+                      .vocab = 64,
+                      .large_vocab = 96,
+                      .batches = {1, 3}};
     options.checks.open_gemm = test::open_reference_gemm;
     options.timings = {.rounds = 1, .launches = 2, .rows = 3, .width = 64, .intermediate = 32};
     options.timings.heads = {.queries = 2, .kv = 1, .dim = 16};
@@ -44,10 +51,10 @@ class self_tests : public test::cuda_kernels {
 
 // Every kernel beside what the device can do.
 void expect_timings(const self_test_report& report) {
-  EXPECT_GT(report.limits.copy_bandwidth, 0.0);
-  EXPECT_GT(report.limits.arithmetic, 0.0);
-  EXPECT_EQ(report.timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U);
-  for (const checks::kernel_timing& each : report.timings) {
+  EXPECT_GT(report.times.limits.copy_bandwidth, 0.0);
+  EXPECT_GT(report.times.limits.arithmetic, 0.0);
+  EXPECT_EQ(report.times.timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U);
+  for (const checks::kernel_timing& each : report.times.timings) {
     EXPECT_GT(each.microseconds, 0.0) << each.name;
     EXPECT_GT(each.bytes, 0.0) << each.name;
     EXPECT_GT(each.bandwidth_share, 0.0) << each.name;
@@ -126,7 +133,7 @@ TEST_F(self_tests, pass_where_graphs_and_eager_steps_round_otherwise) {
   };
   const auto report = run_self_test(tiny(), options);
   ASSERT_TRUE(report.has_value()) << report.error().message;
-  EXPECT_TRUE(report->graphs_agree);
+  EXPECT_EQ(report->graphs_agree, true);
   EXPECT_EQ(report->greedy_different, 0) << "of " << report->greedy_compared;
   EXPECT_LT(report->mean_difference, 0.1);
 }
@@ -142,7 +149,7 @@ TEST_F(self_tests, fail_where_a_row_has_other_bits_in_company) {
   };
   report = run_self_test(tiny(), options);
   ASSERT_TRUE(report.has_value()) << report.error().message;
-  EXPECT_FALSE(report->keeps_bits);
+  EXPECT_EQ(report->keeps_bits, false);
   EXPECT_FALSE(report->passed());
 }
 
@@ -157,10 +164,10 @@ TEST_F(self_tests, time_and_try_weights_that_stay_quantised) {
   EXPECT_TRUE(as_in_file->passed()) << as_in_file->mean_difference;
   EXPECT_LT(as_in_file->weight_bytes, device_weight_bytes(*quantized) / 2);
   std::vector<std::string> timed;
-  for (const checks::kernel_timing& each : as_in_file->timings)
+  for (const checks::kernel_timing& each : as_in_file->times.timings)
     if (each.name.starts_with("quantised product")) timed.push_back(each.shape);
   EXPECT_EQ(timed.size(), 5U * 2U);
-  EXPECT_EQ(as_in_file->timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U + timed.size());
+  EXPECT_EQ(as_in_file->times.timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U + timed.size());
 }
 
 TEST_F(self_tests, time_and_try_weights_in_fp8) {
@@ -171,7 +178,7 @@ TEST_F(self_tests, time_and_try_weights_in_fp8) {
   EXPECT_TRUE(report->passed()) << report->mean_difference << " " << report->greedy_different << " of "
                                 << report->greedy_compared;
   EXPECT_LT(report->weight_bytes, device_weight_bytes(*tiny()));
-  EXPECT_EQ(std::ranges::count_if(report->timings,
+  EXPECT_EQ(std::ranges::count_if(report->times.timings,
                                   [](const auto& each) { return each.name.starts_with("fp8 product"); }),
             4 * 2);
 }
@@ -188,7 +195,108 @@ TEST_F(self_tests, fail_where_products_are_wrong) {
   const auto report = run_self_test(tiny(), options);
   ASSERT_TRUE(report.has_value()) << report.error().message;
   EXPECT_FALSE(report->passed()) << report->mean_difference;
-  EXPECT_TRUE(report->graphs_agree) << "wrong, but the same";
+  EXPECT_EQ(report->graphs_agree, true) << "wrong, but the same";
+}
+
+bool fails_for(const self_test_report& report, const std::string& words) {
+  return std::ranges::any_of(report.failures(),
+                             [&](const std::string& each) { return each.find(words) != std::string::npos; });
+}
+
+// As cuBLASLt where no kernel of it keeps a row's bits: that shows only when it is to choose one.
+class no_invariant_gemm final : public gemm {
+ public:
+  void multiply(const cuda_stream&, const void*, const device_matrix&, std::int32_t, gemm_output,
+                void*) override {}
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {
+    throw no_invariant_product("no such kernel");
+  }
+  std::string name() const override { return "none"; }
+};
+
+TEST_F(self_tests, go_on_where_no_product_keeps_a_rows_bits_and_name_what_was_not_timed) {
+  for (const bool opens : {false, true}) {
+    self_test_options options = small();
+    options.device.open_gemm = [opens](const gemm_request& request) -> result<std::unique_ptr<gemm>> {
+      if (!request.batch_invariant) return test::open_reference_gemm(request);
+      if (opens) return std::make_unique<no_invariant_gemm>();
+      return fail(error_code::unsupported, "no such kernel");
+    };
+    options.timings.open_gemm = options.device.open_gemm;
+    const auto report = run_self_test(tiny(), options);
+    ASSERT_TRUE(report.has_value()) << report.error().message;
+    EXPECT_TRUE(report->kernels_passed());
+    EXPECT_TRUE(fails_for(*report, opens ? "batch-invariant product, downs could not be timed: no such kernel"
+                                         : "batch-invariant products could not be timed: no such kernel"));
+    EXPECT_TRUE(fails_for(*report, "the model on the device, batch-invariant: "));
+    EXPECT_EQ(report->failures().size(), opens ? 5U + 1U : 1U + 1U);
+    EXPECT_EQ(report->times.timings.size(), 2U + 1U + 3U + 1U + 2U * 2U + 4U + 2U * 5U * 2U);
+    EXPECT_EQ(report->times.timings.back().invariant_microseconds, 0.0);
+    EXPECT_EQ(report->graphs_agree, true);
+    EXPECT_EQ(report->keeps_bits, std::nullopt);
+    EXPECT_EQ(report->compared, 23);
+  }
+}
+
+class lost_devices : public self_tests {
+ protected:
+  // The device is lost once the line that has these words was told.
+  static self_test_options losing_after(const std::string& words) {
+    self_test_options options = small();
+    options.progress = [words](const std::string& line) {
+      if (line.find(words) == std::string::npos) return;
+      kernels::cuda::emulation::faults().error = cudaErrorIllegalAddress;
+      kernels::cuda::emulation::faults().failing_call = 1;
+    };
+    return options;
+  }
+  void TearDown() override {
+    kernels::cuda::emulation::faults() = {};
+    cudaDeviceReset();
+    self_tests::TearDown();
+  }
+};
+
+TEST_F(lost_devices, leave_a_report_of_what_was_done_before) {
+  const auto report = run_self_test(tiny(), losing_after("silu_multiply, 3 x 32"));
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_TRUE(report->kernels_passed());
+  ASSERT_EQ(report->times.timings.size(), 2U);
+  EXPECT_EQ(report->times.timings.back().name, "silu_multiply");
+  ASSERT_EQ(report->failures().size(), 1U);
+  EXPECT_TRUE(report->failures().front().starts_with("the device was lost: "));
+}
+
+TEST_F(lost_devices, leave_the_checks_that_were_done_and_the_one_that_met_it) {
+  const auto report = run_self_test(tiny(), losing_after("silu_multiply, bf16"));
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  ASSERT_GT(report->kernels.size(), 1U);
+  EXPECT_TRUE(report->kernels.front().passed);
+  EXPECT_FALSE(report->kernels.back().passed);
+  EXPECT_FALSE(report->kernels.back().failure.empty());
+  EXPECT_EQ(report->failures().size(), 2U) << "that check and the device";
+  EXPECT_TRUE(report->times.timings.empty());
+}
+
+TEST_F(lost_devices, leave_what_the_model_did_before) {
+  const auto report = run_self_test(tiny(), losing_after("batch-invariant, its times"));
+  ASSERT_TRUE(report.has_value()) << report.error().message;
+  EXPECT_EQ(report->graphs_agree, true);
+  EXPECT_EQ(report->keeps_bits, std::nullopt);
+  EXPECT_GT(report->decodes.back().bandwidth_share, 0.0);
+  ASSERT_EQ(report->failures().size(), 1U);
+  EXPECT_TRUE(report->failures().front().starts_with("the device was lost: "));
+}
+
+TEST_F(self_tests, refuse_a_prompt_beyond_the_models_context_before_anything_runs) {
+  self_test_options options = small();
+  options.prompt = 512 - 14;
+  options.progress = [](const std::string& line) { ADD_FAILURE() << line; };
+  const auto report = run_self_test(tiny(), options);
+  ASSERT_FALSE(report.has_value());
+  EXPECT_EQ(report.error().code, error_code::invalid_argument);
+  EXPECT_EQ(report.error().message.substr(0, 18), "--prompt is 498, b");
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ class renamed_executor final : public forwarding_executor {
   renamed_executor(std::unique_ptr<executor> inner, std::string name)
       : forwarding_executor(std::move(inner)), name_(std::move(name)) {}
   std::string kernel_path() const override { return name_; }
-  std::optional<device_figures> figures() override { return device_figures{name_, 1ULL << 40U, 3, 7}; }
+  std::optional<device_figures> figures() override {
+    return device_figures{name_, 1ULL << 40U, 3, 7, 11, 1ULL << 33U};
+  }
 
  private:
   std::string name_;
