@@ -186,6 +186,7 @@ tl::expected<std::unique_ptr<company>, int> start_company(const config::loaded_s
   auto early = open_early(loaded, *options, requests);
   if (!early) return tl::unexpected(early.error());
   loading.emplace(std::move(*early));
+  for (const std::string& note : loaded.notes) spdlog::info("{}", note);
   auto engine = load_with_progress(options->engine, *loading, *options->metrics);
   if (!engine) return refused(engine.error());
   log_engine(*options, *engine);
@@ -209,7 +210,6 @@ int serve(const config::setting_sources& sources) {
   complain_in_log();
   const auto requests = open_request_log(settings);
   for (const std::string& warning : loaded->warnings) spdlog::warn("{}", warning);
-  for (const std::string& note : loaded->notes) spdlog::info("{}", note);
   allow_open_files(settings);
   if (const auto lack = lack_of_open_files()) {
     complain(*lack);
