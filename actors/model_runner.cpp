@@ -12,6 +12,7 @@
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/pad_batch.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 
 namespace troupe {
 namespace {
@@ -268,7 +269,7 @@ void model_runner_state::tell_figures() try {
   if (!device_) return;
   if (const auto told = device_->figures())
     parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs,
-                             told->eager_prompts, told->eager_decodes});
+                             told->eager_steps, told->eager_decodes});
 } catch (const std::exception& fault) {
   spdlog::debug("the device tells no figures: {}", fault.what());
 }

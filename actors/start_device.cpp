@@ -115,8 +115,8 @@ result<started_device> start_device(executor_place& place, const engine_options&
   log_kv_cache(options, *profile, (*device)->layout());
   out.device = std::move(*device);
   out.padded = *padded;
-  out.graphs =
-      graph_shapes(graph_batches, largest.max_sequences, blocks_for(max_model_len, options.block_size));
+  out.graphs = graph_shapes(graph_batches, std::min(largest.max_sequences, largest.max_rows),
+                            blocks_for(max_model_len, options.block_size));
   out.options = cpu;
   if (options.cuda) return out;  // its share is of the same memory again
   const kv_layout layout = out.device->layout();

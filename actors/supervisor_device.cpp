@@ -226,6 +226,7 @@ bool supervisor_state::turn_to_last_resort() {
   parts_.open_device = std::exchange(parts_.open_last_resort, nullptr);
   failed_openings_ = hung_openings_ = 0;
   is_on_last_resort_ = true;
+  course_.skip_graphs();
   return true;
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/bucketing/bucket_text.hpp"
 #include "runtime/executor/available_memory.hpp"
 #include "runtime/executor/sampler_warm_up.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 
 namespace troupe {
 namespace {
@@ -77,7 +78,7 @@ void supervisor_state::leave_out_what_kills() {
   if (item == nullptr || !course_.ended_runner(runner_end_.was_killed)) return;
   spdlog::warn("{} ends the model runner and is left out", describe(*item));
   leave_out(*item);
-  course_.leave_out();
+  course_.skip();
 }
 
 void supervisor_state::warm_up_when_idle() {
@@ -147,7 +148,7 @@ void supervisor_state::on_warmed_up(const warm_up_item& item, const msg::warmed_
   if (done.succeeded)
     course_.advance();
   else
-    course_.leave_out();
+    course_.skip();
   const std::string line = describe(item, available_memory().value_or(0));
   if (!done.succeeded) {
     spdlog::warn("{} failed and is left out", line);

@@ -61,6 +61,7 @@ nlohmann::ordered_json json_of(const checks::kernel_timing& timing) {
 }
 
 nlohmann::ordered_json json_of(const step_time& time) {
+  if (!(time.whole > 0)) return nullptr;  // it was not timed
   return {{"us", rounded(time.whole)},
           {"device_us", rounded(time.device)},
           {"gap_us", rounded(time.gap)},

@@ -93,7 +93,7 @@ enum class metric : std::uint8_t {
   gpu_memory_free,
   gpu_memory_total,
   gpu_graphs,
-  gpu_eager_prompts,
+  gpu_eager_steps,
   gpu_eager_decodes,
   gpu_power,
   gpu_temperature,

@@ -26,7 +26,7 @@ void engine_metrics::set_gpu(const gpu_info& gpu) {
   const auto count = [&](metric id, std::uint64_t before, std::uint64_t now) {
     state_->increment(id, now < before ? now : now - before);
   };
-  count(metric::gpu_eager_prompts, state_->gpu.eager_prompts, gpu.eager_prompts);
+  count(metric::gpu_eager_steps, state_->gpu.eager_steps, gpu.eager_steps);
   count(metric::gpu_eager_decodes, state_->gpu.eager_decodes, gpu.eager_decodes);
   state_->gpu = gpu;
 }

@@ -45,7 +45,7 @@ struct gpu_info {
   std::uint64_t memory_free = 0;
   std::int64_t graphs = 0;
   // Counted from when the runner opened it.
-  std::uint64_t eager_prompts = 0;
+  std::uint64_t eager_steps = 0;
   std::uint64_t eager_decodes = 0;
 };
 

@@ -169,8 +169,8 @@ GPU = [
     ("Temperature", "celsius", [(f"troupe_gpu_temperature_celsius{{{MODEL}}}", "{{instance}}")], "Temperature of the GPU."),
     ("Graphs", "short", [(f"troupe_gpu_graphs{{{MODEL}}}", "{{instance}}")], "Decode steps of a size that run as one CUDA graph."),
     ("Eager steps", "ops", [(f"rate(troupe_gpu_eager_decode_steps_total{{{MODEL}}}[{RATE}])", "{{instance}} decodes"),
-                            (f"rate(troupe_gpu_eager_prompt_steps_total{{{MODEL}}}[{RATE}])", "{{instance}} with prompts")],
-     "Steps that run launch by launch: with prompts, or decodes of more sequences than any graph has."),
+                            (f"rate(troupe_gpu_eager_steps_total{{{MODEL}}}[{RATE}])", "{{instance}} in all")],
+     "Steps that run launch by launch, and of these the decodes, which graphs are for."),
 ]
 
 ROWS = [("Service", VLLM), ("Health", HEALTH), ("Actors", ACTORS), ("Buckets", BUCKETS), ("Grammars", GRAMMARS), ("Drafts", DRAFTS), ("Processes", PROCESSES), ("GPU", GPU)]

@@ -11,15 +11,23 @@ void split_attention_f16(const attention_arguments& arguments, std::int32_t bloc
 void chunk_attention_bf16(const attention_arguments& arguments, std::int32_t blocks, cudaStream_t stream);
 void chunk_attention_f16(const attention_arguments& arguments, std::int32_t blocks, cudaStream_t stream);
 
-// Calls launch.operator()<Stored, Dims>(): Dims is head_dim or the next of 64, 128, 192 and 256, whose kernel
-// leaves out what is more. A KV memory of 16 bits is of type Element.
+// Calls launch.operator()<Stored, Dims>(): Dims is attention_dims(). A KV memory of 16 bits is of type
+// Element.
 template <class Element, class Launch>
 void with_attention_types(const paged_kv& kv, const Launch& launch) {
   const auto with_dims = [&]<class Stored>() {
-    if (kv.head_dim <= 64) return launch.template operator()<Stored, 64>();
-    if (kv.head_dim <= 128) return launch.template operator()<Stored, 128>();
-    if (kv.head_dim <= 192) return launch.template operator()<Stored, 192>();
-    launch.template operator()<Stored, 256>();
+    switch (attention_dims(kv.head_dim)) {
+      case 64:
+        return launch.template operator()<Stored, 64>();
+      case 128:
+        return launch.template operator()<Stored, 128>();
+      case 192:
+        return launch.template operator()<Stored, 192>();
+      case 256:
+        return launch.template operator()<Stored, 256>();
+      default:  // can_attend() has refused it
+        return;
+    }
   };
   switch (kv.element) {
     case kv_element::bf16:

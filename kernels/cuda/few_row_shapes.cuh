@@ -45,7 +45,7 @@ inline int held_runs(const few_row_arguments& a, int output_tiles) {
 // room.
 inline std::optional<int> cost_of(const block_shape& shape, const few_row_arguments& a) {
   const int tiles_of_rows = (a.rows + tile_rows - 1) / tile_rows;
-  const int tiles_of_outputs = (a.outputs + output_tile - 1) / output_tile;
+  const int tiles_of_outputs = (a.outputs + few_row_tile_outputs - 1) / few_row_tile_outputs;
   const bool is_normed = a.input == nullptr;
   if (shape.row_tiles > 1 && shape.row_tiles >= 2 * tiles_of_rows) return std::nullopt;
   if (is_normed && !has_room_for_normed(min(a.rows, shape.row_tiles * tile_rows), a.inputs))
@@ -54,7 +54,8 @@ inline std::optional<int> cost_of(const block_shape& shape, const few_row_argume
                      ((tiles_of_outputs + shape.output_tiles - 1) / shape.output_tiles);
   const int rounds = (blocks + a.multiprocessors - 1) / a.multiprocessors;
   const int rows_read = min(shape.row_tiles, tiles_of_rows) * tile_rows * (is_normed ? 3 : 1);
-  const int weights_read = shape.output_tiles * output_tile * (held_runs(a, shape.output_tiles) > 0 ? 1 : 2);
+  const int weights_read =
+      shape.output_tiles * few_row_tile_outputs * (held_runs(a, shape.output_tiles) > 0 ? 1 : 2);
   return rounds * (rows_read + weights_read);
 }
 

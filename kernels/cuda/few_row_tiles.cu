@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(tiled_threads, (row_tiles_residents<row_tiles,
 template <class T, int row_tiles, int output_tiles, int held, output_group group>
 void launch_held(const few_row_arguments& a, cudaStream_t stream) {
   constexpr int rows_of_block = row_tiles * tile_rows;
-  constexpr int outputs_of_block = output_tiles * output_tile;
+  constexpr int outputs_of_block = output_tiles * few_row_tile_outputs;
   const int normed_rows = a.input == nullptr ? min(a.rows, rows_of_block) : 0;
   const std::size_t shared =
       std::max(static_cast<std::size_t>(normed_rows) * static_cast<std::size_t>(pitch_of_normed(a.inputs)),

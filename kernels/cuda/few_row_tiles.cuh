@@ -9,7 +9,7 @@ namespace troupe::kernels::cuda {
 inline constexpr int tiled_warps = 8;
 inline constexpr int tiled_threads = 32 * tiled_warps;
 inline constexpr int tile_rows = 16;
-inline constexpr int output_tile = 8;
+inline constexpr int few_row_tile_outputs = 8;
 inline constexpr int run_inputs = 32;  // that a warp multiplies at a time, 8 neighbours a lane
 
 // Bytes from a normed row to the next one in shared memory: lanes that read 16 bytes each of two rows meet in
@@ -84,7 +84,7 @@ struct weights_of_outputs {
     }
   }
   static __device__ __forceinline__ int pair_of_column(int tile, int column) {
-    return (static_cast<int>(blockIdx.x) * output_tiles + tile) * (output_tile / 2) + column / 2;
+    return (static_cast<int>(blockIdx.x) * output_tiles + tile) * (few_row_tile_outputs / 2) + column / 2;
   }
   __device__ __forceinline__ void load(int run, uint4 (&loaded)[output_tiles]) const {
 #pragma unroll

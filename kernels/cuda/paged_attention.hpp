@@ -115,10 +115,15 @@ bool can_attend(const paged_kv& kv, element_type type);
 // slots, and eights of a layer's elements.
 std::int32_t most_kv_blocks(const paged_kv& kv);
 
-// Shared memory that a block of attend_chunks() takes, in bytes: a tile's keys and values, and outputs.
+// Elements of a head that the kernels are compiled for, which leave out what is more than head_dim.
+constexpr std::int32_t attention_dims(std::int32_t head_dim) { return (head_dim + 63) / 64 * 64; }
+
+// Shared memory that a block of attend_chunks() takes, in bytes: keys and values of a tile of 64 tokens, 16
+// bits an element, and for each of its 128 threads outputs of four.
 constexpr std::int32_t chunk_shared_bytes(std::int32_t head_dim) {
-  const std::int32_t dims = (head_dim + 63) / 64 * 64;
-  return 64 * dims * 2 * 2 + (dims / 8 + 1) * 128 * 16;
+  constexpr std::int32_t tokens = 64, threads = 128;
+  const std::int32_t dims = attention_dims(head_dim);
+  return tokens * dims * 2 * 2 + (dims / 8 + 1) * threads * 16;
 }
 
 // Blocks of attend_split() that a multiprocessor holds at a time: what the registers of a tile leave room

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "runtime/drafting/draft_model.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 
 namespace troupe {
 

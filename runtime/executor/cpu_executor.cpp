@@ -12,8 +12,8 @@
 #include "runtime/executor/check_batch.hpp"
 #include "runtime/executor/cpu_device.hpp"
 #include "runtime/executor/decoder.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor/usable_cores.hpp"
-#include "runtime/executor/warm_up.hpp"
 #include "runtime/sampling/sampler.hpp"
 
 namespace troupe {

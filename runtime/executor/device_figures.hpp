@@ -10,9 +10,8 @@ struct device_figures {
   std::uint64_t memory_total = 0;  // bytes
   std::uint64_t memory_free = 0;   // whoever has the rest
   std::int32_t graphs = 0;         // captured
-  // Steps that ran launch by launch: those with prompts, which no graph is for, and decodes beyond every
-  // graph.
-  std::uint64_t eager_prompts = 0;
+  // Steps that ran launch by launch, the warm-up's among them; and of these the decodes: one row a sequence.
+  std::uint64_t eager_steps = 0;
   std::uint64_t eager_decodes = 0;
 };
 

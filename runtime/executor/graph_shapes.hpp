@@ -8,9 +8,10 @@
 
 namespace troupe {
 
-// For each of these numbers of rows, up to the first that holds max_sequences: one with block tables of up to
-// 256 entries (each costs transfer time in every step), and one with max_blocks. Ascending, each once.
-std::vector<bucket> graph_shapes(std::span<const std::int32_t> rows, std::int32_t max_sequences,
+// For each of these numbers of rows, up to the first that holds `most`, the most sequences of a decode: one
+// with block tables of up to 256 entries (each costs transfer time in every step), and one with max_blocks.
+// Ascending, each once.
+std::vector<bucket> graph_shapes(std::span<const std::int32_t> rows, std::int32_t most,
                                  std::int32_t max_blocks);
 
 // Those of `graphs` that no step of `steps` runs as: a step runs as the smallest that holds it.

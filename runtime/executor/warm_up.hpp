@@ -33,6 +33,8 @@ struct warm_up_item {
   std::int32_t count = 1;          // ... to this
   // Whether lazy warm-up does it before the first request: one prefill, one decode.
   bool is_first = false;
+  bool is_for_graph = false;  // decode: run for a graph that no bucket's step runs as
+  bool is_again = false;      // behind a runner that was lost
 };
 
 // Whether every bucket needs a step of its own (compiled graphs), or one for each number of rows is enough,
@@ -61,15 +63,6 @@ std::vector<warm_up_item> warm_up_items(const bucket_plan& plan, const executor_
                                         std::int32_t block_size, warm_up_extent extent,
                                         warm_up_measurements measured = {},
                                         std::span<const bucket> graphs = {});
-
-// The scratch step of an item: rows of its sequences at the end of their context, one greedy sample each.
-// What a step can never be (beyond the limits or the longest context) is cut to what it can.
-device_batch scratch_batch(const warm_up_item& item, const kv_layout& layout, const executor_limits& limits,
-                           std::int32_t vocab_size);
-
-// The largest step there can be: as many rows as the limits allow, over as many sequences, each sampled at
-// random.
-device_batch profiling_batch(const kv_layout& layout, const executor_limits& limits, std::int32_t vocab_size);
 
 // "[Warmup][Prompt][1/36] batch:1 query:1024 blocks:0 free_mem:11.16 GiB",
 // "[Warmup][Unified CFG][2/375] query_len:2048 shared_blocks:256 unique_blocks:2890 (causal) free_mem:...".

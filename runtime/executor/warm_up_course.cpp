@@ -31,7 +31,7 @@ warm_up_course::warm_up_course(std::vector<warm_up_item> items, warm_up_mode mod
 const warm_up_item* warm_up_course::next() const { return finished() ? nullptr : &items_[done_]; }
 
 void warm_up_course::advance() { go_on(true); }
-void warm_up_course::leave_out() { go_on(false); }
+void warm_up_course::skip() { go_on(false); }
 
 void warm_up_course::go_on(bool was_run) {
   was_run_.push_back(was_run);
@@ -40,18 +40,29 @@ void warm_up_course::go_on(bool was_run) {
 }
 
 void warm_up_course::repeat(warm_up_phase phase) {
+  const bool was_ready = ready();
   const auto is_of_phase = is_of(phase);
   std::vector<warm_up_item> again;
   for (std::size_t i = done_; i-- > 0;) {
     if (!was_run_[i] || !is_of_phase(items_[i])) continue;
     const auto at = static_cast<std::ptrdiff_t>(i);
-    again.push_back(items_[i]);
+    again.insert(again.begin(), items_[i]);
+    again.front().is_again = true;
     items_.erase(items_.begin() + at);
     was_run_.erase(was_run_.begin() + at);
     --done_;
+    if (was_ready && i < before_ready_) --before_ready_;
+  }
+  const auto where = was_ready ? items_.end() : items_.begin() + static_cast<std::ptrdiff_t>(done_);
+  items_.insert(where, again.begin(), again.end());
+}
+
+void warm_up_course::skip_graphs() {
+  for (std::size_t i = items_.size(); i-- > done_;) {
+    if (!items_[i].is_for_graph) continue;
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(i));
     if (i < before_ready_) --before_ready_;
   }
-  items_.insert(items_.end(), again.rbegin(), again.rend());
 }
 
 bool warm_up_course::bring_forward(warm_up_phase phase) {
@@ -71,7 +82,10 @@ bool warm_up_course::ended_runner(bool was_killed) {
 }
 
 double warm_up_course::share() const {
-  return items_.empty() ? 1.0 : static_cast<double>(done_) / static_cast<double>(items_.size());
+  if (items_.empty()) return 1.0;
+  const auto left = std::count_if(items_.begin() + static_cast<std::ptrdiff_t>(done_), items_.end(),
+                                  [](const warm_up_item& item) { return !item.is_again; });
+  return 1.0 - static_cast<double>(left) / static_cast<double>(items_.size());
 }
 
 }  // namespace troupe

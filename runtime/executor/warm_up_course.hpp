@@ -23,9 +23,12 @@ class warm_up_course {
   // The item that next() gave has been run ...
   void advance();
   // ... or is left out.
-  void leave_out();
-  // What has been run of this phase is run again, behind all that is left, when requests are served already.
+  void skip();
+  // What has been run of this phase is run again: next where requests are not served yet, else behind all
+  // that is left.
   void repeat(warm_up_phase phase);
+  // Leaves out what is left for graphs alone.
+  void skip_graphs();
   // What is left of this phase comes next, in its order. Whether anything is.
   bool bring_forward(warm_up_phase phase);
   // The runner has ended in that item: by itself, or killed from outside. Whether it has so often that the
@@ -40,7 +43,7 @@ class warm_up_course {
   std::int32_t total() const { return static_cast<std::int32_t>(items_.size()); }
   // Of those that come before the first request.
   std::int32_t needed() const { return static_cast<std::int32_t>(before_ready_); }
-  double share() const;  // 0..1; 1 where there is nothing to do
+  double share() const;  // 0..1 of what is run at first; 1 where there is nothing to do
 
  private:
   void go_on(bool was_run);

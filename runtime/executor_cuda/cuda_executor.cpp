@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "runtime/executor/check_batch.hpp"
-#include "runtime/executor/warm_up.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor_cuda/check_cuda_options.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "runtime/executor_cuda/cuda_error.hpp"
@@ -91,7 +91,7 @@ class cuda_executor final : public executor {
   flat_step step_;  // on the device, of the last forward()
   // The logits that are wanted are those of the first rows, in their order: of a decode, and of dummies.
   bool takes_first_rows_ = false;
-  std::uint64_t eager_prompts_ = 0;
+  std::uint64_t eager_steps_ = 0;
   std::uint64_t eager_decodes_ = 0;
   std::optional<step_clock> clock_;  // where steps are timed
 };
@@ -195,14 +195,12 @@ void cuda_executor::run_as_graph(const flat_step_shape& shape) {
 
 // Of decodes, which graphs are for, it is told less and less often.
 void cuda_executor::note_eager_step(const flat_step_shape& shape) {
-  if (shape.rows != shape.sequences) {
-    eager_prompts_ += 1;
-    return;
-  }
+  eager_steps_ += 1;
+  if (shape.rows != shape.sequences) return;
   eager_decodes_ += 1;
   if ((eager_decodes_ & (eager_decodes_ - 1)) != 0 || options_.graph_rows.empty()) return;
   options_.warn(
-      fmt::format("a decode of {} sequences is beyond every graph and runs eagerly ({} such steps so far)",
+      fmt::format("no graph is there for a decode of {} sequences, which runs eagerly ({} such steps so far)",
                   shape.rows, eager_decodes_));
 }
 
@@ -247,7 +245,7 @@ std::optional<device_figures> cuda_executor::figures() {
                         .memory_total = total,
                         .memory_free = free,
                         .graphs = room_ ? room_->graphs.count() : 0,
-                        .eager_prompts = eager_prompts_,
+                        .eager_steps = eager_steps_,
                         .eager_decodes = eager_decodes_};
 }
 

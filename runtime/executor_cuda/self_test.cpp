@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "runtime/executor_cuda/company_check.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"

@@ -12,6 +12,11 @@ constexpr std::int32_t most_logit_rows = 256;
 
 std::int32_t parts(std::int32_t whole, std::int32_t size) { return (whole + size - 1) / size; }
 
+// Most sequences of a decode step.
+std::int32_t decodes_of(const executor_limits& limits) {
+  return std::min(limits.max_sequences, limits.max_rows);
+}
+
 }  // namespace
 
 struct step_room::sizes {
@@ -19,7 +24,7 @@ struct step_room::sizes {
       : rows(most_rows(limits, graph_rows)), sequences(limits.max_sequences) {
     blocks = parts(limits.max_model_len, limits.block_size);
     group = config.num_heads / config.num_kv_heads;
-    for (const bucket& each : graph_shapes(graph_rows, limits.max_sequences, blocks)) {
+    for (const bucket& each : graph_shapes(graph_rows, decodes_of(limits), blocks)) {
       graphs.push_back({each.batch, each.blocks});
       sequences = std::max(sequences, each.batch);
     }
@@ -55,7 +60,7 @@ struct step_room::sizes {
 };
 
 std::int32_t step_room::most_rows(const executor_limits& limits, std::span<const std::int32_t> graph_rows) {
-  const std::vector<bucket> graphs = graph_shapes(graph_rows, limits.max_sequences, 1);
+  const std::vector<bucket> graphs = graph_shapes(graph_rows, decodes_of(limits), 1);
   return graphs.empty() ? limits.max_rows : std::max(limits.max_rows, graphs.back().batch);
 }
 

@@ -319,7 +319,7 @@ void write(flat_writer& to, const device_figures& figures) {
   to.value(figures.memory_total);
   to.value(figures.memory_free);
   to.value(figures.graphs);
-  to.value(figures.eager_prompts);
+  to.value(figures.eager_steps);
   to.value(figures.eager_decodes);
 }
 
@@ -328,7 +328,7 @@ void read(flat_reader& from, device_figures& into) {
   into.memory_total = from.value<std::uint64_t>();
   into.memory_free = from.value<std::uint64_t>();
   into.graphs = from.value<std::int32_t>();
-  into.eager_prompts = from.value<std::uint64_t>();
+  into.eager_steps = from.value<std::uint64_t>();
   into.eager_decodes = from.value<std::uint64_t>();
 }
 

@@ -531,11 +531,11 @@ TEST(Company, TheMetricsTellWhatTheDeviceTellsOfItself) {
   // Counters never go back, though another runner begins to count again.
   for (const auto& [prompts, decodes] :
        {std::pair{5, 3}, std::pair{7, 3}, std::pair{2, 0}, std::pair{2, 1}}) {
-    told->eager_prompts = static_cast<std::uint64_t>(prompts);
+    told->eager_steps = static_cast<std::uint64_t>(prompts);
     told->eager_decodes = static_cast<std::uint64_t>(decodes);
     stage.take_stock();
   }
-  EXPECT_EQ(value_of("troupe_gpu_eager_prompt_steps_total"), 9);
+  EXPECT_EQ(value_of("troupe_gpu_eager_steps_total"), 9);
   EXPECT_EQ(value_of("troupe_gpu_eager_decode_steps_total"), 4);
   told->graphs = -1;
   stage.take_stock();

@@ -34,7 +34,7 @@ sys.path.insert(0, str(HERE))
 import gpu_build  # noqa: E402
 import gpu_process  # noqa: E402
 from gpu_models import QUANTISED, write  # noqa: E402
-from gpu_page import BATCHES, WAYS, markdown  # noqa: E402
+from gpu_page import BATCHES, KERNEL_KEYS, OUR_WAYS, WAYS, markdown  # noqa: E402
 from gpu_process import BEGIN, GRACE, Failed, LeftOut, Missing, say  # noqa: E402
 from gpu_store import Store, hash_of  # noqa: E402
 
@@ -127,12 +127,16 @@ def weights(run, name):
     return path
 
 
+def reason(answer, otherwise):
+    return "; ".join(answer.get("failures", [])) or otherwise
+
+
 def tell_failures(run, name, answer):
     for each in answer.get("kernels", []):
         if not each["passed"]:
             say(f"  WRONG: {each['kernel']}: {each['largest_difference']} apart, {each['bound']} allowed. {each.get('failure', '')}")
     if not answer["passed"]:
-        run.problem(f"self-test {name}", "failed", "; ".join(answer["failures"]))
+        run.problem(f"self-test {name}", "failed", reason(answer, "it did not pass"))
 
 
 def self_test(run, name, model):
@@ -144,13 +148,13 @@ def self_test(run, name, model):
     if done.code is None or not done.output:
         done.check()
     answer = json.loads("\n".join(done.output))
-    found = MEASURED.match(answer.get("device", ""))
+    found = MEASURED.match(answer.get("device") or "")
     if not found:
-        raise Failed(f"the self-test names no device: {answer.get('device')}")
+        raise Failed(reason(answer, f"the self-test names no device: {answer.get('device')}"))
     try:
         markdown({"self_tests": {name: answer}, "steps": {name: {"troupe": [answer["decode"]], "torch": {}}}})
-    except KeyError as why:
-        raise Failed(f"the self-test's answer lacks {why}") from None
+    except (KeyError, TypeError) as why:
+        raise Failed(reason(answer, f"the self-test's answer lacks {why}")) from None
     run.store.measured_on({**run.devices[0], **found.groupdict()})  # the driver is all devices' own
     run.store.self_tests()[name] = answer
     tell_failures(run, name, answer)
@@ -174,14 +178,18 @@ def torch(run, keep, *arguments):
     done.check()
 
 
-def measure_kernels(run):
+def measure_kernels(run, fresh):
     """Both sides of each kernel: troupe's own report, and torch's operations."""
-    model = run.attempt("weights smollm-135m", lambda: weights(run, "smollm-135m"), EXPECTED["weights"])
-    if model:
+    if not fresh and run.store.self_tests().get("smollm-135m", {}).get("passed"):
+        say("kernels: their self-test is there and passed; --fresh makes it again")
+    elif model := run.attempt("weights smollm-135m", lambda: weights(run, "smollm-135m"), EXPECTED["weights"]):
         run.attempt("self-test smollm-135m", lambda: self_test(run, "smollm-135m", model), EXPECTED["self-test"])
     found = run.store.torch_kernels()
+    if found.keys() >= set(KERNEL_KEYS):
+        return say("kernels: torch's are there; --fresh measures them again")
     without = [each for key in found for each in ("--but", key)]
     run.attempt("torch kernels", lambda: torch(run, found.__setitem__, "kernels", *without), EXPECTED["torch"])
+    return None
 
 
 def lacking(run, name, turns):
@@ -190,6 +198,11 @@ def lacking(run, name, turns):
         return []  # torch has no such weights
     found = run.store.steps(name)["torch"]
     return [key for key in (f"{way} {batch}" for way in WAYS for batch in BATCHES) if len(found.get(key, [])) < turns]
+
+
+def all_timed(decode):
+    """Not where a variant failed or the device was lost: steps are not there, or have 0 or null for a time."""
+    return [str(each["sequences"]) for each in decode] == BATCHES and all((each[way]["us"] or 0) > 0 for each in decode for way in OUR_WAYS)
 
 
 def measure_model(run, name):
@@ -207,6 +220,10 @@ def measure_model(run, name):
             ours = run.attempt(f"self-test {name}, {turn} of {run.rounds}", lambda: self_test(run, name, model), expected)
             if not ours:
                 return None
+            if not all_timed(ours["decode"]):
+                if ours["passed"]:  # else its failures have been told
+                    run.problem(f"self-test {name}", "failed", "it passed and has not timed every step")
+                return run.store.save()
             run.store.steps(name)["troupe"].append(ours["decode"])
             run.store.save()
         if torch_works and (keys := lacking(run, name, turn)):
@@ -243,7 +260,7 @@ def measure(run, parts, fresh):
         run.begin(part)
         if fresh:
             run.store.forget(part)
-        measure_kernels(run) if part == "kernels" else measure_model(run, part)
+        measure_kernels(run, fresh) if part == "kernels" else measure_model(run, part)
 
 
 def parsed():

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 SYSTEM_LIBRARIES = ("libc.so", "libm.so", "libdl.so", "librt.so", "libpthread.so", "libresolv.so", "ld-linux")
 # What CMake looks for of a CUDA toolkit, and where its cache says that it found it.
 TOOLKIT = {"TROUPE_NVCC": "nvcc", "TROUPE_CUDART": "cudart_static", "TROUPE_CUBLAS_HEADERS": "cublasLt.h"}
+REFUSED = re.compile(r"TROUPE_CUDA is ON\b.*?(?=\n\s*\n|\Z)", re.DOTALL)  # CMake breaks lines, and ends it with an empty one
 NINJA_STEP = re.compile(r"\[\d+/\d+\] ")
 BETWEEN_STEPS = 15.0  # seconds
 
@@ -46,13 +47,15 @@ def cached(folder):
 
 
 def check_toolkit(folder, output):
+    """CMake stops at the first thing that it cannot do without: what is not in its cache then may well be there."""
     found = cached(folder)
-    if "TROUPE_NVCC" not in found:
-        return  # it failed before it came there
-    lacking = [name for variable, name in TOOLKIT.items() if found.get(variable, "-NOTFOUND").endswith("-NOTFOUND")]
-    if lacking:
-        why = "; ".join(line.removeprefix("-- ") for line in output if line.startswith("-- CUDA:"))
-        raise Missing(f"{', '.join(lacking)} of a CUDA toolkit, 12.8 or newer ({why}); bring a program built elsewhere: --troupe")
+    lacking = [name for variable, name in TOOLKIT.items() if found.get(variable, "").endswith("-NOTFOUND")]
+    refused = REFUSED.search("\n".join(output))
+    if lacking or refused:
+        told = "; ".join(line.removeprefix("-- ") for line in output if line.startswith("-- CUDA:"))
+        why = " ".join(refused[0].split()) if refused else told
+        what = f"{', '.join(lacking)} of a CUDA toolkit" if lacking else "a CUDA toolkit"
+        raise Missing(f"{what}, 12.8 or newer ({why}); bring a program built elsewhere: --troupe")
 
 
 def build(folder, log_path, capabilities, left):

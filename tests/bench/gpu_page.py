@@ -3,6 +3,12 @@ import statistics
 
 BATCHES = ["1", "8", "64"]
 WAYS = ["eager", "graph", "compiled"]  # of torch, from what is had soonest to what takes longest
+OUR_WAYS = ["graph", "eager", "batch_invariant"]
+# Keys of the kernels that torch has as well, by troupe's names.
+KERNELS = ["paged_attention, decode, bf16 KV, 32 x 4096 tokens, 32 heads of 128, 8 KV heads", "residual_norm", "silu_multiply"]
+KERNELS += [f"sample_tokens, {how}, 64 x {vocab}" for vocab in (49_152, 151_936)
+            for how in ("greedy", "all tokens", "top-p 0.95", "top-k 50, top-p 0.95")]
+KERNEL_KEYS = [f"{way} {kernel}" for way in ("eager", "compiled") for kernel in KERNELS]
 
 
 def median(values):
@@ -14,16 +20,20 @@ def cell(value, digits=0):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
+def percent(share, digits=0):
+    return cell(None if share is None else 100 * share, digits)
+
+
 def step_rows(steps):
     for name, sides in steps.items():
         for index, batch in enumerate(BATCHES):
             ours = [each[index] for each in sides["troupe"] if index < len(each)]
             if not ours:
                 continue
-            graph, eager, invariant = (median([each[way]["us"] for each in ours]) for way in ("graph", "eager", "batch_invariant"))
+            graph, eager, invariant = (median([each[way]["us"] for each in ours]) for way in OUR_WAYS)
             idle, share = median([each["graph"]["idle_share"] for each in ours]), median([each["share_of_copy_bandwidth"] for each in ours])
             theirs = [cell(median([each.get("us") for each in sides["torch"].get(f"{way} {batch}", [])])) for way in WAYS]
-            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(invariant)} | {cell(100 * idle, 1)} | {cell(100 * share)} | "
+            yield (f"| {name} | {batch} | {ours[0]['context']} | {cell(graph)} | {cell(eager)} | {cell(invariant)} | {percent(idle, 1)} | {percent(share)} | "
                    + " | ".join(theirs) + " |")
 
 
@@ -35,8 +45,8 @@ def kernel_rows(test, others):
     for each in test.get("timings", []):
         if each["kernel"].startswith(("product", "quantised product", "fp8 product")):
             continue
-        yield (f"| {each['kernel']} | {each['shape']} | {cell(each['us'], 1)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
-               f"{cell(100 * each['share_of_arithmetic']) if 'share_of_arithmetic' in each else '-'} | "
+        yield (f"| {each['kernel']} | {each['shape']} | {cell(each['us'], 1)} | {percent(each['share_of_copy_bandwidth'])} | "
+               f"{percent(each.get('share_of_arithmetic'))} | "
                f"{other('eager', each)} | {other('compiled', each)} |")
 
 
@@ -46,8 +56,8 @@ def product_rows(tests):
             if each["kernel"].startswith("product"):
                 yield (f"| {name}, {each['kernel'][9:]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each['best_us'], 1)} | "
                        f"{cell(each.get('batch_invariant_us'), 1)} | "
-                       f"{cell(each['us'] / each['best_us'], 2)} | {cell(100 * each['share_of_copy_bandwidth'])} | "
-                       f"{cell(100 * each['share_of_arithmetic'])} |")
+                       f"{cell(each['us'] / each['best_us'], 2)} | {percent(each['share_of_copy_bandwidth'])} | "
+                       f"{percent(each['share_of_arithmetic'])} |")
 
 
 def quantised_rows(tests):
@@ -55,7 +65,7 @@ def quantised_rows(tests):
         for each in test.get("timings", []):
             if each["kernel"].startswith(("quantised product", "fp8 product")):
                 yield (f"| {name}, {each['kernel'].partition(', ')[2]} | {each['shape']} | {cell(each['us'], 1)} | {cell(each.get('batch_invariant_us'), 1)} | "
-                       f"{cell(100 * each['share_of_copy_bandwidth'])} | {cell(100 * each['share_of_arithmetic'])} |")
+                       f"{percent(each['share_of_copy_bandwidth'])} | {percent(each['share_of_arithmetic'])} |")
 
 
 def torch_failures(data):
@@ -102,8 +112,8 @@ def markdown(data):
     for name, test in data.get("self_tests", {}).items():
         wrong = [each["kernel"] for each in test.get("kernels", []) if not each["passed"]]
         lines += [f"Self-test, {name}: {'passed' if test['passed'] else 'FAILED'}; {len(test.get('kernels', []))} comparisons of kernels, "
-                  f"{('wrong: ' + '; '.join(wrong)) if wrong else 'all right'}; log-probabilities {test['logprobs_mean_difference']:.4f} apart on average. "
-                  f"A copy moves {test['copy_gb_per_s']:.0f} GB/s, a large product computes {test['product_tflop_per_s']:.0f} TFLOP/s.", ""]
+                  f"{('wrong: ' + '; '.join(wrong)) if wrong else 'all right'}; log-probabilities {cell(test['logprobs_mean_difference'], 4)} apart on average. "
+                  f"A copy moves {cell(test['copy_gb_per_s'])} GB/s, a large product computes {cell(test['product_tflop_per_s'])} TFLOP/s.", ""]
     lines += tables(data)
     lines += [f"- {name}: {why}" for of_part in data.get("problems", {}).values() for name, why in of_part.items()]
     lines += torch_failures(data)

@@ -1,5 +1,5 @@
 """What tests/bench/gpu.py keeps between its commands, DIR/gpu.json: the measurements of one program on one kind of device, and what
-went wrong, part by part.
+went wrong, part by part. Those of others are beside it, in files of their own, until they are asked for again.
 
     identity       the program's hash and the devices' names (nvidia-smi's), by which a command knows that it may go on from
                    here, and the name of the device that was measured (the self-test's)
@@ -27,43 +27,72 @@ def hash_of(program):
     return hashlib.sha256(program.read_bytes()).hexdigest()
 
 
+def read(file):
+    """Nothing where it is of another format."""
+    try:
+        data = json.loads(file.read_text())
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) and data.get("format") == FORMAT else {}
+
+
 class Store:
     def __init__(self, folder):
         self.file, self.page = folder / "gpu.json", folder / "gpu.md"
-        self.begun = set()
-        self.data = {}
+        self.begun, self.forgotten = set(), set()
+        self.data = {"format": FORMAT, "identity": {}, "problems": {}}
         if self.file.exists():
-            try:
-                self.data = json.loads(self.file.read_text())
-            except ValueError:
-                pass  # as of another format
-            if not isinstance(self.data, dict) or self.data.get("format") != FORMAT:
-                self.set_aside("written in another format")
-        self.data = {"format": FORMAT, "identity": {}, "problems": {}, **self.data}
+            if known := read(self.file):
+                self.data |= known
+            else:
+                self.set_aside("written in another format", self.file.read_bytes())
 
-    def set_aside(self, why):
-        """What other programs, devices or versions left is no part of the page, but was dear to measure."""
-        earlier = self.file.with_name("gpu.earlier.json")
-        say(f"{self.file.name} is {why}: it is now {earlier.name}, and everything is measured anew")
+    def set_aside(self, why, of):
+        """What other programs, devices or versions left is no part of the page, but was dear to measure. `of`: what tells it from others."""
+        earlier = self.file.with_name(f"gpu.earlier.{hashlib.sha256(of).hexdigest()[:12]}.json")
+        say(f"{self.file.name} is {why}: it is now {earlier.name}")
         os.replace(self.file, earlier)
-        problems = {} if not self.begun else {part: of for part, of in self.data["problems"].items() if part in self.begun}
-        self.data = {"format": FORMAT, "identity": {}, "problems": problems}
+
+    def take_up(self, identity):
+        """Goes on from what was set aside of this program and device, if anything was."""
+        for earlier in sorted(self.file.parent.glob("gpu.earlier*.json")):
+            data = read(earlier)
+            if data and identity.items() <= data["identity"].items():
+                say(f"{earlier.name} is of this program and device: it is {self.file.name} again")
+                os.replace(earlier, self.file)
+                others = {part: of for part, of in data["problems"].items() if part not in self.begun}
+                self.data |= {**data, "problems": {**others, **self.data["problems"]}}
+                break
+        for part in list(self.forgotten):
+            self.forget(part)
+
+    def turn_to(self, identity, why):
+        """`why`: what is here is none of its measurements."""
+        known = self.data["identity"]
+        if why:
+            self.save()
+            self.set_aside(why, json.dumps(known, sort_keys=True).encode())
+            problems = {part: of for part, of in self.data["problems"].items() if part in self.begun}
+            kept = {"device_code"} if known.get("program") == identity["program"] else set()
+            self.data = {"format": FORMAT, "identity": {}, "problems": problems, **{key: self.data[key] for key in kept & self.data.keys()}}
+        if why or not known:
+            self.take_up(identity)
+        self.data["identity"].update(identity)
 
     def belongs_to(self, program, devices):
         """Before anything is measured: what is of another program or of another machine's devices is set aside."""
-        known = self.data["identity"]
+        known, why = self.data["identity"], None
         if known.get("program", program) != program:
-            self.set_aside("of another program")
+            why = "of another program"
         elif known.get("devices", devices) != devices:
-            self.set_aside(f"of another device ({', '.join(known['devices'])})")
-        self.data["identity"].update(program=program, devices=devices)
+            why = f"of another device ({', '.join(known['devices'])})"
+        self.turn_to({"program": program, "devices": devices}, why)
 
     def measured_on(self, machine):
         """What a self-test says of its device: where there are several, not always the one that nvidia-smi names first."""
-        identity = self.data["identity"]
-        if identity.get("device", machine["device"]) != machine["device"]:
-            self.set_aside(f"of another device ({identity['device']})")
-        self.data["identity"] = {**identity, "device": machine["device"]}
+        known, device = self.data["identity"], machine["device"]
+        why = f"of another device ({known['device']})" if known.get("device", device) != device else None
+        self.turn_to({**known, "device": device}, why)
         self.data["machine"] = machine
 
     def begin(self, part):
@@ -78,6 +107,7 @@ class Store:
         return self.data["problems"].get(part, {})
 
     def forget(self, part):
+        self.forgotten.add(part)  # also in what is taken up
         if part == "kernels":
             self.data.pop("torch_kernels", None)
         self.data.get("steps", {}).pop(part, None)

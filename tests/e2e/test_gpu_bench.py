@@ -178,6 +178,8 @@ def test_torch_tells_each_result_in_a_line_and_the_rest_goes_on(tmp_path):
     assert lines[0] == {"torch": "0", "device": "Some GPU"}
     assert [each["key"] for each in lines[1:]] == ["eager 1", "compiled 8"]
     assert all("AttributeError" in each["failed"] for each in lines[1:])
+    done, lines = torch_side(tmp_path, "kernels")
+    assert [each["key"] for each in lines[1:]] == gpu_page.KERNEL_KEYS
     done, lines = torch_side(tmp_path, "kernels", "--but", "eager residual_norm")
     keys = [each["key"] for each in lines[1:]]
     assert "compiled residual_norm" in keys and "eager residual_norm" not in keys

@@ -1,8 +1,9 @@
 """The program that tests/bench/gpu.py measures: built, refused, packed and with its libraries; with stand-ins for what builds it."""
+import json
 import os
 
 import pytest
-from gpu_stand_ins import asked, bench_with, program, stand_ins
+from gpu_stand_ins import SELF_TEST, asked, bench_with, program, stand_ins
 
 import gpu_build
 import gpu_process
@@ -40,6 +41,17 @@ def test_a_program_is_built_for_this_machine_s_devices_and_measured(tmp_path):
     assert data["device_code"] == ["silu: sm_90: 32 registers"]
     assert "[1/2] Compiling kernels" in (tmp_path / "out" / "build.log").read_text()
     assert len(asked(tools)) == 1
+
+
+def test_what_the_kernels_take_of_a_device_is_kept_when_another_is_measured(tmp_path):
+    tools = stand_ins(tmp_path)
+    builds(tools)
+    program(tools / "troupe", f"cat {tools}/answer\n")
+    for name in ("Some", "Other"):  # of two devices, which only the self-test tells
+        (tools / "answer").write_text(json.dumps(SELF_TEST).replace("Some GPU", f"{name} GPU"))
+        done, data = bench_with(tools, "--rounds", "1", "--fresh", "build", "smollm-135m-q4", program=None)
+        assert data["machine"]["device"] == f"{name} GPU"
+        assert data["device_code"] == ["silu: sm_90: 32 registers"]
 
 
 def test_after_a_failed_build_nothing_is_measured_until_one_succeeds(tmp_path):
@@ -81,7 +93,23 @@ def test_what_a_toolkit_lacks_is_named_before_the_build(tmp_path):
     assert len(asked(tools, "cmake_asked")) == 1
     builds(tools, configuring='printf "TROUPE_NVCC:FILEPATH=TROUPE_NVCC-NOTFOUND\\n" > "$4/CMakeCache.txt"; exit 1')
     done, data = bench_with(tools, "build", program=None)
-    assert data["problems"]["build"]["build"].startswith("missing: nvcc, ")
+    assert data["problems"]["build"]["build"].startswith("missing: nvcc of a CUDA toolkit")
+
+
+@pytest.mark.parametrize("refusal, told", [
+    ("no nvcc of 12.8 or newer", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but no nvcc of 12.8 or newer);"),
+    ("nvcc was\n  not found anywhere", "missing: a CUDA toolkit, 12.8 or newer (TROUPE_CUDA is ON, but nvcc was not found anywhere);")])
+def test_what_cmake_has_not_looked_for_is_not_lacking(tmp_path, refusal, told):
+    tools = stand_ins(tmp_path)
+    (tools / "refusal").write_text(f"-- CUDA: headers from /somewhere\nCMake Error at CMakeLists.txt:65 (message):\n  TROUPE_CUDA is ON, but {refusal}\n\n\n"
+                                   "-- Configuring incomplete, errors occurred!\n")
+    builds(tools, configuring=f'echo "TROUPE_NVCC:FILEPATH=/old/nvcc" > "$4/CMakeCache.txt"; cat {tools}/refusal; exit 1')
+    done, data = bench_with(tools, "build", program=None)
+    assert done.returncode == 3
+    assert data["problems"]["build"]["build"].startswith(told)
+    builds(tools, configuring='echo "TROUPE_NVCC:FILEPATH=/nvcc" > "$4/CMakeCache.txt"; echo "CMake Error: no sqlite"; exit 1')
+    done, data = bench_with(tools, "build", program=None)
+    assert "CMake Error: no sqlite" in data["problems"]["build"]["build"]
 
 
 def test_a_build_tells_now_and_then_how_far_it_is(tmp_path, monkeypatch, capfd):

@@ -9,14 +9,16 @@ import time
 import types
 
 import pytest
-from gpu_stand_ins import BENCH, SELF_TEST, TORCH, asked, bench_with, program, python, stand_ins, troupe
+from gpu_stand_ins import BENCH, SELF_TEST, STEPS, TORCH, asked, bench_with, program, python, stand_ins, troupe
 
 import gpu
+import gpu_page
 import gpu_process
 
 
 def earlier(tmp_path):
-    return json.loads((tmp_path / "out" / "gpu.earlier.json").read_text())
+    file, = (tmp_path / "out").glob("gpu.earlier.*.json")
+    return json.loads(file.read_text())
 
 
 # ---- what is kept between commands ----
@@ -41,6 +43,53 @@ def test_a_failed_self_test_is_a_failure_also_where_it_is_not_measured_again(tmp
         assert done.returncode == 1
         assert "disagree" in data["problems"]["smollm-135m-q4"]["self-test smollm-135m-q4"]
     assert len(asked(tools)) == 1
+
+
+@pytest.mark.parametrize("without", [None, 0])
+@pytest.mark.parametrize("way", ["graph", "eager", "batch_invariant"])
+def test_a_self_test_that_has_not_timed_every_step_is_no_turn(tmp_path, way, without):
+    last = {**STEPS[2], way: dict.fromkeys(STEPS[2][way], without), "share_of_copy_bandwidth": without}
+    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["the device was lost"], "decode": [*STEPS[:2], last],
+                                 "logprobs_mean_difference": without, "copy_gb_per_s": without})
+    for _ in range(2):  # it is tried again
+        done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
+        assert done.returncode == 1
+        assert data["problems"]["smollm-135m"] == {"self-test smollm-135m": "failed: the device was lost"}
+        assert data["steps"]["smollm-135m"] == {"troupe": [], "torch": {}}
+    assert len(asked(tools)) == 2
+
+
+def test_a_self_test_without_steps_is_no_turn(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "decode": []})
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert done.returncode == 1
+    assert data["problems"]["smollm-135m-q4"] == {"self-test smollm-135m-q4": "failed: it passed and has not timed every step"}
+    assert data["steps"]["smollm-135m-q4"]["troupe"] == []
+
+
+@pytest.mark.parametrize("answer", [{"device": ""}, {"device": None}, {}])
+def test_a_self_test_that_came_to_no_device_fails_for_its_own_reason(tmp_path, answer):
+    tools = stand_ins(tmp_path, {"passed": False, "failures": ["no memory", "no driver"], **answer})
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert done.returncode == 1
+    assert data["problems"]["smollm-135m-q4"] == {"self-test smollm-135m-q4, 1 of 1": "failed: no memory; no driver"}
+
+
+def test_what_was_set_aside_is_taken_up_again(tmp_path):
+    tools = stand_ins(tmp_path)
+    for number in (1, 2, 3):
+        troupe(tools, {**SELF_TEST, "copy_gb_per_s": 1000.0 * number})
+        bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert len(list((tmp_path / "out").glob("gpu.earlier.*.json"))) == 2
+    for number in (1, 3, 2):
+        troupe(tools, {**SELF_TEST, "copy_gb_per_s": 1000.0 * number})
+        done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+        assert data["self_tests"]["smollm-135m-q4"]["copy_gb_per_s"] == 1000.0 * number
+        assert f"{number}000 GB/s" in done.stdout
+        assert len(list((tmp_path / "out").glob("gpu.earlier.*.json"))) == 2
+    assert len(asked(tools)) == 3
+    bench_with(tools, "--rounds", "1", "--fresh", "smollm-135m-q4")
+    assert len(asked(tools)) == 4
 
 
 def test_what_was_measured_of_another_program_is_set_aside(tmp_path):
@@ -78,6 +127,12 @@ def test_the_device_is_the_one_that_the_self_test_names(tmp_path):
     done, data = bench_with(tools, "--rounds", "2", "smollm-135m-q4", program=asking.name)
     assert "of another device (Third GPU)" in done.stderr
     assert data["machine"]["device"] == "Fourth GPU" and len(data["steps"]["smollm-135m-q4"]["troupe"]) == 1
+    (tools / "other").unlink()
+    done, data = bench_with(tools, "--rounds", "2", "smollm-135m-q4", program=asking.name)
+    assert data["machine"]["device"] == "Third GPU" and len(data["steps"]["smollm-135m-q4"]["troupe"]) == 2
+    (tools / "other").touch()
+    done, data = bench_with(tools, "--rounds", "1", "--fresh", "smollm-135m-q4", program=asking.name)
+    assert data["machine"]["device"] == "Fourth GPU" and len(data["steps"]["smollm-135m-q4"]["troupe"]) == 1
 
 
 @pytest.mark.parametrize("content", ['{"machine": {}, "self_tests": {"smollm-135m": {}}, "steps": {"smollm-135m": {"troupe": [[]], "torch": []}}}',
@@ -89,7 +144,8 @@ def test_a_file_of_another_format_is_set_aside(tmp_path, content):
     done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
     assert done.returncode == 0, done.stderr
     assert "another format" in done.stderr
-    assert (tmp_path / "out" / "gpu.earlier.json").read_text() == content
+    file, = (tmp_path / "out").glob("gpu.earlier.*.json")
+    assert file.read_text() == content
     assert len(data["steps"]["smollm-135m"]["troupe"]) == 1
 
 
@@ -136,6 +192,27 @@ def test_torch_is_asked_for_the_kernels_that_are_lacking(tmp_path):
     bench_with(tools, "kernels")
     bench_with(tools, "--fresh", "kernels")
     assert asked(tools, "torch_asked") == ["kernels", "kernels | --but | eager silu_multiply | --but | compiled silu_multiply", "kernels"]
+
+
+def test_kernels_that_are_there_are_not_measured_again(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["wrong"]})
+    bench_with(tools, "kernels")
+    python(tools, f"for key in {gpu_page.KERNEL_KEYS}:\n    print(json.dumps({{'key': key, 'us': 1.0}}))")
+    troupe(tools, SELF_TEST)
+    bench_with(tools, "kernels")
+    assert (len(asked(tools)), len(asked(tools, "torch_asked"))) == (2, 2)
+    done, data = bench_with(tools, "--seconds", "20", "kernels")  # for neither there would be time
+    assert done.returncode == 0 and data["problems"] == {}
+    assert (len(asked(tools)), len(asked(tools, "torch_asked"))) == (2, 2)
+    bench_with(tools, "--fresh", "kernels")
+    assert (len(asked(tools)), len(asked(tools, "torch_asked"))) == (3, 3)
+
+
+def test_a_self_test_of_the_kernels_that_failed_is_made_again(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["wrong"]})
+    for _ in range(2):
+        assert bench_with(tools, "kernels")[0].returncode == 1
+    assert len(asked(tools)) == 2
 
 
 def test_what_torch_has_measured_before_its_time_is_over_is_kept(tmp_path):

@@ -135,7 +135,7 @@ TEST(EngineMetrics, HaveVllmsNamesAndTypes) {
       {"troupe_gpu_memory_free_bytes", "gauge"},
       {"troupe_gpu_memory_total_bytes", "gauge"},
       {"troupe_gpu_graphs", "gauge"},
-      {"troupe_gpu_eager_prompt_steps_total", "counter"},
+      {"troupe_gpu_eager_steps_total", "counter"},
       {"troupe_gpu_eager_decode_steps_total", "counter"},
       {"troupe_gpu_power_watts", "gauge"},
       {"troupe_gpu_temperature_celsius", "gauge"},

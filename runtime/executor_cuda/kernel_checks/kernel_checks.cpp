@@ -12,8 +12,7 @@
 namespace troupe::checks {
 
 void check_list::compare_shapes(const std::function<void(std::mt19937&, comparison&)>& compare,
-                                kernel_check& check) {
-  comparison compared(options_.shift);
+                                kernel_check& check, comparison& compared) {
   for (; check.shapes < options_.shapes; ++check.shapes) {
     std::mt19937 random(options_.seed + 1000 * static_cast<std::uint32_t>(done_.size()) +
                         static_cast<std::uint32_t>(check.shapes));
@@ -22,23 +21,24 @@ void check_list::compare_shapes(const std::function<void(std::mt19937&, comparis
     check_cuda(cudaDeviceSynchronize(), check.name.c_str());
   }
   check.passed = compared.passed();
-  check.difference = compared.difference();
-  check.bound = compared.bound();
 }
 
 void check_list::add(const std::string& name,
                      const std::function<void(std::mt19937&, comparison&)>& compare) {
   kernel_check check;
   check.name = name;
+  comparison compared(options_.shift);
   std::exception_ptr lost;
   try {
-    compare_shapes(compare, check);
+    compare_shapes(compare, check, compared);
   } catch (const device_lost& why) {
     check.failure = why.what();
     lost = std::current_exception();
   } catch (const std::exception& why) {
     check.failure = why.what();
   }
+  check.difference = compared.difference();
+  check.bound = compared.bound();
   options_.progress(fmt::format("{}: {}{}", name, check.passed ? "right" : "WRONG",
                                 check.failure.empty() ? "" : ": " + check.failure));
   done_.push_back(std::move(check));

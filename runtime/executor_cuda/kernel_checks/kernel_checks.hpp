@@ -56,7 +56,8 @@ class check_list {
 
  private:
   // Throws what `compare` does.
-  void compare_shapes(const std::function<void(std::mt19937&, comparison&)>& compare, kernel_check& check);
+  void compare_shapes(const std::function<void(std::mt19937&, comparison&)>& compare, kernel_check& check,
+                      comparison& compared);
 
   const kernel_check_options& options_;
   std::vector<kernel_check>& done_;

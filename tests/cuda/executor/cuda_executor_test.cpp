@@ -376,7 +376,7 @@ TEST_F(cuda_executor, the_figures_are_of_the_devices_memory_and_what_has_been_ca
   executor_driver driver(*device);
   driver.generate(driver.add(prompt_of(4, *model, 12), test::greedy()), 3);
   EXPECT_EQ(device->figures()->graphs, 1) << "of a single row";
-  EXPECT_EQ(device->figures()->eager_prompts, 1U);
+  EXPECT_EQ(device->figures()->eager_steps, 1U);
   EXPECT_EQ(device->figures()->eager_decodes, 0U);
 }
 
@@ -393,10 +393,10 @@ TEST_F(cuda_executor, decodes_beyond_every_graph_are_counted_and_told) {
   driver.generate(one, 1);
   driver.generate(other, 1);
   for (int step = 0; step < 3; ++step) driver.step({{one, 1}, {other, 1}});
-  EXPECT_EQ(device->figures()->eager_prompts, 2U);
+  EXPECT_EQ(device->figures()->eager_steps, 5U) << "two of prompts";
   EXPECT_EQ(device->figures()->eager_decodes, 3U);
   EXPECT_EQ(warnings.size(), 2U) << "the first and the second";
-  EXPECT_NE(warnings.at(0).find("2 sequences is beyond every graph"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings.at(0).find("a decode of 2 sequences"), std::string::npos) << warnings[0];
 }
 
 TEST_F(cuda_executor, what_there_is_no_kernel_for_is_refused_by_name) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/executor/graph_shapes.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor/warm_up.hpp"
 #include "tests/runtime/bucketing/bucket_plan_fixture.hpp"
 
@@ -51,7 +52,6 @@ TEST(GraphShapes, AreAllRunByTheWarmUpWhateverTheBuckets) {
   };
   for (int round = 0; round < 100; ++round) {
     executor_limits limits{.max_rows = pick(1, 600), .max_sequences = pick(1, 300)};
-    limits.max_rows = std::max(limits.max_rows, limits.max_sequences);
     limits.block_size = 8 << pick(0, 2);
     limits.max_model_len = pick(64, 20'000);
     const kv_layout layout{limits.block_size, 4000, 1};
@@ -64,7 +64,8 @@ TEST(GraphShapes, AreAllRunByTheWarmUpWhateverTheBuckets) {
     std::vector<std::int32_t> rows{1, 2, 4, 8, 16, 32};
     if (!plan->decode.empty()) rows.clear();
     for (const bucket& each : plan->decode) rows.push_back(each.batch);
-    const std::vector<bucket> graphs = graph_shapes(rows, limits.max_sequences, blocks);
+    const std::vector<bucket> graphs =
+        graph_shapes(rows, std::min(limits.max_sequences, limits.max_rows), blocks);
     const auto extent = pick(0, 1) == 0 ? warm_up_extent::every_bucket : warm_up_extent::every_row_count;
     const auto items = warm_up_items(*plan, limits, limits.block_size, extent, {}, graphs);
     EXPECT_TRUE(runs_all(items, graphs, limits, layout))

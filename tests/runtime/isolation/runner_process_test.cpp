@@ -301,7 +301,7 @@ TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
   EXPECT_EQ(figures->memory_total, 1ULL << 40U);
   EXPECT_EQ(figures->memory_free, 3U);
   EXPECT_EQ(figures->graphs, 7);
-  EXPECT_EQ(figures->eager_prompts, 11U);
+  EXPECT_EQ(figures->eager_steps, 11U);
   EXPECT_EQ(figures->eager_decodes, 1ULL << 33U);
   const auto on_the_cpu = open(start());
   EXPECT_NE(on_the_cpu->kernel_path().substr(0, 4), "cuda");
