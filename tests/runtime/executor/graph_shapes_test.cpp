@@ -50,7 +50,7 @@ TEST(GraphShapes, AreAllRunByTheWarmUpWhateverTheBuckets) {
   const auto pick = [&](std::int32_t least, std::int32_t most) {
     return std::uniform_int_distribution<std::int32_t>(least, most)(random);
   };
-  for (int round = 0; round < 100; ++round) {
+  for (int round = 0; round < 40; ++round) {
     executor_limits limits{.max_rows = pick(1, 600), .max_sequences = pick(1, 300)};
     limits.block_size = 8 << pick(0, 2);
     limits.max_model_len = pick(64, 20'000);
