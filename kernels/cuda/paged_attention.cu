@@ -9,9 +9,8 @@ namespace troupe::kernels::cuda {
 
 bool can_attend(const paged_kv& kv, element_type type) {
   const bool of_type = kv.element == (type == element_type::bf16 ? kv_element::bf16 : kv_element::fp16);
-  return (of_type || kv_element_bytes(kv.element) == 1) && kv.head_dim >= 16 && kv.head_dim <= 256 &&
-         kv.head_dim % 16 == 0 && kv.block_size == 1 << kv.block_shift() &&
-         kv.num_blocks <= most_kv_blocks(kv);
+  return (of_type || kv_element_bytes(kv.element) == 1) && can_attend(kv.head_dim) &&
+         kv.block_size == 1 << kv.block_shift() && kv.num_blocks <= most_kv_blocks(kv);
 }
 
 std::int32_t most_kv_blocks(const paged_kv& kv) {

@@ -107,8 +107,13 @@ struct attention_arguments {
   float scale = 1.0F;      // of the scores: head_dim ** -0.5 in most models
 };
 
+// Whether there are kernels for heads of so many elements: a multiple of 16 up to 256.
+constexpr bool can_attend(std::int32_t head_dim) {
+  return head_dim >= 16 && head_dim <= 256 && head_dim % 16 == 0;
+}
+
 // Whether there are kernels for it. `type` is that of queries and outputs: a 16-bit KV memory is of the same,
-// an 8-bit one goes with either. head_dim is a multiple of 16 up to 256, block_size 8, 16, 32 or 64.
+// an 8-bit one goes with either. block_size is 8, 16, 32 or 64.
 bool can_attend(const paged_kv& kv, element_type type);
 
 // The most blocks that such a memory may have, whatever its num_blocks: what the kernels count in 32 bits are

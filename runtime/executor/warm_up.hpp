@@ -34,7 +34,6 @@ struct warm_up_item {
   // Whether lazy warm-up does it before the first request: one prefill, one decode.
   bool is_first = false;
   bool is_for_graph = false;  // decode: run for a graph that no bucket's step runs as
-  bool is_again = false;      // behind a runner that was lost
 };
 
 // Whether every bucket needs a step of its own (compiled graphs), or one for each number of rows is enough,

@@ -37,22 +37,27 @@ class warm_up_course {
 
   // Whether requests may be served: nothing is left that comes before them.
   bool ready() const { return done_ >= before_ready_; }
-  bool finished() const { return done_ >= items_.size(); }
+  bool finished() const { return done_ >= steps_.size(); }
 
   std::int32_t done() const { return static_cast<std::int32_t>(done_); }
-  std::int32_t total() const { return static_cast<std::int32_t>(items_.size()); }
+  std::int32_t total() const { return static_cast<std::int32_t>(steps_.size()); }
   // Of those that come before the first request.
   std::int32_t needed() const { return static_cast<std::int32_t>(before_ready_); }
   double share() const;  // 0..1 of what is run at first; 1 where there is nothing to do
 
  private:
+  struct step {
+    warm_up_item item;
+    bool was_run = false;   // not where it was left out
+    bool is_again = false;  // has been run before
+  };
   void go_on(bool was_run);
+  std::vector<step>::iterator first_left() { return steps_.begin() + static_cast<std::ptrdiff_t>(done_); }
 
-  std::vector<warm_up_item> items_;  // in the order in which they are run
+  std::vector<step> steps_;  // in the order in which they are run
   std::size_t before_ready_ = 0;
   std::size_t done_ = 0;
-  std::vector<bool> was_run_;  // [done_]: else it was left out
-  int crashes_ = 0;            // of the runner in the next item
+  int crashes_ = 0;  // of the runner in the next item
   int kills_ = 0;
 };
 

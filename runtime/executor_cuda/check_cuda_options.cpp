@@ -32,7 +32,7 @@ tl::unexpected<error> no_kernel(const std::string& what) {
 
 // Shapes that the CPU serves.
 result<void> check_model(const model_config& config) {
-  if (config.head_dim < 16 || config.head_dim > 256 || config.head_dim % 16 != 0)
+  if (!kernels::cuda::can_attend(config.head_dim))
     return no_kernel(
         fmt::format("the model's heads have {} elements, and a CUDA device takes multiples of 16 "
                     "up to 256",

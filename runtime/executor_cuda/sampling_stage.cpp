@@ -103,12 +103,15 @@ void sampling_stage::add_banned(sampling_row& row, std::span<const token_id> end
 }
 
 void sampling_stage::add_biases(sampling_row& row, const sampling_params& params) {
-  biases_.assign(params.logit_bias.begin(), params.logit_bias.end());
-  if (!std::ranges::is_sorted(biases_, {}, &token_bias::first))
-    std::ranges::stable_sort(biases_, {}, &token_bias::first);
+  const std::vector<token_bias>* ascending = &params.logit_bias;
+  if (!std::ranges::is_sorted(*ascending, {}, &token_bias::first)) {
+    sorted_ = params.logit_bias;
+    std::ranges::stable_sort(sorted_, {}, &token_bias::first);
+    ascending = &sorted_;
+  }
   ids_.clear();
   values_.clear();
-  for (const auto& [id, bias] : biases_) {
+  for (const auto& [id, bias] : *ascending) {
     ids_.push_back(id);
     values_.push_back(bias);
   }

@@ -59,7 +59,7 @@ class sampling_stage {
   // Of a list that is put together.
   std::vector<token_id> ids_;
   std::vector<float> values_;
-  std::vector<token_bias> biases_;
+  std::vector<token_bias> sorted_;
 };
 
 }  // namespace troupe
