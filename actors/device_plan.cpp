@@ -15,12 +15,12 @@
 namespace troupe {
 namespace {
 
-// Drafts are no reason to end: without them the same is served.
-std::shared_ptr<draft_model> reopen_draft(const device_plan& plan) try {
-  if (!plan.draft) return nullptr;
-  auto draft = load_draft_model(*plan.place, *plan.draft, plan.options, plan.target);
-  if (draft) return std::move(*draft);
-  spdlog::warn("{}: there are no drafts any more", draft.error().message);
+// Drafts are no reason to end: without them the same is served. `start` gives null where they are over.
+template <class Start>
+auto start_draft(const Start& start) -> typename decltype(start())::value_type try {
+  auto started = start();
+  if (started) return std::move(*started);
+  spdlog::warn("{}: there are no drafts any more", started.error().message);
   return nullptr;
 } catch (const device_lost&) {
   throw;
@@ -29,23 +29,46 @@ std::shared_ptr<draft_model> reopen_draft(const device_plan& plan) try {
   return nullptr;
 }
 
-// An executor with steps and a KV cache as large as requests need that were accepted before. A CUDA device
-// chooses its products while it is profiled, as at first; on the CPU that would only take time.
-result<std::unique_ptr<executor>> start_anew(const device_plan& plan, const cpu_executor_options& cpu,
-                                             bool is_profiled) {
+// An executor with steps as large as requests need that were accepted before. A CUDA device chooses its
+// products while it is profiled, as at first; on the CPU that would only take time.
+result<std::unique_ptr<executor>> load_anew(const device_plan& plan, const engine_options& options,
+                                            const cpu_executor_options& cpu) {
   auto device = load_target(*plan.place, cpu);
   if (!device) return device;
   if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
     return tl::unexpected<error>(room.error());
-  if (is_profiled)
-    if (const auto profile = (*device)->profile(); !profile) return tl::unexpected<error>(profile.error());
-  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
-  const kv_layout layout = (*device)->layout();
+  if (!options.cuda) return device;
+  if (const auto profile = (*device)->profile(); !profile) return tl::unexpected<error>(profile.error());
+  return device;
+}
+
+// And with a KV cache as large.
+result<void> take_kv_cache_anew(executor& device, const kv_cache_claim& claim, std::int32_t max_model_len) {
+  if (auto taken = device.take_kv_cache(claim); !taken) return taken;
+  const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
-  if (held >= plan.target.max_model_len) return device;
+  if (held >= max_model_len) return {};
   return fail(error_code::resource_exhausted,
-              fmt::format("the KV cache holds {} tokens, but a context may have {}", held,
-                          plan.target.max_model_len));
+              fmt::format("the KV cache holds {} tokens, but a context may have {}", held, max_model_len));
+}
+
+result<runner_device> start_anew(const device_plan& plan, const engine_options& options,
+                                 const cpu_executor_options& cpu) {
+  auto device = load_anew(plan, options, cpu);
+  if (!device) return tl::unexpected<error>(device.error());
+  std::shared_ptr<executor> drafting;
+  if (plan.draft)
+    drafting = start_draft(
+        [&] { return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len); });
+  const kv_cache_claim claim{.bytes_beside = drafting ? drafting->layout().bytes_per_block : 0};
+  if (const auto taken = take_kv_cache_anew(**device, claim, plan.target.max_model_len); !taken)
+    return tl::unexpected<error>(taken.error());
+  runner_device started{std::move(*device), nullptr};
+  const std::int32_t num_blocks = started.target->layout().num_blocks;
+  if (drafting)
+    started.draft = start_draft(
+        [&] { return start_draft_model(drafting, *plan.draft, options, plan.target, num_blocks); });
+  return started;
 }
 
 }  // namespace
@@ -57,19 +80,20 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
 }
 
 result<runner_device> reopen(const device_plan& plan) {
-  auto device = start_anew(plan, plan.cpu, plan.options.cuda.has_value());
-  if (!device) return tl::unexpected<error>(device.error());
-  use_kept_tuning(**device, plan.tuned_for, plan.tuning_file);
-  return runner_device{std::move(*device), reopen_draft(plan)};
+  auto started = start_anew(plan, plan.options, plan.cpu);
+  if (started) use_kept_tuning(*started->target, plan.tuned_for, plan.tuning_file);
+  return started;
 }
 
 result<runner_device> reopen_on_cpu(const device_plan& plan) {
   if (const auto turned = plan.place->turn_to_cpu(); !turned) return tl::unexpected<error>(turned.error());
-  auto device = start_anew(plan, *plan.last_resort, false);
-  if (!device) return tl::unexpected<error>(device.error());
-  const tuning_key key = tuning_key_of(**device, plan.options.threads);
-  use_kept_tuning(**device, key, tuning_path(key, plan.options.tuning_file, plan.options.tuning_folder));
-  return runner_device{std::move(*device), reopen_draft(plan)};
+  engine_options on_cpu = plan.options;
+  on_cpu.cuda.reset();
+  auto started = start_anew(plan, on_cpu, *plan.last_resort);
+  if (!started) return started;
+  const tuning_key key = tuning_key_of(*started->target, on_cpu.threads);
+  use_kept_tuning(*started->target, key, tuning_path(key, on_cpu.tuning_file, on_cpu.tuning_folder));
+  return started;
 }
 
 result<cpu_executor_options> options_on_cpu(const engine_options& options, const model_config& config,

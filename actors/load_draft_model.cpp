@@ -9,27 +9,16 @@
 
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/drafting/same_vocabulary.hpp"
-#include "runtime/executor/cpu_device.hpp"
-#include "runtime/executor/kv_pool.hpp"
 #include "runtime/model/model.hpp"
 
 namespace troupe {
 namespace {
 
 // A chunk of a prompt that running requests wait for between two steps.
-constexpr std::int32_t most_rows = 256;
+constexpr std::int32_t most_rows_on_cpu = 256;
+constexpr std::int32_t most_rows_on_cuda = 1024;
 
 double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(1U << 20U); }
-
-// Bytes of a KV cache that holds as many tokens as the engine's.
-result<std::size_t> kv_bytes(const engine_options& options, const kv_layout& target,
-                             const model_config& config) {
-  const auto device = check_cpu_device(options.kernel_path, options.dtype, options.kv_cache_dtype);
-  if (!device) return tl::unexpected<error>(device.error());
-  const auto scratch = kv_pool::create_scratch(config, device->kv_dtype, target.block_size);
-  if (!scratch) return tl::unexpected<error>(scratch.error());
-  return static_cast<std::size_t>(target.num_blocks) * scratch->layout().bytes_per_block;
-}
 
 result<draft_file> read(executor_place& place, const engine_options& options, const tokenizer& target) {
   const result<model_ptr> model = place.add_model(options.draft->model);
@@ -41,44 +30,50 @@ result<draft_file> read(executor_place& place, const engine_options& options, co
   return draft_file{*model, end_tokens(**vocabulary)};
 }
 
+// Of one of its steps.
+std::int32_t most_rows(const engine_options& options) {
+  const std::int32_t chunk = options.cuda ? most_rows_on_cuda : most_rows_on_cpu;
+  return std::max(options.max_num_seqs, std::min(options.max_num_batched_tokens, chunk));
+}
+
+// A token that the target does not have must not be drawn where it counts what a draft is drawn from. A CUDA
+// device reads that back to the host, and has drafts verified there: it does so only where that is asked for.
+rejection_method rejection_of(const engine_options& options, bool has_more_tokens) {
+  const rejection_method wanted = options.draft->rejection_sample_method;
+  const bool is_dear = options.cuda && wanted == rejection_method::automatic;
+  return has_more_tokens || is_dear ? rejection_method::strict : wanted;
+}
+
 draft_model_options limits_of(const draft_file& file, const engine_options& options,
                               const drafted_for& target) {
   const model_config& config = file.model->config;
   draft_model_options limits;
-  limits.max_rows = std::max(options.max_num_seqs, std::min(options.max_num_batched_tokens, most_rows));
+  limits.max_rows = most_rows(options);
   limits.max_sequences = options.max_num_seqs;
   limits.max_model_len = std::min(target.max_model_len, config.context_length);
   limits.vocab_size = target.vocab_size;
   limits.num_tokens = options.draft->num_speculative_tokens;
   limits.adaptive = options.draft->adaptive;
-  // A token that the target does not have must not be drawn where it counts what a draft is drawn from.
-  const bool has_others = config.vocab_size > limits.vocab_size;
-  limits.rejection = has_others ? rejection_method::strict : options.draft->rejection_sample_method;
+  limits.rejection = rejection_of(options, config.vocab_size > limits.vocab_size);
   limits.most_pending = options.max_steps_in_flight;
   limits.now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   limits.end_tokens = file.end_tokens;
   return limits;
 }
 
-// With KV memory for as many tokens as the target's.
-result<std::unique_ptr<executor>> start(executor_place& place, const draft_file& file,
-                                        const engine_options& options, const draft_model_options& limits,
-                                        const kv_layout& target) {
-  const result<std::size_t> bytes = kv_bytes(options, target, file.model->config);
-  if (!bytes) return tl::unexpected<error>(bytes.error());
+result<std::shared_ptr<executor>> open(executor_place& place, const draft_file& file,
+                                       const engine_options& options, std::int32_t context) {
   cpu_executor_options cpu = executor_options_of(options, file.end_tokens);
-  cpu.limits.max_rows = limits.max_rows;
-  cpu.limits.max_model_len = limits.max_model_len;
-  cpu.limits.kv_cache_bytes = *bytes;
-  cpu.memory_utilization = 0;
+  cpu.limits.max_rows = most_rows(options);
+  cpu.limits.max_model_len = std::min(context, file.model->config.context_length);
   auto device = place.load(draft_model_number, cpu);
-  if (!device) return device;
-  if (const auto measured = (*device)->profile(); !measured) return tl::unexpected<error>(measured.error());
-  if (const auto taken = (*device)->take_kv_cache(); !taken) return tl::unexpected<error>(taken.error());
-  spdlog::info("draft model {}: KV cache of {} tokens, {:.1f} MiB; prompts in chunks of {} tokens",
-               options.draft->model, std::int64_t{target.num_blocks} * target.block_size, mebibytes(*bytes),
-               limits.max_rows);
-  return device;
+  if (!device) return tl::unexpected<error>(device.error());
+  const auto measured = (*device)->profile();
+  if (!measured) return tl::unexpected<error>(measured.error());
+  spdlog::info("draft model {}: steps of {} tokens take {:.1f} MiB beside {:.1f} MiB of weights",
+               options.draft->model, cpu.limits.max_rows, mebibytes(measured->activations),
+               mebibytes(measured->weights));
+  return std::shared_ptr<executor>(std::move(*device));
 }
 
 draft_tuning tuning_of(executor& device, const engine_options& options) {
@@ -110,14 +105,26 @@ result<draft_file> read_draft_model(executor_place& place, const engine_options&
   return file;
 }
 
-result<std::shared_ptr<draft_model>> load_draft_model(executor_place& place, const draft_file& file,
-                                                      const engine_options& options,
-                                                      const drafted_for& target) {
-  draft_model_options limits = limits_of(file, options, target);
-  auto device = start(place, file, options, limits, target.layout);
+result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const draft_file& file,
+                                                    const engine_options& options, std::int32_t context) {
+  auto device = open(place, file, options, context);
   if (!device) return of_draft_model(options, device.error());
-  draft_tuning tuning = tuning_of(**device, options);
-  return std::make_shared<draft_model>(std::move(*device), std::move(limits), std::move(tuning));
+  return device;
+}
+
+result<std::shared_ptr<draft_model>> start_draft_model(std::shared_ptr<executor> device,
+                                                       const draft_file& file, const engine_options& options,
+                                                       const drafted_for& target, std::int32_t num_blocks) {
+  if (const auto taken = device->take_kv_cache({.num_blocks = num_blocks}); !taken)
+    return of_draft_model(options, taken.error());
+  const kv_layout layout = device->layout();
+  spdlog::info("draft model {}: KV cache of {} tokens, {:.1f} MiB; prompts in chunks of {} tokens",
+               options.draft->model, std::int64_t{layout.num_blocks} * layout.block_size,
+               mebibytes(static_cast<std::size_t>(layout.num_blocks) * layout.bytes_per_block),
+               most_rows(options));
+  draft_tuning tuning = tuning_of(*device, options);
+  return std::make_shared<draft_model>(std::move(device), limits_of(file, options, target),
+                                       std::move(tuning));
 }
 
 }  // namespace troupe

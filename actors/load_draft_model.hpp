@@ -30,13 +30,19 @@ result<draft_file> read_draft_model(executor_place& place, const engine_options&
 struct drafted_for {
   std::int32_t max_model_len = 0;
   std::int32_t vocab_size = 0;
-  kv_layout layout;
 };
 
-// That model on a device beside the one of the model that it drafts for, with KV memory for as many tokens;
-// says in the log what it takes. Errors: those of executor_place::load, naming the file.
-result<std::shared_ptr<draft_model>> load_draft_model(executor_place& place, const draft_file& file,
-                                                      const engine_options& options,
-                                                      const drafted_for& target);
+// That model's executor beside the one of the model that it drafts for, before either has its KV cache: so
+// that they can share what memory is left. `context`: the longest, of a target's sequence. Errors: those of
+// executor_place::load() and executor::profile(), naming the file.
+result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const draft_file& file,
+                                                    const engine_options& options, std::int32_t context);
+
+// The draft model on it, with KV memory for as many tokens as the target has, which `num_blocks` blocks of
+// the same size are; says in the log what it takes. Errors: those of executor::take_kv_cache(), naming the
+// file.
+result<std::shared_ptr<draft_model>> start_draft_model(std::shared_ptr<executor> device,
+                                                       const draft_file& file, const engine_options& options,
+                                                       const drafted_for& target, std::int32_t num_blocks);
 
 }  // namespace troupe

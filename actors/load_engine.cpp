@@ -99,9 +99,6 @@ result<std::string> check_device(const engine_options& options) {
   }
   if (!options.cuda_devices.find)
     return fail(error_code::unsupported, "this program was built without CUDA: device must be cpu", "device");
-  if (options.draft)
-    return fail(error_code::unsupported, "a draft model runs on the CPU alone: device must be cpu",
-                "speculative_config");
   return options.cuda_devices.find(options.cuda->device_id);
 }
 
@@ -112,15 +109,6 @@ result<std::optional<draft_file>> read_draft_file(executor_place& place, const e
   if (!file) return tl::unexpected<error>(file.error());
   return std::move(*file);
 }
-
-// What the files of the model and the draft model hold, whatever device it is for.
-struct model_files {
-  model_ptr model;
-  tokenizer_ptr vocabulary;
-  std::shared_ptr<const chat_template> chat;
-  std::int32_t context = 0;
-  std::optional<draft_file> draft;
-};
 
 result<model_files> read_files(executor_place& place, const engine_options& options) {
   const result<model_ptr> model = place.add_model(options.model_path);
@@ -154,9 +142,10 @@ result<void> set_up_steps(loaded_engine& engine, const engine_options& options, 
   return {};
 }
 
-result<void> add_draft_model(loaded_engine& engine, executor_place& place, const draft_file& draft,
+result<void> add_draft_model(loaded_engine& engine, const started_device& started, const draft_file& draft,
                              const engine_options& options, const drafted_for& target) {
-  auto drafting = load_draft_model(place, draft, options, target);
+  const std::int32_t num_blocks = started.device->layout().num_blocks;
+  auto drafting = start_draft_model(started.draft_device, draft, options, target, num_blocks);
   if (!drafting) return tl::unexpected<error>(drafting.error());
   engine.draft = std::move(*drafting);
   if (engine.draft->wants_tuning()) {  // the same steps, whatever is known of the model's own
@@ -169,8 +158,7 @@ result<void> add_draft_model(loaded_engine& engine, executor_place& place, const
 // Opens the device, for the first time.
 result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, const model_files& files,
                                   const engine_options& options) {
-  result<started_device> started =
-      start_device(*place, options, *files.vocabulary, files.context, files.model->config);
+  result<started_device> started = start_device(*place, options, files);
   if (!started) return tl::unexpected<error>(started.error());
   const kv_layout layout = started->device->layout();
   const result<std::int32_t> max_model_len = context_in_cache(options, files.context, layout);
@@ -184,9 +172,9 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   engine.max_model_len = *max_model_len;
   if (const auto set = set_up_steps(engine, options, *started, layout.num_blocks); !set)
     return tl::unexpected<error>(set.error());
-  const drafted_for target{*max_model_len, engine.vocabulary->vocab_size(), layout};
+  const drafted_for target{*max_model_len, engine.vocabulary->vocab_size()};
   if (files.draft)
-    if (const auto added = add_draft_model(engine, *place, *files.draft, options, target); !added)
+    if (const auto added = add_draft_model(engine, *started, *files.draft, options, target); !added)
       return tl::unexpected<error>(added.error());
   const engine_options unwatched;  // whoever watched the first start may be gone
   engine_options quiet = options;

@@ -267,9 +267,12 @@ void model_runner_state::collect_tokens() try {
 // Its next step tells of a fault, if it is one.
 void model_runner_state::tell_figures() try {
   if (!device_) return;
-  if (const auto told = device_->figures())
-    parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs,
-                             told->eager_steps, told->eager_decodes});
+  const auto told = device_->figures();
+  if (!told) return;
+  const device_figures drafts = draft_ ? draft_->figures().value_or(device_figures{}) : device_figures{};
+  parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs + drafts.graphs,
+                           told->eager_steps + drafts.eager_steps,
+                           told->eager_decodes + drafts.eager_decodes});
 } catch (const std::exception& fault) {
   spdlog::debug("the device tells no figures: {}", fault.what());
 }

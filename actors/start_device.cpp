@@ -81,13 +81,13 @@ engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len,
 }
 
 result<started_device> start_device(executor_place& place, const engine_options& options,
-                                    const tokenizer& vocabulary, std::int32_t max_model_len,
-                                    const model_config& config) {
-  cpu_executor_options cpu = executor_options_of(options, end_tokens(vocabulary));
+                                    const model_files& files) {
+  const std::int32_t max_model_len = files.context;
+  cpu_executor_options cpu = executor_options_of(options, end_tokens(*files.vocabulary));
   cpu.limits.max_model_len = max_model_len;
   started_device out;
   if (options.cuda && options.cpu_after_device_loss) {
-    auto last_resort = options_on_cpu(options, config, cpu);
+    auto last_resort = options_on_cpu(options, files.model->config, cpu);
     if (!last_resort) return tl::unexpected<error>(last_resort.error());
     out.last_resort = std::move(*last_resort);
   }
@@ -106,7 +106,14 @@ result<started_device> start_device(executor_place& place, const engine_options&
   largest.max_rows = std::max(largest.max_rows, padded->rows);
   largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
   log_profile(largest, *profile);
-  if (const auto taken = (*device)->take_kv_cache(); !taken) {
+  kv_cache_claim claim;
+  if (files.draft) {
+    auto drafting = open_draft_device(place, *files.draft, options, max_model_len);
+    if (!drafting) return tl::unexpected<error>(drafting.error());
+    out.draft_device = std::move(*drafting);
+    claim.bytes_beside = out.draft_device->layout().bytes_per_block;
+  }
+  if (const auto taken = (*device)->take_kv_cache(claim); !taken) {
     error why = taken.error();
     if (why.param == "kv_cache_memory" && options.has_default_kv_cache())
       why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);

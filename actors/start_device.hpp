@@ -5,8 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "actors/load_draft_model.hpp"
 #include "actors/load_engine.hpp"
+#include "runtime/chat_template/chat_template.hpp"
 #include "runtime/isolation/executor_place.hpp"
+#include "runtime/model/model.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
@@ -17,17 +21,27 @@ engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len,
 // A device with its weights and all its memory: the phases of the start that come before the warm-up.
 struct started_device {
   std::shared_ptr<executor> device;
-  cpu_executor_options options;  // of another device that is the same
+  std::shared_ptr<executor> draft_device;  // before its KV cache; null: there is no draft model
+  cpu_executor_options options;            // of another device that is the same
   std::optional<cpu_executor_options> last_resort;
   padded_limits padded;
   std::vector<bucket> graphs;                 // decode steps that it captures
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
 };
 
-// Says in the log what it does. Errors: those of load_target(), options_on_cpu(), make_buckets(), and of an
-// executor that is given its memory. Throws device_lost where the device, or its process, is gone.
+// What the files of the model and the draft model hold, whatever device it is for.
+struct model_files {
+  model_ptr model;
+  tokenizer_ptr vocabulary;
+  std::shared_ptr<const chat_template> chat;
+  std::int32_t context = 0;  // the longest that is wanted
+  std::optional<draft_file> draft;
+};
+
+// Says in the log what it does. Errors: those of load_target(), options_on_cpu(), make_buckets(),
+// open_draft_device(), and of an executor that is given its memory. Throws device_lost where the device, or
+// its process, is gone.
 result<started_device> start_device(executor_place& place, const engine_options& options,
-                                    const tokenizer& vocabulary, std::int32_t max_model_len,
-                                    const model_config& config);
+                                    const model_files& files);
 
 }  // namespace troupe

@@ -27,7 +27,7 @@ std::vector<option> kv_cache_options() {
       ratio_option(
           "gpu_memory_utilization", group::engine, &settings::gpu_memory_utilization, 1, 1000,
           "Share of a CUDA device's memory that may be used: what weights and steps leave of it is the KV "
-          "cache's"),
+          "cache's and that of a draft model"),
   };
 }
 

@@ -1,7 +1,5 @@
 #include "main/choose_device.hpp"
 
-#include "runtime/drafting/speculative_config.hpp"
-
 namespace troupe::cli {
 namespace {
 
@@ -10,23 +8,12 @@ void set_unless_given(const config::loaded_settings& loaded, std::string_view na
   if (!loaded.origins.contains(name)) value = usual;
 }
 
-// What cannot be read is refused by whoever needs it.
-bool wants_draft_model(const config::settings& settings) {
-  const auto drafts = parse_speculative_config(settings.speculative_config);
-  return drafts && drafts->method == speculative_method::draft_model;
-}
-
 }  // namespace
 
 tl::expected<void, std::string> choose_device(config::loaded_settings& loaded, const cuda_support& cuda,
                                               const config::file_observer& before_search) {
   config::settings& settings = loaded.values;
   if (settings.device == "cpu") return {};
-  if (settings.device == "auto" && wants_draft_model(settings)) {
-    if (cuda.find)
-      loaded.notes.emplace_back("device is auto, and the CPU it is: a draft model runs on the CPU alone");
-    return {};
-  }
   if (cuda.find) before_search("the CUDA device");
   const auto found = cuda.find ? cuda.find(settings.device_id)
                                : fail(error_code::unsupported, "this program was built without CUDA");

@@ -8,9 +8,8 @@
 
 namespace troupe::cli {
 
-// Makes device `cuda` of `auto` where there is one that can be used and no draft model is wanted, which runs
-// on the CPU alone; and then, of what nobody has set, what is usual there: steps of 8,192 tokens, 256
-// sequences. The error is a line that begins with the origin of
+// Makes device `cuda` of `auto` where there is one that can be used; and then, of what nobody has set, what
+// is usual there: steps of 8,192 tokens, 256 sequences. The error is a line that begins with the origin of
 // `device`: where `cuda` was asked for, a program without CUDA or a device that cannot be used. Why `auto` is
 // the CPU in a program that has CUDA is a note.
 // `before_search` hears of "the CUDA device" before its driver is asked, which may not answer.

@@ -211,7 +211,7 @@ bool draft_model::add_rows(draft_sequence& sequence, std::int32_t count) {
 void draft_model::run_step() {
   if (batch_.tokens.empty()) return;
   device_->forward(batch_);
-  if (batch_.samples.empty()) return;
+  if (batch_.samples.empty()) return device_->synchronize();  // how long it takes is measured
   device_->sample(batch_, nullptr, sampled_);
   for (std::size_t i = 0; i < drafting_.size(); ++i) {
     const sampled_token& sampled = sampled_.tokens[i];

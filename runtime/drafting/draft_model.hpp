@@ -100,6 +100,8 @@ class draft_model {
   std::size_t num_requests() const { return sequences_.size(); }
   std::int32_t num_free_blocks() const { return static_cast<std::int32_t>(free_blocks_.size()); }
   kv_layout layout() const { return device_->layout(); }
+  // Of its executor.
+  std::optional<device_figures> figures() const { return device_->figures(); }
 
  private:
   struct drafting {

@@ -62,7 +62,7 @@ class cpu_executor final : public executor {
 
   result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override;
   result<memory_profile> profile() override;
-  result<void> take_kv_cache() override;
+  result<void> take_kv_cache(const kv_cache_claim& claim) override;
 
   void forward(const device_batch& batch) override {
     check_batch(batch, config_, limits_, decoder_.layout());
@@ -130,7 +130,7 @@ class cpu_executor final : public executor {
 
   // What the KV cache must find when the steps have their room.
   std::uint64_t kept_for_kv_cache() const;
-  result<std::size_t> kv_cache_bytes() const;
+  result<std::size_t> kv_cache_bytes(const kv_cache_claim& claim) const;
 
   const model_config& config_;
   executor_limits limits_;  // rows and sequences: what has been reserved
@@ -205,13 +205,16 @@ result<memory_profile> cpu_executor::profile() try {
       "max_num_batched_tokens");
 }
 
-result<std::size_t> cpu_executor::kv_cache_bytes() const {
-  const std::size_t wanted = options_.limits.kv_cache_bytes;
+result<std::size_t> cpu_executor::kv_cache_bytes(const kv_cache_claim& claim) const {
+  const std::size_t block = decoder_.layout().bytes_per_block;
   const result<std::uint64_t> available = options_.available();
-  if (options_.memory_utilization > 0) {
+  if (claim.num_blocks == 0 && options_.memory_utilization > 0) {
     if (!available) return tl::unexpected(available.error());
-    return static_cast<std::size_t>(static_cast<double>(*available) * options_.memory_utilization);
+    const double own_part = static_cast<double>(block) / static_cast<double>(block + claim.bytes_beside);
+    return static_cast<std::size_t>(static_cast<double>(*available) * options_.memory_utilization * own_part);
   }
+  const std::size_t wanted = claim.num_blocks > 0 ? static_cast<std::size_t>(claim.num_blocks) * block
+                                                  : options_.limits.kv_cache_bytes;
   // Pages come when they are first written: too many would end the process in the midst of its work.
   if (available && wanted > *available)
     return fail(error_code::invalid_argument,
@@ -224,8 +227,8 @@ result<std::size_t> cpu_executor::kv_cache_bytes() const {
   return wanted;
 }
 
-result<void> cpu_executor::take_kv_cache() {
-  const result<std::size_t> bytes = kv_cache_bytes();
+result<void> cpu_executor::take_kv_cache(const kv_cache_claim& claim) {
+  const result<std::size_t> bytes = kv_cache_bytes(claim);
   if (!bytes) return tl::unexpected(bytes.error());
   auto pool = kv_pool::create(config_, device_.kv_dtype, limits_.block_size, *bytes);
   if (!pool) return tl::unexpected(pool.error());
@@ -300,7 +303,7 @@ result<std::unique_ptr<executor>> make_cpu_executor(const model_ptr& model,
   auto made = load_cpu_executor(model, options);
   if (!made) return made;
   if (const auto measured = (*made)->profile(); !measured) return tl::unexpected(measured.error());
-  if (const auto taken = (*made)->take_kv_cache(); !taken) return tl::unexpected(taken.error());
+  if (const auto taken = (*made)->take_kv_cache({}); !taken) return tl::unexpected(taken.error());
   return made;
 }
 

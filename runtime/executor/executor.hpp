@@ -24,6 +24,12 @@ struct kv_layout {
   std::string dtype = {};  // how K and V are stored: "f16", "int8"; empty where nothing is
 };
 
+// What an executor takes for its KV cache where its options alone do not say it.
+struct kv_cache_claim {
+  std::int32_t num_blocks = 0;   // so many; 0: what the options give
+  std::size_t bytes_beside = 0;  // of a share of the memory, what another model's cache takes for each block
+};
+
 // One block behind the pool, known to nobody who hands out blocks: the scratch steps of the warm-up live in
 // it.
 inline std::int32_t scratch_block(const kv_layout& layout) { return layout.num_blocks; }
@@ -63,8 +69,9 @@ class executor {
   virtual result<void> reserve_steps(std::int32_t /*rows*/, std::int32_t /*sequences*/) { return {}; }
   // Runs the largest step that has been reserved, without a KV cache. Errors: resource_exhausted.
   virtual result<memory_profile> profile() { return memory_profile{}; }
-  // layout() is true from here on. Errors: invalid_argument, resource_exhausted.
-  virtual result<void> take_kv_cache() { return {}; }
+  // layout() has its number of blocks from here on; the rest is known before. Errors: invalid_argument,
+  // resource_exhausted.
+  virtual result<void> take_kv_cache(const kv_cache_claim& /*claim*/) { return {}; }
 
   // Copies the step's blocks, then runs its rows through the model: writes their K and V, keeps the hidden
   // states of the rows to sample. May return before that is done: what fails then is thrown by the next call.

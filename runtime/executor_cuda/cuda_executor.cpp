@@ -53,7 +53,7 @@ class cuda_executor final : public executor {
 
   result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override;
   result<memory_profile> profile() override;
-  result<void> take_kv_cache() override;
+  result<void> take_kv_cache(const kv_cache_claim& claim) override;
 
   void forward(const device_batch& batch) override;
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override;
@@ -148,13 +148,13 @@ result<memory_profile> cuda_executor::profile() try {
                  "max_num_batched_tokens");
 }
 
-result<void> cuda_executor::take_kv_cache() {
+result<void> cuda_executor::take_kv_cache(const kv_cache_claim& claim) {
   use_device();
   room_->graphs.clear();
   stream_.synchronize();
   kv_ = device_kv_cache();
   kv_cache_wish wish{element_, limits_.block_size, options_.memory_utilization,
-                     options_.limits.kv_cache_bytes};
+                     options_.limits.kv_cache_bytes, claim};
   auto taken = take_device_kv_cache(config_, wish, options_.warn);
   if (!taken) return tl::unexpected(taken.error());
   kv_ = std::move(*taken);

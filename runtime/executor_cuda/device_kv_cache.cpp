@@ -45,13 +45,16 @@ result<std::int64_t> affordable_blocks(const model_config& config, const kv_cach
       kernels::cuda::most_kv_blocks(describe(config, wish.element, wish.block_size, 0)) - 1);
   const auto [free, total] = ask_device_memory();
   const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
+  if (wish.claim.num_blocks > 0)
+    return std::min<std::int64_t>(wish.claim.num_blocks, static_cast<std::int64_t>(most_blocks));
+  const bool is_share = wish.memory_utilization > 0;
   auto bytes = static_cast<double>(wish.bytes);
-  if (wish.memory_utilization > 0) {
+  if (is_share) {
     const auto whole = static_cast<double>(total);
     bytes = whole * wish.memory_utilization - (whole - static_cast<double>(free));
   }
-  const auto block =
-      static_cast<double>(device_kv_cache::bytes_per_block(config, wish.element, wish.block_size));
+  const std::size_t own = device_kv_cache::bytes_per_block(config, wish.element, wish.block_size);
+  const auto block = static_cast<double>(own + (is_share ? wish.claim.bytes_beside : 0));
   const double blocks = bytes / block - 1.0;
   if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, most_blocks));
   return fail(error_code::resource_exhausted,

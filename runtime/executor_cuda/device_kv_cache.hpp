@@ -46,6 +46,7 @@ struct kv_cache_wish {
   // As cuda_executor_options has them.
   double memory_utilization = 0;
   std::size_t bytes = 0;
+  kv_cache_claim claim = {};
 };
 
 // As many blocks as the wish and the free memory of the device that is current allow; fewer, and a warning,

@@ -26,7 +26,7 @@ constexpr double fp8_tolerance = 8;  // 3 bits of mantissa, where bf16 has 7
 result<std::unique_ptr<executor>> begun(result<std::unique_ptr<executor>> made) {
   if (!made) return made;
   if (const auto measured = (*made)->profile(); !measured) return tl::unexpected(measured.error());
-  if (const auto taken = (*made)->take_kv_cache(); !taken) return tl::unexpected(taken.error());
+  if (const auto taken = (*made)->take_kv_cache({}); !taken) return tl::unexpected(taken.error());
   return made;
 }
 

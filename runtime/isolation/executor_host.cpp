@@ -99,7 +99,7 @@ class executor_host {
       case executor_call::profile:
         return profile(*of.device);
       case executor_call::take_kv_cache:
-        return take_kv_cache(*of.device);
+        return take_kv_cache(*of.device, from);
       case executor_call::forward:
         return forward(of, from);
       case executor_call::sample:
@@ -137,8 +137,9 @@ class executor_host {
     return to;
   }
 
-  result<flat_writer> take_kv_cache(executor& device) {
-    if (const result<void> taken = device.take_kv_cache(); !taken) return tl::unexpected(taken.error());
+  result<flat_writer> take_kv_cache(executor& device, flat_reader from) {
+    const auto claim = from.value<kv_cache_claim>();
+    if (const result<void> taken = device.take_kv_cache(claim); !taken) return tl::unexpected(taken.error());
     flat_writer to = calls_.answer();
     write(to, device.layout());
     return to;

@@ -37,8 +37,10 @@ class remote_executor final : public executor {
     return answered->value<memory_profile>();
   }
 
-  result<void> take_kv_cache() override {
-    auto answered = call(executor_call::take_kv_cache, process_->message());
+  result<void> take_kv_cache(const kv_cache_claim& claim) override {
+    flat_writer to = process_->message();
+    to.value(claim);
+    auto answered = call(executor_call::take_kv_cache, to);
     if (!answered) return tl::unexpected(answered.error());
     read(*answered, opened_.layout);
     return {};

@@ -83,7 +83,7 @@ T require(result<T> made) {
 }
 
 std::unique_ptr<executor> started(std::unique_ptr<executor> device) {
-  if (!device->take_kv_cache()) std::exit(1);
+  if (!device->take_kv_cache({})) std::exit(1);
   return device;
 }
 

@@ -494,55 +494,6 @@ TEST(Company, CompilersThatNobodyAsksForAGrammarAreLive) {
   stage.expect_served();
 }
 
-class device_with_figures final : public forwarding_executor {
- public:
-  explicit device_with_figures(std::shared_ptr<device_figures> told)
-      : forwarding_executor(make_null_executor({4, 64, 1}, company_setup().script)), told_(std::move(told)) {}
-  std::optional<device_figures> figures() override {
-    if (told_->graphs < 0) throw device_lost("no figures");
-    return *told_;
-  }
-
- private:
-  std::shared_ptr<device_figures> told_;
-};
-
-TEST(Company, TheMetricsTellWhatTheDeviceTellsOfItself) {
-  const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0});
-  std::shared_ptr<metrics::engine_metrics> metrics;
-  company_setup setup;
-  setup.adjust = [&](supervisor_parts& parts) {
-    metrics = parts.tokenizer.metrics;
-    parts.open_device = [told]() -> result<runner_device> {
-      return runner_device{std::make_shared<device_with_figures>(told), nullptr};
-    };
-  };
-  stage stage(setup);
-  stage.run();
-  const auto value_of = [&](const std::string& name) {
-    const std::string text = metrics->text();
-    const std::size_t at = text.find("\n" + name + "{");
-    return std::stod(text.substr(text.find("} ", at) + 2));
-  };
-  EXPECT_EQ(value_of("troupe_gpu_memory_used_bytes"), 600);
-  told->graphs = 9;
-  stage.take_stock();
-  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9);
-  // Counters never go back, though another runner begins to count again.
-  for (const auto& [prompts, decodes] :
-       {std::pair{5, 3}, std::pair{7, 3}, std::pair{2, 0}, std::pair{2, 1}}) {
-    told->eager_steps = static_cast<std::uint64_t>(prompts);
-    told->eager_decodes = static_cast<std::uint64_t>(decodes);
-    stage.take_stock();
-  }
-  EXPECT_EQ(value_of("troupe_gpu_eager_steps_total"), 9);
-  EXPECT_EQ(value_of("troupe_gpu_eager_decode_steps_total"), 4);
-  told->graphs = -1;
-  stage.take_stock();
-  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9) << "one that cannot answer is asked again, and serves on";
-  stage.expect_served();
-}
-
 // Between any two messages more time passes than a step, or a queue, may take.
 TEST(Company, WhoeverHoldsAStepOrTheQueueUpIsNotLive) {
   stage stage({.step_deadline = std::chrono::seconds(10), .warm_up = warm_up_mode::skip});

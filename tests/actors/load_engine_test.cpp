@@ -15,12 +15,15 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/step_plan.hpp"
+#include "tests/actors/load_engine_fixture.hpp"
 #include "tests/support/gguf_writer.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
@@ -28,25 +31,7 @@
 namespace troupe {
 namespace {
 
-struct LoadEngine : testing::Test {
-  engine_options options() const {
-    engine_options out;
-    out.model_path = file.path();
-    out.max_num_seqs = 4;
-    out.max_num_batched_tokens = 64;
-    out.kv_cache_bytes = std::size_t{4} << 20U;
-    out.threads = 1;
-    return out;
-  }
-  // Whole KV memory for `tokens` tokens.
-  std::size_t bytes_for(std::int32_t tokens) const {
-    const auto loaded = load_engine(options());
-    const kv_layout layout = loaded->device->layout();
-    return static_cast<std::size_t>(tokens / layout.block_size) * layout.bytes_per_block;
-  }
-
-  test::temporary_file file{test::tiny_model()};
-};
+using LoadEngine = test::load_engine_test;
 
 TEST_F(LoadEngine, AContextThatTheKvCacheHoldsIsKept) {
   const auto all = load_engine(options());
@@ -233,202 +218,6 @@ TEST_F(LoadEngineInAProcess, WhatTheDeviceRefusesIsNotTriedAgain) {
                                     }())
                                         .error()
                                         .message);
-}
-
-struct LoadEngineOnCuda : LoadEngine {
-  // The CPU in its place; `asked` is what was asked for.
-  struct request {
-    cpu_executor_options options;
-    cuda_choice choice;
-    int times = 0;
-  };
-  engine_options on_cuda() {
-    engine_options out = options();
-    out.kernel_path = "no such path";  // of the CPU: not looked at
-    out.cuda = cuda_choice{.device_id = 2, .memory_utilization = 0.5};
-    out.cuda_devices.find = [](std::int32_t id) -> result<std::string> {
-      if (id != 2) return fail(error_code::unavailable, "no such device", "device_id");
-      return std::string("a device");
-    };
-    out.cuda_devices.open = [this](const model_ptr& model, const cpu_executor_options& options,
-                                   const cuda_choice& choice) {
-      asked = {options, choice, asked.times + 1};
-      cpu_executor_options cpu = options;
-      cpu.kernel_path = "auto";
-      cpu.memory_utilization = 0;
-      cpu.limits.kv_cache_bytes = std::size_t{4} << 20U;
-      return load_cpu_executor(model, cpu);
-    };
-    return out;
-  }
-  request asked;
-};
-
-// Nobody can end it here.
-TEST_F(LoadEngineOnCuda, ADeviceThatHangsInThisProcessIsToldOnce) {
-  engine_options hanging = on_cuda();
-  std::promise<std::string> told;
-  std::vector<std::optional<std::string>> stalls;
-  hanging.patience_at_start = std::chrono::milliseconds(200);
-  hanging.on_stall = [&](const std::optional<std::string>& why) { stalls.push_back(why); };
-  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
-  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
-                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
-    const std::string why = told.get_future().get();
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    return fail(error_code::unavailable, why);
-  };
-  const auto loaded = load_engine(hanging);
-  ASSERT_FALSE(loaded);
-  EXPECT_TRUE(
-      loaded.error().message.starts_with("the service, which loads the model, has got nowhere for 0.2"))
-      << loaded.error().message;
-  ASSERT_EQ(stalls.size(), 1U) << "a start that fails has not got on";
-  EXPECT_TRUE(stalls[0].has_value());
-}
-
-// As a server that answers probes all the while.
-TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
-  std::atomic<bool> is_over = false;
-  std::thread beside([&is_over] {
-    while (!is_over) std::this_thread::yield();
-  });
-  clockid_t clock{};
-  EXPECT_EQ(pthread_getcpuclockid(beside.native_handle(), &clock), 0);
-  engine_options hanging = on_cuda();
-  std::promise<std::string> told;
-  hanging.patience_at_start = std::chrono::seconds(1);
-  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
-  hanging.cpu_seconds_beside = [clock] { return cpu_seconds_on(clock).value_or(0); };
-  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
-                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
-    return fail(error_code::unavailable, told.get_future().get());
-  };
-  const auto begun = std::chrono::steady_clock::now();
-  EXPECT_FALSE(load_engine(hanging).has_value());
-  const auto took = std::chrono::steady_clock::now() - begun;
-  is_over = true;
-  beside.join();
-  EXPECT_LT(took, 5 * hanging.patience_at_start) << "who computes hangs later";
-}
-
-TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {
-  const auto loaded = load_engine(on_cuda());
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_EQ(asked.choice.device_id, 2);
-  EXPECT_EQ(asked.choice.graph_rows.front(), 1);
-  EXPECT_EQ(asked.choice.graph_rows.back(), 4) << "the batch sizes of the decode buckets";
-  const auto first = asked;
-  ASSERT_TRUE(loaded->open_device().has_value());
-  EXPECT_EQ(asked.times, 2);
-  EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
-  EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
-}
-
-// What it multiplies with is chosen while it is profiled: the next one is to compute as this one.
-TEST_F(LoadEngineOnCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
-  struct watching final : forwarding_executor {
-    watching(std::unique_ptr<executor> inner, std::vector<std::string>& calls)
-        : forwarding_executor(std::move(inner)), calls_(calls) {}
-    result<memory_profile> profile() override {
-      calls_.emplace_back("profile");
-      return forwarding_executor::profile();
-    }
-    result<void> take_kv_cache() override {
-      calls_.emplace_back("take");
-      return forwarding_executor::take_kv_cache();
-    }
-    std::vector<std::string>& calls_;
-  };
-  std::vector<std::string> calls;
-  engine_options watched = on_cuda();
-  watched.cuda_devices.open = [&, open = watched.cuda_devices.open](
-                                  const auto& model, const auto& options,
-                                  const auto& choice) -> result<std::unique_ptr<executor>> {
-    auto opened = open(model, options, choice);
-    if (!opened) return opened;
-    return std::make_unique<watching>(std::move(*opened), calls);
-  };
-  const auto loaded = load_engine(watched);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  ASSERT_TRUE(loaded->open_device().has_value());
-  EXPECT_EQ(calls, (std::vector<std::string>{"profile", "take", "profile", "take"}));
-}
-
-TEST_F(LoadEngineOnCuda, TheStepsThatAreCapturedAreTold) {
-  engine_options short_blocks = on_cuda();
-  short_blocks.max_num_seqs = 3;
-  const auto loaded = load_engine(short_blocks);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  ASSERT_FALSE(loaded->graphs.empty());
-  std::set<std::int32_t> batches;
-  for (const bucket& each : loaded->graphs) batches.insert(each.batch);
-  EXPECT_EQ(*batches.rbegin(), *std::ranges::lower_bound(asked.choice.graph_rows, 3));
-  EXPECT_TRUE(load_engine(options())->graphs.empty()) << "on the CPU";
-}
-
-TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {
-  engine_options lost = on_cuda();
-  lost.kernel_path = "reference";
-  lost.kv_cache_dtype = "bf16";
-  lost.kv_cache_bytes = 1;  // for one context there is room all the same
-  lost.cpu_after_device_loss = true;
-  lost.cuda_devices.open = [this, open = lost.cuda_devices.open](const auto& model, const auto& options,
-                                                                 const auto& choice) {
-    cpu_executor_options cpu = options;
-    cpu.kv_cache_dtype = "auto";
-    auto opened = open(model, cpu, choice);
-    return asked.times == 1 ? std::move(opened) : fail(error_code::unavailable, "off the bus");
-  };
-  const auto loaded = load_engine(lost);
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_FALSE(loaded->open_device().has_value());
-  ASSERT_TRUE(loaded->open_last_resort);
-  const auto other = loaded->open_last_resort();
-  ASSERT_TRUE(other) << other.error().message;
-  EXPECT_EQ(other->target->kernel_path(), "reference");
-  const kv_layout layout = other->target->layout();
-  EXPECT_GE(layout.num_blocks * layout.block_size, loaded->max_model_len);
-  EXPECT_LT(layout.num_blocks * layout.block_size, loaded->max_model_len + 2 * layout.block_size);
-  EXPECT_TRUE(loaded->open_last_resort().has_value()) << "that one may end, too";
-  EXPECT_EQ(asked.times, 2);
-}
-
-TEST_F(LoadEngineOnCuda, ACpuThatCouldNotTakeItsPlaceIsToldAtTheStart) {
-  engine_options other = on_cuda();
-  EXPECT_FALSE(load_engine(other)->open_last_resort);
-  other.cpu_after_device_loss = true;
-  EXPECT_EQ(load_engine(other).error().param, "kernel_path");
-}
-
-TEST_F(LoadEngineOnCuda, GraphsAreLeftOutWhereNobodyWantsThem) {
-  engine_options eager = on_cuda();
-  eager.cuda->graphs = false;
-  ASSERT_TRUE(load_engine(eager).has_value());
-  EXPECT_TRUE(asked.choice.graph_rows.empty());
-}
-
-TEST_F(LoadEngineOnCuda, AProgramWithoutCudaAndADeviceThatIsNotThereAreToldApart) {
-  engine_options without = on_cuda();
-  without.cuda_devices = {};
-  EXPECT_EQ(load_engine(without).error().param, "device");
-  engine_options other = on_cuda();
-  other.cuda->device_id = 1;
-  EXPECT_EQ(load_engine(other).error().param, "device_id");
-  engine_options drafting = on_cuda();
-  drafting.draft.emplace();
-  EXPECT_EQ(load_engine(drafting).error().param, "speculative_config");
-}
-
-TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsAtMostTheUsualOne) {
-  const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
-  engine_options usual = on_cuda();
-  usual.model_path = longer.path();
-  ASSERT_TRUE(load_engine(usual).has_value());
-  EXPECT_EQ(asked.options.limits.max_model_len, 4096);
-  usual.max_model_len = 5000;
-  ASSERT_TRUE(load_engine(usual).has_value());
-  EXPECT_EQ(asked.options.limits.max_model_len, 5000);
 }
 
 }  // namespace

@@ -83,17 +83,6 @@ TEST(ChooseDevice, WithoutADeviceAutoStaysOnTheCpuAndCudaIsRefused) {
   }
 }
 
-TEST(ChooseDevice, WithADraftModelAutoStaysOnTheCpu) {
-  config::loaded_settings loaded = settings("auto");
-  loaded.values.speculative_config = R"({"method": "draft_model", "model": "small.gguf"})";
-  ASSERT_TRUE(choose_device(loaded, one_device()));
-  EXPECT_EQ(loaded.values.device, "auto");
-  EXPECT_EQ(loaded.notes.size(), 1U);
-  loaded.values.speculative_config = R"({"method": "ngram", "num_speculative_tokens": 3})";
-  ASSERT_TRUE(choose_device(loaded, one_device()));
-  EXPECT_EQ(loaded.values.device, "cuda");
-}
-
 TEST(ChooseDevice, OnTheCpuNobodyLooksForADevice) {
   config::loaded_settings loaded = settings("cpu");
   cuda_support cuda;

@@ -24,7 +24,7 @@ std::unique_ptr<executor> start_cuda(const model_ptr& model, const cuda_executor
   EXPECT_TRUE(made.has_value()) << made.error().message;
   const auto measured = (*made)->profile();
   EXPECT_TRUE(measured.has_value()) << measured.error().message;
-  const auto taken = (*made)->take_kv_cache();
+  const auto taken = (*made)->take_kv_cache({});
   EXPECT_TRUE(taken.has_value()) << taken.error().message;
   return std::move(*made);
 }

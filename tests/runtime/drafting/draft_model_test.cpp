@@ -12,6 +12,7 @@
 #include "runtime/drafting/same_vocabulary.hpp"
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
+#include "tests/runtime/drafting/equal_model_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 #include "tests/support/dice.hpp"
 #include "tests/support/list_tokenizer.hpp"
@@ -489,45 +490,14 @@ TEST(DraftModel, APromptIsComputedOnlyForAnAnswerThatMayWinItsTimeBack) {
   EXPECT_GT(rows_for(20, 8), 0);
 }
 
-// The draws of a real sampler: with the same u, equal models always agree.
 TEST(DraftModel, AnEqualModelDraftsWhatTheTargetSamples) {
   const model_ptr tiny = test::load_from_memory(test::tiny_model());
   cpu_executor_options cpu;
   cpu.limits = {.max_rows = 64, .max_sequences = 8, .block_size = 16, .kv_cache_bytes = 4U << 20U};
   cpu.threads = 1;
-  draft_model_options options = limits();
-  options.vocab_size = tiny->config.vocab_size;
-  options.num_tokens = 5;
-  draft_model model(*make_cpu_executor(tiny, cpu), options);
   const auto target = *make_cpu_executor(tiny, cpu);
-
-  sampling_params seeded;
-  seeded.seed = 11;
-  seeded.ignore_eos = true;
-  sampling_params penalised = seeded;
-  penalised.temperature = 0.7F;
-  penalised.top_p = 0.9F;
-  penalised.top_k = 40;
-  penalised.frequency_penalty = 0.8F;
-  penalised.logit_bias = {{5, 2.0F}};
-  request_id id = 0;
-  for (const sampling_params& params : {test::greedy(), seeded, penalised}) {
-    const std::vector<token_id> prompt = {1, 20, 33, 47, 5, 90};
-    test::executor_driver driver(*target);
-    const std::size_t sequence = driver.add(prompt, params);
-    driver.generate(sequence, 31);
-    const std::vector<token_id> answer = driver.output(sequence);
-    model.open(++id, prompt, params);
-    for (std::size_t known = 1; known + 5 < answer.size(); known += 3) {
-      model.append(id, known == 1 ? std::span(answer).first(1) : std::span(answer).subspan(known - 3, 3));
-      const std::vector<request_id> ids = {id};
-      const draft guess = model.propose(ids).at(0);
-      const std::vector<token_id> next(answer.begin() + static_cast<std::ptrdiff_t>(known),
-                                       answer.begin() + static_cast<std::ptrdiff_t>(known + 5));
-      EXPECT_EQ(guess.tokens, next) << "request " << id << " behind " << known;
-    }
-    model.close(id);
-  }
+  test::expect_right_drafts_of_an_equal_model(*make_cpu_executor(tiny, cpu), *target,
+                                              tiny->config.vocab_size);
 }
 
 TEST(DraftModel, AVocabularyThatDiffersIsRefusedByName) {

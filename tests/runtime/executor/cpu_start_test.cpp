@@ -54,7 +54,7 @@ TEST_F(CpuStart, AStepThatMemoryDoesNotHoldIsRefusedAndTheOthersRunOn) {
     EXPECT_NE(much.error().message.find(word), std::string::npos) << much.error().message;
   EXPECT_EQ(device->reserve_steps(1 << 21, 16).error().code, error_code::unsupported);
   ASSERT_TRUE(device->profile());
-  ASSERT_TRUE(device->take_kv_cache());
+  ASSERT_TRUE(device->take_kv_cache({}));
   EXPECT_EQ(some_tokens(*device, 100).size(), 6U) << "128 rows were reserved";
 }
 
@@ -96,11 +96,28 @@ TEST_F(CpuStart, SharesOutWhatIsLeftAfterTheLargestStep) {
   ASSERT_TRUE(made);
   ASSERT_TRUE((*made)->profile());
   available = 64 * mebibyte;
-  ASSERT_TRUE((*made)->take_kv_cache());
+  ASSERT_TRUE((*made)->take_kv_cache({}));
   const kv_layout layout = (*made)->layout();
   const auto bytes = static_cast<std::uint64_t>(layout.num_blocks) * layout.bytes_per_block;
   EXPECT_LE(bytes, 32 * mebibyte);
   EXPECT_GT(bytes + layout.bytes_per_block, 32 * mebibyte);
+}
+
+TEST_F(CpuStart, LeavesAnotherModelsCacheItsPartOfTheShareAndTakesSoManyBlocksAsAreAskedFor) {
+  auto with = options();
+  with.memory_utilization = 0.5;
+  auto made = load_cpu_executor(model, with);
+  ASSERT_TRUE(made);
+  available = 64 * mebibyte;
+  const std::size_t block = (*made)->layout().bytes_per_block;
+  ASSERT_GT(block, 0U) << "known before there is a cache";
+  ASSERT_TRUE((*made)->take_kv_cache({.bytes_beside = 3 * block}));
+  const auto blocks = static_cast<std::uint64_t>((*made)->layout().num_blocks);
+  EXPECT_LE(blocks * 4 * block, 32 * mebibyte);
+  EXPECT_GT((blocks + 1) * 4 * block, 32 * mebibyte);
+  ASSERT_TRUE((*made)->take_kv_cache({.num_blocks = 7}));
+  EXPECT_EQ((*made)->layout().num_blocks, 7);
+  EXPECT_EQ((*made)->take_kv_cache({.num_blocks = 1 << 24}).error().param, "kv_cache_memory");
 }
 
 TEST_F(CpuStart, EveryPlanGivesTheSameBits) {

@@ -25,7 +25,7 @@ cpu_executor_options small() {
 std::vector<token_id> some_tokens_of(executor_place& place, std::size_t model) {
   const auto device = place.load(model, small());
   EXPECT_TRUE(device.has_value()) << device.error().message;
-  EXPECT_TRUE((*device)->take_kv_cache().has_value());
+  EXPECT_TRUE((*device)->take_kv_cache({}).has_value());
   test::executor_driver driver(**device);
   const std::size_t sequence = driver.add({6, 7, 8}, test::greedy());
   driver.generate(sequence, 5);
@@ -103,7 +103,7 @@ TEST(executor_place, ends_a_process_before_the_next_and_counts_its_time) {
   EXPECT_NE(place.process(), first);
   EXPECT_EQ(place.ended_cpu_seconds(), first->cpu_seconds());
   EXPECT_GT(place.ended_cpu_seconds(), 0);
-  EXPECT_THROW(static_cast<void>((*device)->take_kv_cache()), device_lost);
+  EXPECT_THROW(static_cast<void>((*device)->take_kv_cache({})), device_lost);
 }
 
 }  // namespace

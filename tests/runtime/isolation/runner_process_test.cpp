@@ -67,7 +67,7 @@ runner_program program(const std::string& word = "any") {
 std::unique_ptr<executor> started(std::unique_ptr<executor> device) {
   EXPECT_TRUE(device->reserve_steps(64, 8).has_value());
   EXPECT_TRUE(device->profile().has_value());
-  EXPECT_TRUE(device->take_kv_cache().has_value());
+  EXPECT_TRUE(device->take_kv_cache({}).has_value());
   return device;
 }
 

@@ -1,0 +1,277 @@
+// Engines on a CUDA device: what it is asked for, whatever computes in its place.
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <future>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "runtime/drafting/draft_model.hpp"
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/isolation/process_work.hpp"
+#include "tests/actors/load_engine_fixture.hpp"
+
+namespace troupe {
+namespace {
+
+using LoadEngineOnCuda = test::load_engine_on_cuda_test;
+
+// Nobody can end it here.
+TEST_F(LoadEngineOnCuda, ADeviceThatHangsInThisProcessIsToldOnce) {
+  engine_options hanging = on_cuda();
+  std::promise<std::string> told;
+  std::vector<std::optional<std::string>> stalls;
+  hanging.patience_at_start = std::chrono::milliseconds(200);
+  hanging.on_stall = [&](const std::optional<std::string>& why) { stalls.push_back(why); };
+  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
+  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
+                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
+    const std::string why = told.get_future().get();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return fail(error_code::unavailable, why);
+  };
+  const auto loaded = load_engine(hanging);
+  ASSERT_FALSE(loaded);
+  EXPECT_TRUE(
+      loaded.error().message.starts_with("the service, which loads the model, has got nowhere for 0.2"))
+      << loaded.error().message;
+  ASSERT_EQ(stalls.size(), 1U) << "a start that fails has not got on";
+  EXPECT_TRUE(stalls[0].has_value());
+}
+
+// As a server that answers probes all the while.
+TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
+  std::atomic<bool> is_over = false;
+  std::thread beside([&is_over] {
+    while (!is_over) std::this_thread::yield();
+  });
+  clockid_t clock{};
+  EXPECT_EQ(pthread_getcpuclockid(beside.native_handle(), &clock), 0);
+  engine_options hanging = on_cuda();
+  std::promise<std::string> told;
+  hanging.patience_at_start = std::chrono::seconds(1);
+  hanging.on_hang = [&](const std::string& why) { told.set_value(why); };
+  hanging.cpu_seconds_beside = [clock] { return cpu_seconds_on(clock).value_or(0); };
+  hanging.cuda_devices.open = [&](const model_ptr&, const cpu_executor_options&,
+                                  const cuda_choice&) -> result<std::unique_ptr<executor>> {
+    return fail(error_code::unavailable, told.get_future().get());
+  };
+  const auto begun = std::chrono::steady_clock::now();
+  EXPECT_FALSE(load_engine(hanging).has_value());
+  const auto took = std::chrono::steady_clock::now() - begun;
+  is_over = true;
+  beside.join();
+  EXPECT_LT(took, 5 * hanging.patience_at_start) << "who computes hangs later";
+}
+
+TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {
+  const auto loaded = load_engine(on_cuda());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(asked.choice.device_id, 2);
+  EXPECT_EQ(asked.choice.graph_rows.front(), 1);
+  EXPECT_EQ(asked.choice.graph_rows.back(), 4) << "the batch sizes of the decode buckets";
+  const auto first = asked;
+  ASSERT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(asked.times, 2);
+  EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
+  EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
+}
+
+// Tells what is asked of every executor that is opened, in order.
+struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
+  struct watched_call {
+    std::string name;
+    std::int32_t executor = 0;  // in the order in which they were opened
+    kv_cache_claim claim = {};
+  };
+  class watching final : public forwarding_executor {
+   public:
+    watching(std::unique_ptr<executor> inner, std::int32_t number, std::vector<watched_call>& calls)
+        : forwarding_executor(std::move(inner)), number_(number), calls_(calls) {}
+    result<memory_profile> profile() override {
+      calls_.push_back({"profile", number_});
+      return forwarding_executor::profile();
+    }
+    result<void> take_kv_cache(const kv_cache_claim& claim) override {
+      calls_.push_back({"take", number_, claim});
+      return forwarding_executor::take_kv_cache(claim);
+    }
+
+   private:
+    std::int32_t number_;
+    std::vector<watched_call>& calls_;
+  };
+  engine_options on_watched_cuda() {
+    engine_options out = on_cuda();
+    out.cuda_devices.open = [this, open = out.cuda_devices.open](
+                                const auto& model, const auto& options,
+                                const auto& choice) -> result<std::unique_ptr<executor>> {
+      auto opened = open(model, options, choice);
+      if (!opened || fails_from <= asked.times) return fail(error_code::unavailable, "off the bus");
+      return std::make_unique<watching>(std::move(*opened), asked.times, calls);
+    };
+    return out;
+  }
+  engine_options drafting() {
+    engine_options out = on_watched_cuda();
+    out.draft.emplace();
+    out.draft->method = speculative_method::draft_model;
+    out.draft->model = file.path();
+    return out;
+  }
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const watched_call& each : calls) out.push_back(each.name + " " + std::to_string(each.executor));
+    return out;
+  }
+  int fails_from = 100;  // the executor that is opened as this one and those after it
+  std::vector<watched_call> calls;
+};
+
+// What it multiplies with is chosen while it is profiled: the next one is to compute as this one.
+TEST_F(LoadEngineOnWatchedCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
+  const auto loaded = load_engine(on_watched_cuda());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "take 1", "profile 2", "take 2"}));
+  for (const watched_call& each : calls) EXPECT_EQ(each.claim.bytes_beside, 0U);
+}
+
+TEST_F(LoadEngineOnWatchedCuda, ADraftModelIsThereTooBeforeTheModelTakesTheMemoryThatIsLeft) {
+  const auto loaded = load_engine(drafting());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->draft);
+  const auto again = loaded->open_device();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_TRUE(again->draft);
+  EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "profile 2", "take 1", "take 2",  //
+                                               "profile 3", "profile 4", "take 3", "take 4"}));
+  const kv_layout layout = loaded->device->layout();
+  for (std::size_t i = 2; i < calls.size(); i += 4) {
+    EXPECT_EQ(calls[i].claim.num_blocks, 0);
+    EXPECT_EQ(calls[i].claim.bytes_beside, loaded->draft->layout().bytes_per_block);
+    EXPECT_EQ(calls[i + 1].claim.num_blocks, layout.num_blocks);
+  }
+  EXPECT_EQ(loaded->draft->layout().num_blocks, layout.num_blocks);
+}
+
+TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatDoesNotOpenAgainLeavesTheModelAllTheMemory) {
+  const auto loaded = load_engine(drafting());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  fails_from = 4;
+  const auto again = loaded->open_device();
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->draft);
+  EXPECT_EQ(calls.back().name, "take");
+  EXPECT_EQ(calls.back().executor, 3);
+  EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+  fails_from = 2;
+  asked.times = 0;
+  EXPECT_EQ(load_engine(drafting()).error().param, "speculative_config") << "at the start it is an error";
+}
+
+// The host would have to verify its drafts: only where that is asked for.
+TEST_F(LoadEngineOnWatchedCuda, DraftsAreVerifiedByChanceWhereThatIsAskedForAlone) {
+  const auto is_by_chance = [](const engine_options& options) {
+    const auto loaded = load_engine(options);
+    const std::vector<token_id> prompt = {5, 6, 7};
+    loaded->draft->open(1, prompt, {.is_seeded = false, .ignore_eos = true});
+    const std::vector<request_id> ids = {1};
+    for (token_id next = 8; next < 20; ++next) {
+      loaded->draft->append(1, std::span(&next, 1));
+      for (const draft& each : loaded->draft->propose(ids)) return each.number != 0;
+    }
+    ADD_FAILURE() << "no draft";
+    return false;
+  };
+  engine_options wanted = drafting();
+  wanted.draft->adaptive = false;
+  EXPECT_FALSE(is_by_chance(wanted));
+  wanted.draft->rejection_sample_method = rejection_method::probabilistic;
+  EXPECT_TRUE(is_by_chance(wanted));
+}
+
+TEST_F(LoadEngineOnCuda, TheStepsThatAreCapturedAreTold) {
+  engine_options short_blocks = on_cuda();
+  short_blocks.max_num_seqs = 3;
+  const auto loaded = load_engine(short_blocks);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_FALSE(loaded->graphs.empty());
+  std::set<std::int32_t> batches;
+  for (const bucket& each : loaded->graphs) batches.insert(each.batch);
+  EXPECT_EQ(*batches.rbegin(), *std::ranges::lower_bound(asked.choice.graph_rows, 3));
+  EXPECT_TRUE(load_engine(options())->graphs.empty()) << "on the CPU";
+}
+
+TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {
+  engine_options lost = on_cuda();
+  lost.kernel_path = "reference";
+  lost.kv_cache_dtype = "bf16";
+  lost.kv_cache_bytes = 1;  // for one context there is room all the same
+  lost.cpu_after_device_loss = true;
+  lost.cuda_devices.open = [this, open = lost.cuda_devices.open](const auto& model, const auto& options,
+                                                                 const auto& choice) {
+    cpu_executor_options cpu = options;
+    cpu.kv_cache_dtype = "auto";
+    auto opened = open(model, cpu, choice);
+    return asked.times == 1 ? std::move(opened) : fail(error_code::unavailable, "off the bus");
+  };
+  const auto loaded = load_engine(lost);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_FALSE(loaded->open_device().has_value());
+  ASSERT_TRUE(loaded->open_last_resort);
+  const auto other = loaded->open_last_resort();
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->target->kernel_path(), "reference");
+  const kv_layout layout = other->target->layout();
+  EXPECT_GE(layout.num_blocks * layout.block_size, loaded->max_model_len);
+  EXPECT_LT(layout.num_blocks * layout.block_size, loaded->max_model_len + 2 * layout.block_size);
+  EXPECT_TRUE(loaded->open_last_resort().has_value()) << "that one may end, too";
+  EXPECT_EQ(asked.times, 2);
+}
+
+TEST_F(LoadEngineOnCuda, ACpuThatCouldNotTakeItsPlaceIsToldAtTheStart) {
+  engine_options other = on_cuda();
+  EXPECT_FALSE(load_engine(other)->open_last_resort);
+  other.cpu_after_device_loss = true;
+  EXPECT_EQ(load_engine(other).error().param, "kernel_path");
+}
+
+TEST_F(LoadEngineOnCuda, GraphsAreLeftOutWhereNobodyWantsThem) {
+  engine_options eager = on_cuda();
+  eager.cuda->graphs = false;
+  ASSERT_TRUE(load_engine(eager).has_value());
+  EXPECT_TRUE(asked.choice.graph_rows.empty());
+}
+
+TEST_F(LoadEngineOnCuda, AProgramWithoutCudaAndADeviceThatIsNotThereAreToldApart) {
+  engine_options without = on_cuda();
+  without.cuda_devices = {};
+  EXPECT_EQ(load_engine(without).error().param, "device");
+  engine_options other = on_cuda();
+  other.cuda->device_id = 1;
+  EXPECT_EQ(load_engine(other).error().param, "device_id");
+}
+
+TEST_F(LoadEngineOnCuda, AContextThatNobodyAskedForIsAtMostTheUsualOne) {
+  const test::temporary_file longer(test::tiny_model({.context_length = 6000}));
+  engine_options usual = on_cuda();
+  usual.model_path = longer.path();
+  ASSERT_TRUE(load_engine(usual).has_value());
+  EXPECT_EQ(asked.options.limits.max_model_len, 4096);
+  usual.max_model_len = 5000;
+  ASSERT_TRUE(load_engine(usual).has_value());
+  EXPECT_EQ(asked.options.limits.max_model_len, 5000);
+}
+
+}  // namespace
+}  // namespace troupe
