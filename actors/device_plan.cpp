@@ -29,8 +29,8 @@ auto start_draft(const Start& start) -> typename decltype(start())::value_type t
   return nullptr;
 }
 
-// An executor with steps as large as requests need that were accepted before. A CUDA device chooses its
-// products while it is profiled, as at first; on the CPU that would only take time.
+// An executor with steps as large as requests need that were accepted before. A CUDA device is profiled, as
+// at first, and computes products as the first one has chosen to; on the CPU that would only take time.
 result<std::unique_ptr<executor>> load_anew(const device_plan& plan, const engine_options& options,
                                             const cpu_executor_options& cpu) {
   auto device = load_target(*plan.place, cpu);
@@ -38,6 +38,7 @@ result<std::unique_ptr<executor>> load_anew(const device_plan& plan, const engin
   if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
     return tl::unexpected<error>(room.error());
   if (!options.cuda) return device;
+  (*device)->use_choices(plan.choices);
   if (const auto profile = (*device)->profile(); !profile) return tl::unexpected<error>(profile.error());
   return device;
 }
@@ -58,8 +59,10 @@ result<runner_device> start_anew(const device_plan& plan, const engine_options& 
   if (!device) return tl::unexpected<error>(device.error());
   std::shared_ptr<executor> drafting;
   if (plan.draft)
-    drafting = start_draft(
-        [&] { return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len); });
+    drafting = start_draft([&] {
+      return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len,
+                               plan.draft_choices);
+    });
   const kv_cache_claim claim{.bytes_beside = drafting ? drafting->layout().bytes_per_block : 0};
   if (const auto taken = take_kv_cache_anew(**device, claim, plan.target.max_model_len); !taken)
     return tl::unexpected<error>(taken.error());

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "actors/load_draft_model.hpp"
 #include "actors/load_engine.hpp"
@@ -22,8 +23,10 @@ struct device_plan {
   padded_limits padded;
   tuning_key tuned_for;
   std::filesystem::path tuning_file;
+  std::string choices;  // of the first one
   std::optional<draft_file> draft;
-  engine_options options;  // for the draft model
+  std::string draft_choices;
+  engine_options options;
   drafted_for target;
 };
 

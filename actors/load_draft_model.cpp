@@ -62,12 +62,14 @@ draft_model_options limits_of(const draft_file& file, const engine_options& opti
 }
 
 result<std::shared_ptr<executor>> open(executor_place& place, const draft_file& file,
-                                       const engine_options& options, std::int32_t context) {
+                                       const engine_options& options, std::int32_t context,
+                                       const std::string& choices) {
   cpu_executor_options cpu = executor_options_of(options, file.end_tokens);
   cpu.limits.max_rows = most_rows(options);
   cpu.limits.max_model_len = std::min(context, file.model->config.context_length);
   auto device = place.load(draft_model_number, cpu);
   if (!device) return tl::unexpected<error>(device.error());
+  (*device)->use_choices(choices);
   const auto measured = (*device)->profile();
   if (!measured) return tl::unexpected<error>(measured.error());
   spdlog::info("draft model {}: steps of {} tokens take {:.1f} MiB beside {:.1f} MiB of weights",
@@ -106,8 +108,9 @@ result<draft_file> read_draft_model(executor_place& place, const engine_options&
 }
 
 result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const draft_file& file,
-                                                    const engine_options& options, std::int32_t context) {
-  auto device = open(place, file, options, context);
+                                                    const engine_options& options, std::int32_t context,
+                                                    const std::string& choices) {
+  auto device = open(place, file, options, context, choices);
   if (!device) return of_draft_model(options, device.error());
   return device;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "actors/load_engine.hpp"
@@ -33,10 +34,12 @@ struct drafted_for {
 };
 
 // That model's executor beside the one of the model that it drafts for, before either has its KV cache: so
-// that they can share what memory is left. `context`: the longest, of a target's sequence. Errors: those of
-// executor_place::load() and executor::profile(), naming the file.
+// that they can share what memory is left. `context`: the longest, of a target's sequence. `choices`: those
+// of the executor before it, or none. Errors: those of executor_place::load() and executor::profile(), naming
+// the file.
 result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const draft_file& file,
-                                                    const engine_options& options, std::int32_t context);
+                                                    const engine_options& options, std::int32_t context,
+                                                    const std::string& choices);
 
 // The draft model on it, with KV memory for as many tokens as the target has, which `num_blocks` blocks of
 // the same size are; says in the log what it takes. Errors: those of executor::take_kv_cache(), naming the

@@ -188,7 +188,9 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
                          started->padded,
                          engine.tuned_for,
                          engine.tuning_file,
+                         started->choices,
                          files.draft,
+                         started->draft_choices,
                          quiet,
                          target};
   engine.open_device = [plan] { return reopen(plan); };

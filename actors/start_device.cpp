@@ -106,11 +106,13 @@ result<started_device> start_device(executor_place& place, const engine_options&
   largest.max_rows = std::max(largest.max_rows, padded->rows);
   largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
   log_profile(largest, *profile);
+  out.choices = (*device)->choices();
   kv_cache_claim claim;
   if (files.draft) {
-    auto drafting = open_draft_device(place, *files.draft, options, max_model_len);
+    auto drafting = open_draft_device(place, *files.draft, options, max_model_len, {});
     if (!drafting) return tl::unexpected<error>(drafting.error());
     out.draft_device = std::move(*drafting);
+    out.draft_choices = out.draft_device->choices();
     claim.bytes_beside = out.draft_device->layout().bytes_per_block;
   }
   if (const auto taken = (*device)->take_kv_cache(claim); !taken) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "actors/load_draft_model.hpp"
@@ -23,6 +24,8 @@ struct started_device {
   std::shared_ptr<executor> device;
   std::shared_ptr<executor> draft_device;  // before its KV cache; null: there is no draft model
   cpu_executor_options options;            // of another device that is the same
+  std::string choices;                     // of the device, for that one, and ...
+  std::string draft_choices;               // ... of the draft model's
   std::optional<cpu_executor_options> last_resort;
   padded_limits padded;
   std::vector<bucket> graphs;                 // decode steps that it captures

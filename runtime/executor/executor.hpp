@@ -62,13 +62,19 @@ class executor {
   virtual ~executor() = default;
   virtual kv_layout layout() const = 0;
 
-  // The start, in this order and before the first step: reserve_steps() as often as somebody asks, profile(),
-  // take_kv_cache(). What a device has no need of does nothing.
+  // The start, in this order and before the first step: reserve_steps() as often as somebody asks,
+  // use_choices() where there are any, profile(), take_kv_cache(). What a device has no need of does nothing.
   // Room for steps of so many rows and sequences. Errors: resource_exhausted, unsupported; what there was
   // stays.
   virtual result<void> reserve_steps(std::int32_t /*rows*/, std::int32_t /*sequences*/) { return {}; }
   // Runs the largest step that has been reserved, without a KV cache. Errors: resource_exhausted.
   virtual result<memory_profile> profile() { return memory_profile{}; }
+  // What profile() has chosen by measuring, for another executor of the same program, model and options in
+  // place of this one: with the same choices it computes the same bits, and is ready sooner. Empty where
+  // nothing is chosen so.
+  virtual std::string choices() const { return {}; }
+  // What another one has chosen. What is of another device or library, or nothing at all, is left alone.
+  virtual void use_choices(const std::string& /*choices*/) {}
   // layout() has its number of blocks from here on; the rest is known before. Errors: invalid_argument,
   // resource_exhausted.
   virtual result<void> take_kv_cache(const kv_cache_claim& /*claim*/) { return {}; }

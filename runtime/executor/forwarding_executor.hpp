@@ -18,6 +18,8 @@ class forwarding_executor : public executor {
     return inner_->reserve_steps(rows, sequences);
   }
   result<memory_profile> profile() override { return inner_->profile(); }
+  std::string choices() const override { return inner_->choices(); }
+  void use_choices(const std::string& choices) override { inner_->use_choices(choices); }
   result<void> take_kv_cache(const kv_cache_claim& claim) override { return inner_->take_kv_cache(claim); }
   void forward(const device_batch& batch) override { inner_->forward(batch); }
   void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {

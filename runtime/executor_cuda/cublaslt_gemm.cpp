@@ -1,6 +1,7 @@
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
 #include "runtime/executor/executor.hpp"
@@ -8,6 +9,18 @@
 
 namespace troupe {
 namespace {
+
+gemm_choice in_words(const cublasLtMatmulAlgo_t& algorithm, gemm_choice of) {
+  static_assert(sizeof of.way == sizeof algorithm);
+  std::memcpy(of.way.data(), &algorithm, sizeof algorithm);
+  return of;
+}
+
+cublasLtMatmulAlgo_t algorithm_of(const gemm_choice& choice) {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::memcpy(&algorithm, choice.way.data(), sizeof algorithm);
+  return algorithm;
+}
 
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;  // what NVIDIA recommends for Hopper
 constexpr std::size_t timed_rounds = 5;
@@ -132,14 +145,43 @@ void cublaslt_gemm::prepare(const cuda_stream& stream, const void* input, const 
   }
   timer_.emplace(stream, timed_rounds);
   if (request_.batch_invariant) {
-    if (!among.only) among.only = choose_only(stream, all);
+    const auto runs = [&](const cublaslt_product& each) {
+      return try_to_time(stream, each, *among.only).has_value();
+    };
+    if (!among.only || !std::ranges::all_of(all, runs)) among.only = choose_only(stream, all);
   } else {
-    for (const cublaslt_product& each : all)
-      if (!among.measured.contains(each.rows)) choose_fastest(stream, each, among);
+    for (const cublaslt_product& each : all) {
+      const auto known = among.measured.find(each.rows);
+      if (known == among.measured.end() || !try_to_time(stream, each, known->second))
+        choose_fastest(stream, each, among);
+    }
     // What was used for fewer rows so far was chosen without these.
     std::fill(among.by_rows.begin(), among.by_rows.begin() + rows.back() + 1, std::nullopt);
   }
   timer_.reset();
+}
+
+void cublaslt_gemm::tell_choices(std::vector<gemm_choice>& to) const {
+  for (const auto& [of, known] : choices_) {
+    const auto& [outputs, inputs, type, kind] = of;
+    const gemm_choice choice{.outputs = outputs, .inputs = inputs, .type = type, .kind = kind};
+    if (known.only) to.push_back(in_words(*known.only, choice));
+    for (const auto& [rows, algorithm] : known.measured) {
+      to.push_back(in_words(algorithm, choice));
+      to.back().rows = rows;
+    }
+  }
+}
+
+void cublaslt_gemm::use_choices(std::span<const gemm_choice> given) {
+  for (const gemm_choice& each : given) {
+    choices& known = choices_[{each.outputs, each.inputs, each.type, each.kind}];
+    if (each.rows > 0) {
+      known.measured[each.rows] = algorithm_of(each);
+    } else {
+      known.only = algorithm_of(each);
+    }
+  }
 }
 
 void cublaslt_gemm::choose_fastest(const cuda_stream& stream, const cublaslt_product& of, choices& among) {
@@ -149,7 +191,7 @@ void cublaslt_gemm::choose_fastest(const cuda_stream& stream, const cublaslt_pro
     if (took && (!best || *took < best->first)) best.emplace(*took, each.algo);
   }
   if (!best) throw std::runtime_error("cuBLASLt refuses every kernel that it proposes for a product");
-  among.measured.emplace(of.rows, best->second);
+  among.measured[of.rows] = best->second;
 }
 
 }  // namespace troupe

@@ -39,6 +39,8 @@ class cublaslt_gemm final : public gemm {
                 gemm_output kind, void* out) override;
   void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
+  void tell_choices(std::vector<gemm_choice>& to) const override;
+  void use_choices(std::span<const gemm_choice> choices) override;
   std::string name() const override { return "cuBLASLt " + library_->version(); }
 
  private:

@@ -53,7 +53,8 @@ std::size_t cuda_decoder::bytes() const {
          partial_states_.bytes() + arrived_.bytes();
 }
 
-void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels::cuda::kv_element element) {
+void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels::cuda::kv_element element,
+                           const std::optional<few_row_choices>& known) {
   load_dummy_hidden_states(stream);
   const device_layer& layer = weights_.layers.front();
   const std::vector<std::int32_t> rows = powers_of_two(most);
@@ -66,7 +67,11 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels
   choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
-  choose_few_rows(stream, element);
+  if (known) {
+    few_rows_ = *known;
+  } else {
+    choose_few_rows(stream, element);
+  }
 }
 
 void cuda_decoder::forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,

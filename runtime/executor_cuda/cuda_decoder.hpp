@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "kernels/cuda/few_row_product.hpp"
 #include "kernels/cuda/paged_attention.hpp"
@@ -32,8 +33,10 @@ class cuda_decoder {
                const cuda_stream& stream);
 
   // Chooses how products of up to so many rows are computed (gemm::prepare, and what that throws): measured
-  // for each power of two; then where few rows are multiplied otherwise.
-  void prepare(const cuda_stream& stream, std::int32_t rows, kernels::cuda::kv_element element);
+  // for each power of two; then where few rows are multiplied otherwise, unless that is `known`.
+  void prepare(const cuda_stream& stream, std::int32_t rows, kernels::cuda::kv_element element,
+               const std::optional<few_row_choices>& known);
+  const few_row_choices& few_rows() const { return few_rows_; }
 
   // The step's copies of whole blocks, in order.
   void copy_blocks(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,

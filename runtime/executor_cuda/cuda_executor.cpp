@@ -17,6 +17,7 @@
 #include "runtime/executor_cuda/device_kv_cache.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "runtime/executor_cuda/kept_choices.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
@@ -53,6 +54,8 @@ class cuda_executor final : public executor {
 
   result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override;
   result<memory_profile> profile() override;
+  std::string choices() const override;
+  void use_choices(const std::string& choices) override;
   result<void> take_kv_cache(const kv_cache_claim& claim) override;
 
   void forward(const device_batch& batch) override;
@@ -71,6 +74,7 @@ class cuda_executor final : public executor {
  private:
   // What is current belongs to the thread, and any thread may call.
   void use_device() const { check_cuda(cudaSetDevice(device_.id), "cudaSetDevice"); }
+  std::string measures_with() const;
   void run(const device_batch& batch, std::int32_t layers);
   void run_as_graph(const flat_step_shape& shape);
   void note_eager_step(const flat_step_shape& shape);
@@ -86,6 +90,7 @@ class cuda_executor final : public executor {
   cuda_stream copies_;  // carries what sampling needs and gives, beside that
   device_weights weights_;
   device_kv_cache kv_;
+  std::optional<kept_choices> given_choices_;
   std::unique_ptr<gemm> products_;
   std::unique_ptr<step_room> room_;
   flat_step step_;  // on the device, of the last forward()
@@ -127,10 +132,28 @@ result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequen
                  "max_num_batched_tokens");
 }
 
+std::string cuda_executor::measures_with() const {
+  return fmt::format("{}, {}.{}, {} multiprocessors, {}", device_.name, device_.major, device_.minor,
+                     device_.multiprocessors, products_->name());
+}
+
+std::string cuda_executor::choices() const {
+  kept_choices kept{.measured_with = measures_with(), .few_rows = room_->decoder.few_rows(), .products = {}};
+  products_->tell_choices(kept.products);
+  return to_bytes(kept);
+}
+
+void cuda_executor::use_choices(const std::string& choices) { given_choices_ = read_kept_choices(choices); }
+
 // Kernels are loaded when they are first launched, and take memory then: so the products are measured before.
 result<memory_profile> cuda_executor::profile() try {
   use_device();
-  room_->decoder.prepare(stream_, room_->rows, element_);
+  std::optional<few_row_choices> known;
+  if (given_choices_ && given_choices_->measured_with == measures_with()) {
+    products_->use_choices(given_choices_->products);
+    known = given_choices_->few_rows;
+  }
+  room_->decoder.prepare(stream_, room_->rows, element_, known);
   const device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
   check_batch(batch, config_, limits_, kv_.layout());
   run(batch, 1);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kernels/cuda/fp8_rows.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
@@ -38,6 +39,8 @@ class fp8_gemm final : public gemm {
                 gemm_output kind, void* out) override;
   void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
+  void tell_choices(std::vector<gemm_choice>& to) const override { other_->tell_choices(to); }
+  void use_choices(std::span<const gemm_choice> choices) override { other_->use_choices(choices); }
   std::string name() const override { return other_->name() + ", fp8 weights"; }
 
  private:

@@ -8,6 +8,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "kernels/tiled_weights.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
@@ -42,6 +43,16 @@ enum class gemm_output {
   add_to_f32,  // added to what is there: the residual stream
 };
 
+// A way that was chosen for products with matrices of one size.
+struct gemm_choice {
+  std::int32_t outputs = 0;
+  std::int32_t inputs = 0;
+  matrix_type type = matrix_type::bf16;
+  gemm_output kind = gemm_output::rounded;
+  std::int32_t rows = 0;                  // that it was measured with; 0: it is that of all numbers of rows
+  std::array<std::uint64_t, 8> way = {};  // as the library describes it
+};
+
 struct gemm_request {
   std::int32_t max_rows = 1;  // of the products that are usual
   // Whether a row's bits may depend neither on how many rows are beside it nor on its place among them.
@@ -69,6 +80,11 @@ class gemm {
   // are computed as well. Throws no_invariant_product besides.
   virtual void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                        std::span<const std::int32_t> rows, gemm_output kind, void* out) = 0;
+  // Adds what prepare() has chosen so far.
+  virtual void tell_choices(std::vector<gemm_choice>& /*to*/) const {}
+  // What another one of the same name() has chosen on such a device: prepare() measures no product of it
+  // again, unless it cannot be computed so.
+  virtual void use_choices(std::span<const gemm_choice> /*choices*/) {}
   // For logs: "cuBLASLt 13.1.0".
   virtual std::string name() const = 0;
 };

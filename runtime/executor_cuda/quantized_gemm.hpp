@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/gemm.hpp"
@@ -27,6 +29,8 @@ class quantized_gemm final : public gemm {
                 gemm_output kind, void* out) override;
   void prepare(const cuda_stream& stream, const void* input, const device_matrix& weight,
                std::span<const std::int32_t> rows, gemm_output kind, void* out) override;
+  void tell_choices(std::vector<gemm_choice>& to) const override { other_->tell_choices(to); }
+  void use_choices(std::span<const gemm_choice> choices) override { other_->use_choices(choices); }
   std::string name() const override { return other_->name() + ", quantised weights"; }
 
  private:

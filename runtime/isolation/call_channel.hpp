@@ -20,6 +20,8 @@ enum class executor_call : std::uint32_t {
   open,
   reserve_steps,
   profile,
+  choices,
+  use_choices,
   take_kv_cache,
   forward,
   sample,

@@ -98,6 +98,11 @@ class executor_host {
         return reserve_steps(*of.device, from);
       case executor_call::profile:
         return profile(*of.device);
+      case executor_call::choices:
+        return choices(*of.device);
+      case executor_call::use_choices:
+        of.device->use_choices(from.text());
+        return calls_.answer();
       case executor_call::take_kv_cache:
         return take_kv_cache(*of.device, from);
       case executor_call::forward:
@@ -134,6 +139,12 @@ class executor_host {
     if (!measured) return tl::unexpected(measured.error());
     flat_writer to = calls_.answer();
     to.value(*measured);
+    return to;
+  }
+
+  result<flat_writer> choices(const executor& device) {
+    flat_writer to = calls_.answer();
+    to.text(device.choices());
     return to;
   }
 

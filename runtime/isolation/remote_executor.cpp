@@ -37,6 +37,16 @@ class remote_executor final : public executor {
     return answered->value<memory_profile>();
   }
 
+  std::string choices() const override {
+    return require(call(executor_call::choices, process_->message())).text();
+  }
+
+  void use_choices(const std::string& choices) override {
+    flat_writer to = process_->message();
+    to.text(choices);
+    require(call(executor_call::use_choices, to));
+  }
+
   result<void> take_kv_cache(const kv_cache_claim& claim) override {
     flat_writer to = process_->message();
     to.value(claim);
@@ -102,7 +112,7 @@ class remote_executor final : public executor {
   void synchronize() override { process_->settle(opened_.device); }
 
  private:
-  result<flat_reader> call(executor_call call, const flat_writer& message) {
+  result<flat_reader> call(executor_call call, const flat_writer& message) const {
     return process_->call(call, opened_.device, message);
   }
   static flat_reader require(result<flat_reader> answered) {

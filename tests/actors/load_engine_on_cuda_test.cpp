@@ -101,6 +101,10 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
       calls_.push_back({"profile", number_});
       return forwarding_executor::profile();
     }
+    std::string choices() const override { return "chosen by " + std::to_string(number_); }
+    void use_choices(const std::string& choices) override {
+      if (!choices.empty()) calls_.push_back({choices + ",", number_});
+    }
     result<void> take_kv_cache(const kv_cache_claim& claim) override {
       calls_.push_back({"take", number_, claim});
       return forwarding_executor::take_kv_cache(claim);
@@ -137,12 +141,15 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
   std::vector<watched_call> calls;
 };
 
-// What it multiplies with is chosen while it is profiled: the next one is to compute as this one.
+// What it multiplies with is chosen while it is profiled: those that follow are to compute as the first one.
 TEST_F(LoadEngineOnWatchedCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
   const auto loaded = load_engine(on_watched_cuda());
   ASSERT_TRUE(loaded) << loaded.error().message;
   ASSERT_TRUE(loaded->open_device().has_value());
-  EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "take 1", "profile 2", "take 2"}));
+  ASSERT_TRUE(loaded->open_device().has_value());
+  EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "take 1",                    //
+                                               "chosen by 1, 2", "profile 2", "take 2",  //
+                                               "chosen by 1, 3", "profile 3", "take 3"}));
   for (const watched_call& each : calls) EXPECT_EQ(each.claim.bytes_beside, 0U);
 }
 
@@ -154,12 +161,14 @@ TEST_F(LoadEngineOnWatchedCuda, ADraftModelIsThereTooBeforeTheModelTakesTheMemor
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->draft);
   EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "profile 2", "take 1", "take 2",  //
-                                               "profile 3", "profile 4", "take 3", "take 4"}));
+                                               "chosen by 1, 3", "profile 3",                 //
+                                               "chosen by 2, 4", "profile 4", "take 3", "take 4"}));
   const kv_layout layout = loaded->device->layout();
-  for (std::size_t i = 2; i < calls.size(); i += 4) {
-    EXPECT_EQ(calls[i].claim.num_blocks, 0);
-    EXPECT_EQ(calls[i].claim.bytes_beside, loaded->draft->layout().bytes_per_block);
-    EXPECT_EQ(calls[i + 1].claim.num_blocks, layout.num_blocks);
+  for (const watched_call& each : calls) {
+    if (each.name != "take") continue;
+    const bool is_draft = each.executor % 2 == 0;
+    EXPECT_EQ(each.claim.num_blocks, is_draft ? layout.num_blocks : 0);
+    EXPECT_EQ(each.claim.bytes_beside, is_draft ? 0 : loaded->draft->layout().bytes_per_block);
   }
   EXPECT_EQ(loaded->draft->layout().num_blocks, layout.num_blocks);
 }

@@ -1,32 +1,20 @@
 #include "actors/load_engine.hpp"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <memory>
 #include <optional>
 #include <set>
-#include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "runtime/drafting/draft_model.hpp"
-#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/step_plan.hpp"
 #include "tests/actors/load_engine_fixture.hpp"
-#include "tests/support/gguf_writer.hpp"
 #include "tests/support/paths.hpp"
-#include "tests/support/tiny_model.hpp"
 
 namespace troupe {
 namespace {

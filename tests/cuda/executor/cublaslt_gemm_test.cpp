@@ -135,6 +135,39 @@ TEST_F(cublaslt_products, are_computed_as_was_measured_for_as_many_rows_or_the_n
   EXPECT_EQ(test::habits().used, (rows_used{7, 6}));
 }
 
+TEST_F(cublaslt_products, are_computed_as_another_has_chosen_and_measured_anew_where_the_library_refuses) {
+  cublaslt_gemm first(test::documented_cublaslt(), {most_rows, false});
+  for (const auto& [way, rows] : {std::pair(5U, 4), std::pair(6U, 8)}) {
+    test::habits().proposed = {way};
+    prepare(first, {rows});
+  }
+  std::vector<gemm_choice> chosen;
+  first.tell_choices(chosen);
+  ASSERT_EQ(chosen.size(), 2U);
+
+  const auto used_by_the_next = [&] {
+    cublaslt_gemm next(test::documented_cublaslt(), {most_rows, false});
+    next.use_choices(chosen);
+    test::habits().proposed = {7, 8, 9};
+    test::habits().used.clear();
+    next.prepare(stream_, input_.data(), matrix_, std::vector<std::int32_t>{4, 8}, gemm_output::f32,
+                 out_.data());
+    const std::set<std::uint64_t> tried(test::habits().used.begin(), test::habits().used.end());
+    test::habits().used.clear();
+    for (const std::int32_t rows : {2, 4, 8}) multiply(next, rows);
+    std::vector<gemm_choice> told;
+    next.tell_choices(told);
+    EXPECT_EQ(told.size(), 2U);
+    return std::pair(tried, test::habits().used);
+  };
+  EXPECT_EQ(used_by_the_next(), std::pair(std::set<std::uint64_t>({5, 6}), rows_used({5, 5, 6})));
+  test::habits().computes = [](std::uint64_t number, std::uint64_t) { return number != 6 && number != 7; };
+  const auto [tried, used] = used_by_the_next();
+  EXPECT_EQ(tried, std::set<std::uint64_t>({5, 8, 9}));
+  EXPECT_EQ(rows_used(used.begin(), used.begin() + 2), rows_used({5, 5}));
+  EXPECT_GE(used.back(), 8U);
+}
+
 TEST_F(cublaslt_products, pass_over_what_the_library_proposes_and_then_refuses) {
   for (const cublasStatus_t refusal : {CUBLAS_STATUS_NOT_SUPPORTED, CUBLAS_STATUS_ALLOC_FAILED}) {
     cublaslt_gemm by(test::documented_cublaslt(), {most_rows, false});
@@ -188,6 +221,26 @@ TEST_F(batch_invariant_products, are_computed_in_one_way_whatever_their_rows) {
   prepare(by_, {1, 2, 4, 8, 16});
   EXPECT_EQ(only_used({1, 2, 3, 7, 8, 9, 16, 17}), 6U) << "4 does not compute 7 rows";
   EXPECT_EQ(test::habits().workspace_bytes, 0U) << "through which blocks could share sums";
+}
+
+TEST_F(batch_invariant_products, are_computed_in_the_way_that_another_has_chosen) {
+  test::habits().proposed = {4};
+  prepare(by_, {1, 2, 4, 8, 16});
+  std::vector<gemm_choice> chosen;
+  by_.tell_choices(chosen);
+  ASSERT_EQ(chosen.size(), 1U);
+  cublaslt_gemm next(test::documented_cublaslt(), {most_rows, true});
+  next.use_choices(chosen);
+  test::habits().proposed = {5};
+  prepare(next, {1, 2, 4, 8, 16});
+  multiply(next, 3);
+  EXPECT_EQ(test::habits().used, (rows_used{4}));
+  test::habits().computes = [](std::uint64_t number, std::uint64_t rows) { return number != 4 || rows < 8; };
+  cublaslt_gemm other(test::documented_cublaslt(), {most_rows, true});
+  other.use_choices(chosen);
+  prepare(other, {1, 2, 4, 8, 16});
+  multiply(other, 3);
+  EXPECT_EQ(test::habits().used, (rows_used{5})) << "that way does not compute 8 rows any more";
 }
 
 TEST_F(batch_invariant_products, are_looked_at_where_tiles_are_not_full_too) {

@@ -1,5 +1,7 @@
 // Decodes of few sequences whose products an own kernel computes, with the norms and gates beside them.
 #include <memory>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "tests/cuda/cuda_fixture.hpp"
@@ -93,6 +95,58 @@ TEST_F(few_row_decodes, are_what_was_measured_to_be_faster) {
   test::executor_driver other(*never);
   other.generate(other.add(test::prompt_of(5), test::greedy()), 4);
   EXPECT_GT(*few, 0);
+}
+
+// Tells the choices of a library that chooses, and which it was given.
+class choosing_products final : public gemm {
+ public:
+  choosing_products(std::string name, std::shared_ptr<std::vector<std::int32_t>> given)
+      : name_(std::move(name)), given_(std::move(given)) {}
+  void multiply(const cuda_stream& stream, const void* input, const device_matrix& weight, std::int32_t rows,
+                gemm_output kind, void* out) override {
+    right_.multiply(stream, input, weight, rows, kind, out);
+  }
+  void prepare(const cuda_stream&, const void*, const device_matrix&, std::span<const std::int32_t>,
+               gemm_output, void*) override {}
+  void tell_choices(std::vector<gemm_choice>& to) const override { to.push_back({.rows = 17}); }
+  void use_choices(std::span<const gemm_choice> choices) override {
+    for (const gemm_choice& each : choices) given_->push_back(each.rows);
+  }
+  std::string name() const override { return name_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<std::vector<std::int32_t>> given_;
+  test::reference_gemm right_;
+};
+
+TEST_F(few_row_decodes, are_computed_as_another_executor_has_chosen_on_such_a_device) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto given = std::make_shared<std::vector<std::int32_t>>();
+  const auto load_with = [&](few_row_products few_rows, const std::string& library) {
+    cuda_executor_options options = test::small_cuda_options();
+    options.few_rows = few_rows;
+    options.limits.max_rows = rows_to_measure;
+    options.open_gemm = [&, library](const gemm_request&) -> result<std::unique_ptr<gemm>> {
+      return std::make_unique<choosing_products>(library, given);
+    };
+    return *load_cuda_executor(model, options);
+  };
+  const auto own = load_with(few_row_products::always, "13.1");
+  ASSERT_TRUE(own->profile());
+  const std::string choices = own->choices();
+  // What the next one would choose by itself is the library, for all.
+  for (const auto& [library, handed, is_taken] :
+       {std::tuple("13.1", choices, true), std::tuple("13.2", choices, false),
+        std::tuple("13.1", choices.substr(0, choices.size() - 1), false),
+        std::tuple("13.1", std::string(), false)}) {
+    given->clear();
+    const auto next = load_with(few_row_products::never, library);
+    next->use_choices(handed);
+    ASSERT_TRUE(next->profile());
+    EXPECT_EQ(next->choices() == choices, is_taken) << library;
+    EXPECT_EQ(*given, is_taken ? std::vector<std::int32_t>{17} : std::vector<std::int32_t>{}) << library;
+  }
 }
 
 TEST_F(few_row_decodes, go_with_fp16_too) {

@@ -71,12 +71,15 @@ class renamed_executor final : public forwarding_executor {
   renamed_executor(std::unique_ptr<executor> inner, std::string name)
       : forwarding_executor(std::move(inner)), name_(std::move(name)) {}
   std::string kernel_path() const override { return name_; }
+  std::string choices() const override { return choices_; }
+  void use_choices(const std::string& choices) override { choices_ = choices; }
   std::optional<device_figures> figures() override {
     return device_figures{name_, 1ULL << 40U, 3, 7, 11, 1ULL << 33U};
   }
 
  private:
   std::string name_;
+  std::string choices_ = {"its\0own", 7};
 };
 
 result<std::unique_ptr<executor>> open_cuda(const model_ptr& model, const cpu_executor_options& options,

@@ -303,9 +303,16 @@ TEST_F(runner_processes, open_the_cuda_device_that_they_are_asked_for) {
   EXPECT_EQ(figures->graphs, 7);
   EXPECT_EQ(figures->eager_steps, 11U);
   EXPECT_EQ(figures->eager_decodes, 1ULL << 33U);
+  const std::string choices((*opened)->choices());
+  EXPECT_EQ(choices, std::string("its\0own", 7));
+  (*opened)->use_choices(choices + choices);
+  EXPECT_EQ((*opened)->choices(), choices + choices);
+  ASSERT_TRUE((*opened)->take_kv_cache({.num_blocks = 5}));
+  EXPECT_EQ((*opened)->layout().num_blocks, 5);
   const auto on_the_cpu = open(start());
   EXPECT_NE(on_the_cpu->kernel_path().substr(0, 4), "cuda");
   EXPECT_FALSE(on_the_cpu->figures());
+  EXPECT_TRUE(on_the_cpu->choices().empty());
 }
 
 // The state of a process, of proc(5): "T" where it is stopped.
