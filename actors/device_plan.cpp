@@ -29,18 +29,14 @@ auto start_draft(const Start& start) -> typename decltype(start())::value_type t
   return nullptr;
 }
 
-// An executor with steps as large as requests need that were accepted before. A CUDA device is profiled, as
-// at first, and computes products as the first one has chosen to; on the CPU that would only take time.
-result<std::unique_ptr<executor>> load_anew(const device_plan& plan, const engine_options& options,
-                                            const cpu_executor_options& cpu) {
-  auto device = load_target(*plan.place, cpu);
-  if (!device) return device;
-  if (const auto room = (*device)->reserve_steps(plan.padded.rows, plan.padded.sequences); !room)
-    return tl::unexpected<error>(room.error());
-  if (!options.cuda) return device;
-  (*device)->use_choices(plan.choices);
-  if (const auto profile = (*device)->profile(); !profile) return tl::unexpected<error>(profile.error());
-  return device;
+// Steps as large as requests need that were accepted before. A CUDA device is profiled, as at first, and
+// computes products as the first one has chosen to; on the CPU that would only take time.
+result<void> reserve_anew(executor& device, const device_plan& plan, bool is_cuda) {
+  if (auto room = device.reserve_steps(plan.padded.rows, plan.padded.sequences); !room) return room;
+  if (!is_cuda) return {};
+  device.use_choices(plan.choices);
+  if (const auto profile = device.profile(); !profile) return tl::unexpected<error>(profile.error());
+  return {};
 }
 
 // And with a KV cache as large.
@@ -54,18 +50,25 @@ result<void> take_kv_cache_anew(executor& device, const kv_cache_claim& claim, s
 }
 
 result<runner_device> start_anew(const device_plan& plan, const engine_options& options,
-                                 const cpu_executor_options& cpu) {
-  auto device = load_anew(plan, options, cpu);
+                                 const cpu_executor_options& cpu, bool with_draft) {
+  auto device = load_target(*plan.place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   std::shared_ptr<executor> drafting;
-  if (plan.draft)
+  if (plan.draft && with_draft)
     drafting = start_draft([&] {
       return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len,
                                plan.draft_choices);
     });
+  if (const auto room = reserve_anew(**device, plan, options.cuda.has_value()); !room)
+    return tl::unexpected<error>(room.error());
   const kv_cache_claim claim{.bytes_beside = drafting ? drafting->layout().bytes_per_block : 0};
-  if (const auto taken = take_kv_cache_anew(**device, claim, plan.target.max_model_len); !taken)
-    return tl::unexpected<error>(taken.error());
+  auto taken = take_kv_cache_anew(**device, claim, plan.target.max_model_len);
+  if (!taken && drafting) {
+    spdlog::warn("{}: there are no drafts any more", taken.error().message);
+    drafting.reset();
+    taken = take_kv_cache_anew(**device, {}, plan.target.max_model_len);
+  }
+  if (!taken) return tl::unexpected<error>(taken.error());
   runner_device started{std::move(*device), nullptr};
   const std::int32_t num_blocks = started.target->layout().num_blocks;
   if (drafting)
@@ -82,17 +85,19 @@ result<std::unique_ptr<executor>> load_target(executor_place& place, const cpu_e
   return place.load(target_model, cpu);
 }
 
-result<runner_device> reopen(const device_plan& plan) {
-  auto started = start_anew(plan, plan.options, plan.cpu);
+result<runner_device> reopen(const device_plan& plan, bool with_draft) {
+  auto started = start_anew(plan, plan.options, plan.cpu, with_draft);
   if (started) use_kept_tuning(*started->target, plan.tuned_for, plan.tuning_file);
   return started;
 }
 
-result<runner_device> reopen_on_cpu(const device_plan& plan) {
+result<runner_device> reopen_on_cpu(const device_plan& plan, bool with_draft) {
   if (const auto turned = plan.place->turn_to_cpu(); !turned) return tl::unexpected<error>(turned.error());
   engine_options on_cpu = plan.options;
   on_cpu.cuda.reset();
-  auto started = start_anew(plan, on_cpu, *plan.last_resort);
+  on_cpu.dtype = plan.last_resort->dtype;
+  on_cpu.kv_cache_dtype = plan.last_resort->kv_cache_dtype;
+  auto started = start_anew(plan, on_cpu, *plan.last_resort, with_draft);
   if (!started) return started;
   const tuning_key key = tuning_key_of(*started->target, on_cpu.threads);
   use_kept_tuning(*started->target, key, tuning_path(key, on_cpu.tuning_file, on_cpu.tuning_folder));

@@ -26,17 +26,17 @@ struct device_plan {
   std::string choices;  // of the first one
   std::optional<draft_file> draft;
   std::string draft_choices;
-  engine_options options;
+  engine_options options;  // of the first one
   drafted_for target;
 };
 
-// The model on another device, and its draft model, where that can be opened too. Errors: those of
-// load_target(), reserve_steps(), profile() and take_kv_cache(); resource_exhausted (no KV memory for one
-// context).
-result<runner_device> reopen(const device_plan& plan);
+// The model on another device and, where that is wanted, its draft model, if it can be opened too. Errors:
+// those of load_target(), reserve_steps(), profile() and take_kv_cache(); resource_exhausted (no KV memory
+// for one context).
+result<runner_device> reopen(const device_plan& plan, bool with_draft);
 
 // The same on the CPU, by plan.last_resort. Errors besides: those of executor_place::turn_to_cpu().
-result<runner_device> reopen_on_cpu(const device_plan& plan);
+result<runner_device> reopen_on_cpu(const device_plan& plan, bool with_draft);
 
 // For plan.last_resort: what the options say of the CPU, for a model that `cpu` opens on a CUDA device.
 // Errors: those of check_cpu_device() and kv_pool::create_scratch().

@@ -68,15 +68,21 @@ std::string describe_kv_cache_memory(const engine_options& options) {
 // The context that the KV cache can hold. As vLLM, an answer of its own to a context that was asked for,
 // where `wanted` is not 0.
 result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
-                                      const kv_layout& layout) {
+                                      const started_device& started) {
+  const kv_layout layout = started.device->layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
   if (held >= context) return context;
   const std::int64_t blocks = blocks_for(context, layout.block_size);
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
+  const std::uint64_t beside = started.draft_device ? static_cast<std::uint64_t>(blocks) *
+                                                          started.draft_device->layout().bytes_per_block
+                                                    : 0;
   const std::string remedy =
-      options.cuda ? fmt::format("raise gpu_memory_utilization: it takes {} MiB", (needed >> 20U) + 1)
-                   : fmt::format("raise kv_cache_memory to {} MiB ({})", (needed >> 20U) + 1,
-                                 describe_kv_cache_memory(options));
+      options.cuda
+          ? fmt::format("raise gpu_memory_utilization: it takes {} MiB{}", ((needed + beside) >> 20U) + 1,
+                        beside > 0 ? ", the draft model's cache among it" : "")
+          : fmt::format("raise kv_cache_memory to {} MiB ({})", (needed >> 20U) + 1,
+                        describe_kv_cache_memory(options));
   if (options.max_model_len > 0)
     return fail(error_code::invalid_argument,
                 fmt::format("max_model_len is {}, but the KV cache holds only {} tokens: lower max_model_len "
@@ -161,7 +167,7 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
   result<started_device> started = start_device(*place, options, files);
   if (!started) return tl::unexpected<error>(started.error());
   const kv_layout layout = started->device->layout();
-  const result<std::int32_t> max_model_len = context_in_cache(options, files.context, layout);
+  const result<std::int32_t> max_model_len = context_in_cache(options, files.context, *started);
   if (!max_model_len) return tl::unexpected<error>(max_model_len.error());
 
   loaded_engine engine;
@@ -193,8 +199,9 @@ result<loaded_engine> open_engine(const std::shared_ptr<executor_place>& place, 
                          started->draft_choices,
                          quiet,
                          target};
-  engine.open_device = [plan] { return reopen(plan); };
-  if (plan.last_resort) engine.open_last_resort = [plan] { return reopen_on_cpu(plan); };
+  engine.open_device = [plan](bool with_draft) { return reopen(plan, with_draft); };
+  if (plan.last_resort)
+    engine.open_last_resort = [plan](bool with_draft) { return reopen_on_cpu(plan, with_draft); };
   if (place->is_isolated()) engine.process = process_of(place);
   return engine;
 }

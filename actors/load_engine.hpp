@@ -83,7 +83,8 @@ struct runner_device {
   std::shared_ptr<executor> target;
   std::shared_ptr<draft_model> draft;  // null: there is none
 };
-using device_opener = std::function<result<runner_device>()>;
+// Without a draft model where none is wanted.
+using device_opener = std::function<result<runner_device>(bool with_draft)>;
 
 // The process that a device runs in, and after it that of the next one. None of it waits; any thread.
 struct device_process {

@@ -40,7 +40,7 @@ caf::error draft_model_fault() {
 bool is_draft_model_fault(const caf::error& reason) { return reason.category() == draft_model_category; }
 
 caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_device& wanted) {
-  result<runner_device> opened = std::exchange(parts_.open, {})();
+  result<runner_device> opened = std::exchange(parts_.open, {})(wanted.has_drafter);
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
   if (!opened || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
@@ -51,7 +51,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   if (wanted.has_drafter) draft_ = std::move(opened->draft);
   for (const auto& [step, took] : parts_.step_costs)
     if (draft_ && step.is_usual()) draft_->target_step(step.rows, took);
-  overlaps_ = device_->overlaps() && !draft_;  // a draft is verified on the host
+  overlaps_ = device_->overlaps() && !draft_;  // what a step verifies follows from the tokens before
   block_size_ = device_->layout().block_size;
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
@@ -142,7 +142,7 @@ void model_runner_state::begin(const step_batch_ptr& batch, std::uint64_t number
   }
   held_->rows = &in_buckets(known);
   device_->forward(*held_->rows);
-  if (awaits_masks()) device_->synchronize();  // the time until they come is not the step's
+  if (awaits_masks() && !overlaps_) device_->synchronize();  // the time until they come is not the step's
   held_->took = parts_.now() - began;
 }
 

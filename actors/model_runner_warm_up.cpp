@@ -101,6 +101,7 @@ void model_runner_state::warm_up_draft(const warm_up_item& item) try {
 void model_runner_state::give_up_draft(const std::exception& fault) {
   spdlog::error("the draft model failed and drafts no more: {}", fault.what());
   draft_.reset();
+  overlaps_ = device_->overlaps();
 }
 
 // One step a message, so that a request never waits for more than that; the first one only warms the caches.

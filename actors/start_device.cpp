@@ -16,17 +16,20 @@
 namespace troupe {
 namespace {
 
-void log_kv_cache(const engine_options& options, const memory_profile& profile, const kv_layout& layout) {
+void log_kv_cache(const engine_options& options, const memory_profile& profile, const kv_layout& layout,
+                  bool has_draft_model) {
   const double mebibytes = static_cast<double>(layout.num_blocks) *
                            static_cast<double>(layout.bytes_per_block) / static_cast<double>(1U << 20U);
+  const bool is_share = (options.cuda ? options.cuda->memory_utilization : options.memory_utilization) > 0;
   const std::string source = options.cuda && options.cuda->memory_utilization > 0
                                  ? fmt::format("gpu_memory_utilization {}", options.cuda->memory_utilization)
                              : options.memory_utilization > 0
                                  ? fmt::format("memory_utilization {} of {} MiB", options.memory_utilization,
                                                profile.available >> 20U)
                                  : fmt::format("kv_cache_memory {} MiB", options.kv_cache_bytes >> 20U);
-  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all ({})",
-               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes, source);
+  spdlog::info("KV cache: {} blocks of {} tokens in {}, {} bytes per block, {:.1f} MiB in all ({}{})",
+               layout.num_blocks, layout.block_size, layout.dtype, layout.bytes_per_block, mebibytes, source,
+               has_draft_model && is_share ? ", shared with the draft model" : "");
 }
 
 void log_profile(const executor_limits& limits, const memory_profile& profile) {
@@ -98,6 +101,14 @@ result<started_device> start_device(executor_place& place, const engine_options&
   spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
 
   options.on_phase("profiling");
+  kv_cache_claim claim;
+  if (files.draft) {
+    auto drafting = open_draft_device(place, *files.draft, options, max_model_len, {});
+    if (!drafting) return tl::unexpected<error>(drafting.error());
+    out.draft_device = std::move(*drafting);
+    out.draft_choices = out.draft_device->choices();
+    claim.bytes_beside = out.draft_device->layout().bytes_per_block;
+  }
   const auto padded = reserve_buckets(options, max_model_len, **device, out.too_many_rows);
   if (!padded) return tl::unexpected<error>(padded.error());
   const result<memory_profile> profile = (*device)->profile();
@@ -107,21 +118,13 @@ result<started_device> start_device(executor_place& place, const engine_options&
   largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
   log_profile(largest, *profile);
   out.choices = (*device)->choices();
-  kv_cache_claim claim;
-  if (files.draft) {
-    auto drafting = open_draft_device(place, *files.draft, options, max_model_len, {});
-    if (!drafting) return tl::unexpected<error>(drafting.error());
-    out.draft_device = std::move(*drafting);
-    out.draft_choices = out.draft_device->choices();
-    claim.bytes_beside = out.draft_device->layout().bytes_per_block;
-  }
   if (const auto taken = (*device)->take_kv_cache(claim); !taken) {
     error why = taken.error();
     if (why.param == "kv_cache_memory" && options.has_default_kv_cache())
       why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);
     return tl::unexpected(std::move(why));
   }
-  log_kv_cache(options, *profile, (*device)->layout());
+  log_kv_cache(options, *profile, (*device)->layout(), out.draft_device != nullptr);
   out.device = std::move(*device);
   out.padded = *padded;
   out.graphs = graph_shapes(graph_batches, std::min(largest.max_sequences, largest.max_rows),

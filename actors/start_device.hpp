@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "actors/load_draft_model.hpp"
 #include "actors/load_engine.hpp"
-#include "runtime/chat_template/chat_template.hpp"
+#include "actors/model_files.hpp"
 #include "runtime/isolation/executor_place.hpp"
-#include "runtime/model/model.hpp"
-#include "runtime/tokenizer/tokenizer.hpp"
 
 namespace troupe {
 
@@ -30,15 +27,6 @@ struct started_device {
   padded_limits padded;
   std::vector<bucket> graphs;                 // decode steps that it captures
   std::optional<std::int64_t> too_many_rows;  // buckets of so many are left out
-};
-
-// What the files of the model and the draft model hold, whatever device it is for.
-struct model_files {
-  model_ptr model;
-  tokenizer_ptr vocabulary;
-  std::shared_ptr<const chat_template> chat;
-  std::int32_t context = 0;  // the longest that is wanted
-  std::optional<draft_file> draft;
 };
 
 // Says in the log what it does. Errors: those of load_target(), options_on_cpu(), make_buckets(),

@@ -33,7 +33,7 @@ void supervisor_state::add_model_runner() {
   const auto start = [this, spawn] {
     device_opener open = parts_.open_device;
     if (runner_device first = std::exchange(parts_.device, {}); first.target)
-      open = [first]() -> result<runner_device> { return first; };
+      open = [first](bool) -> result<runner_device> { return first; };
     const model_runner_actor runner =
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
                parts_.tuning_file, parts_.tuned_for, parts_.device_clock,
@@ -227,6 +227,8 @@ bool supervisor_state::turn_to_last_resort() {
   failed_openings_ = hung_openings_ = 0;
   is_on_last_resort_ = true;
   course_.skip_graphs();
+  step_costs_.clear();
+  course_.repeat(warm_up_phase::verification);
   return true;
 }
 

@@ -26,8 +26,8 @@ std::vector<option> kv_cache_options() {
                    "--kv-cache-memory; 0: off"),
       ratio_option(
           "gpu_memory_utilization", group::engine, &settings::gpu_memory_utilization, 1, 1000,
-          "Share of a CUDA device's memory that may be used: what weights and steps leave of it is the KV "
-          "cache's and that of a draft model"),
+          "Share of a CUDA device's memory that may be used: what weights and steps leave of it, a draft "
+          "model's too, is the KV cache's; with a draft model both caches'"),
   };
 }
 

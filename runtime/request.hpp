@@ -24,9 +24,10 @@ struct grammar_spec;  // runtime/grammar/grammar_spec.hpp
 
 // vLLM's names and meanings. Ranges are checked by validate() in sampling/sampler.hpp.
 struct sampling_params {
-  std::optional<std::int32_t> max_tokens = {};  // unset: as many as the context holds
-  std::int32_t min_tokens = 0;                  // no stop token or stop string is obeyed before this many
-  float temperature = 1.0F;                     // 0 is greedy
+  std::optional<std::int32_t> max_tokens = {};       // unset: as many as the context holds
+  std::string_view max_tokens_field = "max_tokens";  // a literal: the client's name for it, for errors
+  std::int32_t min_tokens = 0;  // no stop token or stop string is obeyed before this many
+  float temperature = 1.0F;     // 0 is greedy
   float top_p = 1.0F;
   std::int32_t top_k = 0;  // 0: all
   float min_p = 0.0F;

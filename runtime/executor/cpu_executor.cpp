@@ -216,14 +216,18 @@ result<std::size_t> cpu_executor::kv_cache_bytes(const kv_cache_claim& claim) co
   const std::size_t wanted = claim.num_blocks > 0 ? static_cast<std::size_t>(claim.num_blocks) * block
                                                   : options_.limits.kv_cache_bytes;
   // Pages come when they are first written: too many would end the process in the midst of its work.
-  if (available && wanted > *available)
-    return fail(error_code::invalid_argument,
-                fmt::format("kv_cache_memory is {} MiB, but only {} MiB are free beside the weights ({}): "
-                            "lower kv_cache_memory, or give a share by memory_utilization",
-                            wanted >> 20U, *available >> 20U,
-                            is_memory_of_group() ? "of the memory limit of its control group"
-                                                 : "of the machine's memory"),
-                "kv_cache_memory");
+  const std::size_t beside = wanted / block * claim.bytes_beside;
+  if (available && wanted + beside > *available)
+    return fail(
+        error_code::invalid_argument,
+        fmt::format(
+            "kv_cache_memory is {} MiB{}, but only {} MiB are free beside the weights ({}): "
+            "lower kv_cache_memory, or give a share by memory_utilization",
+            wanted >> 20U,
+            beside > 0 ? fmt::format(" and the draft model's cache takes {} MiB", beside >> 20U) : "",
+            *available >> 20U,
+            is_memory_of_group() ? "of the memory limit of its control group" : "of the machine's memory"),
+        "kv_cache_memory");
   return wanted;
 }
 

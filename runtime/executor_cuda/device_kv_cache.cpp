@@ -43,10 +43,10 @@ const char* name_of(kv_element element) {
 result<std::int64_t> affordable_blocks(const model_config& config, const kv_cache_wish& wish) {
   const auto most_blocks = static_cast<double>(
       kernels::cuda::most_kv_blocks(describe(config, wish.element, wish.block_size, 0)) - 1);
-  const auto [free, total] = ask_device_memory();
-  const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
   if (wish.claim.num_blocks > 0)
     return std::min<std::int64_t>(wish.claim.num_blocks, static_cast<std::int64_t>(most_blocks));
+  const auto [free, total] = ask_device_memory();
+  const auto mib = [](double bytes) { return static_cast<std::int64_t>(bytes) / (1 << 20); };
   const bool is_share = wish.memory_utilization > 0;
   auto bytes = static_cast<double>(wish.bytes);
   if (is_share) {
@@ -57,11 +57,12 @@ result<std::int64_t> affordable_blocks(const model_config& config, const kv_cach
   const auto block = static_cast<double>(own + (is_share ? wish.claim.bytes_beside : 0));
   const double blocks = bytes / block - 1.0;
   if (blocks >= 1.0) return static_cast<std::int64_t>(std::min(blocks, most_blocks));
-  return fail(error_code::resource_exhausted,
-              fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache: raise "
-                          "gpu_memory_utilization, or lower max_num_batched_tokens",
-                          total >> 20U, mib(bytes)),
-              "gpu_memory_utilization");
+  return fail(
+      error_code::resource_exhausted,
+      fmt::format("the device's memory of {} MiB leaves {} MiB for the KV cache{}: raise "
+                  "gpu_memory_utilization, or lower max_num_batched_tokens",
+                  total >> 20U, mib(bytes), wish.claim.bytes_beside > 0 ? " and a draft model's" : ""),
+      "gpu_memory_utilization");
 }
 
 }  // namespace

@@ -28,6 +28,7 @@ enum class executor_call : std::uint32_t {
   begin_sample,
   collect,
   load_dummy_hidden_states,
+  synchronize,
   figures,
   close,
 };

@@ -117,6 +117,9 @@ class executor_host {
         of.device->load_dummy_hidden_states(from.value<std::int32_t>());
         of.can_sample = true;
         return calls_.answer();
+      case executor_call::synchronize:
+        of.device->synchronize();
+        return calls_.answer();
       case executor_call::figures:
         return figures(*of.device);
       case executor_call::close:

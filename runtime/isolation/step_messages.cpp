@@ -26,10 +26,10 @@ struct sampling_numbers {
 // All members by name, so that this does not compile where one is added: does the device draw by it? Then it
 // is written.
 void write(flat_writer& to, const sampling_params& params) {
-  const auto& [max_tokens, min_tokens, temperature, top_p, top_k, min_p, presence_penalty, frequency_penalty,
-               repetition_penalty, seed, is_seeded, stop, stop_token_ids, include_stop_str_in_output,
-               ignore_eos, skip_special_tokens, logprobs, prompt_logprobs, logit_bias, num_speculative_tokens,
-               grammar] = params;
+  const auto& [max_tokens, max_tokens_field, min_tokens, temperature, top_p, top_k, min_p, presence_penalty,
+               frequency_penalty, repetition_penalty, seed, is_seeded, stop, stop_token_ids,
+               include_stop_str_in_output, ignore_eos, skip_special_tokens, logprobs, prompt_logprobs,
+               logit_bias, num_speculative_tokens, grammar] = params;
   sampling_numbers numbers;
   numbers.temperature = temperature;
   numbers.top_p = top_p;

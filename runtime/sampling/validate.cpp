@@ -26,8 +26,8 @@ constexpr float_range float_ranges[] = {
 };
 constexpr float max_bias = 100.0F;
 
-tl::unexpected<error> refuse(const char* name, std::string message) {
-  return fail(error_code::invalid_argument, std::move(message), name);
+tl::unexpected<error> refuse(std::string_view name, std::string message) {
+  return fail(error_code::invalid_argument, std::move(message), std::string(name));
 }
 
 result<void> validate_floats(const sampling_params& params) {
@@ -45,14 +45,15 @@ result<void> validate_floats(const sampling_params& params) {
 
 result<void> validate_integers(const sampling_params& params, const sampling_limits& limits) {
   if (params.max_tokens && *params.max_tokens < 1) {
-    return refuse("max_tokens", fmt::format("max_tokens must be at least 1, got {}", *params.max_tokens));
+    return refuse(params.max_tokens_field,
+                  fmt::format("{} must be at least 1, got {}", params.max_tokens_field, *params.max_tokens));
   }
   if (params.min_tokens < 0) {
     return refuse("min_tokens", fmt::format("min_tokens must be at least 0, got {}", params.min_tokens));
   }
   if (params.max_tokens && params.min_tokens > *params.max_tokens) {
-    return refuse("min_tokens", fmt::format("min_tokens must be at most max_tokens ({}), got {}",
-                                            *params.max_tokens, params.min_tokens));
+    return refuse("min_tokens", fmt::format("min_tokens must be at most {} ({}), got {}",
+                                            params.max_tokens_field, *params.max_tokens, params.min_tokens));
   }
   if (params.top_k < -1) {
     return refuse("top_k", fmt::format("top_k must be -1 or 0 (all) or at least 1, got {}", params.top_k));

@@ -36,23 +36,24 @@ result<std::int32_t> scheduler::state::admissible_tokens(const engine_request& r
                           request.prompt_field);
   }
   const std::optional<std::int32_t> wanted = request.sampling->max_tokens;
+  const std::string_view field = request.sampling->max_tokens_field;
   if (!wanted) return static_cast<std::int32_t>(std::min(context - prompt, pool - prompt + 1));
   if (*wanted < 1)
-    return fail(error_code::invalid_argument, fmt::format("max_tokens must be at least 1, got {}", *wanted),
-                "max_tokens");
+    return fail(error_code::invalid_argument, fmt::format("{} must be at least 1, got {}", field, *wanted),
+                std::string(field));
   if (prompt + *wanted > context) {
     return beyond_context(
-        fmt::format("max_tokens is too large: {}. The model's context holds {} tokens and the prompt has {}, "
+        fmt::format("{} is too large: {}. The model's context holds {} tokens and the prompt has {}, "
                     "which leaves {}",
-                    *wanted, context, prompt, context - prompt),
-        "max_tokens");
+                    field, *wanted, context, prompt, context - prompt),
+        field);
   }
   if (prompt + *wanted - 1 > pool) {
     return beyond_context(
-        fmt::format("max_tokens is too large: {}. The KV cache holds {} tokens ({} blocks of {}) and the "
+        fmt::format("{} is too large: {}. The KV cache holds {} tokens ({} blocks of {}) and the "
                     "prompt has {}, which leaves {}",
-                    *wanted, pool, limits.num_blocks, limits.block_size, prompt, pool - prompt + 1),
-        "max_tokens");
+                    field, *wanted, pool, limits.num_blocks, limits.block_size, prompt, pool - prompt + 1),
+        field);
   }
   return *wanted;
 }

@@ -86,7 +86,7 @@ stage::stage(company_setup setup)
       coordinator_(dynamic_cast<caf::scheduler::test_coordinator&>(system_.scheduler())),
       board_(std::make_shared<company_board>(setup.step_deadline)) {
   supervisor_parts parts;
-  parts.open_device = [setup]() -> result<runner_device> {
+  parts.open_device = [setup](bool) -> result<runner_device> {
     auto device = std::make_unique<scripted_executor>(setup);
     if (!setup.overlaps) return runner_device{std::move(device), nullptr};
     return runner_device{std::make_shared<overlapping_executor>(std::move(device), *setup.overlaps,
@@ -117,7 +117,7 @@ stage::stage(company_setup setup)
   parts.board = board_;
   parts.board_clock = [this] { return coordinator_.clock().now(); };
   setup.adjust(parts);
-  if (!parts.device.target) parts.device = *parts.open_device();
+  if (!parts.device.target) parts.device = *parts.open_device(true);
   parts.directory = directory_;
   port_parts& ports = ports_;
   ports.board = board_;

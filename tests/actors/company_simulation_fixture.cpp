@@ -185,7 +185,7 @@ class simulation {
     made.request_timeout = setup_.request_timeout;
     made.adjust = [this](supervisor_parts& parts) {
       parts.limits = setup_.limits;
-      parts.open_device = [this]() -> result<runner_device> {
+      parts.open_device = [this](bool) -> result<runner_device> {
         auto device = std::make_unique<letter_device>(setup_.device, random_.number(), log_);
         if (!setup_.overlaps) return runner_device{std::move(device), open_draft_model()};
         return runner_device{std::make_shared<overlapping_executor>(std::move(device), *setup_.overlaps),

@@ -229,7 +229,7 @@ TEST(Death, OfTheRunnerInEveryStepIsThatOfTheCompany) {
 TEST(Death, OfTheRunnerIsThatOfTheCompanyWhereThereIsNoOtherDevice) {
   company_setup setup;
   setup.adjust = [](supervisor_parts& parts) {
-    parts.device = *parts.open_device();
+    parts.device = *parts.open_device(true);
     parts.open_device = nullptr;
   };
   stage stage(setup);
@@ -246,8 +246,8 @@ TEST(Death, OfTheRunnerIsThatOfTheCompanyWhereNoDeviceOpensAnyMore) {
   company_setup setup;
   int tries = 0;
   setup.adjust = [&tries](supervisor_parts& parts) {
-    parts.device = *parts.open_device();
-    parts.open_device = [&tries]() -> result<runner_device> {
+    parts.device = *parts.open_device(true);
+    parts.open_device = [&tries](bool) -> result<runner_device> {
       ++tries;
       return fail(error_code::resource_exhausted, "no memory");
     };

@@ -81,8 +81,8 @@ TEST(DescribeCompany, CountsTheRestartsOfARoleAndBeginsAnewWithTheNextActor) {
 
 TEST(DescribeCompany, ARunnerWhoseDeviceDoesNotOpenIsStopped) {
   stage stage({.adjust = [](supervisor_parts& parts) {
-    parts.device = *parts.open_device();
-    parts.open_device = []() -> result<runner_device> { return fail(error_code::io_error, "no device"); };
+    parts.device = *parts.open_device(true);
+    parts.open_device = [](bool) -> result<runner_device> { return fail(error_code::io_error, "no device"); };
   }});
   stage.kill(stage.roster().model_runner);
   stage.run();

@@ -39,7 +39,7 @@ TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
   company_setup setup;
   setup.adjust = [&](supervisor_parts& parts) {
     metrics = parts.tokenizer.metrics;
-    parts.open_device = [told]() -> result<runner_device> {
+    parts.open_device = [told](bool) -> result<runner_device> {
       return runner_device{std::make_shared<device_with_figures>(told), nullptr};
     };
   };
@@ -75,7 +75,7 @@ TEST(DeviceFigures, ADraftModelsStepsAndGraphsAreAmongThem) {
     metrics = parts.tokenizer.metrics;
     parts.drafts.emplace();
     parts.drafts->config.method = speculative_method::draft_model;
-    const auto open = [told, drafts]() -> result<runner_device> {
+    const auto open = [told, drafts](bool = true) -> result<runner_device> {
       return runner_device{std::make_shared<device_with_figures>(told),
                            std::make_shared<draft_model>(std::make_shared<device_with_figures>(drafts),
                                                          draft_model_options{.max_model_len = 64})};

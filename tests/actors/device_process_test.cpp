@@ -51,12 +51,12 @@ struct watched_device {
         ++kills;
         has_ended = has_ended || ends_by_kill;
       };
-      parts.device = *parts.open_device();
-      parts.open_device = [this, open = parts.open_device] {
+      parts.device = *parts.open_device(true);
+      parts.open_device = [this, open = parts.open_device](bool) {
         while_opening();
         ++opened;
         has_ended = false;
-        return open();
+        return open(true);
       };
     };
     return out;

@@ -209,9 +209,9 @@ TEST(DraftModelActors, ADraftModelThatDoesNotOpenAgainEndsItsDraftsAlone) {
   const auto loaded = load_engine(options);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_TRUE(loaded->draft);
-  EXPECT_TRUE(loaded->open_device()->draft);
+  EXPECT_TRUE(loaded->open_device(true)->draft);
   std::ofstream(only_one) << "from now on";
-  const auto again = loaded->open_device();
+  const auto again = loaded->open_device(true);
   std::filesystem::remove(only_one);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->target);

@@ -32,14 +32,14 @@ struct lost_device {
   company_setup setup() {
     company_setup out{.step_deadline = std::chrono::seconds(10)};
     out.adjust = [this, out](supervisor_parts& parts) {
-      parts.device = *parts.open_device();
+      parts.device = *parts.open_device(true);
       parts.process.emplace();
       parts.process->kill = [this] { is_killed = true; };
-      parts.open_device = [this] {
+      parts.open_device = [this](bool) {
         ++tries;
         return reopen();
       };
-      parts.open_last_resort = [this, out]() -> result<runner_device> {
+      parts.open_last_resort = [this, out](bool) -> result<runner_device> {
         ++turns;
         return runner_device{device_of(out, fewer_blocks), nullptr};
       };
@@ -106,6 +106,31 @@ TEST(LastResort, TakesOverWhereTheDeviceDoesNotOpenAnyMoreAndNobodyNotices) {
   EXPECT_NE(stage.status().degraded.find("CPU"), std::string::npos);
   EXPECT_NE(stage.ports().metrics->text().find("troupe_degraded 1"), std::string::npos);
   stage.expect_idle();
+}
+
+// They were another device's.
+TEST(LastResort, HasWhatDraftsCostMeasuredAnew) {
+  lost_device device;
+  company_setup setup = device.setup();
+  setup.warm_up = warm_up_mode::full;
+  setup.adjust = [lost = setup.adjust](supervisor_parts& parts) {
+    lost(parts);
+    parts.drafts.emplace();
+  };
+  stage stage(setup);
+  stage.run();
+  const double at_the_start = stage.messages_of("model_runner", "warm_up");
+  EXPECT_GT(at_the_start, 0);
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(device.turns, 1);
+  for (int i = 0; i < 10; ++i) {
+    stage.advance(std::chrono::seconds(10));
+    stage.take_stock();
+    stage.run();
+  }
+  EXPECT_GT(stage.messages_of("model_runner", "warm_up"), at_the_start);
+  stage.expect_served();
 }
 
 TEST(LastResort, IsTakenAtOnceWhereADeviceHadToBeKilledWhileItOpened) {

@@ -52,7 +52,7 @@ struct load_engine_on_cuda_test : load_engine_test {
                                    const cuda_choice& choice) {
       asked = {options, choice, asked.times + 1};
       cpu_executor_options cpu = options;
-      cpu.kernel_path = "auto";
+      cpu.kernel_path = cpu.dtype = cpu.kv_cache_dtype = "auto";
       cpu.memory_utilization = 0;
       cpu.limits.kv_cache_bytes = std::size_t{4} << 20U;
       return load_cpu_executor(model, cpu);

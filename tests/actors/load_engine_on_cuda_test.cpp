@@ -80,7 +80,7 @@ TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) 
   EXPECT_EQ(asked.choice.graph_rows.front(), 1);
   EXPECT_EQ(asked.choice.graph_rows.back(), 4) << "the batch sizes of the decode buckets";
   const auto first = asked;
-  ASSERT_TRUE(loaded->open_device().has_value());
+  ASSERT_TRUE(loaded->open_device(true).has_value());
   EXPECT_EQ(asked.times, 2);
   EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
   EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
@@ -95,24 +95,26 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
   };
   class watching final : public forwarding_executor {
    public:
-    watching(std::unique_ptr<executor> inner, std::int32_t number, std::vector<watched_call>& calls)
-        : forwarding_executor(std::move(inner)), number_(number), calls_(calls) {}
+    watching(std::unique_ptr<executor> inner, std::int32_t number, LoadEngineOnWatchedCuda& of)
+        : forwarding_executor(std::move(inner)), number_(number), of_(of) {}
     result<memory_profile> profile() override {
-      calls_.push_back({"profile", number_});
+      of_.calls.push_back({"profile", number_});
       return forwarding_executor::profile();
     }
     std::string choices() const override { return "chosen by " + std::to_string(number_); }
     void use_choices(const std::string& choices) override {
-      if (!choices.empty()) calls_.push_back({choices + ",", number_});
+      if (!choices.empty()) of_.calls.push_back({choices + ",", number_});
     }
     result<void> take_kv_cache(const kv_cache_claim& claim) override {
-      calls_.push_back({"take", number_, claim});
+      of_.calls.push_back({"take", number_, claim});
+      if (claim.bytes_beside > 0 && !of_.has_room_beside)
+        return fail(error_code::resource_exhausted, "no room beside");
       return forwarding_executor::take_kv_cache(claim);
     }
 
    private:
     std::int32_t number_;
-    std::vector<watched_call>& calls_;
+    LoadEngineOnWatchedCuda& of_;
   };
   engine_options on_watched_cuda() {
     engine_options out = on_cuda();
@@ -121,7 +123,7 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
                                 const auto& choice) -> result<std::unique_ptr<executor>> {
       auto opened = open(model, options, choice);
       if (!opened || fails_from <= asked.times) return fail(error_code::unavailable, "off the bus");
-      return std::make_unique<watching>(std::move(*opened), asked.times, calls);
+      return std::make_unique<watching>(std::move(*opened), asked.times, *this);
     };
     return out;
   }
@@ -137,7 +139,8 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
     for (const watched_call& each : calls) out.push_back(each.name + " " + std::to_string(each.executor));
     return out;
   }
-  int fails_from = 100;  // the executor that is opened as this one and those after it
+  int fails_from = 100;         // the executor that is opened as this one and those after it
+  bool has_room_beside = true;  // for another model's cache
   std::vector<watched_call> calls;
 };
 
@@ -145,8 +148,8 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
 TEST_F(LoadEngineOnWatchedCuda, EveryDeviceIsProfiledBeforeItTakesItsMemory) {
   const auto loaded = load_engine(on_watched_cuda());
   ASSERT_TRUE(loaded) << loaded.error().message;
-  ASSERT_TRUE(loaded->open_device().has_value());
-  ASSERT_TRUE(loaded->open_device().has_value());
+  ASSERT_TRUE(loaded->open_device(true).has_value());
+  ASSERT_TRUE(loaded->open_device(true).has_value());
   EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "take 1",                    //
                                                "chosen by 1, 2", "profile 2", "take 2",  //
                                                "chosen by 1, 3", "profile 3", "take 3"}));
@@ -157,12 +160,13 @@ TEST_F(LoadEngineOnWatchedCuda, ADraftModelIsThereTooBeforeTheModelTakesTheMemor
   const auto loaded = load_engine(drafting());
   ASSERT_TRUE(loaded) << loaded.error().message;
   ASSERT_TRUE(loaded->draft);
-  const auto again = loaded->open_device();
+  const auto again = loaded->open_device(true);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_TRUE(again->draft);
-  EXPECT_EQ(names(), (std::vector<std::string>{"profile 1", "profile 2", "take 1", "take 2",  //
-                                               "chosen by 1, 3", "profile 3",                 //
-                                               "chosen by 2, 4", "profile 4", "take 3", "take 4"}));
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"profile 2", "profile 1", "take 1", "take 2",                  //
+                                      "chosen by 2, 4", "profile 4", "chosen by 1, 3", "profile 3",  //
+                                      "take 3", "take 4"}));
   const kv_layout layout = loaded->device->layout();
   for (const watched_call& each : calls) {
     if (each.name != "take") continue;
@@ -177,7 +181,7 @@ TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatDoesNotOpenAgainLeavesTheModelAll
   const auto loaded = load_engine(drafting());
   ASSERT_TRUE(loaded) << loaded.error().message;
   fails_from = 4;
-  const auto again = loaded->open_device();
+  const auto again = loaded->open_device(true);
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_FALSE(again->draft);
   EXPECT_EQ(calls.back().name, "take");
@@ -186,6 +190,45 @@ TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatDoesNotOpenAgainLeavesTheModelAll
   fails_from = 2;
   asked.times = 0;
   EXPECT_EQ(load_engine(drafting()).error().param, "speculative_config") << "at the start it is an error";
+}
+
+TEST_F(LoadEngineOnWatchedCuda, NoDraftModelIsOpenedAgainWhereNoneIsWanted) {
+  const auto loaded = load_engine(drafting());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto again = loaded->open_device(false);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->draft);
+  EXPECT_EQ(asked.times, 3);
+  EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+}
+
+TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatThereIsNoRoomBesideLeavesTheModelAllTheMemory) {
+  const auto loaded = load_engine(drafting());
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  has_room_beside = false;
+  const auto again = loaded->open_device(true);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_FALSE(again->draft);
+  EXPECT_EQ(names().back(), "take 3");
+  EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+}
+
+// What the options say of the device is not the CPU's.
+TEST_F(LoadEngineOnWatchedCuda, OnTheCpuThatTakesItsPlaceThereIsADraftModelToo) {
+  engine_options lost = drafting();
+  lost.kernel_path = "reference";
+  lost.dtype = "bfloat16";
+  lost.kv_cache_dtype = "fp8";
+  lost.cpu_after_device_loss = true;
+  const auto loaded = load_engine(lost);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  ASSERT_TRUE(loaded->open_last_resort);
+  const auto other = loaded->open_last_resort(true);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_EQ(other->target->kernel_path(), "reference");
+  ASSERT_TRUE(other->draft);
+  EXPECT_EQ(other->draft->layout().num_blocks, other->target->layout().num_blocks);
+  EXPECT_EQ(asked.times, 2);
 }
 
 // The host would have to verify its drafts: only where that is asked for.
@@ -236,15 +279,15 @@ TEST_F(LoadEngineOnCuda, TheCpuTakesItsPlaceWhereThatIsWanted) {
   };
   const auto loaded = load_engine(lost);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_FALSE(loaded->open_device().has_value());
+  EXPECT_FALSE(loaded->open_device(true).has_value());
   ASSERT_TRUE(loaded->open_last_resort);
-  const auto other = loaded->open_last_resort();
+  const auto other = loaded->open_last_resort(true);
   ASSERT_TRUE(other) << other.error().message;
   EXPECT_EQ(other->target->kernel_path(), "reference");
   const kv_layout layout = other->target->layout();
   EXPECT_GE(layout.num_blocks * layout.block_size, loaded->max_model_len);
   EXPECT_LT(layout.num_blocks * layout.block_size, loaded->max_model_len + 2 * layout.block_size);
-  EXPECT_TRUE(loaded->open_last_resort().has_value()) << "that one may end, too";
+  EXPECT_TRUE(loaded->open_last_resort(true).has_value()) << "that one may end, too";
   EXPECT_EQ(asked.times, 2);
 }
 

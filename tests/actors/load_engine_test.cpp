@@ -146,7 +146,7 @@ TEST_F(LoadEngineInAProcess, AProcessThatEndsAsItOpensItsDeviceIsFollowedByAnoth
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(count(), 2);
   EXPECT_FALSE(loaded->process->has_ended());
-  EXPECT_TRUE(loaded->open_device().has_value());
+  EXPECT_TRUE(loaded->open_device(true).has_value());
   EXPECT_EQ(phases, (std::vector<std::string>{"device check", "weights", "profiling"}));
 }
 

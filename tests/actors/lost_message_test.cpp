@@ -218,9 +218,9 @@ TEST(LostAnswer, ToTheSchedulerCostsNobodyAnything) {
       parts.process.emplace();
       parts.process->has_ended = [&has_ended] { return has_ended; };
       parts.process->kill = [&has_ended] { has_ended = true; };
-      parts.open_device = [&has_ended, open = parts.open_device] {
+      parts.open_device = [&has_ended, open = parts.open_device](bool) {
         has_ended = false;
-        return open();
+        return open(true);
       };
     };
     stage stage(setup);

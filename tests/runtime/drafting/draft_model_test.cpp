@@ -208,6 +208,29 @@ TEST(DraftModel, ALongPromptIsComputedInChunksBesideOthersThatHaveDraftsMeanwhil
   EXPECT_EQ(model.propose(both).size(), 2U);
 }
 
+// What a chunk takes is measured, and a fault of it is its own.
+TEST(DraftModel, AChunkWithoutADraftIsWaitedFor) {
+  class waited_executor final : public forwarding_executor {
+   public:
+    waited_executor(std::unique_ptr<executor> inner, int& waits)
+        : forwarding_executor(std::move(inner)), waits_(waits) {}
+    void synchronize() override { ++waits_; }
+
+   private:
+    int& waits_;
+  };
+  int waits = 0;
+  const kv_layout layout{.block_size = block_size, .num_blocks = 100};
+  draft_model model(std::make_shared<waited_executor>(std::make_unique<paged_executor>(layout, vocab), waits),
+                    limits());
+  model.open(1, std::vector<token_id>(40, 3), test::greedy());
+  const std::vector<request_id> ids = {1};
+  EXPECT_TRUE(model.propose(ids).empty());
+  EXPECT_EQ(waits, 1);
+  EXPECT_EQ(model.propose(ids).size(), 1U);
+  EXPECT_EQ(waits, 1) << "whose tokens come has been waited for";
+}
+
 TEST(DraftModel, ARequestThatIsNotAskedForGivesItsRoomToOneThatIs) {
   draft_model model = hashing_model(limits(), 8);
   const std::vector<token_id> prompt(20, 3);

@@ -118,6 +118,14 @@ TEST_F(CpuStart, LeavesAnotherModelsCacheItsPartOfTheShareAndTakesSoManyBlocksAs
   ASSERT_TRUE((*made)->take_kv_cache({.num_blocks = 7}));
   EXPECT_EQ((*made)->layout().num_blocks, 7);
   EXPECT_EQ((*made)->take_kv_cache({.num_blocks = 1 << 24}).error().param, "kv_cache_memory");
+
+  const auto by_size = load();  // 4 MiB
+  available = 6 * mebibyte;
+  ASSERT_TRUE(by_size->take_kv_cache({.bytes_beside = block / 4}));
+  const auto refused = by_size->take_kv_cache({.bytes_beside = block});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("4 MiB and the draft model's cache takes 4 MiB"), std::string::npos)
+      << refused.error().message;
 }
 
 TEST_F(CpuStart, EveryPlanGivesTheSameBits) {

@@ -3,7 +3,8 @@
 // file lies there, with "no-cuda:PATH" none on a CUDA device, and while one lies at PATH.hold such a device
 // stops in the midst of an answer; with "dies:NUMBER:PATH" the process is killed as it opens one, until the
 // file there has so many bytes, one for each such end, and with "stops:NUMBER:PATH" it stops there; with
-// "overlaps" its tokens come late; with "service" it starts such a process.
+// "overlaps" its tokens come late, with "defers" a step runs when something waits for it; with "service" it
+// starts such a process.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -107,6 +108,26 @@ result<std::unique_ptr<executor>> open_overlapping(const executor_setup& setup, 
   return std::make_unique<test::overlapping_executor>(std::move(*opened), 2);
 }
 
+// As a device that goes on by itself: what it was asked for shows where something waits for it.
+class deferring_executor final : public forwarding_executor {
+ public:
+  using forwarding_executor::forwarding_executor;
+  bool overlaps() const override { return true; }
+  void forward(const device_batch& batch) override { asked_ = batch; }
+  void synchronize() override {
+    if (const auto asked = std::exchange(asked_, std::nullopt)) forwarding_executor::forward(*asked);
+  }
+
+ private:
+  std::optional<device_batch> asked_;
+};
+
+result<std::unique_ptr<executor>> open_deferring(const executor_setup& setup, std::span<const int> files) {
+  auto opened = open(setup, files);
+  if (!opened) return opened;
+  return std::make_unique<deferring_executor>(std::move(*opened));
+}
+
 result<std::unique_ptr<executor>> refuse(const executor_setup&, std::span<const int>) {
   return fail(error_code::resource_exhausted, "no executor today", "threads");
 }
@@ -126,6 +147,7 @@ result<std::unique_ptr<executor>> open_or_get(int signal, const std::string& num
 executor_opener opener_of(const std::string& word) {
   if (word == "none") return refuse;
   if (word == "overlaps") return open_overlapping;
+  if (word == "defers") return open_deferring;
   if (word.starts_with("no-cuda:"))
     return [path = word.substr(8)](const executor_setup& setup,
                                    std::span<const int> files) -> result<std::unique_ptr<executor>> {

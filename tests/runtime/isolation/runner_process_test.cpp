@@ -166,6 +166,19 @@ TEST_F(runner_processes, are_asked_for_a_step_before_the_tokens_of_the_one_befor
   EXPECT_THROW(static_cast<void>(there->begin_sample(batch, nullptr)), std::runtime_error);
 }
 
+TEST_F(runner_processes, are_waited_for_where_their_device_goes_on_by_itself) {
+  const auto process = runner_process::start(program("defers"), file.descriptors());
+  ASSERT_TRUE(process.has_value()) << process.error().message;
+  const auto there = open(*process);
+  test::decoding all({test::greedy()});
+  device_batch batch = all.next(false);
+  there->forward(batch);
+  there->synchronize();
+  batch.tokens[0] = test::throws;
+  there->forward(batch);
+  EXPECT_THROW(there->synchronize(), std::runtime_error);
+}
+
 TEST_F(runner_processes, give_the_bits_that_this_process_gives) {
   const auto here = local();
   const auto there = open(start());

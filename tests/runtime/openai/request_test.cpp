@@ -242,10 +242,15 @@ TEST(parse_chat, takes_the_roles_of_the_api_and_names_them_to_who_gives_another)
   }
 }
 
-TEST(parse_chat, max_completion_tokens_is_the_newer_name) {
-  EXPECT_EQ(parse_chat(chat_body(R"({"max_tokens":5,"max_completion_tokens":6})"), context())
-                ->generation.sampling.max_tokens,
-            6);
+TEST(parse_chat, max_completion_tokens_is_the_newer_name_and_errors_call_it_so) {
+  const auto field_of = [](const std::string& body) {
+    return std::string(parse_chat(chat_body(body), context())->generation.sampling.max_tokens_field);
+  };
+  const std::string both = R"({"max_tokens":5,"max_completion_tokens":6})";
+  EXPECT_EQ(parse_chat(chat_body(both), context())->generation.sampling.max_tokens, 6);
+  EXPECT_EQ(field_of(both), "max_completion_tokens");
+  EXPECT_EQ(field_of(R"({"max_tokens":5})"), "max_tokens");
+  EXPECT_EQ(field_of(R"({"max_tokens":5,"max_completion_tokens":null})"), "max_tokens");
 }
 
 TEST(parse_chat, any_64_bit_seed_is_kept) {

@@ -65,6 +65,12 @@ TEST(validate, says_what_is_allowed_and_what_it_got) {
             "top_p must be greater than 0 and at most 1, got nan");
   EXPECT_EQ(check([](auto& params) { params.max_tokens = 0; }).error().message,
             "max_tokens must be at least 1, got 0");
+  const auto renamed = check([](auto& params) {
+    params.max_tokens = 0;
+    params.max_tokens_field = "max_completion_tokens";
+  });
+  EXPECT_EQ(renamed.error().message, "max_completion_tokens must be at least 1, got 0");
+  EXPECT_EQ(renamed.error().param, "max_completion_tokens");
 }
 
 TEST(validate, holds_every_integer_to_its_range) {

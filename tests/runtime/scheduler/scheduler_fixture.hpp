@@ -17,6 +17,7 @@ namespace troupe {
 
 struct request_options {
   std::optional<std::int32_t> max_tokens = 100;
+  std::string_view max_tokens_field = "max_tokens";
   std::int32_t min_tokens = 0;
   bool ignore_eos = false;
   std::vector<token_id> stop_token_ids = {};
@@ -30,6 +31,7 @@ struct request_options {
 
 inline engine_request make_request(request_id id, std::size_t prompt, request_options options = {}) {
   const sampling_params params{.max_tokens = options.max_tokens,
+                               .max_tokens_field = options.max_tokens_field,
                                .min_tokens = options.min_tokens,
                                .frequency_penalty = options.frequency_penalty,
                                .stop_token_ids = options.stop_token_ids,

@@ -242,8 +242,10 @@ TEST_F(scheduler_test, without_max_tokens_a_request_runs_to_the_end_of_the_conte
 
 TEST_F(scheduler_test, refuses_at_once_what_can_never_fit_and_says_the_numbers) {
   set_up({.max_model_len = 100, .block_size = 4, .num_blocks = 10});
+  std::string_view field = "max_tokens";
   const auto message = [&](std::size_t prompt, std::optional<std::int32_t> max_tokens) {
-    const auto accepted = tested->submit(make_request(99, prompt, {.max_tokens = max_tokens}));
+    const auto accepted =
+        tested->submit(make_request(99, prompt, {.max_tokens = max_tokens, .max_tokens_field = field}));
     if (accepted) {
       tested->end(99, finish_reason::abort);
       return std::string("accepted");
@@ -272,6 +274,9 @@ TEST_F(scheduler_test, refuses_at_once_what_can_never_fit_and_says_the_numbers) 
   EXPECT_EQ(message(40, 1), "accepted");
   EXPECT_EQ(message(40, {}), "accepted");
   EXPECT_EQ(message(10, 0), "max_tokens: max_tokens must be at least 1, got 0");
+  field = "max_completion_tokens";
+  for (const std::int32_t refused : {91, 32, 0})
+    EXPECT_TRUE(message(10, refused).starts_with("max_completion_tokens: max_completion_tokens "));
 }
 
 TEST_F(scheduler_test, a_lone_request_runs_to_its_max_tokens_in_a_pool_that_it_fills_to_the_last_slot) {
