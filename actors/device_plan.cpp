@@ -29,44 +29,41 @@ auto start_draft(const Start& start) -> typename decltype(start())::value_type t
   return nullptr;
 }
 
-// Steps as large as requests need that were accepted before. A CUDA device is profiled, as at first, and
-// computes products as the first one has chosen to; on the CPU that would only take time.
-result<void> reserve_anew(executor& device, const device_plan& plan, bool is_cuda) {
+// Steps and a KV cache as large as requests need that were accepted before, beside the draft model's device
+// (null: there is none). A CUDA device is profiled, as at first, and computes products as the first one has
+// chosen to; on the CPU that would only take time.
+result<void> take_memory_anew(executor& device, const executor* drafting, const device_plan& plan,
+                              bool is_cuda) {
   if (auto room = device.reserve_steps(plan.padded.rows, plan.padded.sequences); !room) return room;
-  if (!is_cuda) return {};
-  device.use_choices(plan.choices);
-  if (const auto profile = device.profile(); !profile) return tl::unexpected<error>(profile.error());
-  return {};
-}
-
-// And with a KV cache as large.
-result<void> take_kv_cache_anew(executor& device, const kv_cache_claim& claim, std::int32_t max_model_len) {
-  if (auto taken = device.take_kv_cache(claim); !taken) return taken;
+  if (is_cuda) {
+    device.use_choices(plan.choices);
+    if (const auto profile = device.profile(); !profile) return tl::unexpected<error>(profile.error());
+  }
+  const std::size_t bytes_beside = drafting != nullptr ? drafting->layout().bytes_per_block : 0;
+  if (auto taken = device.take_kv_cache({.bytes_beside = bytes_beside}); !taken) return taken;
   const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
-  if (held >= max_model_len) return {};
+  if (held >= plan.target.max_model_len) return {};
   return fail(error_code::resource_exhausted,
-              fmt::format("the KV cache holds {} tokens, but a context may have {}", held, max_model_len));
+              fmt::format("the KV cache holds {} tokens, but a context may have {}", held,
+                          plan.target.max_model_len));
 }
 
 result<runner_device> start_anew(const device_plan& plan, const engine_options& options,
                                  const cpu_executor_options& cpu, bool with_draft) {
   auto device = load_target(*plan.place, cpu);
   if (!device) return tl::unexpected<error>(device.error());
-  std::shared_ptr<executor> drafting;
+  std::shared_ptr<executor> drafting;  // first, so that all else is measured beside it
   if (plan.draft && with_draft)
     drafting = start_draft([&] {
       return open_draft_device(*plan.place, *plan.draft, options, plan.target.max_model_len,
                                plan.draft_choices);
     });
-  if (const auto room = reserve_anew(**device, plan, options.cuda.has_value()); !room)
-    return tl::unexpected<error>(room.error());
-  const kv_cache_claim claim{.bytes_beside = drafting ? drafting->layout().bytes_per_block : 0};
-  auto taken = take_kv_cache_anew(**device, claim, plan.target.max_model_len);
+  auto taken = take_memory_anew(**device, drafting.get(), plan, options.cuda.has_value());
   if (!taken && drafting) {
     spdlog::warn("{}: there are no drafts any more", taken.error().message);
     drafting.reset();
-    taken = take_kv_cache_anew(**device, {}, plan.target.max_model_len);
+    taken = take_memory_anew(**device, nullptr, plan, options.cuda.has_value());
   }
   if (!taken) return tl::unexpected<error>(taken.error());
   runner_device started{std::move(*device), nullptr};

@@ -87,6 +87,8 @@ using scheduler_actor = caf::typed_actor<
     caf::reacts_to<msg::drafts_due>,
     // Learns what drafts cost, which decides how long they may be.
     caf::reacts_to<msg::step_cost>,
+    // Drafts nothing until it has learnt that anew.
+    caf::reacts_to<msg::forget_step_costs>,
     // Plans by new limits; whoever runs or waits goes on.
     caf::reacts_to<msg::reload, company_limits_ptr>,
     // Answers where a request stands; nothing for an unknown id.

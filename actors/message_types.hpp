@@ -131,6 +131,10 @@ auto inspect(Inspector& f, step_cost& x) {
   return f(caf::meta::type_name("step_cost"), x.rows, x.context, x.is_random, x.nanoseconds, x.number);
 }
 template <class Inspector>
+auto inspect(Inspector& f, forget_step_costs& x) {
+  return f(caf::meta::type_name("forget_step_costs"), x.number);
+}
+template <class Inspector>
 auto inspect(Inspector& f, run_step& x) {
   return f(caf::meta::type_name("run_step"), x.step, x.number);
 }
@@ -390,6 +394,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::propose_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::filter_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::index_drafts))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::step_cost))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::forget_step_costs))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::take_stock))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::send_again))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::still_open))

@@ -182,6 +182,10 @@ struct step_cost {
   std::int64_t nanoseconds = 0;
   message_number number = 0;
 };
+// What steps take is that of another device now: nothing is known of this one.
+struct forget_step_costs {
+  message_number number = 0;
+};
 // Execute one step. Beside it: step_batch_ptr.
 struct run_step {
   std::uint64_t step = 0;

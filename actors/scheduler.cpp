@@ -286,6 +286,7 @@ scheduler_actor::behavior_type scheduler_behavior(scheduler_actor::stateful_poin
       [self](const msg::expire&) { self->state.expire(); },
       [self](const msg::drafts_due&) { self->state.drafts_due(); },
       [self](const msg::step_cost& cost) { self->state.measured(cost); },
+      [self](const msg::forget_step_costs&) { self->state.forget_step_costs(); },
       [self](const msg::reload&, const company_limits_ptr& limits) {
         self->state.reload(limits->scheduling);
       },

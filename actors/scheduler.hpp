@@ -47,6 +47,7 @@ class scheduler_state {
   void drafts_due();
   void describe(request_id id, describe_call& call) const { call.reply(scheduler_->describe(id)); }
   void measured(const msg::step_cost& cost);
+  void forget_step_costs() { scheduler_->forget_step_costs(); }
   void reload(const scheduler_limits& limits);
   msg::request_counts count() const;
   void take_stock(const msg::take_stock& stock);

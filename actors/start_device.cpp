@@ -102,7 +102,7 @@ result<started_device> start_device(executor_place& place, const engine_options&
 
   options.on_phase("profiling");
   kv_cache_claim claim;
-  if (files.draft) {
+  if (files.draft) {  // first, so that all else is measured beside it
     auto drafting = open_draft_device(place, *files.draft, options, max_model_len, {});
     if (!drafting) return tl::unexpected<error>(drafting.error());
     out.draft_device = std::move(*drafting);

@@ -228,6 +228,7 @@ bool supervisor_state::turn_to_last_resort() {
   is_on_last_resort_ = true;
   course_.skip_graphs();
   step_costs_.clear();
+  out_.send(roster_.scheduler, msg::forget_step_costs{});
   course_.repeat(warm_up_phase::verification);
   return true;
 }

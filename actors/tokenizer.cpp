@@ -72,7 +72,7 @@ result<tokenizer_state::encoded_prompt> tokenizer_state::encode(const generation
   const truncation done =
       truncate_prompt(prompt.tokens, parts_.max_sequence_len, prompt.max_tokens, parts_.vocabulary->bos());
   if (done.max_tokens) prompt.max_tokens = done.max_tokens;
-  prompt.warning = describe(done, size, parts_.max_sequence_len);
+  prompt.warning = describe(done, size, parts_.max_sequence_len, request.sampling.max_tokens_field);
   return prompt;
 }
 

@@ -24,10 +24,10 @@ std::vector<option> kv_cache_options() {
       ratio_option("memory_utilization", group::engine, &settings::memory_utilization, 0, 1000,
                    "Share of the memory that is free beside the weights for the KV cache, in place of "
                    "--kv-cache-memory; 0: off"),
-      ratio_option(
-          "gpu_memory_utilization", group::engine, &settings::gpu_memory_utilization, 1, 1000,
-          "Share of a CUDA device's memory that may be used: what weights and steps leave of it, a draft "
-          "model's too, is the KV cache's; with a draft model both caches'"),
+      ratio_option("gpu_memory_utilization", group::engine, &settings::gpu_memory_utilization, 1, 1000,
+                   "Share of a CUDA device's memory that may be used: what the weights and steps of the "
+                   "model, and of a "
+                   "draft model, leave holds the KV cache, or both"),
   };
 }
 

@@ -33,7 +33,8 @@ truncation truncate_prompt(std::vector<token_id>& prompt, std::int32_t context,
   return done;
 }
 
-std::string describe(const truncation& done, std::size_t size, std::int32_t context) {
+std::string describe(const truncation& done, std::size_t size, std::int32_t context,
+                     std::string_view max_tokens_field) {
   std::string text;
   if (done.dropped > 0)
     text = fmt::format(
@@ -41,8 +42,8 @@ std::string describe(const truncation& done, std::size_t size, std::int32_t cont
         "{}",
         size, done.dropped, context);
   if (done.max_tokens)
-    text += fmt::format("{}max_tokens was lowered to {}: as it was it left no room for a prompt in {} tokens",
-                        text.empty() ? "" : "; ", *done.max_tokens, context);
+    text += fmt::format("{}{} was lowered to {}: as it was it left no room for a prompt in {} tokens",
+                        text.empty() ? "" : "; ", max_tokens_field, *done.max_tokens, context);
   return text;
 }
 

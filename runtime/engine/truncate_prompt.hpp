@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/request.hpp"
@@ -26,6 +27,8 @@ truncation truncate_prompt(std::vector<token_id>& prompt, std::int32_t context,
                            std::optional<std::int32_t> max_tokens, std::optional<token_id> bos);
 
 // What the client is told of it, of a prompt that had `size` tokens; empty where nothing was done.
-std::string describe(const truncation& done, std::size_t size, std::int32_t context);
+// `max_tokens_field`: the client's name for that.
+std::string describe(const truncation& done, std::size_t size, std::int32_t context,
+                     std::string_view max_tokens_field);
 
 }  // namespace troupe

@@ -27,7 +27,7 @@ struct kv_layout {
 // What an executor takes for its KV cache where its options alone do not say it.
 struct kv_cache_claim {
   std::int32_t num_blocks = 0;   // so many; 0: what the options give
-  std::size_t bytes_beside = 0;  // of a share of the memory, what another model's cache takes for each block
+  std::size_t bytes_beside = 0;  // what another model's cache is to have for each block
 };
 
 // One block behind the pool, known to nobody who hands out blocks: the scratch steps of the warm-up live in

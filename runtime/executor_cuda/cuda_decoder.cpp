@@ -67,11 +67,7 @@ void cuda_decoder::prepare(const cuda_stream& stream, std::int32_t most, kernels
   choose(gated_, layer.down, gemm_output::add_to_f32, hidden_.data());
   products_.prepare(stream, normed_.data(), weights_.head, powers_of_two(sizes_.logit_rows), gemm_output::f32,
                     logits_.data());
-  if (known) {
-    few_rows_ = *known;
-  } else {
-    choose_few_rows(stream, element);
-  }
+  choose_few_rows(stream, element, known);
 }
 
 void cuda_decoder::forward(const cuda_stream& stream, const flat_step_shape& shape, const flat_step& step,

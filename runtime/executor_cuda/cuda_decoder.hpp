@@ -95,7 +95,9 @@ class cuda_decoder {
     kernels::cuda::paged_kv kv;           // nothing is stored there:
     device_array<std::int32_t> no_slots;  // [max_few_rows]
   };
-  void choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element);
+  void choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element,
+                       const std::optional<few_row_choices>& known);
+  void load_few_rows(const cuda_stream& stream, const product_trial& trial, std::int32_t most);
   void choose_layer_products(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);
   void choose_head_product(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);
   float time_layer_products(const cuda_stream& stream, const product_trial& trial, std::int32_t rows);

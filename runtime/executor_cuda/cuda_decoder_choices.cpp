@@ -86,10 +86,23 @@ void cuda_decoder::choose_head_product(const cuda_stream& stream, const product_
               [&] { return trial.timer.time([&] { project_logits(stream, hidden_.data(), rows); }); });
 }
 
-void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element) {
-  few_rows_ = {};
-  if (sizes_.few_rows == few_row_products::never) return;
-  const std::size_t rounds = sizes_.few_rows == few_row_products::measured_once ? 1 : 7;
+// What is known is run as well: a kernel is loaded when it is first launched, and takes memory then.
+void cuda_decoder::load_few_rows(const cuda_stream& stream, const product_trial& trial, std::int32_t most) {
+  const std::int32_t rows = std::min(most, sizes_.rows);
+  const auto is_own = [rows](const few_row_ways& product) { return product.of(rows).is_own; };
+  if (2 * sizes_.rows > most && (is_own(few_rows_.qkv) || is_own(few_rows_.output) ||
+                                 is_own(few_rows_.gate_up) || is_own(few_rows_.down)))
+    time_layer_products(stream, trial, rows);
+  const std::int32_t logit_rows = std::min(most, sizes_.logit_rows);
+  if (2 * sizes_.logit_rows > most && few_rows_.head.of(logit_rows).is_own)
+    project_logits(stream, hidden_.data(), logit_rows);
+}
+
+void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_element element,
+                                   const std::optional<few_row_choices>& known) {
+  few_rows_ = known.value_or(few_row_choices{});
+  if (!known && sizes_.few_rows == few_row_products::never) return;
+  const std::size_t rounds = known || sizes_.few_rows == few_row_products::measured_once ? 1 : 7;
   const product_trial trial{.timer = cold_timer(stream, rounds),
                             .kv = {.element = element,
                                    .num_layers = config_.num_layers,
@@ -99,6 +112,10 @@ void cuda_decoder::choose_few_rows(const cuda_stream& stream, kernels::cuda::kv_
   stream.fill(trial.no_slots.data(), 0xFF, trial.no_slots.bytes());  // no_slot each
   // The last range as far as there are rows.
   for (std::int32_t most = 1; most <= kernels::cuda::max_few_rows; most *= 2) {
+    if (known) {
+      load_few_rows(stream, trial, most);
+      continue;
+    }
     if (2 * sizes_.rows > most) choose_layer_products(stream, trial, std::min(most, sizes_.rows));
     if (2 * sizes_.logit_rows > most) choose_head_product(stream, trial, std::min(most, sizes_.logit_rows));
   }

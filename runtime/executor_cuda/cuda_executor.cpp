@@ -152,6 +152,8 @@ result<memory_profile> cuda_executor::profile() try {
   if (given_choices_ && given_choices_->measured_with == measures_with()) {
     products_->use_choices(given_choices_->products);
     known = given_choices_->few_rows;
+  } else if (given_choices_) {
+    options_.warn("another device or library than the last runner's: products are chosen anew");
   }
   room_->decoder.prepare(stream_, room_->rows, element_, known);
   const device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);

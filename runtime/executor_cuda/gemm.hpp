@@ -82,8 +82,8 @@ class gemm {
                        std::span<const std::int32_t> rows, gemm_output kind, void* out) = 0;
   // Adds what prepare() has chosen so far.
   virtual void tell_choices(std::vector<gemm_choice>& /*to*/) const {}
-  // What another one of the same name() has chosen on such a device: prepare() measures no product of it
-  // again, unless it cannot be computed so.
+  // What another one of the same name() has chosen on such a device: prepare() tries each of these ways and
+  // measures others only where the library refuses it.
   virtual void use_choices(std::span<const gemm_choice> /*choices*/) {}
   // For logs: "cuBLASLt 13.1.0".
   virtual std::string name() const = 0;

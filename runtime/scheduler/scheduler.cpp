@@ -36,6 +36,7 @@ std::optional<std::int32_t> scheduler::place_in_grammar(const draft& guess) cons
 void scheduler::measured_step(const timed_step& step, std::chrono::nanoseconds took) {
   state_->costs.measured(step, static_cast<double>(took.count()));
 }
+void scheduler::forget_step_costs() { state_->costs = {}; }
 void scheduler::served_step(std::chrono::nanoseconds took) { state_->served_step(took); }
 bool scheduler::wants_drafts() const { return state_->wants_drafts(); }
 std::int32_t scheduler::pending_tokens(request_id id) const {

@@ -166,6 +166,8 @@ class scheduler {
   void measured_step(std::int32_t rows, std::chrono::nanoseconds took) {
     measured_step({.rows = rows}, took);
   }
+  // They are another device's from here on: nothing is known of them.
+  void forget_step_costs();
   // The oldest step in flight has taken so long; called before its commit().
   void served_step(std::chrono::nanoseconds took);
   // Whether a draft could pay now: beside as many as run a further row has to cost less than a step shared,

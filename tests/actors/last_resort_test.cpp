@@ -108,7 +108,7 @@ TEST(LastResort, TakesOverWhereTheDeviceDoesNotOpenAnyMoreAndNobodyNotices) {
   stage.expect_idle();
 }
 
-// They were another device's.
+// They were another device's, and no scheduler is told of them any more.
 TEST(LastResort, HasWhatDraftsCostMeasuredAnew) {
   lost_device device;
   company_setup setup = device.setup();
@@ -119,17 +119,21 @@ TEST(LastResort, HasWhatDraftsCostMeasuredAnew) {
   };
   stage stage(setup);
   stage.run();
-  const double at_the_start = stage.messages_of("model_runner", "warm_up");
+  const auto costs = [&stage] { return stage.messages_of("scheduler", "step_cost"); };
+  const double at_the_start = costs();
   EXPECT_GT(at_the_start, 0);
   stage.kill(stage.roster().model_runner);
+  while (device.turns == 0) stage.run(1);
+  EXPECT_EQ(stage.messages_of("scheduler", "forget_step_costs"), 1);
+  EXPECT_EQ(costs(), at_the_start);
+  stage.kill(stage.roster().scheduler);
   stage.run();
-  EXPECT_EQ(device.turns, 1);
+  EXPECT_EQ(costs(), at_the_start);
   for (int i = 0; i < 10; ++i) {
     stage.advance(std::chrono::seconds(10));
-    stage.take_stock();
     stage.run();
   }
-  EXPECT_GT(stage.messages_of("model_runner", "warm_up"), at_the_start);
+  EXPECT_EQ(costs(), 2 * at_the_start);
   stage.expect_served();
 }
 

@@ -99,6 +99,8 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
         : forwarding_executor(std::move(inner)), number_(number), of_(of) {}
     result<memory_profile> profile() override {
       of_.calls.push_back({"profile", number_});
+      if (of_.fails_beside && number_ == 3 && ++of_.profiled_third == 1)
+        return fail(error_code::resource_exhausted, "no room for a step");
       return forwarding_executor::profile();
     }
     std::string choices() const override { return "chosen by " + std::to_string(number_); }
@@ -141,6 +143,8 @@ struct LoadEngineOnWatchedCuda : LoadEngineOnCuda {
   }
   int fails_from = 100;         // the executor that is opened as this one and those after it
   bool has_room_beside = true;  // for another model's cache
+  bool fails_beside = false;    // the third one's first profile()
+  int profiled_third = 0;
   std::vector<watched_call> calls;
 };
 
@@ -205,12 +209,16 @@ TEST_F(LoadEngineOnWatchedCuda, NoDraftModelIsOpenedAgainWhereNoneIsWanted) {
 TEST_F(LoadEngineOnWatchedCuda, ADraftModelThatThereIsNoRoomBesideLeavesTheModelAllTheMemory) {
   const auto loaded = load_engine(drafting());
   ASSERT_TRUE(loaded) << loaded.error().message;
-  has_room_beside = false;
-  const auto again = loaded->open_device(true);
-  ASSERT_TRUE(again) << again.error().message;
-  EXPECT_FALSE(again->draft);
-  EXPECT_EQ(names().back(), "take 3");
-  EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+  for (const bool is_for_steps : {false, true}) {
+    asked.times = 2;
+    fails_beside = is_for_steps;
+    has_room_beside = is_for_steps;
+    const auto again = loaded->open_device(true);
+    ASSERT_TRUE(again) << again.error().message;
+    EXPECT_FALSE(again->draft);
+    EXPECT_EQ(names().back(), "take 3");
+    EXPECT_EQ(calls.back().claim.bytes_beside, 0U);
+  }
 }
 
 // What the options say of the device is not the CPU's.
