@@ -10,7 +10,7 @@
 namespace troupe::test {
 namespace {
 
-constexpr draft_setup crashing{
+const draft_setup crashing{
     .steps = 10, .fault = draft_fault::loses_the_device, .warm_up = warm_up_mode::skip};
 
 std::vector<std::shared_ptr<client>> ask_six(stage& stage) {

@@ -7,6 +7,7 @@
 #include "runtime/executor/cpu_executor.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/model/model.hpp"
+#include "tests/support/overlapping_executor.hpp"
 #include "tests/support/paths.hpp"
 #include "tests/support/tiny_model.hpp"
 
@@ -47,6 +48,11 @@ draft_model_options options_of(const draft_setup& setup) {
   return options;
 }
 
+std::unique_ptr<executor> overlapping(std::unique_ptr<executor> device, std::shared_ptr<int> collected) {
+  return std::make_unique<overlapping_executor>(
+      std::move(device), 1, [](std::uint64_t) {}, [collected](std::uint64_t) { ++*collected; });
+}
+
 }  // namespace
 
 std::unique_ptr<executor> device_of_tiny(std::uint64_t seed, std::int32_t num_blocks) {
@@ -75,6 +81,7 @@ company_setup draft_model_setup(const std::optional<draft_setup>& with, std::wea
     parts.drafts->config.adaptive = false;
     const auto make = [with = *with, &drafts](bool = true) -> result<runner_device> {
       runner_device made{device_of_tiny(1, with.num_blocks), nullptr};
+      if (with.collected) made.target = overlapping(device_of_tiny(1, with.num_blocks), with.collected);
       made.draft = std::make_shared<draft_model>(
           std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with.steps,
                                                    with.fault),

@@ -25,6 +25,8 @@ struct draft_setup {
   warm_up_mode warm_up = warm_up_mode::lazy;
   std::size_t dies_after = 0;   // messages, the drafter; 0: never
   std::size_t loses_after = 0;  // messages, the runner its next one; 0: never
+  // Where not null the target overlaps, and this counts the steps that it was asked for whole.
+  std::shared_ptr<int> collected = nullptr;
 };
 
 // `drafts`: becomes the draft model that was opened last. Without `with` there is none, and the same target.

@@ -129,6 +129,18 @@ TEST(DraftModelActors, ADraftModelThatFailsEndsItsDraftsAndNoRequest) {
   EXPECT_GT(drafted.counts.accepted_tokens, 0U);
 }
 
+TEST(DraftModelActors, ADeviceThatOverlapsIsAskedForWholeStepsOnceItsDraftModelIsGone) {
+  const auto with_drafts = std::make_shared<int>(0);
+  const auto without = std::make_shared<int>(0);
+  draft_setup setup{.warm_up = warm_up_mode::skip, .collected = with_drafts};
+  const played drafted = play(setup);
+  EXPECT_EQ(*with_drafts, 0);
+  setup.steps = 10;
+  setup.collected = without;
+  EXPECT_EQ(play(setup).answers, drafted.answers);
+  EXPECT_GT(*without, 10);
+}
+
 TEST(DraftModelActors, ADraftModelThatFailsInTheWarmUpDraftsNothing) {
   const played drafted = play(draft_setup{.steps = 0, .warm_up = warm_up_mode::full});
   EXPECT_EQ(drafted.answers, play({}).answers);

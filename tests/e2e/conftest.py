@@ -20,6 +20,9 @@ from prometheus_client.parser import text_string_to_metric_families
 CACHE = tempfile.TemporaryDirectory(prefix="troupe-cache-")
 os.environ["XDG_CACHE_HOME"] = CACHE.name
 
+# Who runs the tests in a shell's background has it ignored; a program that is started so may ignore it too, and a shell must.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = os.environ.get("TROUPE_BINARY", str(ROOT / "build" / "troupe"))
 MODEL = ROOT / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
