@@ -76,6 +76,26 @@ std::vector<std::int32_t> graph_rows(const engine_options& options, std::int32_t
   return rows;
 }
 
+result<void> open_draft_device_of(const model_files& files, executor_place& place,
+                                  const engine_options& options, started_device& out) {
+  auto opened = open_draft_device(place, *files.draft, options, files.context, {});
+  if (!opened) return tl::unexpected<error>(opened.error());
+  out.draft_device = std::move(*opened);
+  out.draft_choices = out.draft_device->choices();
+  return {};
+}
+
+// `drafting`: the draft model's device, which has none yet; null: there is none.
+result<void> take_kv_cache(executor& device, const executor* drafting, const engine_options& options) {
+  const std::size_t bytes_beside = drafting != nullptr ? drafting->layout().bytes_per_block : 0;
+  const auto taken = device.take_kv_cache({.bytes_beside = bytes_beside});
+  if (taken) return {};
+  error why = taken.error();
+  if (why.param == "kv_cache_memory" && options.has_default_kv_cache())
+    why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);
+  return tl::unexpected(std::move(why));
+}
+
 }  // namespace
 
 engine_sizes sizes_of(const engine_options& options, std::int32_t max_model_len, std::int32_t num_blocks) {
@@ -101,14 +121,9 @@ result<started_device> start_device(executor_place& place, const engine_options&
   spdlog::info("weights {} for {}", options.cuda ? "copied" : "packed", (*device)->kernel_path());
 
   options.on_phase("profiling");
-  kv_cache_claim claim;
-  if (files.draft) {  // first, so that all else is measured beside it
-    auto drafting = open_draft_device(place, *files.draft, options, max_model_len, {});
-    if (!drafting) return tl::unexpected<error>(drafting.error());
-    out.draft_device = std::move(*drafting);
-    out.draft_choices = out.draft_device->choices();
-    claim.bytes_beside = out.draft_device->layout().bytes_per_block;
-  }
+  if (files.draft)  // first, so that all else is measured beside it
+    if (const auto opened = open_draft_device_of(files, place, options, out); !opened)
+      return tl::unexpected<error>(opened.error());
   const auto padded = reserve_buckets(options, max_model_len, **device, out.too_many_rows);
   if (!padded) return tl::unexpected<error>(padded.error());
   const result<memory_profile> profile = (*device)->profile();
@@ -118,12 +133,8 @@ result<started_device> start_device(executor_place& place, const engine_options&
   largest.max_sequences = std::max(largest.max_sequences, padded->sequences);
   log_profile(largest, *profile);
   out.choices = (*device)->choices();
-  if (const auto taken = (*device)->take_kv_cache(claim); !taken) {
-    error why = taken.error();
-    if (why.param == "kv_cache_memory" && options.has_default_kv_cache())
-      why.message += fmt::format(" ({} MiB is the default)", options.kv_cache_bytes >> 20U);
-    return tl::unexpected(std::move(why));
-  }
+  if (const auto taken = take_kv_cache(**device, out.draft_device.get(), options); !taken)
+    return tl::unexpected<error>(taken.error());
   log_kv_cache(options, *profile, (*device)->layout(), out.draft_device != nullptr);
   out.device = std::move(*device);
   out.padded = *padded;
