@@ -39,8 +39,7 @@ result<void> take_memory_anew(executor& device, const executor* drafting, const 
     device.use_choices(plan.choices);
     if (const auto profile = device.profile(); !profile) return tl::unexpected<error>(profile.error());
   }
-  const std::size_t bytes_beside = drafting != nullptr ? drafting->layout().bytes_per_block : 0;
-  if (auto taken = device.take_kv_cache({.bytes_beside = bytes_beside}); !taken) return taken;
+  if (auto taken = device.take_kv_cache(claim_beside(drafting)); !taken) return taken;
   const kv_layout layout = device.layout();
   const std::int64_t held = std::int64_t{layout.num_blocks} * layout.block_size;
   if (held >= plan.target.max_model_len) return {};

@@ -115,6 +115,10 @@ result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const
   return device;
 }
 
+kv_cache_claim claim_beside(const executor* drafting) {
+  return {.bytes_beside = drafting != nullptr ? drafting->layout().bytes_per_block : 0};
+}
+
 result<std::shared_ptr<draft_model>> start_draft_model(std::shared_ptr<executor> device,
                                                        const draft_file& file, const engine_options& options,
                                                        const drafted_for& target, std::int32_t num_blocks) {

@@ -41,6 +41,9 @@ result<std::shared_ptr<executor>> open_draft_device(executor_place& place, const
                                                     const engine_options& options, std::int32_t context,
                                                     const std::string& choices);
 
+// What the target takes of the memory that is left beside that executor; null: all.
+kv_cache_claim claim_beside(const executor* drafting);
+
 // The draft model on it, with KV memory for as many tokens as the target has, which `num_blocks` blocks of
 // the same size are; says in the log what it takes. Errors: those of executor::take_kv_cache(), naming the
 // file.

@@ -74,9 +74,8 @@ result<std::int32_t> context_in_cache(const engine_options& options, std::int32_
   if (held >= context) return context;
   const std::int64_t blocks = blocks_for(context, layout.block_size);
   const std::uint64_t needed = static_cast<std::uint64_t>(blocks) * layout.bytes_per_block;
-  const std::uint64_t beside = started.draft_device ? static_cast<std::uint64_t>(blocks) *
-                                                          started.draft_device->layout().bytes_per_block
-                                                    : 0;
+  const std::uint64_t beside =
+      static_cast<std::uint64_t>(blocks) * claim_beside(started.draft_device.get()).bytes_beside;
   const std::string remedy =
       options.cuda
           ? fmt::format("raise gpu_memory_utilization: it takes {} MiB{}", ((needed + beside) >> 20U) + 1,

@@ -87,8 +87,7 @@ result<void> open_draft_device_of(const model_files& files, executor_place& plac
 
 // `drafting`: the draft model's device, which has none yet; null: there is none.
 result<void> take_kv_cache(executor& device, const executor* drafting, const engine_options& options) {
-  const std::size_t bytes_beside = drafting != nullptr ? drafting->layout().bytes_per_block : 0;
-  const auto taken = device.take_kv_cache({.bytes_beside = bytes_beside});
+  const auto taken = device.take_kv_cache(claim_beside(drafting));
   if (taken) return {};
   error why = taken.error();
   if (why.param == "kv_cache_memory" && options.has_default_kv_cache())

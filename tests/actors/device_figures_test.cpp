@@ -2,10 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <string>
+#include <optional>
 #include <utility>
 
-#include "metrics/engine_metrics.hpp"
 #include "runtime/drafting/draft_model.hpp"
 #include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/executor/null_executor.hpp"
@@ -27,29 +26,20 @@ class device_with_figures final : public forwarding_executor {
   std::shared_ptr<device_figures> told_;
 };
 
-double value_in(const metrics::engine_metrics& metrics, const std::string& name) {
-  const std::string text = metrics.text();
-  const std::size_t at = text.find("\n" + name + "{");
-  return std::stod(text.substr(text.find("} ", at) + 2));
-}
-
 TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
   const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0});
-  std::shared_ptr<metrics::engine_metrics> metrics;
   company_setup setup;
   setup.adjust = [&](supervisor_parts& parts) {
-    metrics = parts.tokenizer.metrics;
     parts.open_device = [told](bool) -> result<runner_device> {
       return runner_device{std::make_shared<device_with_figures>(told), nullptr};
     };
   };
   stage stage(setup);
   stage.run();
-  const auto value_of = [&](const char* name) { return value_in(*metrics, name); };
-  EXPECT_EQ(value_of("troupe_gpu_memory_used_bytes"), 600);
+  EXPECT_EQ(stage.metric("troupe_gpu_memory_used_bytes"), 600);
   told->graphs = 9;
   stage.take_stock();
-  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9);
+  EXPECT_EQ(stage.metric("troupe_gpu_graphs"), 9);
   // Counters never go back, though another runner begins to count again.
   for (const auto& [prompts, decodes] :
        {std::pair{5, 3}, std::pair{7, 3}, std::pair{2, 0}, std::pair{2, 1}}) {
@@ -57,22 +47,20 @@ TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
     told->eager_decodes = static_cast<std::uint64_t>(decodes);
     stage.take_stock();
   }
-  EXPECT_EQ(value_of("troupe_gpu_eager_steps_total"), 9);
-  EXPECT_EQ(value_of("troupe_gpu_eager_decode_steps_total"), 4);
+  EXPECT_EQ(stage.metric("troupe_gpu_eager_steps_total"), 9);
+  EXPECT_EQ(stage.metric("troupe_gpu_eager_decode_steps_total"), 4);
   told->graphs = -1;
   stage.take_stock();
-  EXPECT_EQ(value_of("troupe_gpu_graphs"), 9) << "one that cannot answer is asked again, and serves on";
+  EXPECT_EQ(stage.metric("troupe_gpu_graphs"), 9) << "one that cannot answer is asked again, and serves on";
   stage.expect_served();
 }
 
 TEST(DeviceFigures, ADraftModelsStepsAndGraphsAreAmongThem) {
   const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 2, 10, 3});
   const auto drafts = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 1, 5, 4});
-  std::shared_ptr<metrics::engine_metrics> metrics;
   company_setup setup;
   setup.warm_up = warm_up_mode::skip;
   setup.adjust = [&](supervisor_parts& parts) {
-    metrics = parts.tokenizer.metrics;
     parts.drafts.emplace();
     parts.drafts->config.method = speculative_method::draft_model;
     const auto open = [told, drafts](bool = true) -> result<runner_device> {
@@ -86,10 +74,10 @@ TEST(DeviceFigures, ADraftModelsStepsAndGraphsAreAmongThem) {
   stage stage(setup);
   stage.run();
   stage.take_stock();
-  EXPECT_EQ(value_in(*metrics, "troupe_gpu_memory_used_bytes"), 600) << "the device is one";
-  EXPECT_EQ(value_in(*metrics, "troupe_gpu_graphs"), 3);
-  EXPECT_EQ(value_in(*metrics, "troupe_gpu_eager_steps_total"), 15);
-  EXPECT_EQ(value_in(*metrics, "troupe_gpu_eager_decode_steps_total"), 7);
+  EXPECT_EQ(stage.metric("troupe_gpu_memory_used_bytes"), 600) << "the device is one";
+  EXPECT_EQ(stage.metric("troupe_gpu_graphs"), 3);
+  EXPECT_EQ(stage.metric("troupe_gpu_eager_steps_total"), 15);
+  EXPECT_EQ(stage.metric("troupe_gpu_eager_decode_steps_total"), 7);
 }
 
 }  // namespace

@@ -80,8 +80,9 @@ company_setup draft_model_setup(const std::optional<draft_setup>& with, std::wea
     parts.drafts->config.method = speculative_method::draft_model;
     parts.drafts->config.adaptive = false;
     const auto make = [with = *with, &drafts](bool = true) -> result<runner_device> {
-      runner_device made{device_of_tiny(1, with.num_blocks), nullptr};
-      if (with.collected) made.target = overlapping(device_of_tiny(1, with.num_blocks), with.collected);
+      auto target = device_of_tiny(1, with.num_blocks);
+      if (with.collected) target = overlapping(std::move(target), with.collected);
+      runner_device made{std::move(target), nullptr};
       made.draft = std::make_shared<draft_model>(
           std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with.steps,
                                                    with.fault),
