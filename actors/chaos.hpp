@@ -7,6 +7,7 @@
 //   slow      it is handled after 200 ms
 //   hang      it is never handled, and its thread never comes back
 //   segfault  the process receives SIGSEGV
+//   starve    its handler finds no memory on the device
 //   lose      it is never handled, and nobody is told; what an actor sends to itself does not count
 // And for `runner_process`, which loses nothing, with a token for COUNT:
 //   poison    each step that reads this token receives SIGSEGV

@@ -30,9 +30,13 @@ void company_board::draining() {
   draining_ = true;
 }
 
-void company_board::runner_ended(steady_time now) {
+void company_board::runner_ended(steady_time now) { miss_runner(now, true); }
+
+void company_board::runner_left_device(steady_time now) { miss_runner(now, false); }
+
+void company_board::miss_runner(steady_time now, bool is_trouble) {
   const std::lock_guard lock(mutex_);
-  runner_.ended(now);
+  runner_.ended(now, is_trouble);
   opening_late_.reset();
   warm_up_step_ended();
 }

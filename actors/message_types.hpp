@@ -172,7 +172,7 @@ auto inspect(Inspector& f, meet& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_lost& x) {
-  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_drafting, x.number);
+  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_drafting, x.lacked_memory, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
@@ -188,7 +188,7 @@ auto inspect(Inspector& f, device_opened& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, lose_storage& x) {
-  return f(caf::meta::type_name("lose_storage"), x.last_step, x.number);
+  return f(caf::meta::type_name("lose_storage"), x.last_step, x.keeps_earlier, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, abandon_masks& x) {

@@ -150,9 +150,10 @@ struct commit_step {
   std::vector<block_release> releases;
   message_number number = 0;
 };
-// What is stored is lost, and the steps up to this one will never be executed.
+// The steps up to this one will never be executed, and what is stored is lost, or that of those steps.
 struct lose_storage {
   std::uint64_t last_step = 0;
+  bool keeps_earlier = false;  // what the steps before those have stored
   message_number number = 0;
 };
 // These sequences are done with their blocks. No step has ended.
@@ -243,10 +244,11 @@ struct drafts_due {};
 struct meet {
   message_number number = 0;
 };
-// The model runner is gone, and all that it had stored.
+// The model runner is gone, and all that it had stored, unless its device is kept.
 struct runner_lost {
-  bool was_killed = false;    // from outside
-  bool was_drafting = false;  // the draft model's own step ended it: none of a request's did
+  bool was_killed = false;     // from outside
+  bool was_drafting = false;   // the draft model's own step ended it: none of a request's did
+  bool lacked_memory = false;  // for its oldest step; the device is the next runner's
   message_number number = 0;
 };
 // What the scheduler knows of that.

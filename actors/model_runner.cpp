@@ -30,6 +30,7 @@ std::vector<std::string> names_of(const bucket_plan& plan) {
 
 // Of errors.
 constexpr caf::atom_value draft_model_category = caf::atom("draftmodel");
+constexpr caf::atom_value memory_category = caf::atom("memory");
 
 }  // namespace
 
@@ -38,6 +39,12 @@ caf::error draft_model_fault() {
 }
 
 bool is_draft_model_fault(const caf::error& reason) { return reason.category() == draft_model_category; }
+
+caf::error lack_of_memory() {
+  return {1, memory_category, caf::make_message(std::string("the device had no memory for a step"))};
+}
+
+bool is_lack_of_memory(const caf::error& reason) { return reason.category() == memory_category; }
 
 caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_device& wanted) {
   result<runner_device> opened = std::exchange(parts_.open, {})(wanted.has_drafter);
@@ -157,7 +164,7 @@ bool model_runner_state::has_masks() {
   return !masks_.empty() && masks_.front().masks->step == held_->batch->step;
 }
 
-// What an exception leaves of the device is in doubt, and so is what it stores.
+// What most exceptions leave of the device is in doubt, and so is what it stores.
 void model_runner_state::go_on() try {
   while (true) {
     if (held_ && has_masks()) {
@@ -200,11 +207,19 @@ void model_runner_state::fail(const std::exception& fault) {
     self_->quit(draft_model_fault());
   } else if (const auto step = step_at_work()) {
     spdlog::error("step {} failed: {}", *step, fault.what());
+    if (parts_.left_behind && dynamic_cast<const out_of_device_memory*>(&fault) != nullptr)
+      return leave_device();
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
   } else {
     spdlog::error("the device failed while it computed for no request: {}", fault.what());
     self_->quit(caf::make_error(caf::sec::runtime_error, "the device failed"));
   }
+}
+
+// What it stores is not in doubt then; where a step stands among the others is known no longer.
+void model_runner_state::leave_device() {
+  *parts_.left_behind = {std::move(device_), std::move(draft_)};
+  self_->quit(lack_of_memory());
 }
 
 // Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.

@@ -38,6 +38,8 @@ struct model_runner_parts {
   tuning_key tuned_for;
   // What steps take is measured by it, of the warm-up too: how much is drafted follows that.
   std::function<steady_time()> now = std::chrono::steady_clock::now;
+  // Where a runner leaves its device that ends for want of memory; null: nowhere.
+  std::shared_ptr<runner_device> left_behind;
   // Whether the company ends, so that the end of its device is no fault.
   std::function<bool()> is_cut_off = [] { return false; };
 };
@@ -56,7 +58,8 @@ class model_runner_state {
   caf::result<msg::device_opened> open_device(const msg::open_device& wanted);
   // A bucket whose scratch step fails is left out from now on.
   caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
-  // An exception of the executor is the end of the runner; the text goes to the log only.
+  // An exception of the executor is the end of the runner, though not of its device where that had no memory
+  // for the step; the text goes to the log only.
   caf::result<msg::step_done, step_result_ptr> run_step(const step_batch_ptr& batch);
   void abandon_masks();
   void collect_tokens();
@@ -107,6 +110,7 @@ class model_runner_state {
   // The step whose requests lose their tokens where the device fails now.
   std::optional<std::uint64_t> step_at_work() const;
   void fail(const std::exception& fault);
+  void leave_device();
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
   bool has_masks();
@@ -163,6 +167,9 @@ class model_runner_state {
 // Why a runner ends whose device was lost in a step of the draft model: no request's step has done it.
 caf::error draft_model_fault();
 bool is_draft_model_fault(const caf::error& reason);
+// The same where the device had no memory for a step. It is left behind.
+caf::error lack_of_memory();
+bool is_lack_of_memory(const caf::error& reason);
 
 model_runner_actor::behavior_type model_runner_behavior(
     model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts);

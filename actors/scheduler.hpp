@@ -106,6 +106,7 @@ class scheduler_state {
   void meet_kv_cache(const kv_cache_actor& kv_cache);
   // Everything is computed again, once no step is in flight.
   void lose_storage(blame whose);
+  void tell_bounds() const;
   void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
 
   // scheduler_drafts.cpp

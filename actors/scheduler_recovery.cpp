@@ -1,5 +1,7 @@
 // The scheduler's part when others come, go and lose what they kept: whom it works with, which requests end
 // with those who are gone, what is computed again.
+#include <spdlog/spdlog.h>
+
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -75,7 +77,8 @@ msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   for (const running_step& each : running_) tell_first_steps(each);
   running_.clear();
   board_->step_ended();
-  const blame whose_step = lost.was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
+  blame whose_step = lost.was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
+  if (lost.lacked_memory) whose_step = blame::lack_of_memory;
   lose_storage(was_running ? whose_step : blame::nobody);
   return {was_running || lost.was_drafting, has_served, deadly_rows_};
 }
@@ -87,10 +90,20 @@ void scheduler_state::tell_first_steps(const running_step& of) {
 }
 
 void scheduler_state::lose_storage(blame whose) {
-  is_storage_lost_ = false;
+  const bool keeps_earlier = !std::exchange(is_storage_lost_, false) && whose == blame::lack_of_memory;
   scheduler_output output = scheduler_->device_lost(whose);
-  out_.send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
+  if (whose == blame::lack_of_memory) tell_bounds();
+  out_.send(kv_cache_, msg::lose_storage{scheduler_->last_step(), keeps_earlier});
   settle(std::move(output));
+}
+
+void scheduler_state::tell_bounds() const {
+  const step_bounds& now = scheduler_->bounds();
+  if (now.are_set())
+    spdlog::warn(
+        "steps hold at most {} sequences and {} rows until {} of them have come to their end, and then twice "
+        "as many",
+        now.sequences(), now.rows(), step_bounds::steps_before_more);
 }
 
 void scheduler_state::take_stock(const msg::take_stock& stock) {

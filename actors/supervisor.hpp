@@ -113,10 +113,11 @@ class supervisor_state {
   // How the last runner has come to its end.
   struct end_of_runner {
     bool was_warming_up = false;
-    bool was_killed = false;    // from outside
-    bool was_drafting = false;  // by the draft model's own step
-    bool is_excused = false;    // counts for no intensity
-    std::int32_t rows = 0;      // of the step that has ended it, if one has
+    bool was_killed = false;     // from outside
+    bool was_drafting = false;   // by the draft model's own step
+    bool lacked_memory = false;  // its device is the next one's
+    bool is_excused = false;     // counts for no intensity
+    std::int32_t rows = 0;       // of the step that has ended it, if one has
   };
   enum class drain_phase { none, doors, tokenizers, gateways, done };
   struct drain_state {
@@ -260,14 +261,15 @@ class supervisor_state {
   executor_limits step_limits_;          // of the device's steps
   std::optional<steady_time> asked_at_;  // everybody, whether they answer
   std::optional<net::memory_tidier> memory_;
-  std::optional<std::string> silent_;  // who does not, when it was looked for last
-  end_of_runner runner_end_;           // the last
-  int kills_ = 0;                      // of runners, from outside, in a row
-  restart_backoff backoff_;            // where no step is to blame for it
-  bool is_pausing_ = false;            // before there is another runner
-  bool awaits_blame_ = false;          // the scheduler is asked whether a step ended the runner
-  bool is_warming_up_ = false;         // an item is with the runner
-  bool awaits_idle_ = false;           // the scheduler is asked whether anything runs
+  std::optional<std::string> silent_;           // who does not, when it was looked for last
+  std::shared_ptr<runner_device> left_behind_;  // by the runner, where it ends for want of memory
+  end_of_runner runner_end_;                    // the last
+  int kills_ = 0;                               // of runners, from outside, in a row
+  restart_backoff backoff_;                     // where no step is to blame for it
+  bool is_pausing_ = false;                     // before there is another runner
+  bool awaits_blame_ = false;                   // the scheduler is asked whether a step ended the runner
+  bool is_warming_up_ = false;                  // an item is with the runner
+  bool awaits_idle_ = false;                    // the scheduler is asked whether anything runs
   std::optional<seen_step> last_step_;
   std::optional<steady_time> last_chance_;  // when nothing ran, or an item was run, for the last time
   bool is_tuning_told_ = false;             // in the log

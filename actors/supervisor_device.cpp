@@ -34,9 +34,10 @@ void supervisor_state::add_model_runner() {
     device_opener open = parts_.open_device;
     if (runner_device first = std::exchange(parts_.device, {}); first.target)
       open = [first](bool) -> result<runner_device> { return first; };
+    left_behind_ = std::make_shared<runner_device>();
     const model_runner_actor runner =
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
-               parts_.tuning_file, parts_.tuned_for, parts_.device_clock,
+               parts_.tuning_file, parts_.tuned_for, parts_.device_clock, left_behind_,
                [board = parts_.board] { return board->is_stopping(); }});
     watch(runner, "model_runner");
     open_device(runner);
@@ -89,8 +90,9 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   }
   if (std::exchange(has_begun_, true)) {
     spdlog::info("the model runner is back");
-    if (!parts_.process) give_back_memory();
-    if (!is_on_last_resort_ && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
+    const bool is_another = !runner_end_.lacked_memory;
+    if (!parts_.process && is_another) give_back_memory();
+    if (!is_on_last_resort_ && is_another && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
     go_on_warming_up();
   } else {
     start_warm_up();
@@ -173,8 +175,14 @@ std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
 }
 
 void supervisor_state::on_runner_down(const caf::error& reason) {
-  parts_.board->runner_ended(self_->clock().now());
-  if (!parts_.open_device) return fail("model_runner");
+  runner_end_.lacked_memory = is_lack_of_memory(reason) && !(parts_.process && parts_.process->has_ended());
+  if (runner_end_.lacked_memory) {
+    parts_.board->runner_left_device(self_->clock().now());
+    parts_.device = std::exchange(*left_behind_, {});
+  } else {
+    parts_.board->runner_ended(self_->clock().now());
+    if (!parts_.open_device) return fail("model_runner");
+  }
   runner_end_.was_drafting = !runner_end_.was_killed && is_draft_model_fault(reason);
   ask_for_blame();
   if (runner_end_.was_drafting) restart_drafter();
@@ -188,7 +196,8 @@ void supervisor_state::restart_drafter() {
 
 void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
-  out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting})
+  out_.ask(roster_.scheduler,
+           msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting, runner_end_.lacked_memory})
       .then([this](const msg::runner_missed& missed) { replace_runner(missed); },
             [this](const caf::error&) { replace_runner({}); });
 }

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "actors/chaos.hpp"
+#include "runtime/executor/executor.hpp"
 
 namespace troupe::chaos {
 namespace {
@@ -54,6 +55,7 @@ std::deque<planned_fault>& plan() {
 
 void commit_fault(const planned_fault& planned) {
   if (planned.fault == "throw") throw std::runtime_error("chaos");
+  if (planned.fault == "starve") throw out_of_device_memory("chaos");
   if (planned.fault == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(200));
   if (planned.fault == "segfault") std::raise(SIGSEGV);
   while (planned.fault == "hang") std::this_thread::sleep_for(std::chrono::hours(1));

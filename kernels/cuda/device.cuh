@@ -6,16 +6,11 @@
 
 #include "kernels/cuda/emulation/device_model.hpp"
 
-// TROUPE_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...). A kernel's name with commas in it
-// stands in parentheses: TROUPE_LAUNCH((norm<float, 4>), ...). Errors are sticky in CUDA's way: see
-// cudaGetLastError.
-#define TROUPE_LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                    \
+#define TROUPE_LAUNCH_NOW(kernel, grid, block, shared_bytes, stream, ...)                \
   ::troupe::kernels::cuda::emulation::launch(#kernel, kernel, grid, block, shared_bytes, \
                                              stream __VA_OPT__(, ) __VA_ARGS__)
 
-// The same of a kernel that may begin before the one ahead of it has ended: early_launch.cuh says what it
-// must keep to, and the emulation reports what does not.
-#define TROUPE_LAUNCH_EARLY(kernel, grid, block, shared_bytes, stream, ...)                    \
+#define TROUPE_LAUNCH_EARLY_NOW(kernel, grid, block, shared_bytes, stream, ...)                \
   ::troupe::kernels::cuda::emulation::launch_early(#kernel, kernel, grid, block, shared_bytes, \
                                                    stream __VA_OPT__(, ) __VA_ARGS__)
 
@@ -43,9 +38,9 @@
 
 #include "kernels/cuda/early_launch.cuh"
 
-#define TROUPE_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
+#define TROUPE_LAUNCH_NOW(kernel, grid, block, shared_bytes, stream, ...) \
   kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
-#define TROUPE_LAUNCH_EARLY(kernel, grid, block, shared_bytes, stream, ...) \
+#define TROUPE_LAUNCH_EARLY_NOW(kernel, grid, block, shared_bytes, stream, ...) \
   ::troupe::kernels::cuda::launch_early(kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__)
 #define TROUPE_DYNAMIC_SHARED(type, name)                       \
   extern __shared__ __align__(16) unsigned char name##_bytes[]; \
@@ -53,3 +48,19 @@
 #define TROUPE_SHARED(type, name, ...) __shared__ __align__(16) type name __VA_ARGS__
 
 #endif
+
+// TROUPE_LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...). A kernel's name with commas in it
+// stands in parentheses: TROUPE_LAUNCH((norm<float, 4>), ...). Errors are found by cudaGetLastError. Until
+// somebody has asked for one nothing more is launched: a kernel would read what those before it have not
+// written, and where the device merely had no memory that would be the end of it.
+#define TROUPE_LAUNCH(...)                                                    \
+  do {                                                                        \
+    if (cudaPeekAtLastError() == cudaSuccess) TROUPE_LAUNCH_NOW(__VA_ARGS__); \
+  } while (false)
+
+// The same of a kernel that may begin before the one ahead of it has ended: early_launch.cuh says what it
+// must keep to, and the emulation reports what does not.
+#define TROUPE_LAUNCH_EARLY(...)                                                    \
+  do {                                                                              \
+    if (cudaPeekAtLastError() == cudaSuccess) TROUPE_LAUNCH_EARLY_NOW(__VA_ARGS__); \
+  } while (false)

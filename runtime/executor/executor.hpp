@@ -3,9 +3,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "runtime/executor/device_batch.hpp"
 #include "runtime/executor/device_figures.hpp"
@@ -53,6 +55,17 @@ struct memory_profile {
 class device_lost : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
+};
+
+// Thrown by a step that the device had no memory for: it stores what earlier steps have stored, a step before
+// that one may still be collected, and it may be asked for others.
+class out_of_device_memory : public std::bad_alloc {
+ public:
+  explicit out_of_device_memory(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
 };
 
 // One thread at a time. A step is forward() then sample(). Throws std::exception only for faults of its own:

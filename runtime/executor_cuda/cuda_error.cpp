@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
-
-#include "runtime/executor/executor.hpp"
+#include <string>
 
 namespace troupe {
 namespace {

@@ -33,8 +33,9 @@ enum class executor_call : std::uint32_t {
   close,
 };
 
-// Value: the answer follows. Failure: an `error` follows. Fault: the text of an exception follows.
-enum class call_outcome : std::uint32_t { value, failure, fault };
+// Value: the answer follows. Failure: an `error` follows. Shortage, or fault: the text of an exception
+// follows, of out_of_device_memory or any other.
+enum class call_outcome : std::uint32_t { value, failure, shortage, fault };
 
 // What a call is, or what became of it.
 struct call_header {

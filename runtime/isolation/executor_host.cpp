@@ -59,10 +59,16 @@ class executor_host {
   } catch (const device_lost& fault) {
     last_words_(fmt::format("runner process: the device is lost: {}", fault.what()));
     std::_Exit(device_lost_exit);
+  } catch (const out_of_device_memory& fault) {
+    reply(call_outcome::shortage, fault);
   } catch (const std::exception& fault) {
+    reply(call_outcome::fault, fault);
+  }
+
+  void reply(call_outcome outcome, const std::exception& fault) {
     flat_writer to = calls_.answer();
     to.text(fault.what());
-    calls_.reply(call_outcome::fault, to);
+    calls_.reply(outcome, to);
   }
 
   result<flat_writer> open() {

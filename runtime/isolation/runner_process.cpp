@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::uint32_t of_no_executor = ~std::uint32_t{0};
 
+[[noreturn]] void rethrow(call_outcome outcome, std::string what) {
+  if (outcome == call_outcome::shortage) throw out_of_device_memory(std::move(what));
+  throw std::runtime_error(what);
+}
+
 }  // namespace
 
 result<std::shared_ptr<runner_process>> runner_process::start(const runner_program& program,
@@ -56,7 +61,7 @@ void runner_process::wait() {
     throw device_lost(
         fmt::format("the runner process {} has ended: {}", child_->handle()->id(), child_->how_it_ended()));
   if (posted && calls_.outcome_of(posted->number) != call_outcome::value)
-    faults_[posted->device] = calls_.answer_to(posted->number).text();
+    faults_[posted->device] = {calls_.outcome_of(posted->number), calls_.answer_to(posted->number).text()};
 }
 
 // Where it cannot be waited for, nobody knows any more which call is answered.
@@ -67,7 +72,7 @@ bool runner_process::waits_for_answers() const try {
 }
 
 void runner_process::throw_fault_of(std::uint32_t device) {
-  if (const auto fault = faults_.extract(device)) throw std::runtime_error(fault.mapped());
+  if (auto fault = faults_.extract(device)) rethrow(fault.mapped().outcome, std::move(fault.mapped().what));
 }
 
 result<flat_reader> runner_process::call(executor_call call, std::uint32_t device,
@@ -78,7 +83,7 @@ result<flat_reader> runner_process::call(executor_call call, std::uint32_t devic
   flat_reader answered = calls_.answer_to(asked);
   const call_outcome outcome = calls_.outcome_of(asked);
   if (outcome == call_outcome::value) return answered;
-  if (outcome == call_outcome::fault) throw std::runtime_error(answered.text());
+  if (outcome != call_outcome::failure) rethrow(outcome, answered.text());
   error failure;
   read(answered, failure);
   return tl::unexpected(std::move(failure));

@@ -26,7 +26,8 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
                                                        std::span<const int> files);
 
   // An executor in the process, its start still to come. Its calls throw device_lost where the process has
-  // ended, and std::runtime_error with the text of what was thrown there. Errors: those of opening it there.
+  // ended, and out_of_device_memory or std::runtime_error with the text of what was thrown there. Errors:
+  // those of opening it there.
   result<std::unique_ptr<executor>> open(const executor_setup& setup);
 
   const std::shared_ptr<process_handle>& handle() const { return child_->handle(); }
@@ -49,6 +50,10 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
     call_number number = 0;
     std::uint32_t device = 0;
   };
+  struct thrown {
+    call_outcome outcome = call_outcome::fault;
+    std::string what;
+  };
 
   runner_process(call_channel calls, std::unique_ptr<child_process> child)
       : calls_(std::move(calls)), child_(std::move(child)) {}
@@ -61,8 +66,8 @@ class runner_process : public std::enable_shared_from_this<runner_process> {
 
   call_client calls_;
   std::unique_ptr<child_process> child_;
-  std::optional<posted_call> posted_;            // its answer has not been looked at
-  std::map<std::uint32_t, std::string> faults_;  // of executors' posted calls, not thrown yet
+  std::optional<posted_call> posted_;       // its answer has not been looked at
+  std::map<std::uint32_t, thrown> faults_;  // of executors' posted calls, not thrown yet
 };
 
 }  // namespace troupe

@@ -235,12 +235,16 @@ bool kv_cache_manager::reset_prefix_cache() {
 }
 
 void kv_cache_manager::lose_storage(std::uint64_t last_step) {
+  lose_steps(last_step);
+  pool_.forget_contents();
+}
+
+void kv_cache_manager::lose_steps(std::uint64_t last_step) {
   commit_step(last_step);
   for (auto& [id, who] : sequences_)
     if (!who->table.empty()) set_aside(*who, last_step);
   drop_blocks();
   check_when_idle();
-  pool_.forget_contents();
 }
 
 double kv_cache_manager::usage() const {

@@ -92,6 +92,8 @@ class kv_cache_manager {
   // What is stored is lost, and no step up to `last_step` will write any more: every sequence comes back as
   // after preempt(), and no prefix is found.
   void lose_storage(std::uint64_t last_step);
+  // The same of steps alone: what was stored before them is found.
+  void lose_steps(std::uint64_t last_step);
 
   std::int32_t num_blocks() const { return pool_.num_blocks(); }
   std::int32_t free_blocks() const { return pool_.available(); }  // the cached ones too

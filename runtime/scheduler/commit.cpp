@@ -214,6 +214,7 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
 
 void scheduler::state::finish_step() {
   committed = flights.front().step;
+  bounds.step_ended();
   flights.pop();
   room_came_back = true;
 }

@@ -33,6 +33,9 @@ std::string scheduler::state::why_waiting(const sequence& who) const {
   if (const std::size_t ahead = waiting->ahead_of(who); ahead > 0)
     return fmt::format("waiting: {} ahead", ahead);
   if (is_held(who)) return "waiting: the first choice computes the prompt";
+  if (most_running() < limits.max_num_seqs && running.size() >= static_cast<std::size_t>(most_running()))
+    return fmt::format("waiting: {} sequences are running, the device had no memory for a step of more",
+                       running.size());
   if (running.size() >= static_cast<std::size_t>(limits.max_num_seqs))
     return fmt::format("waiting: {} sequences are running (max_num_seqs)", running.size());
   if (refused.who == &who) {

@@ -103,7 +103,7 @@ void scheduler::state::served_step(std::chrono::nanoseconds took) {
 }
 
 step_load scheduler::state::planned_load() const {
-  step_load load{.max_rows = limits.max_num_batched_tokens, .draft_overhead = overhead_ns};
+  step_load load{.max_rows = token_budget(), .draft_overhead = overhead_ns};
   for (const schedule_batch* batch : {&planned, &joining}) {
     for (const planned_rows& rows : *batch) {
       (rows.num_rows == 1 ? load.decode_rows : load.other_rows) += rows.num_rows;

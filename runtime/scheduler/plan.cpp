@@ -24,12 +24,18 @@ step_demand_ptr scheduler::state::plan() {
   return demand_planned();
 }
 
+// A prompt that is not to be cut would wait for ever.
+std::int32_t scheduler::state::token_budget() const {
+  const std::int32_t most = limits.max_num_batched_tokens;
+  return limits.enable_chunked_prefill ? std::min(most, bounds.rows()) : most;
+}
+
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their
 // prompt with several tokens to compute (forced ones): however long the prompts beside it, a running request
 // waits for no more than one step with one bounded chunk. Where there are not enough tokens for one of each
 // they take turns, a token each.
 std::int32_t scheduler::state::plan_running() {
-  std::int32_t budget = limits.max_num_batched_tokens;
+  std::int32_t budget = token_budget();
   past_prompt.clear();
   prefilling.clear();
   const auto first =
@@ -79,7 +85,7 @@ std::int32_t scheduler::state::rows_of(const sequence& who, std::int32_t budget)
 // A prompt gets room for all of itself before its first chunk runs: half a prompt that has to be preempted
 // for want of blocks would have been computed for nothing.
 std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
-  const auto most = static_cast<std::size_t>(std::max(limits.max_num_seqs, 0));
+  const auto most = static_cast<std::size_t>(most_running());
   stopped_by = nullptr;
   if (waiting->size() == 0 || running.size() >= most) return budget;
   std::size_t places = most - running.size();
@@ -87,7 +93,10 @@ std::int32_t scheduler::state::plan_waiting(std::int32_t budget) {
   std::int32_t keep_free = blocks_to_keep_free();
   const std::size_t passed_over = tried.empty() ? num_held : waiting->size();
   for (sequence* who : waiting->next(places + passed_over)) {
-    if (budget == 0) stopped_by = "the steps are full (max_num_batched_tokens)";
+    if (budget == 0)
+      stopped_by = token_budget() < limits.max_num_batched_tokens
+                       ? "the steps are full (the device had no memory for larger ones)"
+                       : "the steps are full (max_num_batched_tokens)";
     if (budget == 0 || places == 0) break;
     const readiness now = readiness_of(*who);
     if (now == readiness::held) continue;

@@ -49,8 +49,7 @@ void scheduler::state::make_room_for_refused(std::vector<block_release>& release
 
 // One place a step is enough: each admission of it asks again.
 void scheduler::state::make_place_for_first() {
-  if (waiting->size() == 0 || running.size() < static_cast<std::size_t>(std::max(limits.max_num_seqs, 0)))
-    return;
+  if (waiting->size() == 0 || running.size() < static_cast<std::size_t>(most_running())) return;
   const auto worst = worst_running();
   if (!worst) return;
   for (sequence* first : waiting->next(1 + num_held)) {
@@ -74,11 +73,14 @@ std::optional<std::size_t> scheduler::state::worst_running() const {
 }
 
 std::int32_t scheduler::state::preempt(std::size_t index, std::vector<block_release>& releases) {
-  sequence& victim = *running[index];
+  count_preemption(*running[index]);
+  return set_aside(index, releases);
+}
+
+void scheduler::state::count_preemption(sequence& victim) {
   ++victim.details->num_preemptions;
   victim.tells_preemptions = true;
   ++totals.preemptions;
-  return set_aside(index, releases);
 }
 
 // Tokens that steps in flight sample for it still count; it comes back when they are known.

@@ -8,10 +8,16 @@
 namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
+  const bool are_preempted = whose == blame::lack_of_memory && run_smaller_steps();
+  if (are_preempted) whose = blame::nobody;
+  if (whose == blame::lack_of_memory) whose = blame::oldest_step;
   std::optional<request_id> convicted;
   if (whose != blame::nobody) convicted = accuse_oldest_step(whose);
   forget_steps();
-  for (sequence* who : running) send_back(*who);
+  for (sequence* who : running) {
+    if (are_preempted) count_preemption(*who);
+    send_back(*who);
+  }
   running.clear();
   // A preempted one may have been waiting for its last step, too.
   for (const auto& [id, who] : requests) who->pending.clear();
@@ -19,6 +25,13 @@ scheduler_output scheduler::state::device_lost(blame whose) {
   if (!convicted) return {};
   return end(*convicted, finish_reason::error,
              error{error_code::internal, "the model runner ends whenever it computes this request"});
+}
+
+bool scheduler::state::run_smaller_steps() {
+  if (flights.empty()) return false;
+  const step_in_flight& oldest = flights.front();
+  const auto sequences = static_cast<std::int32_t>(oldest.rows.size());
+  return bounds.lower(sequences, limits.enable_chunked_prefill ? oldest.batch->num_rows() : sequences);
 }
 
 // Those of its requests that have ended may have done it as well: who was beside them was not alone.

@@ -24,6 +24,7 @@
 #include "runtime/request_state.hpp"
 #include "runtime/result.hpp"
 #include "runtime/scheduler/blame.hpp"
+#include "runtime/scheduler/step_bounds.hpp"
 #include "runtime/scheduler/waiting_queue.hpp"
 #include "runtime/step_batch.hpp"
 #include "runtime/stream.hpp"
@@ -195,7 +196,12 @@ class scheduler {
   // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to
   // last_step() is lost.
+  // Where the device had no memory for the oldest step, whoever ran is preempted, and steps are smaller from
+  // here on (step_bounds.hpp); one that cannot be smaller is to blame like any other. What was stored before
+  // may be kept.
   scheduler_output device_lost(blame whose);
+  // What steps may hold for want of memory.
+  const step_bounds& bounds() const;
   // adopt_limits(), from the next plan on; requests that run or wait go on. A step is within what the device
   // was made for, and without chunked prefill it still holds the longest context.
   void change_limits(const scheduler_limits& next);

@@ -1,6 +1,7 @@
 // The scheduler's request table and queues; its methods are spread over the .cpp files of this folder by
 // concern.
 #pragma once
+#include <algorithm>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,7 @@
 #include "runtime/scheduler/schedule_batch.hpp"
 #include "runtime/scheduler/scheduler.hpp"
 #include "runtime/scheduler/sequence.hpp"
+#include "runtime/scheduler/step_bounds.hpp"
 #include "runtime/scheduler/step_samples.hpp"
 #include "runtime/scheduler/steps_in_flight.hpp"
 #include "runtime/scheduler/suspects.hpp"
@@ -109,6 +111,7 @@ struct scheduler::state {
   std::optional<std::size_t> worst_running() const;
   // For want of blocks or places. Gives the blocks that are free at once.
   std::int32_t preempt(std::size_t index, std::vector<block_release>& releases);
+  void count_preemption(sequence& victim);
   // The same for whatever reason; counts nothing.
   std::int32_t set_aside(std::size_t index, std::vector<block_release>& releases);
   std::int32_t returning_blocks() const;
@@ -149,6 +152,8 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
+  // Whether steps can be smaller than the oldest one, for which there was no memory; they are from now on.
+  bool run_smaller_steps();
   std::optional<request_id> accuse_oldest_step(blame whose);
   void forget_steps();
   // To the waiting queue, with nothing computed.
@@ -179,6 +184,9 @@ struct scheduler::state {
   static std::string how_running(const sequence& who);
   std::string why_waiting(const sequence& who) const;
 
+  // Of a step.
+  std::int32_t most_running() const { return std::clamp(limits.max_num_seqs, 0, bounds.sequences()); }
+  std::int32_t token_budget() const;
   std::int32_t blocks_of(std::int32_t tokens) const { return blocks_for(tokens, limits.block_size); }
 
   scheduler_limits limits;
@@ -229,6 +237,7 @@ struct scheduler::state {
   std::vector<const sequence*> leavers;      // work space of a commit: who runs no longer
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
   suspects tried;                            // after a step that took the device along
+  step_bounds bounds;                        // after one that the device had no memory for
   std::vector<block_release> owed_releases;  // of preemptions in plan(): told with the next demand
   bool room_came_back = false;               // since the open plan was made
   bool some_left = false;                    // since then, too

@@ -110,6 +110,7 @@ simulated_setup draw_setup(dice& random) {
                   limits.max_num_batched_tokens,
                   limits.max_num_seqs,
                   limits.enable_chunked_prefill ? limits.long_prefill_token_threshold : 0,
+                  random.chance(30) ? random.pick(1, 6) : 0,
                   random.chance(30) ? random.pick(1, 6) : 0};
   if (random.chance(40)) setup.overlaps = random.pick(0, 8);
   if (random.chance(25)) setup.request_timeout = milliseconds(random.pick(1, 2000));

@@ -53,6 +53,7 @@ void letter_device::forward(const device_batch& batch) {
   last_step_ = batch.step;
   note(batch);
   if (fails(batch)) fail(batch);
+  run_out(batch);
   memory_.forward(batch);
 }
 
@@ -71,6 +72,7 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
   if (rules_.wrong_percent > 0) draft(batch, result);
   if (!batch.verified.empty()) verify(batch, result);
   if (fails(batch)) fail(batch);
+  run_out(batch);
 }
 
 // Drawn from the right letter and a wrong one.
@@ -147,6 +149,14 @@ void letter_device::fail(const device_batch& batch) {
   memory_.scribble(batch);
   for (const sequence_rows& rows : batch.sequences) log_->failed.insert(rows.id);
   throw std::runtime_error("the device failed");
+}
+
+// A smaller step is always possible, so that no request is to blame.
+void letter_device::run_out(const device_batch& batch) {
+  if (batch.sequences.size() < 2 || !random_.chance(rules_.lacking_percent)) return;
+  ++log_->lacking_steps;
+  memory_.scribble(batch);
+  throw out_of_device_memory("the device lacks memory");
 }
 
 }  // namespace troupe::test

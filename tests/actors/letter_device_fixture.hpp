@@ -21,7 +21,8 @@ struct device_log {
   std::string fault;
   std::uint64_t steps = 0;
   std::uint64_t failed_steps = 0;
-  std::uint64_t mixed_steps = 0;  // prompts and decodes in one
+  std::uint64_t lacking_steps = 0;  // for want of memory
+  std::uint64_t mixed_steps = 0;    // prompts and decodes in one
   std::uint64_t copied_blocks = 0;
   std::uint64_t partly_masked_steps = 0;  // with samples that are held to a grammar, and others
   std::uint64_t forced_tokens = 0;        // that came without a step of their own
@@ -36,6 +37,7 @@ struct device_rules {
   std::int32_t max_sequences = 0;
   std::int32_t longest_chunk = 0;    // 0: no limit
   std::int32_t failing_percent = 0;  // of the steps
+  std::int32_t lacking_percent = 0;  // likewise, of those of several sequences: for want of memory
   std::int32_t wrong_percent = 0;    // of the tokens, where it is a draft model's
 };
 
@@ -56,6 +58,7 @@ class letter_device final : public executor {
   void note(const step_masks& masks);
   bool fails(const device_batch& batch);
   void fail(const device_batch& batch);
+  void run_out(const device_batch& batch);
 
   device_rules rules_;
   dice random_;

@@ -21,8 +21,8 @@ std::string shortest_story(const company_simulation_options& options, const std:
 // TROUPE_SIMULATION_SEED=N replays one.
 TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   const seed_range seeds = seeds_to_run(500);
-  std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, preemptions = 0, refused = 0, drafts = 0,
-                accepted = 0, deaths = 0, losses = 0;
+  std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, lacking = 0, preemptions = 0, refused = 0,
+                drafts = 0, accepted = 0, deaths = 0, losses = 0;
   std::uint64_t refused_drafts = 0, partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
   std::uint64_t withheld = 0, by_chance = 0, accepted_by_chance = 0, failed_draft_models = 0;
   stream_counts total;
@@ -36,6 +36,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     mixed += story.device.mixed_steps;
     copied += story.device.copied_blocks;
     failed += story.device.failed_steps;
+    lacking += story.device.lacking_steps;
     deaths += story.deaths;
     losses += story.losses;
     preemptions += story.preemptions;
@@ -65,6 +66,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(mixed, seeds.count);
   EXPECT_GT(copied, some);
   EXPECT_GT(failed, some);
+  EXPECT_GT(lacking, some);
   EXPECT_GT(deaths, seeds.count / 4);
   EXPECT_GT(losses, some / 2);
   EXPECT_GT(preemptions, some);

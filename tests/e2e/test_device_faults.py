@@ -194,3 +194,21 @@ def test_a_draft_model_that_cannot_be_opened_again_ends_its_drafts_alone(shimmed
     assert drafting.restarts("model_runner") == restarts + 1
     (folder / "memory").unlink()
     expect_as_before(drafting, before)
+
+
+def test_steps_that_find_no_memory_on_the_device_are_made_smaller_and_their_requests_are_preempted(
+        service, start_service, undisturbed, monkeypatch):
+    prompts = [f"{FRANCE}, and {number} more of" for number in ("one", "two", "three", "four", "five", "six")]
+    alone = [complete(service, prompt, max_tokens=40) for prompt in prompts]
+    monkeypatch.setenv("TROUPE_CHAOS", "runner_process:starve:25")
+    with start_service() as starving:
+        of_the_start = runners(starving)
+        with concurrent.futures.ThreadPoolExecutor(len(prompts)) as pool:
+            for _ in range(3):
+                asked = [pool.submit(complete, starving, prompt, max_tokens=40) for prompt in prompts]
+                assert [each.result() for each in asked] == alone, starving.log()
+        assert runners(starving) == of_the_start, "its process was ended"
+        assert starving.metric("vllm:num_preemptions_total") > 0
+        assert "steps hold at most" in whole_log(starving), starving.log()
+        assert starving.status("/readyz") == 200
+        expect_as_before(starving, undisturbed)

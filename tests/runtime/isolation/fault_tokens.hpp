@@ -11,5 +11,6 @@ inline constexpr token_id loses = 2;    // the device
 inline constexpr token_id raises = 29;  // a segmentation fault
 inline constexpr token_id faults = 31;  // for real
 inline constexpr token_id aborts = 30;
+inline constexpr token_id lacks = 28;  // memory of the device
 
 }  // namespace troupe::test

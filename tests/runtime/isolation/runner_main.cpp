@@ -45,6 +45,7 @@ class faulty_executor final : public forwarding_executor {
     if (first == test::raises) std::raise(SIGSEGV);
     if (first == test::faults) touch_what_is_not_there();
     if (first == test::aborts) std::abort();
+    if (first == test::lacks) throw out_of_device_memory("a step that there is no memory for");
     if (first == test::loses) throw device_lost("the device has left the bus");
     forwarding_executor::forward(batch);
   }

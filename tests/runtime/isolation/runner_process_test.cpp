@@ -236,6 +236,22 @@ TEST_F(runner_processes, tell_what_was_thrown_and_go_on) {
   run(*there, 9);
 }
 
+TEST_F(runner_processes, tell_that_their_device_had_no_memory_and_go_on) {
+  const auto there = open(start());
+  try {
+    run(*there, test::lacks);
+    FAIL() << "nothing was thrown";
+  } catch (const out_of_device_memory& fault) {
+    EXPECT_STREQ(fault.what(), "a step that there is no memory for");
+  }
+  run(*there, 9);
+  executor_driver driver(*there);
+  const std::size_t prompt = driver.add({test::lacks, 9, 10, 11}, test::greedy());
+  there->forward(driver.build({{prompt, 2}}));
+  EXPECT_THROW(there->synchronize(), out_of_device_memory);
+  run(*there, 9);
+}
+
 TEST_F(runner_processes, that_are_killed_by_a_step_are_lost_and_the_next_one_gives_the_same_tokens) {
   const std::int32_t vocab_size = file.model->config.vocab_size;
   auto there = open(start());

@@ -120,6 +120,14 @@ class scheduler_test : public ::testing::Test {
     return output.events;
   }
 
+  // For the oldest step.
+  token_batch lack_memory() {
+    const scheduler_output output = tested->device_lost(blame::lack_of_memory);
+    cache->lose_steps(tested->last_step());
+    give_back(output.releases);
+    return output.events;
+  }
+
   step_batch_ptr dispatch_and_complete() {
     step_batch_ptr batch = dispatch();
     if (batch) complete(*batch);

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -70,6 +71,7 @@ class simulation {
                   withholds_ ? static_cast<std::uint64_t>(random_.pick(1, 8)) : grammar::matcher::no_bound),
         slow_(random_.chance(30)),
         changes_limits_(random_.chance(30)),
+        lacks_memory_(random_.chance(30) ? 5 : 0),
         drafts_(random_.chance(50)),
         wrong_drafts_(random_.chance(20) ? 0 : random_.pick(5, 100)) {}
 
@@ -164,6 +166,8 @@ class simulation {
 
   void send_off(step_batch_ptr batch) {
     ++story_.steps;
+    require(batch->sequences.size() <= most_sequences_ && rows_that_count(*batch) <= most_rows_,
+            "a step is as large as one that there was no memory for");
     if (!in_flight_.empty()) ++story_.planned_ahead;
     story_.fed_tokens += batch->fed_rows.size();
     story_.copied_blocks += batch->copies.size();
@@ -223,6 +227,7 @@ class simulation {
     scheduler_.commit(of_another, output_);
     require(output_.events.empty(), "another step's result was taken");
     scheduler_.commit(result, output_);
+    if (++ended_since_ == step_bounds::steps_before_more) most_sequences_ = most_rows_ = unbound;
     for (const token_event& event : output_.events) take(event);
     story_.trims += output_.trims.size();
     to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended,
@@ -237,16 +242,17 @@ class simulation {
     plan();
   }
 
-  // A new device is there when who fills masks has forgotten the steps that are lost.
-  void lose_device() {
+  // A new device is there when who fills masks has forgotten the steps that are lost, or the same one.
+  void lose_device(blame whose) {
     awaits_device_ = true;
-    lose_storage(blame::oldest_step);
+    lose_storage(whose);
     to_device_.clear();
     masks_.clear();
-    to_grammars_.push_back([this] {
+    to_grammars_.push_back([this, whose] {
       sessions_.forget_steps();
-      results_.push_back([this] {
-        device_ = paged_executor({limits_.block_size, limits_.num_blocks, 1}, vocab);
+      results_.push_back([this, whose] {
+        if (whose != blame::lack_of_memory)
+          device_ = paged_executor({limits_.block_size, limits_.num_blocks, 1}, vocab);
         feed_ = {};
         has_died_ = false;
         awaits_device_ = false;
@@ -258,8 +264,11 @@ class simulation {
   void lose_storage(blame whose) {
     const scheduler_output output = scheduler_.device_lost(whose);
     lost_up_to_ = scheduler_.last_step();
-    to_cache_.push_back([this, last = lost_up_to_] {
-      kv_cache_.lose_storage(last);
+    to_cache_.push_back([this, last = lost_up_to_, whose] {
+      if (whose == blame::lack_of_memory)
+        kv_cache_.lose_steps(last);
+      else
+        kv_cache_.lose_storage(last);
       in_flight_.clear();
       check_cache();
     });
@@ -299,6 +308,7 @@ class simulation {
     if (rows_ == nullptr) {
       rows_ = &feed_.resolve(*batch);
       if (kills(*batch)) return die(*batch);
+      if (lacks_memory_for(*batch)) return run_out(*batch);
       device_.forward(*rows_);
       if (has_masks(*batch)) return sample();
       ++story_.masks_awaited;
@@ -323,7 +333,29 @@ class simulation {
     for (const sequence_rows& rows : batch.sequences) losses_.insert(rows.id);
     has_died_ = true;
     rows_ = nullptr;
-    results_.push_back([this] { lose_device(); });
+    results_.push_back([this] { lose_device(blame::oldest_step); });
+  }
+
+  // Only where there is a smaller one: else its request would be to blame.
+  bool lacks_memory_for(const step_batch& batch) {
+    return rows_that_count(batch) > 1 && random_.chance(lacks_memory_);
+  }
+
+  std::size_t rows_that_count(const step_batch& batch) const {
+    return limits_.enable_chunked_prefill ? batch.tokens.size() : batch.sequences.size();
+  }
+
+  void run_out(const step_batch& batch) {
+    ++story_.lacking_steps;
+    device_.scribble(*rows_);
+    has_died_ = true;
+    rows_ = nullptr;
+    const std::size_t rows = rows_that_count(batch);
+    results_.push_back([this, rows, is_by_rows = rows > batch.sequences.size()] {
+      (is_by_rows ? most_rows_ : most_sequences_) = rows / 2;
+      ended_since_ = 0;
+      lose_device(blame::lack_of_memory);
+    });
   }
 
   void sample() {
@@ -599,6 +631,7 @@ class simulation {
   grammar::grammar_sessions sessions_;
   bool slow_;  // a device that takes its time: more happens while a step runs
   bool changes_limits_;
+  std::int32_t lacks_memory_;  // for so many of a hundred steps
   bool drafts_;                // somebody guesses, and ...
   std::int32_t wrong_drafts_;  // ... so many of a hundred tokens are made up
   scheduler_output output_;
@@ -612,6 +645,11 @@ class simulation {
   bool has_died_ = false;               // and no new one is there yet
   bool awaits_device_ = false;          // the scheduler knows
   bool asks_for_masks_ = false;
+  // Of a step, after one that there was no memory for, until so many have come to their end.
+  static constexpr std::size_t unbound = std::numeric_limits<std::size_t>::max();
+  std::size_t most_sequences_ = unbound;
+  std::size_t most_rows_ = unbound;
+  std::int32_t ended_since_ = 0;
   std::uint64_t lost_up_to_ = 0;  // these steps
   std::set<request_id> losses_;   // who was in a step that took the device along
   std::deque<message> to_grammars_;

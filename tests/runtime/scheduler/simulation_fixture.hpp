@@ -20,9 +20,10 @@ struct simulation_story {
   std::uint64_t fed_tokens = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t changed_limits = 0;
-  std::uint64_t failed_steps = 0;  // that took the device along
-  std::uint64_t lost_caches = 0;   // without a step that is to blame
-  std::uint64_t convicted = 0;     // requests that did it themselves
+  std::uint64_t failed_steps = 0;   // that took the device along
+  std::uint64_t lacking_steps = 0;  // that the device had no memory for
+  std::uint64_t lost_caches = 0;    // without a step that is to blame
+  std::uint64_t convicted = 0;      // requests that did it themselves
   std::uint64_t cached_tokens = 0;
   std::uint64_t copied_blocks = 0;
   std::uint64_t ended_in_flight = 0;    // requests ended while their step ran

@@ -27,6 +27,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
     total.preemptions += story.preemptions;
     total.changed_limits += story.changed_limits;
     total.failed_steps += story.failed_steps;
+    total.lacking_steps += story.lacking_steps;
     total.lost_caches += story.lost_caches;
     total.convicted += story.convicted;
     total.ended_in_flight += story.ended_in_flight;
@@ -56,6 +57,7 @@ TEST(scheduler_simulation, every_promise_holds_under_random_loads) {
   EXPECT_GT(total.preemptions, seeds / 10);
   EXPECT_GT(total.changed_limits, seeds / 2);
   EXPECT_GT(total.failed_steps, seeds / 2);
+  EXPECT_GT(total.lacking_steps, seeds / 10);
   EXPECT_GT(total.lost_caches, seeds / 10);
   EXPECT_GT(total.convicted, seeds / 20);
   EXPECT_GT(total.ended_in_flight, seeds / 10);

@@ -1,0 +1,127 @@
+// A device that has no memory for a step: it is kept, its requests go on in smaller steps, and nobody hears
+// of it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/scheduler/step_bounds.hpp"
+#include "tests/actors/company_fixture.hpp"
+
+namespace troupe::test {
+namespace {
+
+// Has memory for steps of so many sequences, until it is told otherwise.
+struct small_device {
+  std::size_t most = 8;
+  int lacking_steps = 0;
+  int opened = 0;  // but for the first
+  std::size_t largest = 0;
+
+  company_setup setup(std::optional<int> overlaps = {}) {
+    company_setup out{.follows_input = true, .overlaps = overlaps};
+    out.before_step = [this](const device_batch& batch) {
+      if (batch.sequences.size() > most) {
+        ++lacking_steps;
+        throw out_of_device_memory("no memory for a step of " + std::to_string(batch.sequences.size()));
+      }
+      largest = std::max(largest, batch.sequences.size());
+    };
+    out.adjust = [this](supervisor_parts& parts) {
+      parts.device = *parts.open_device(true);
+      parts.open_device = [this, open = parts.open_device](bool with_draft) {
+        ++opened;
+        return open(with_draft);
+      };
+    };
+    return out;
+  }
+};
+
+std::vector<std::shared_ptr<client>> ask_eight(stage& stage) {
+  std::vector<std::shared_ptr<client>> all;
+  for (std::int32_t i = 0; i < 8; ++i)
+    all.push_back(stage.ask(std::string(static_cast<std::size_t>(3 + i), static_cast<char>('a' + i)), 20));
+  return all;
+}
+
+void expect_served(const std::vector<std::shared_ptr<client>>& clients) {
+  for (std::size_t i = 0; i < clients.size(); ++i) {
+    ASSERT_EQ(clients[i]->ends.size(), 1U) << i;
+    EXPECT_EQ(clients[i]->ends[0].reason, finish_reason::length) << i;
+    EXPECT_EQ(clients[i]->tokens.size(), 20U) << i;
+    for (std::size_t t = 1; t < clients[i]->tokens.size(); ++t)
+      EXPECT_EQ((clients[i]->tokens[t] - clients[i]->tokens[t - 1] + 26) % 26, 1) << i << " " << t;
+  }
+}
+
+TEST(MemoryShortage, IsMetBySmallerStepsOnTheSameDevice) {
+  for (const std::optional<int> overlaps : {std::optional<int>(), std::optional<int>(3)}) {
+    small_device device;
+    stage stage(device.setup(overlaps));
+    stage.run();
+    device = {.most = 3};
+    const auto clients = ask_eight(stage);
+    stage.run();
+    expect_served(clients);
+    EXPECT_GT(device.lacking_steps, 0);
+    EXPECT_EQ(device.largest, 3U);
+    EXPECT_EQ(device.opened, 0) << "its device was lost";
+    EXPECT_GE(stage.metric("vllm:num_preemptions_total"), 4.0);
+    EXPECT_EQ(stage.metric("troupe_actor_restarts_total", {{"actor", "model_runner"}}), device.lacking_steps);
+    EXPECT_TRUE(stage.status().ready && stage.status().live);
+    stage.expect_idle();
+  }
+}
+
+// More than a supervisor lets an actor fail that is to blame itself.
+TEST(MemoryShortage, MayComeAsOftenAsItLikes) {
+  small_device device;
+  stage stage(device.setup());
+  stage.run();
+  for (int round = 0; round < 8; ++round) {
+    device.most = 8;
+    const auto clients = ask_eight(stage);
+    stage.run(200);
+    device.most = 1;
+    stage.run();
+    expect_served(clients);
+  }
+  EXPECT_GT(device.lacking_steps, 8);
+  EXPECT_EQ(device.opened, 0);
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_idle();
+}
+
+// Nor for a step of nobody's then: another one is opened, as after any other fault.
+TEST(MemoryShortage, OfASingleRowIsTheEndOfTheDevice) {
+  small_device device;
+  company_setup setup = device.setup();
+  bool is_gone = false;
+  setup.before_step = [&is_gone](const device_batch&) {
+    if (is_gone) throw out_of_device_memory("no memory at all");
+  };
+  setup.adjust = [adjust = setup.adjust, &is_gone](supervisor_parts& parts) {
+    adjust(parts);
+    parts.open_device = [open = parts.open_device, &is_gone](bool with_draft) {
+      is_gone = false;
+      return open(with_draft);
+    };
+  };
+  stage stage(setup);
+  stage.run();
+  const auto clients = ask_eight(stage);
+  stage.run(100);
+  is_gone = true;
+  stage.run();
+  stage.advance(stage::runner_settles);
+  stage.run();
+  expect_served(clients);
+  EXPECT_EQ(device.opened, 1);
+  stage.expect_idle();
+}
+
+}  // namespace
+}  // namespace troupe::test
