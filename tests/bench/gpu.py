@@ -2,18 +2,22 @@
 """Every measurement on an NVIDIA GPU, in one command: builds, tries the kernels, times them and whole steps of models of three
 shapes beside torch, and writes one JSON file and a page of Markdown for docs/benchmarks.md.
 
-    tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--fresh] [--troupe PROGRAM] [PART...]
+    tests/bench/gpu.py [--out DIR] [--seconds N] [--rounds N] [--fresh] [--troupe PROGRAM] [--device cuda|cpu] [PART...]
     tests/bench/gpu.py pack DIR
 
-PART is one of: build, kernels, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" or "-fp8" behind them: the same
-shapes with quantised weights that stay so on the device, or with weights that become 8-bit floats there (troupe alone). Without any: all of them, in this order. What an earlier
-command has written into DIR/gpu.json stays, so that parts can be run by one command each: a command measures what is not there yet, also of torch's
-side, and with --fresh its parts from the beginning. What was measured of another program or on another device is set aside. With --seconds nothing new is
-begun that is not expected to end within so many seconds of the start, what does not end by then is ended, and what was left out is named.
+PART is one of: build, kernels, service, smollm-135m, llama-1b, llama-8b, and the last three with "-q4" or "-fp8" behind them: the same
+shapes with quantised weights that stay so on the device, or with weights that become 8-bit floats there (troupe alone). The service is
+`troupe serve` with smollm-135m: how quick it is, alone and with a draft model, and whether its answers stay the same where its runner is
+killed. Without any: all of them, in this order. What an earlier command has written into DIR/gpu.json stays, so that parts can be run by
+one command each: a command measures what is not there yet, also of torch's side, and with --fresh its parts from the beginning. What was
+measured of another program or on another device is set aside. With --seconds nothing new is begun that is not expected to end within so
+many seconds of the start, what does not end by then is ended, and what was left out is named.
 
 The program is PROGRAM, or what the part "build" has built (in DIR/build, for this machine's devices alone): where that could not be
 done, nothing is measured until it is, or until PROGRAM is named. Anything else that cannot be had (no device, no torch) is said to be
 missing by name, and the rest goes on; the exit code is 1 where something failed, 3 where something was missing. Nothing is fetched.
+
+With --device cpu the part service alone is tried, with a program that is named, where there is no device: its figures are the CPU's.
 
 On a machine without what troupe is built with, run "pack DIR" on one that has it: build/troupe and the libraries that it
 needs, for --troupe DIR/troupe. torch is that of the python3 that is found (or PYTHON).
@@ -36,12 +40,13 @@ import gpu_process  # noqa: E402
 from gpu_models import QUANTISED, write  # noqa: E402
 from gpu_page import BATCHES, KERNEL_KEYS, OUR_WAYS, WAYS, markdown  # noqa: E402
 from gpu_process import BEGIN, GRACE, Failed, LeftOut, Missing, say  # noqa: E402
+from gpu_service import measure_service  # noqa: E402
 from gpu_store import Store, hash_of  # noqa: E402
 
 MODELS = ["smollm-135m", "llama-1b", "llama-8b"]
 FP8 = "-fp8"  # the same file as without
 MODELS += [f"{each}{form}" for form in (QUANTISED, FP8) for each in MODELS]
-PARTS = ["build", "kernels", *MODELS]
+PARTS = ["build", "kernels", "service", *MODELS]
 CONTEXT = "1024"
 # Seconds that one piece of work is expected to take at most; with --seconds none is begun that has less left. Of torch: until
 # it has measured something.
@@ -55,6 +60,7 @@ class Run:
         self.out, self.work = arguments.out, arguments.work
         self.seconds = arguments.seconds
         self.rounds = arguments.rounds
+        self.device = arguments.device  # of the part service
         self.python = os.environ.get("PYTHON") or shutil.which("python3") or sys.executable
         self.troupe = arguments.troupe.resolve() if arguments.troupe else self.out / "build" / "troupe"
         self.store = Store(self.out)
@@ -100,6 +106,9 @@ class Run:
 # ---- the parts ----
 
 def find_devices(run):
+    if run.device == "cpu":
+        run.devices.append({"device": "none, a trial on the CPU", "driver": "none", "memory": "none", "compute_capability": "none"})
+        return say(run.devices[0]["device"])
     if not shutil.which("nvidia-smi"):
         raise Missing("nvidia-smi: no NVIDIA driver, so there is no device to measure")
     found = gpu_process.run(["nvidia-smi", "--query-gpu=name,driver_version,memory.total,compute_cap", "--format=csv,noheader"],
@@ -110,6 +119,7 @@ def find_devices(run):
     for row in rows:
         run.devices.append(dict(zip(("device", "driver", "memory", "compute_capability"), row)))
         say("{}, driver {}, {}, compute capability {}".format(*row))
+    return None
 
 
 def build(run):
@@ -192,6 +202,11 @@ def measure_kernels(run, fresh):
     return None
 
 
+def serve(run):
+    if model := run.attempt("weights smollm-135m", lambda: weights(run, "smollm-135m"), EXPECTED["weights"]):
+        measure_service(run, model)
+
+
 def lacking(run, name, turns):
     """Keys of torch's steps that were measured in fewer turns."""
     if name.endswith((QUANTISED, FP8)):
@@ -260,7 +275,12 @@ def measure(run, parts, fresh):
         run.begin(part)
         if fresh:
             run.store.forget(part)
-        measure_kernels(run, fresh) if part == "kernels" else measure_model(run, part)
+        if part == "kernels":
+            measure_kernels(run, fresh)
+        elif part == "service":
+            serve(run)
+        else:
+            measure_model(run, part)
 
 
 def parsed():
@@ -272,6 +292,7 @@ def parsed():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--troupe", type=pathlib.Path)
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
     parser.add_argument("parts", nargs="*", metavar="PART")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
@@ -279,6 +300,8 @@ def parsed():
     unknown = [each for each in arguments.parts if each not in PARTS]
     if unknown:
         parser.error(f"no part {unknown[0]!r}: there are {', '.join(PARTS)}")
+    if arguments.device == "cpu" and (arguments.parts != ["service"] or not arguments.troupe):
+        parser.error("--device cpu is for the part service, and for a program that is named: --troupe")
     arguments.out = arguments.out.resolve()  # CMake runs elsewhere
     for folder in (arguments.out, arguments.work):
         folder.mkdir(parents=True, exist_ok=True)

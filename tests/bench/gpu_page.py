@@ -3,6 +3,7 @@ import statistics
 
 BATCHES = ["1", "8", "64"]
 WAYS = ["eager", "graph", "compiled"]  # of torch, from what is had soonest to what takes longest
+KILLS = ["killed under way", "killed idle"]  # of a runner of the service
 OUR_WAYS = ["graph", "eager", "batch_invariant"]
 # Keys of the kernels that torch has as well, by troupe's names.
 KERNELS = ["paged_attention, decode, bf16 KV, 32 x 4096 tokens, 32 heads of 128, 8 KV heads", "residual_norm", "silu_multiply"]
@@ -68,6 +69,49 @@ def quantised_rows(tests):
                        f"{percent(each['share_of_copy_bandwidth'])} | {percent(each['share_of_arithmetic'])} |")
 
 
+def load_rows(servers):
+    for name, tried in servers.items():
+        for clients, each in tried.get("load", {}).items():
+            yield (f"| {name} | {clients} | {cell(each['tokens_per_s'])} | {cell(each['first_token_ms'], 2)} | {cell(each['token_ms'], 3)} |")
+
+
+def start_rows(servers):
+    for name, tried in servers.items():
+        if begun := tried.get("start"):
+            yield f"| {name} | started | {cell(begun['seconds'], 2)} | {cell(begun.get('graphs'))} | - | - | - |"
+        for how in KILLS:
+            if killed := tried.get(how):
+                anew = {True: "yes", False: "no"}.get(killed.get("chosen_anew"), "-")
+                yield (f"| {name} | {how} | {cell(killed.get('back_s'), 2)} | {cell(killed.get('graphs_s'), 2)} s | {anew} | "
+                       f"{cell(killed.get('under_way'))} | {percent(killed.get('equal'))} |")
+
+
+def service_notes(servers):
+    for name, tried in servers.items():
+        begun = tried.get("start", {"memory": [], "warnings": []})
+        yield from (f"- {name}: {text}" for text in begun["memory"] + begun["warnings"])
+        for how in KILLS:
+            of_device = [text for text in tried.get(how, {}).get("warnings", []) if text.startswith("CUDA: ") or "KV cache" in text]
+            yield from (f"- {name}, {how}: {text}" for text in of_device)
+        if "as_default" in tried:
+            yield f"- {name}: {percent(tried['as_default'])} % of the answers without drafts have the tokens of the server default."
+        for salt, shares in tried.get("drafts", {}).items():
+            told = ", ".join(f"{percent(share, 1)} % {kind.replace('_', ' ')}" for kind, share in shares.items())
+            yield f"- {name}, draft tokens of {salt}: {told}."
+
+
+def service_tables(servers):
+    if rows := list(load_rows(servers)):
+        yield from ["The service, `troupe serve` with smollm-135m: prompts and answers of 128 tokens, clients at once.", "",
+                    "| server | clients | output tokens/s | first token, ms | each further, ms |", "|---|---|---|---|---|", *rows, ""]
+    if rows := list(start_rows(servers)):
+        yield from ["Its starts, and other runners behind killed ones; of requests that waited for these and of all that were asked then.", "",
+                    "| server | runner | there after s | graphs, or again after | products chosen anew | waited | same tokens % |",
+                    "|---|---|---|---|---|---|---|", *rows, ""]
+    if notes := list(service_notes(servers)):
+        yield from [*notes, ""]
+
+
 def torch_failures(data):
     """What torch itself could not do: no measurement of ours is missing for it."""
     for name, sides in data.get("steps", {}).items():
@@ -99,6 +143,7 @@ def tables(data):
         yield from ["Products with weights that are quantised or fp8, cold as well; bandwidth: codes and rows moved once.", "",
                     "| product | rows x outputs x inputs | us | batch-invariant us | bandwidth % | arithmetic % |", "|---|---|---|---|---|---|",
                     *rows, ""]
+    yield from service_tables(data.get("service", {}))
 
 
 def markdown(data):

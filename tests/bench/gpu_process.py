@@ -1,4 +1,5 @@
 """The commands that tests/bench/gpu.py runs: each is ended with all that it started, and what it says is shown and kept."""
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -84,23 +85,39 @@ def listen(stream, kept, told):
         told(kept[-1])
 
 
-def run(command, limit=None, on_output=lambda line: None, on_error=show, **settings):
-    """Runs a command for at most `limit` seconds. Each line of its two outputs is handed on as it comes."""
-    begin = time.monotonic()
+@dataclasses.dataclass
+class Running:
+    process: subprocess.Popen
+    output: list[str]
+    errors: list[str]
+
+
+@contextlib.contextmanager
+def running(command, on_output=lambda line: None, on_error=show, **settings):
+    """A command beside which this goes on; what is left of it at the end is ended. Each line of its two outputs is handed on as it
+    comes."""
     settings = {"stderr": subprocess.PIPE, **settings}
     process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                                errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
-    output, errors = [], []
+    child = Running(process, [], [])
     readers = [threading.Thread(target=listen, args=each, daemon=True)
-               for each in ((process.stdout, output, on_output), (process.stderr, errors, on_error)) if each[0]]
+               for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
     for each in readers:
         each.start()
     try:
-        code = process.wait(limit)
-    except subprocess.TimeoutExpired:
-        code = None
+        yield child
     finally:  # also where this process is interrupted: a terminal's signals do not reach another session
         end_group(process)
     for each in readers:
         each.join(GRACE)  # not for ever: a process that left the group may hold the other end
-    return Ended(os.path.basename(str(command[0])), code, time.monotonic() - begin, output, errors)
+
+
+def run(command, limit=None, **settings):
+    """Runs a command for at most `limit` seconds, and hands its lines on as `running` does."""
+    begin = time.monotonic()
+    with running(command, **settings) as child:
+        try:
+            code = child.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            code = None
+    return Ended(os.path.basename(str(command[0])), code, time.monotonic() - begin, child.output, child.errors)

@@ -9,6 +9,7 @@ went wrong, part by part. Those of others are beside it, in files of their own, 
     steps          {model: {"troupe": [decode steps of a turn, ...], "torch": {key: [result of a turn, ...]}}}
     torch          torch's version, and the device that it names
     torch_kernels  {key: result}
+    service        {server: what was tried on it, and whether all of it passed} (gpu_service.py)
     problems       {part: {piece of work: why}}
 
 Keys and results are those of gpu_torch.py.
@@ -110,6 +111,8 @@ class Store:
         self.forgotten.add(part)  # also in what is taken up
         if part == "kernels":
             self.data.pop("torch_kernels", None)
+        if part == "service":
+            self.data.pop("service", None)
         self.data.get("steps", {}).pop(part, None)
         self.data.get("self_tests", {}).pop(part, None)
 
@@ -121,6 +124,9 @@ class Store:
 
     def torch_kernels(self):
         return self.data.setdefault("torch_kernels", {})
+
+    def service(self):
+        return self.data.setdefault("service", {})
 
     def save(self):
         unfinished = self.file.with_suffix(".part")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 from conftest import ROOT
 
@@ -84,3 +85,17 @@ def bench_with(tools, *arguments, program="troupe", **environment):
     """The command where stand-ins are found first."""
     named = ("--troupe", tools / program) if program else ()
     return bench(tools.parent, *named, *arguments, path=f"{tools}:{os.environ['PATH']}", PYTHON=str(tools / "python"), **environment)
+
+
+def gone(number):
+    try:
+        return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

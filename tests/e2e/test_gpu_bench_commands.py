@@ -1,15 +1,13 @@
 """tests/bench/gpu.py from command to command: what is kept, measured again and ended; with stand-ins."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
 import sys
-import time
 import types
 
 import pytest
-from gpu_stand_ins import BENCH, SELF_TEST, STEPS, TORCH, asked, bench_with, program, python, stand_ins, troupe
+from gpu_stand_ins import BENCH, SELF_TEST, STEPS, TORCH, asked, bench_with, gone, program, python, stand_ins, troupe, wait_until
 
 import gpu
 import gpu_page
@@ -237,20 +235,6 @@ def test_a_torch_without_a_device_is_missing(tmp_path):
 
 
 # ---- commands and what they start ----
-
-def gone(number):
-    try:
-        return pathlib.Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
 
 FAMILY = 'sh -c "trap \'\' TERM; sleep 60; sleep 60" &\necho $! >> {file}\nsleep 60 &\necho $! >> {file}\nwait\n'
 
