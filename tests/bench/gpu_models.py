@@ -41,7 +41,7 @@ class Shape:
 
 
 SHAPES = {
-    "tiny": Shape(layers=2, hidden=64, heads=4, kv_heads=2, head_dim=16, intermediate=96, vocab=320, context=512),
+    "tiny": Shape(layers=2, hidden=64, heads=4, kv_heads=2, head_dim=16, intermediate=96, vocab=320, context=1024),
     "smollm-135m": Shape(layers=30, hidden=576, heads=9, kv_heads=3, head_dim=64, intermediate=1536, vocab=49_152),
     "llama-1b": Shape(layers=16, hidden=2048, heads=32, kv_heads=8, head_dim=64, intermediate=8192, vocab=128_256),
     "llama-8b": Shape(layers=32, hidden=4096, heads=32, kv_heads=8, head_dim=128, intermediate=14_336, vocab=128_256,

@@ -34,7 +34,7 @@ KINDS = [{"temperature": 0}, {"temperature": 0, "frequency_penalty": 2, "presenc
 ALL = range(REQUESTS)
 CLEAR = range(0, REQUESTS, len(KINDS))  # the greedy ones without penalties
 NEARLY_ALL = 0.75
-EARLY = 16  # tokens of a stream, of TOKENS: its request is under way
+EARLY, LONG = 16, 768  # tokens of a stream behind which its request is under way, of so many: enough to be so for a while
 LOAD_SECONDS = {"cuda": 10, "cpu": 2}
 CHOSEN_ANEW = "products are chosen anew"
 EXPECTED = {"start": 60, "load": 20, "kill": 45, "else": 15}  # seconds, as in gpu.py
@@ -133,7 +133,7 @@ class Trial:
 
     def kill_under_way(self):
         """All requests at once; the last one's client kills the runner as soon as it has some tokens."""
-        runner, requests, ended, killed_at = self.runner(), bodies("killed"), [], []
+        runner, requests, ended, killed_at = self.runner(), bodies("killed", max_tokens=LONG), [], []
 
         def ask(body, on_event=None):
             tokens = self.server.stream(body, on_event) if on_event else self.server.tokens(body)
@@ -145,7 +145,8 @@ class Trial:
                 killed_at.append(time.monotonic())
                 os.kill(runner, signal.SIGKILL)
 
-        self.under_way = at_once([*(lambda body=body: ask(body) for body in requests[:-1]), lambda: ask(requests[-1], kill)])
+        answers = at_once([*(lambda body=body: ask(body) for body in requests[:-1]), lambda: ask(requests[-1], kill)])
+        self.under_way = [tokens[:TOKENS] for tokens in answers]
         self.wait_for_another("killed under way", killed_at[0], runner)
         told = self.figures["killed under way"]
         told["under_way"] = sum(at > killed_at[0] + told["back_s"] for at in ended)
