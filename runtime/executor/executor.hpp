@@ -48,6 +48,7 @@ struct executor_limits {
 struct memory_profile {
   std::size_t weights = 0;      // bytes
   std::size_t activations = 0;  // bytes that the largest step took beside the weights, measured
+  std::size_t graphs = 0;       // bytes that decode graphs will take
   std::uint64_t available = 0;  // bytes that are left
 };
 

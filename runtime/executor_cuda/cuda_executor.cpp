@@ -17,6 +17,7 @@
 #include "runtime/executor_cuda/device_kv_cache.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/executor_cuda/fp8_gemm.hpp"
+#include "runtime/executor_cuda/graph_memory.hpp"
 #include "runtime/executor_cuda/kept_choices.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
@@ -75,8 +76,10 @@ class cuda_executor final : public executor {
   // What is current belongs to the thread, and any thread may call.
   void use_device() const { check_cuda(cudaSetDevice(device_.id), "cudaSetDevice"); }
   std::string measures_with() const;
-  void run(const device_batch& batch, std::int32_t layers);
-  void run_as_graph(const flat_step_shape& shape);
+  void reserve_graphs();
+  // Both say why there is no graph of the step, where there should be one.
+  std::optional<std::string> run(const device_batch& batch, std::int32_t layers);
+  std::optional<std::string> run_as_graph(const flat_step_shape& shape);
   void note_eager_step(const flat_step_shape& shape);
   device_sampler::work sampling_of(const device_batch& batch, const step_masks* masks);
 
@@ -90,6 +93,7 @@ class cuda_executor final : public executor {
   cuda_stream copies_;  // carries what sampling needs and gives, beside that
   device_weights weights_;
   device_kv_cache kv_;
+  device_memory for_graphs_;
   std::optional<kept_choices> given_choices_;
   std::unique_ptr<gemm> products_;
   std::unique_ptr<step_room> room_;
@@ -143,6 +147,18 @@ std::string cuda_executor::choices() const {
   return to_bytes(kept);
 }
 
+// Until there is a KV cache, so that nobody's takes what the graphs will: of a model, or of another beside
+// it. Such decodes read and write the scratch block alone.
+void cuda_executor::reserve_graphs() {
+  for_graphs_ = device_memory();
+  const std::size_t bytes = measure_graph_memory(room_->graphs, [this](const decode_graph_size& size) {
+    const warm_up_item step{.phase = warm_up_phase::decode, .shape = {size.rows, 1, size.blocks}};
+    run(scratch_batch(step, kv_.layout(), limits_, config_.vocab_size), config_.num_layers);
+    stream_.synchronize();
+  });
+  for_graphs_ = device_memory(bytes);
+}
+
 void cuda_executor::use_choices(const std::string& choices) { given_choices_ = read_kept_choices(choices); }
 
 // Kernels are loaded when they are first launched, and take memory then: so the products are measured before.
@@ -161,7 +177,9 @@ result<memory_profile> cuda_executor::profile() try {
   run(batch, 1);
   step_result unused;
   sample(batch, nullptr, unused);
+  reserve_graphs();
   memory_profile out;
+  out.graphs = for_graphs_.size();
   out.weights = weights_.memory.size();
   out.activations = room_->bytes();
   out.available = ask_device_memory().free;
@@ -183,6 +201,7 @@ result<void> cuda_executor::take_kv_cache(const kv_cache_claim& claim) {
   auto taken = take_device_kv_cache(config_, wish, options_.warn);
   if (!taken) return tl::unexpected(taken.error());
   kv_ = std::move(*taken);
+  for_graphs_ = device_memory();
   return {};
 }
 
@@ -190,10 +209,10 @@ void cuda_executor::forward(const device_batch& batch) {
   use_device();
   check_batch(batch, config_, limits_, kv_.layout());
   if (clock_) clock_->begin(stream_);
-  run(batch, config_.num_layers);
+  if (const auto why_not = run(batch, config_.num_layers)) options_.warn(*why_not);
 }
 
-void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
+std::optional<std::string> cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   const flat_step_shape exact = room_->flattener.shape_of(batch);
   const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
   const flat_step_shape shape = padded.value_or(exact);
@@ -201,21 +220,23 @@ void cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   step_.sampled = room_->sampler.tokens();
   takes_first_rows_ = room_->flattener.logits_are_first_rows();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
-  if (shape.rows == 0) return check_launches("a copy of KV blocks");
   if (padded) return run_as_graph(shape);
-  if (layers == config_.num_layers) note_eager_step(shape);
-  room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
+  if (shape.rows > 0) {
+    if (layers == config_.num_layers) note_eager_step(shape);
+    room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
+  }
   check_launches("a step's kernels");
+  return std::nullopt;
 }
 
-void cuda_executor::run_as_graph(const flat_step_shape& shape) {
+std::optional<std::string> cuda_executor::run_as_graph(const flat_step_shape& shape) {
   const auto why_not = room_->graphs.run(shape, stream_, [&] {
     room_->decoder.forward(stream_, shape, step_, kv_.memory(), config_.num_layers, true);
   });
-  if (why_not)
-    options_.warn(fmt::format("no graph of {} rows and {} blocks, such decodes run eagerly: {}", shape.rows,
-                              shape.blocks, *why_not));
   check_launches("a decode step");
+  if (!why_not) return std::nullopt;
+  return fmt::format("no graph of {} rows and {} blocks, such decodes run eagerly: {}", shape.rows,
+                     shape.blocks, *why_not);
 }
 
 // Of decodes, which graphs are for, it is told less and less often.

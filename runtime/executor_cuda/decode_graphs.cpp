@@ -8,9 +8,10 @@
 
 namespace troupe {
 
-decode_graphs::decode_graphs(std::vector<decode_graph_size> sizes) : sizes_(std::move(sizes)) {
-  std::ranges::sort(sizes_);
-  sizes_.erase(std::ranges::unique(sizes_).begin(), sizes_.end());
+decode_graphs::decode_graphs(std::vector<decode_graph_size> sizes) : all_sizes_(std::move(sizes)) {
+  std::ranges::sort(all_sizes_);
+  all_sizes_.erase(std::ranges::unique(all_sizes_).begin(), all_sizes_.end());
+  sizes_ = all_sizes_;
 }
 
 std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step) const {
@@ -47,6 +48,9 @@ std::optional<std::string> decode_graphs::run(const flat_step_shape& shape, cons
   }
 }
 
-void decode_graphs::clear() { graphs_.clear(); }
+void decode_graphs::clear() {
+  graphs_.clear();
+  sizes_ = all_sizes_;
+}
 
 }  // namespace troupe

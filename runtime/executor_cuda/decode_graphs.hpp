@@ -36,13 +36,15 @@ class decode_graphs {
   // It has run then, and its size is left out from now on.
   std::optional<std::string> run(const flat_step_shape& shape, const cuda_stream& stream,
                                  const std::function<void()>& work);
-  // Forgets all that has been captured, as is needed where memory has moved.
+  // Forgets all that has been captured or could not be, as is needed where memory has moved.
   void clear();
 
   std::int32_t count() const { return static_cast<std::int32_t>(graphs_.size()); }  // captured
+  const std::vector<decode_graph_size>& all_sizes() const { return all_sizes_; }    // ascending
 
  private:
-  std::vector<decode_graph_size> sizes_;  // ascending
+  std::vector<decode_graph_size> all_sizes_;
+  std::vector<decode_graph_size> sizes_;  // but for those that could not be captured
   std::map<decode_graph_size, cuda_graph> graphs_;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernels/cuda/emulation/device_memory.hpp"
 #include "kernels/cuda/emulation/early_launch.hpp"
 #include "kernels/cuda/emulation/runtime_state.hpp"
 
@@ -50,7 +51,9 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   const std::lock_guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
-  *executable = new CUgraphExec_st{graph->calls};
+  void* const memory = emulation::allocate_device_memory(emulation::graph_bytes(graph->calls.size()));
+  if (memory == nullptr) return emulation::fail(cudaErrorMemoryAllocation);
+  *executable = new CUgraphExec_st{graph->calls, memory};
   return cudaSuccess;
 }
 
@@ -84,6 +87,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   const std::lock_guard hold(emulation::state().mutex);
+  emulation::free_device_memory(executable->device_memory);
   delete executable;
   return cudaSuccess;
 }

@@ -33,6 +33,7 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
   std::vector<troupe::kernels::cuda::emulation::recorded_call> calls;
+  void* device_memory = nullptr;  // what a device keeps of the calls lies there, in CUDA's form
 };
 
 struct CUstream_st {

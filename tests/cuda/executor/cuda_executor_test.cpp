@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/cuda/emulation/faults.hpp"
+#include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
@@ -354,6 +355,7 @@ TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
   cuda_executor_options options = small_cuda_options();
   options.memory_utilization = 0.25;
   const auto device = start_cuda(model, options);
+  test::capture_graphs(*device);
   std::size_t free = 0;
   std::size_t total = 0;
   ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
@@ -361,6 +363,31 @@ TEST_F(cuda_executor, the_kv_pool_is_what_the_share_of_the_memory_leaves) {
   const auto share = 0.25 * static_cast<double>(total);
   EXPECT_LE(used, share + 4096);
   EXPECT_GE(used, share - 2.0 * static_cast<double>(device->layout().bytes_per_block));
+}
+
+// However much the pool is to have: a decode that runs eagerly is slower than one that waits for a block.
+TEST_F(cuda_executor, the_kv_pool_leaves_room_for_the_graphs) {
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto before = kernels::cuda::emulation::faults();
+  kernels::cuda::emulation::faults().device_bytes = 64U << 20U;
+  std::vector<std::string> warnings;
+  cuda_executor_options options = small_cuda_options();
+  options.warn = [&](const std::string& text) { warnings.push_back(text); };
+  options.limits.kv_cache_bytes = 512U << 20U;
+  const auto with_share = [&](double share) {
+    options.memory_utilization = share;
+    auto made = load_cuda_executor(model, options);
+    EXPECT_GT((*made)->profile()->graphs, 0U);
+    EXPECT_TRUE((*made)->take_kv_cache({}));
+    return std::move(*made);
+  };
+  for (const double share : {0.0, 1.0}) {
+    const auto device = with_share(share);
+    test::capture_graphs(*device);
+    for (const std::string& each : warnings) EXPECT_EQ(each.find("eagerly"), std::string::npos) << each;
+    EXPECT_LT(ask_device_memory().free, 8U << 20U) << "there is a pool that takes what there is";
+  }
+  kernels::cuda::emulation::faults() = before;
 }
 
 TEST_F(cuda_executor, the_figures_are_of_the_devices_memory_and_what_has_been_captured) {

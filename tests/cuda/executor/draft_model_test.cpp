@@ -46,6 +46,8 @@ TEST_F(cuda_draft_model, shares_the_memory_that_is_left_with_its_target) {
   ASSERT_TRUE((*drafting)->take_kv_cache({.num_blocks = num_blocks}));
   EXPECT_EQ((*drafting)->layout().num_blocks, num_blocks);
 
+  test::capture_graphs(**target);
+  test::capture_graphs(**drafting);
   const auto [free, total] = ask_device_memory();
   const auto used = static_cast<double>(total - free);
   const double share = 0.25 * static_cast<double>(total);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "runtime/executor/cpu_executor.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "tests/cuda/executor/reference_gemm_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
 
@@ -27,6 +28,16 @@ std::unique_ptr<executor> start_cuda(const model_ptr& model, const cuda_executor
   const auto taken = (*made)->take_kv_cache({});
   EXPECT_TRUE(taken.has_value()) << taken.error().message;
   return std::move(*made);
+}
+
+void capture_graphs(executor& device) {
+  const executor_limits limits{.max_rows = 64, .max_sequences = 4, .max_model_len = 64};
+  for (const std::int32_t rows : {4, 2, 1}) {
+    const warm_up_item step{.phase = warm_up_phase::decode, .shape = {rows, 1, 1}};
+    device.forward(scratch_batch(step, device.layout(), limits, 100));
+    device.synchronize();
+  }
+  EXPECT_EQ(device.figures()->graphs, 3);
 }
 
 std::unique_ptr<executor> start_cpu(const model_ptr& model) {

@@ -14,6 +14,8 @@ namespace troupe::test {
 cuda_executor_options small_cuda_options();
 // With all that a start asks of it.
 std::unique_ptr<executor> start_cuda(const model_ptr& model, const cuda_executor_options& options);
+// Runs a decode of each of its graphs' sizes, as the warm-up does.
+void capture_graphs(executor& device);
 // The same model on the CPU, one thread.
 std::unique_ptr<executor> start_cpu(const model_ptr& model);
 
