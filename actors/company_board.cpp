@@ -30,13 +30,9 @@ void company_board::draining() {
   draining_ = true;
 }
 
-void company_board::runner_ended(steady_time now) { miss_runner(now, true); }
-
-void company_board::runner_left_device(steady_time now) { miss_runner(now, false); }
-
-void company_board::miss_runner(steady_time now, bool is_trouble) {
+void company_board::runner_ended(steady_time now) {
   const std::lock_guard lock(mutex_);
-  runner_.ended(now, is_trouble);
+  runner_.ended(now);
   opening_late_.reset();
   warm_up_step_ended();
 }

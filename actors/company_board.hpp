@@ -51,10 +51,8 @@ class company_board {
   }
   void warm_up_step_ended() { warm_up_due_.store(none, relaxed); }
   void draining();
-  // The runner has ended, or has left its device to the next one, which is there within a moment; there is
-  // another one, and from now on nobody waits for it.
+  // The runner has ended; there is another one, and from now on nobody waits for it.
   void runner_ended(steady_time now);
-  void runner_left_device(steady_time now);
   void runner_is_back(steady_time now);
   // The device of the next one, which opens, has got on at this time; and why it is not live meanwhile, since
   // it does not any more (nothing: it is). Whoever tells that ends it, too.
@@ -141,7 +139,6 @@ class company_board {
     return (now + deadline_of(work)).time_since_epoch().count();
   }
 
-  void miss_runner(steady_time now, bool is_trouble);
   // Whoever spreads requests over services hears of what takes long or comes back, and of nothing else.
   net::engine_status status_when_ready(steady_time now) const;
   bool is_queue_late(steady_time now) const;

@@ -31,12 +31,13 @@ void kv_cache_state::commit(const msg::commit_step& step) {
   report();
 }
 
-void kv_cache_state::lose_storage(const msg::lose_storage& lost) {
-  if (lost.keeps_earlier) {
-    manager_->lose_steps(lost.last_step);
-  } else {
-    manager_->lose_storage(lost.last_step);
-  }
+void kv_cache_state::lose_storage(std::uint64_t last_step) {
+  manager_->lose_storage(last_step);
+  report();
+}
+
+void kv_cache_state::lose_steps(std::uint64_t last_step) {
+  manager_->lose_steps(last_step);
   report();
 }
 
@@ -76,7 +77,8 @@ kv_cache_actor::behavior_type kv_cache_behavior(kv_cache_actor::stateful_pointer
         return answer;
       },
       [self](const msg::commit_step& step) { self->state.commit(step); },
-      [self](const msg::lose_storage& lost) { self->state.lose_storage(lost); },
+      [self](const msg::lose_storage& lost) { self->state.lose_storage(lost.last_step); },
+      [self](const msg::lose_steps& lost) { self->state.lose_steps(lost.last_step); },
       [self](const msg::release_blocks& done) { self->state.release(done.releases); },
       [self](const msg::reset_prefix_cache&, const reset_call_ptr& call) { self->state.reset(*call); },
       [self](const msg::count&) { return self->state.count(); }, [](const msg::take_stock&) {});

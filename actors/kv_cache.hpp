@@ -20,7 +20,8 @@ class kv_cache_state {
   // While the step runs.
   void index_blocks() { manager_->index_blocks(); }
   void commit(const msg::commit_step& step);
-  void lose_storage(const msg::lose_storage& lost);
+  void lose_storage(std::uint64_t last_step);
+  void lose_steps(std::uint64_t last_step);
   void release(const std::vector<block_release>& releases);
   void reset(reset_call& call);
   msg::kv_cache_counts count() const;

@@ -176,7 +176,7 @@ auto inspect(Inspector& f, runner_lost& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
-  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.has_served, x.rows);
+  return f(caf::meta::type_name("runner_missed"), x.is_excused, x.runs_on, x.has_served, x.rows);
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {
@@ -188,7 +188,11 @@ auto inspect(Inspector& f, device_opened& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, lose_storage& x) {
-  return f(caf::meta::type_name("lose_storage"), x.last_step, x.keeps_earlier, x.number);
+  return f(caf::meta::type_name("lose_storage"), x.last_step, x.number);
+}
+template <class Inspector>
+auto inspect(Inspector& f, lose_steps& x) {
+  return f(caf::meta::type_name("lose_steps"), x.last_step, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, abandon_masks& x) {
@@ -352,6 +356,7 @@ CAF_ADD_TYPE_ID(troupe, (troupe::msg::runner_missed))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::open_device))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::device_opened))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::lose_storage))
+CAF_ADD_TYPE_ID(troupe, (troupe::msg::lose_steps))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::abandon_masks))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warm_up))
 CAF_ADD_TYPE_ID(troupe, (troupe::msg::warmed_up))

@@ -150,10 +150,14 @@ struct commit_step {
   std::vector<block_release> releases;
   message_number number = 0;
 };
-// The steps up to this one will never be executed, and what is stored is lost, or that of those steps.
+// What is stored is lost, and the steps up to this one will never be executed.
 struct lose_storage {
   std::uint64_t last_step = 0;
-  bool keeps_earlier = false;  // what the steps before those have stored
+  message_number number = 0;
+};
+// The steps up to this one will never be executed; what is stored is kept.
+struct lose_steps {
+  std::uint64_t last_step = 0;
   message_number number = 0;
 };
 // These sequences are done with their blocks. No step has ended.
@@ -254,6 +258,7 @@ struct runner_lost {
 // What the scheduler knows of that.
 struct runner_missed {
   bool is_excused = false;  // a step may be to blame, or a draft
+  bool runs_on = false;     // whoever lacked memory: in smaller steps, on the same device
   bool has_served = false;  // a step has come to its end since the runner before this one was lost
   std::int32_t rows = 0;  // of the step that ended it, or one before it where none has come to its end since
 };

@@ -207,8 +207,7 @@ void model_runner_state::fail(const std::exception& fault) {
     self_->quit(draft_model_fault());
   } else if (const auto step = step_at_work()) {
     spdlog::error("step {} failed: {}", *step, fault.what());
-    if (parts_.left_behind && dynamic_cast<const out_of_device_memory*>(&fault) != nullptr)
-      return leave_device();
+    if (leaves_device(fault)) return self_->quit(lack_of_memory());
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
   } else {
     spdlog::error("the device failed while it computed for no request: {}", fault.what());
@@ -216,10 +215,16 @@ void model_runner_state::fail(const std::exception& fault) {
   }
 }
 
-// What it stores is not in doubt then; where a step stands among the others is known no longer.
-void model_runner_state::leave_device() {
+// What it stores is not in doubt then; where a step stands among the others is known no longer. The next
+// runner's steps write where those that it still computes are read from.
+bool model_runner_state::leaves_device(const std::exception& fault) try {
+  if (!parts_.left_behind || dynamic_cast<const out_of_device_memory*>(&fault) == nullptr) return false;
+  device_->synchronize();
   *parts_.left_behind = {std::move(device_), std::move(draft_)};
-  self_->quit(lack_of_memory());
+  return true;
+} catch (const std::exception& another) {
+  spdlog::error("nor does the device end what it was asked for: {}", another.what());
+  return false;
 }
 
 // Tokens of the step before are part of histories, and what it was drawn from is in the sampler's buffers.

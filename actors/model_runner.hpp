@@ -110,7 +110,8 @@ class model_runner_state {
   // The step whose requests lose their tokens where the device fails now.
   std::optional<std::uint64_t> step_at_work() const;
   void fail(const std::exception& fault);
-  void leave_device();
+  // Whether the next runner has the device, which lacked memory.
+  bool leaves_device(const std::exception& fault);
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
   bool has_masks();

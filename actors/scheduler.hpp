@@ -106,7 +106,8 @@ class scheduler_state {
   void meet_kv_cache(const kv_cache_actor& kv_cache);
   // Everything is computed again, once no step is in flight.
   void lose_storage(blame whose);
-  void tell_bounds() const;
+  // Those of the step that the device had no memory for, and others: whether they can be smaller.
+  bool runs_smaller_steps();
   void end_all(const std::vector<request_id>& ids, finish_reason reason, const std::optional<error>& failure);
 
   // scheduler_drafts.cpp

@@ -1,7 +1,10 @@
 // The scheduler's part when others come, go and lose what they kept: whom it works with, which requests end
 // with those who are gone, what is computed again.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <optional>
+#include <string>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -72,15 +75,33 @@ msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   model_runner_ = nullptr;
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
   const bool was_running = !running_.empty() && !lost.was_drafting;
-  const bool has_served = std::exchange(has_served_, false);
-  if (was_running && !lost.was_killed) deadly_rows_ = running_.front().rows;
+  const std::int32_t rows = was_running ? running_.front().rows : 0;
   for (const running_step& each : running_) tell_first_steps(each);
   running_.clear();
   board_->step_ended();
-  blame whose_step = lost.was_killed ? blame::perhaps_oldest_step : blame::oldest_step;
-  if (lost.lacked_memory) whose_step = blame::lack_of_memory;
+  if (lost.lacked_memory && runs_smaller_steps()) return {.is_excused = true, .runs_on = true};
+  const bool has_served = std::exchange(has_served_, false);
+  if (was_running && !lost.was_killed) deadly_rows_ = rows;
+  // That there was no memory says little against a single row.
+  const bool is_in_doubt = lost.was_killed || (lost.lacked_memory && rows == 1);
+  const blame whose_step = is_in_doubt ? blame::perhaps_oldest_step : blame::oldest_step;
   lose_storage(was_running ? whose_step : blame::nobody);
-  return {was_running || lost.was_drafting, has_served, deadly_rows_};
+  return {.is_excused = was_running || lost.was_drafting, .has_served = has_served, .rows = deadly_rows_};
+}
+
+// Where the KV cache has gone, too, nothing stored is worth keeping.
+bool scheduler_state::runs_smaller_steps() {
+  if (is_storage_lost_ || !scheduler_->lacks_memory()) return false;
+  const step_bounds& now = scheduler_->bounds();
+  const auto told = [](std::optional<std::int32_t> bound) {
+    return bound ? std::to_string(*bound) : std::string("as many as usual");
+  };
+  spdlog::warn("whoever ran is preempted; steps may have {} sequences and {} rows{}", told(now.sequences()),
+               told(now.rows()),
+               now.is_set() ? fmt::format(", and more when {} have ended", now.patience()) : "");
+  out_.send(kv_cache_, msg::lose_steps{scheduler_->last_step()});
+  settle({});
+  return true;
 }
 
 // Whose first step was lost has waited until it began, all the same.
@@ -90,20 +111,10 @@ void scheduler_state::tell_first_steps(const running_step& of) {
 }
 
 void scheduler_state::lose_storage(blame whose) {
-  const bool keeps_earlier = !std::exchange(is_storage_lost_, false) && whose == blame::lack_of_memory;
+  is_storage_lost_ = false;
   scheduler_output output = scheduler_->device_lost(whose);
-  if (whose == blame::lack_of_memory) tell_bounds();
-  out_.send(kv_cache_, msg::lose_storage{scheduler_->last_step(), keeps_earlier});
+  out_.send(kv_cache_, msg::lose_storage{scheduler_->last_step()});
   settle(std::move(output));
-}
-
-void scheduler_state::tell_bounds() const {
-  const step_bounds& now = scheduler_->bounds();
-  if (now.are_set())
-    spdlog::warn(
-        "steps hold at most {} sequences and {} rows until {} of them have come to their end, and then twice "
-        "as many",
-        now.sequences(), now.rows(), step_bounds::steps_before_more);
 }
 
 void scheduler_state::take_stock(const msg::take_stock& stock) {

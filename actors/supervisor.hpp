@@ -164,6 +164,10 @@ class supervisor_state {
   void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
   void replace_runner(const msg::runner_missed& missed);
+  // It has gone with its runner. False: there is no other one.
+  bool lose_device();
+  // It has not.
+  void pass_device_on();
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
   // Of a KV cache with another number of blocks.

@@ -75,8 +75,10 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   roster_.model_runner = runner;
   device_.opening.reset();
   failed_openings_ = hung_openings_ = 0;
-  backoff_.is_back(self_->clock().now());
-  parts_.board->runner_is_back(self_->clock().now());
+  if (!runner_end_.lacked_memory) {
+    backoff_.is_back(self_->clock().now());
+    parts_.board->runner_is_back(self_->clock().now());
+  }
   if (parts_.process)
     parts_.tokenizer.metrics->set_runner_process({parts_.process->id(), parts_.process->ended_cpu_seconds()});
   if (is_on_last_resort_) {
@@ -176,16 +178,19 @@ std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
 
 void supervisor_state::on_runner_down(const caf::error& reason) {
   runner_end_.lacked_memory = is_lack_of_memory(reason) && !(parts_.process && parts_.process->has_ended());
-  if (runner_end_.lacked_memory) {
-    parts_.board->runner_left_device(self_->clock().now());
-    parts_.device = std::exchange(*left_behind_, {});
-  } else {
-    parts_.board->runner_ended(self_->clock().now());
-    if (!parts_.open_device) return fail("model_runner");
-  }
+  if (runner_end_.lacked_memory)
+    parts_.board->warm_up_step_ended();
+  else if (!lose_device())
+    return;
   runner_end_.was_drafting = !runner_end_.was_killed && is_draft_model_fault(reason);
   ask_for_blame();
   if (runner_end_.was_drafting) restart_drafter();
+}
+
+bool supervisor_state::lose_device() {
+  parts_.board->runner_ended(self_->clock().now());
+  if (!parts_.open_device) fail("model_runner");
+  return parts_.open_device != nullptr;
 }
 
 void supervisor_state::restart_drafter() {
@@ -206,6 +211,11 @@ void supervisor_state::ask_for_blame() {
 // had done anything, the next one may end the same way.
 void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
+  if (runner_end_.lacked_memory && missed.runs_on) return pass_device_on();
+  if (std::exchange(runner_end_.lacked_memory, false)) {
+    left_behind_.reset();
+    if (!lose_device()) return;
+  }
   const std::chrono::nanoseconds pause = backoff_.ended(self_->clock().now());
   kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
   runner_end_.rows = missed.rows;
@@ -217,6 +227,13 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
                std::chrono::duration<double>(pause).count());
   is_pausing_ = true;
   self_->delayed_send(supervisor_actor(self_), pause, msg::start_next_runner{});
+}
+
+// No end that anybody counts, nor one that another runner has to get over.
+void supervisor_state::pass_device_on() {
+  parts_.device = std::exchange(*left_behind_, {});
+  runner_end_.is_excused = true;
+  start_next_runner();
 }
 
 void supervisor_state::start_next_runner() {

@@ -57,7 +57,7 @@ std::vector<metric_description> make_catalogue() {
        counter,
        {},
        bucket_set::none,
-       "Requests preempted because the KV cache was full."},
+       "Requests preempted because the KV cache was full, or the device had no memory for their step."},
       {metric::prompt_tokens,
        "vllm:prompt_tokens_total",
        counter,

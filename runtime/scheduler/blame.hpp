@@ -7,7 +7,6 @@ enum class blame {
   nobody,               // no step was with it
   perhaps_oldest_step,  // it was killed from outside, as by an operator or a kernel that is out of memory
   oldest_step,          // it crashed, threw or hung
-  lack_of_memory,       // the device had none for the oldest step, and is not gone
 };
 
 }  // namespace troupe

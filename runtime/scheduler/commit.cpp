@@ -214,7 +214,7 @@ void scheduler::state::append_to_cache(sequence& who, scheduler_output& output) 
 
 void scheduler::state::finish_step() {
   committed = flights.front().step;
-  bounds.step_ended();
+  bounds.step_ended(size_of(flights.front()), {limits.max_num_seqs, limits.max_num_batched_tokens});
   flights.pop();
   room_came_back = true;
 }

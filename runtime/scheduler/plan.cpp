@@ -12,7 +12,7 @@ step_demand_ptr scheduler::state::plan() {
   make_place_for_first();
   planned.clear();
   joining.clear();
-  plan_drafts(plan_waiting(plan_running()));
+  plan_drafts(rows_for_drafts(plan_waiting(plan_running())));
   if (planned.empty() && joining.empty()) {
     forget_retired();
     return nullptr;
@@ -27,7 +27,13 @@ step_demand_ptr scheduler::state::plan() {
 // A prompt that is not to be cut would wait for ever.
 std::int32_t scheduler::state::token_budget() const {
   const std::int32_t most = limits.max_num_batched_tokens;
-  return limits.enable_chunked_prefill ? std::min(most, bounds.rows()) : most;
+  return limits.enable_chunked_prefill ? std::min(most, bounds.rows().value_or(most)) : most;
+}
+
+std::int32_t scheduler::state::rows_for_drafts(std::int32_t budget) const {
+  if (!bounds.rows() || limits.enable_chunked_prefill) return budget;
+  const auto others = static_cast<std::int32_t>(planned.size() + joining.size());
+  return std::clamp(*bounds.rows() - others, 0, budget);
 }
 
 // Gives what is left of the token budget. Decodes come first, whatever their age, then those past their

@@ -8,30 +8,37 @@
 namespace troupe {
 
 scheduler_output scheduler::state::device_lost(blame whose) {
-  const bool are_preempted = whose == blame::lack_of_memory && run_smaller_steps();
-  if (are_preempted) whose = blame::nobody;
-  if (whose == blame::lack_of_memory) whose = blame::oldest_step;
   std::optional<request_id> convicted;
   if (whose != blame::nobody) convicted = accuse_oldest_step(whose);
-  forget_steps();
-  for (sequence* who : running) {
-    if (are_preempted) count_preemption(*who);
-    send_back(*who);
-  }
-  running.clear();
-  // A preempted one may have been waiting for its last step, too.
-  for (const auto& [id, who] : requests) who->pending.clear();
-  forget_retired();
+  start_over();
   if (!convicted) return {};
   return end(*convicted, finish_reason::error,
              error{error_code::internal, "the model runner ends whenever it computes this request"});
 }
 
-bool scheduler::state::run_smaller_steps() {
-  if (flights.empty()) return false;
-  const step_in_flight& oldest = flights.front();
-  const auto sequences = static_cast<std::int32_t>(oldest.rows.size());
-  return bounds.lower(sequences, limits.enable_chunked_prefill ? oldest.batch->num_rows() : sequences);
+void scheduler::state::start_over() {
+  forget_steps();
+  for (sequence* who : running) send_back(*who);
+  running.clear();
+  // A preempted one may have been waiting for its last step, too.
+  for (const auto& [id, who] : requests) who->pending.clear();
+  forget_retired();
+}
+
+bool scheduler::state::lacks_memory() {
+  if (flights.empty() || !bounds.lower(size_of(flights.front()))) return false;
+  for (sequence* who : running) count_preemption(*who);
+  start_over();
+  return true;
+}
+
+// As far as there could be less of it: a prompt that is not to be cut counts as a row.
+step_size scheduler::state::size_of(const step_in_flight& step) const {
+  const auto sequences = static_cast<std::int32_t>(step.rows.size());
+  if (limits.enable_chunked_prefill) return {sequences, step.batch->num_rows()};
+  std::int32_t rows = sequences;
+  for (const draft_samples& each : step.batch->drafts) rows += each.count;
+  return {sequences, rows};
 }
 
 // Those of its requests that have ended may have done it as well: who was beside them was not alone.

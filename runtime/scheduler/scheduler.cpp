@@ -55,6 +55,7 @@ bool scheduler::have_all_costly_grammars() const {
 }
 scheduler_output scheduler::device_lost(blame whose) { return state_->device_lost(whose); }
 const step_bounds& scheduler::bounds() const { return state_->bounds; }
+bool scheduler::lacks_memory() { return state_->lacks_memory(); }
 void scheduler::change_storage(std::int32_t num_blocks) { state_->limits.num_blocks = num_blocks; }
 void scheduler::change_limits(const scheduler_limits& next) { state_->change_limits(next); }
 std::uint64_t scheduler::last_step() const { return state_->step; }

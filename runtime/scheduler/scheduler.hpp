@@ -196,10 +196,12 @@ class scheduler {
   // Whoever ran waits again and is computed from its prompt and the tokens that are known. Gives the end of
   // the request that is found guilty (suspects.hpp), if one is. The KV cache is to be told: everything up to
   // last_step() is lost.
-  // Where the device had no memory for the oldest step, whoever ran is preempted, and steps are smaller from
-  // here on (step_bounds.hpp); one that cannot be smaller is to blame like any other. What was stored before
-  // may be kept.
   scheduler_output device_lost(blame whose);
+  // The device had no memory for the oldest step: the same, but what earlier steps have stored is kept,
+  // whoever ran counts as preempted, and where it was the size steps are smaller from here on
+  // (step_bounds.hpp). False, and nothing is changed, where that was a single row, or a prompt that is not to
+  // be cut.
+  bool lacks_memory();
   // What steps may hold for want of memory.
   const step_bounds& bounds() const;
   // adopt_limits(), from the next plan on; requests that run or wait go on. A step is within what the device

@@ -152,8 +152,10 @@ struct scheduler::state {
 
   // replay.cpp
   scheduler_output device_lost(blame whose);
-  // Whether steps can be smaller than the oldest one, for which there was no memory; they are from now on.
-  bool run_smaller_steps();
+  bool lacks_memory();
+  step_size size_of(const step_in_flight& step) const;
+  // Whoever runs waits again; nobody knows of a step any more.
+  void start_over();
   std::optional<request_id> accuse_oldest_step(blame whose);
   void forget_steps();
   // To the waiting queue, with nothing computed.
@@ -185,8 +187,12 @@ struct scheduler::state {
   std::string why_waiting(const sequence& who) const;
 
   // Of a step.
-  std::int32_t most_running() const { return std::clamp(limits.max_num_seqs, 0, bounds.sequences()); }
+  std::int32_t most_running() const {
+    return std::min(std::max(limits.max_num_seqs, 0), bounds.sequences().value_or(limits.max_num_seqs));
+  }
   std::int32_t token_budget() const;
+  // Of `budget`, behind what is planned.
+  std::int32_t rows_for_drafts(std::int32_t budget) const;
   std::int32_t blocks_of(std::int32_t tokens) const { return blocks_for(tokens, limits.block_size); }
 
   scheduler_limits limits;

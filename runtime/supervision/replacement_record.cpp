@@ -10,9 +10,9 @@ constexpr int most_replacements = 2;
 
 }  // namespace
 
-void replacement_record::ended(steady_time now, bool counts) {
+void replacement_record::ended(steady_time now) {
   if (has_settled(now)) ends_ = 0;
-  if (counts) ++ends_;
+  ++ends_;
   gone_ = gone_.value_or(now);
 }
 

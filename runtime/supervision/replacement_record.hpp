@@ -13,8 +13,8 @@ class replacement_record {
   static constexpr std::chrono::seconds time_to_settle{10};
   enum class trouble { none, takes_long, recurs };
 
-  // There is nobody any more, which counts as an end or not; there is somebody again.
-  void ended(steady_time now, bool counts = true);
+  // There is nobody any more; there is somebody again.
+  void ended(steady_time now);
   void is_back(steady_time now);
   // What has happened until now does not count.
   void clear() { ends_ = 0; }

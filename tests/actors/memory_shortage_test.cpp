@@ -95,7 +95,7 @@ TEST(MemoryShortage, MayComeAsOftenAsItLikes) {
   stage.expect_idle();
 }
 
-// Nor for a step of nobody's then: another one is opened, as after any other fault.
+// It has no smaller step: another one is opened, and nobody is to blame.
 TEST(MemoryShortage, OfASingleRowIsTheEndOfTheDevice) {
   small_device device;
   company_setup setup = device.setup();
@@ -110,16 +110,74 @@ TEST(MemoryShortage, OfASingleRowIsTheEndOfTheDevice) {
       return open(with_draft);
     };
   };
+  for (int round = 0; round < 3; ++round) {
+    stage stage(setup);
+    stage.run();
+    const auto clients = ask_eight(stage);
+    stage.run(100);
+    is_gone = true;
+    stage.run();
+    stage.advance(stage::runner_settles);
+    stage.run();
+    expect_served(clients);
+    EXPECT_EQ(device.opened, round + 1);
+    stage.expect_idle();
+  }
+}
+
+// A prompt that is not to be cut, and that no step can hold: its request ends, as one that crashes the
+// runner.
+TEST(MemoryShortage, OfAPromptThatIsNotToBeCutEndsItsRequestAlone) {
+  small_device device;
+  company_setup setup = device.setup();
+  setup.max_num_batched_tokens = 128;
+  setup.before_step = [](const device_batch& batch) {
+    if (batch.num_rows() >= 100) throw out_of_device_memory("no memory for a hundred rows");
+  };
+  setup.warm_up = warm_up_mode::skip;
+  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
+    parts.limits.enable_chunked_prefill = false;
+    adjust(parts);
+  };
   stage stage(setup);
   stage.run();
-  const auto clients = ask_eight(stage);
-  stage.run(100);
-  is_gone = true;
+  const auto large = stage.ask(std::string(110, 'x'), 5);
+  const auto small = stage.ask("hello", 20);
   stage.run();
   stage.advance(stage::runner_settles);
   stage.run();
-  expect_served(clients);
-  EXPECT_EQ(device.opened, 1);
+  ASSERT_EQ(large->ends.size(), 1U);
+  EXPECT_EQ(large->ends[0].reason, finish_reason::error);
+  ASSERT_EQ(small->ends.size(), 1U);
+  EXPECT_EQ(small->ends[0].reason, finish_reason::length);
+  EXPECT_TRUE(stage.status().live);
+  stage.expect_idle();
+}
+
+// The pause before the next runner, and what /readyz says, are those of the ends that count.
+TEST(MemoryShortage, LeavesOtherEndsTheirDue) {
+  small_device device;
+  stage stage(device.setup());
+  stage.run();
+  for (int end = 0; end < 3; ++end) {
+    device.most = 8;
+    stage.kill(stage.roster().model_runner);
+    stage.run();
+    stage.advance(std::chrono::seconds(1));
+    stage.run();
+  }
+  EXPECT_FALSE(stage.status().ready) << "it ends again and again";
+  for (int second = 0; second < 11; ++second) {
+    device.most = 8;
+    const auto clients = ask_eight(stage);
+    stage.run(200);
+    device.most = 3;
+    stage.run();
+    expect_served(clients);
+    stage.advance(std::chrono::seconds(1));
+  }
+  EXPECT_GT(device.lacking_steps, 8);
+  EXPECT_TRUE(stage.status().ready) << "none has ended for ten seconds, though some have lacked memory";
   stage.expect_idle();
 }
 

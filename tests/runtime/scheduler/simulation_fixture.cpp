@@ -6,7 +6,6 @@
 
 #include <deque>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <set>
 #include <span>
@@ -166,7 +165,10 @@ class simulation {
 
   void send_off(step_batch_ptr batch) {
     ++story_.steps;
-    require(batch->sequences.size() <= most_sequences_ && rows_that_count(*batch) <= most_rows_,
+    const step_size size = size_of(*batch);
+    const step_bounds& now = scheduler_.bounds();
+    require(size.sequences <= now.sequences().value_or(size.sequences) &&
+                size.rows <= std::max(now.rows().value_or(size.rows), size.sequences),
             "a step is as large as one that there was no memory for");
     if (!in_flight_.empty()) ++story_.planned_ahead;
     story_.fed_tokens += batch->fed_rows.size();
@@ -227,7 +229,6 @@ class simulation {
     scheduler_.commit(of_another, output_);
     require(output_.events.empty(), "another step's result was taken");
     scheduler_.commit(result, output_);
-    if (++ended_since_ == step_bounds::steps_before_more) most_sequences_ = most_rows_ = unbound;
     for (const token_event& event : output_.events) take(event);
     story_.trims += output_.trims.size();
     to_cache_.push_back([this, step = result.step, appends = output_.appends, appended = output_.appended,
@@ -243,16 +244,30 @@ class simulation {
   }
 
   // A new device is there when who fills masks has forgotten the steps that are lost, or the same one.
-  void lose_device(blame whose) {
+  void lose_device() {
+    lose_storage(blame::oldest_step);
+    await_device([this] { device_ = paged_executor({limits_.block_size, limits_.num_blocks, 1}, vocab); });
+  }
+
+  void lack_memory() {
+    require(scheduler_.lacks_memory(), "a step that could be smaller is to blame");
+    lost_up_to_ = scheduler_.last_step();
+    to_cache_.push_back([this, last = lost_up_to_] {
+      kv_cache_.lose_steps(last);
+      in_flight_.clear();
+      check_cache();
+    });
+    await_device([] {});
+  }
+
+  void await_device(const std::function<void()>& open) {
     awaits_device_ = true;
-    lose_storage(whose);
     to_device_.clear();
     masks_.clear();
-    to_grammars_.push_back([this, whose] {
+    to_grammars_.push_back([this, open] {
       sessions_.forget_steps();
-      results_.push_back([this, whose] {
-        if (whose != blame::lack_of_memory)
-          device_ = paged_executor({limits_.block_size, limits_.num_blocks, 1}, vocab);
+      results_.push_back([this, open] {
+        open();
         feed_ = {};
         has_died_ = false;
         awaits_device_ = false;
@@ -264,11 +279,8 @@ class simulation {
   void lose_storage(blame whose) {
     const scheduler_output output = scheduler_.device_lost(whose);
     lost_up_to_ = scheduler_.last_step();
-    to_cache_.push_back([this, last = lost_up_to_, whose] {
-      if (whose == blame::lack_of_memory)
-        kv_cache_.lose_steps(last);
-      else
-        kv_cache_.lose_storage(last);
+    to_cache_.push_back([this, last = lost_up_to_] {
+      kv_cache_.lose_storage(last);
       in_flight_.clear();
       check_cache();
     });
@@ -308,7 +320,7 @@ class simulation {
     if (rows_ == nullptr) {
       rows_ = &feed_.resolve(*batch);
       if (kills(*batch)) return die(*batch);
-      if (lacks_memory_for(*batch)) return run_out(*batch);
+      if (lacks_memory_for(*batch)) return run_out();
       device_.forward(*rows_);
       if (has_masks(*batch)) return sample();
       ++story_.masks_awaited;
@@ -333,28 +345,32 @@ class simulation {
     for (const sequence_rows& rows : batch.sequences) losses_.insert(rows.id);
     has_died_ = true;
     rows_ = nullptr;
-    results_.push_back([this] { lose_device(blame::oldest_step); });
+    results_.push_back([this] { lose_device(); });
   }
 
-  // Only where there is a smaller one: else its request would be to blame.
+  // Only where there is a smaller one: else the device is lost, or a request to blame.
   bool lacks_memory_for(const step_batch& batch) {
-    return rows_that_count(batch) > 1 && random_.chance(lacks_memory_);
+    return size_of(batch).rows > 1 && random_.chance(lacks_memory_);
   }
 
-  std::size_t rows_that_count(const step_batch& batch) const {
-    return limits_.enable_chunked_prefill ? batch.tokens.size() : batch.sequences.size();
+  // Of a prompt that is not to be cut a row.
+  step_size size_of(const step_batch& batch) const {
+    const auto sequences = static_cast<std::int32_t>(batch.sequences.size());
+    if (limits_.enable_chunked_prefill) return {sequences, batch.num_rows()};
+    std::int32_t rows = sequences;
+    for (const draft_samples& each : batch.drafts) rows += each.count;
+    return {sequences, rows};
   }
 
-  void run_out(const step_batch& batch) {
+  void run_out() {
     ++story_.lacking_steps;
     device_.scribble(*rows_);
     has_died_ = true;
     rows_ = nullptr;
-    const std::size_t rows = rows_that_count(batch);
-    results_.push_back([this, rows, is_by_rows = rows > batch.sequences.size()] {
-      (is_by_rows ? most_rows_ : most_sequences_) = rows / 2;
-      ended_since_ = 0;
-      lose_device(blame::lack_of_memory);
+    results_.push_back([this, is_first = !std::exchange(lacks_again_, true)] {
+      lack_memory();
+      const step_bounds& now = scheduler_.bounds();
+      require(is_first || now.is_set(), "two steps in a row lacked memory, and nothing is bound");
     });
   }
 
@@ -372,6 +388,7 @@ class simulation {
     if (masks) note_masks(*masks, *result);
     feed_.remember(*result);
     rows_ = nullptr;
+    lacks_again_ = false;
     results_.push_back([this, result] { commit(*result); });
     if (masks) to_grammars_.push_back([this, result] { sessions_.advance(*result); });
   }
@@ -645,11 +662,7 @@ class simulation {
   bool has_died_ = false;               // and no new one is there yet
   bool awaits_device_ = false;          // the scheduler knows
   bool asks_for_masks_ = false;
-  // Of a step, after one that there was no memory for, until so many have come to their end.
-  static constexpr std::size_t unbound = std::numeric_limits<std::size_t>::max();
-  std::size_t most_sequences_ = unbound;
-  std::size_t most_rows_ = unbound;
-  std::int32_t ended_since_ = 0;
+  bool lacks_again_ = false;      // no step has ended since one lacked memory
   std::uint64_t lost_up_to_ = 0;  // these steps
   std::set<request_id> losses_;   // who was in a step that took the device along
   std::deque<message> to_grammars_;

@@ -53,17 +53,5 @@ TEST(replacement_record, who_ends_before_being_there_adds_to_the_row_and_to_the_
   EXPECT_EQ(record.trouble_at(day + seconds(66)), trouble::takes_long);
 }
 
-// As often as it happens; but somebody has to come back.
-TEST(replacement_record, an_end_that_does_not_count_is_trouble_only_while_it_lasts) {
-  replacement_record record = of_somebody();
-  for (int end = 0; end < 5; ++end) {
-    record.ended(day + seconds(60 + end), false);
-    if (end < 4) record.is_back(day + seconds(60 + end));
-  }
-  EXPECT_EQ(record.trouble_at(day + seconds(64)), trouble::none);
-  EXPECT_EQ(record.gone_since(), day + seconds(64));
-  EXPECT_EQ(record.trouble_at(day + seconds(70)), trouble::takes_long);
-}
-
 }  // namespace
 }  // namespace troupe
