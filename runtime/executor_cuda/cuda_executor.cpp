@@ -107,6 +107,7 @@ class cuda_executor final : public executor {
 
 result<void> cuda_executor::reserve_steps(std::int32_t rows, std::int32_t sequences) try {
   use_device();
+  for_graphs_ = device_memory();
   rows = std::max(rows, limits_.max_rows);
   sequences = std::max(sequences, limits_.max_sequences);
   if (rows > most_rows_of_a_step || sequences > most_rows_of_a_step)
@@ -148,15 +149,18 @@ std::string cuda_executor::choices() const {
 }
 
 // Until there is a KV cache, so that nobody's takes what the graphs will: of a model, or of another beside
-// it. Such decodes read and write the scratch block alone.
-void cuda_executor::reserve_graphs() {
-  for_graphs_ = device_memory();
+// it. Such decodes read the scratch block alone, and write nowhere. Without room for graphs decodes run
+// eagerly.
+void cuda_executor::reserve_graphs() try {
   const std::size_t bytes = measure_graph_memory(room_->graphs, [this](const decode_graph_size& size) {
     const warm_up_item step{.phase = warm_up_phase::decode, .shape = {size.rows, 1, size.blocks}};
     run(scratch_batch(step, kv_.layout(), limits_, config_.vocab_size), config_.num_layers);
     stream_.synchronize();
   });
   for_graphs_ = device_memory(bytes);
+} catch (const out_of_device_memory& why) {
+  room_->graphs.clear();
+  options_.warn(fmt::format("the device has no room for all graphs: {}", why.what()));
 }
 
 void cuda_executor::use_choices(const std::string& choices) { given_choices_ = read_kept_choices(choices); }

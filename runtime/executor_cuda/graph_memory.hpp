@@ -7,9 +7,9 @@
 
 namespace troupe {
 
-// In bytes, of all sizes: captures the two largest by `capture`, which runs such a step, and takes it that
-// each of the others takes as much as the second (the first takes what all need once). Less where these
-// cannot be captured. Nothing captured is left.
+// In bytes, of all sizes: captures the largest by `capture`, which runs such a step, and gives what comes
+// back of the device when they are forgotten; where there are very many sizes, for each of the others as much
+// as for these. Less where one cannot be captured. Nothing captured is left.
 std::size_t measure_graph_memory(decode_graphs& graphs,
                                  const std::function<void(const decode_graph_size&)>& capture);
 

@@ -26,10 +26,21 @@ void scheduler::state::start_over() {
 }
 
 bool scheduler::state::lacks_memory() {
-  if (flights.empty() || !bounds.lower(size_of(flights.front()))) return false;
+  if (flights.empty() || is_in_vain(flights.front())) return false;
+  if (!bounds.lower(size_of(flights.front()))) return false;
   for (sequence* who : running) count_preemption(*who);
   start_over();
   return true;
+}
+
+// Steps of less than half the size have been tried by then, whatever the size was. It need not be that.
+bool scheduler::state::is_in_vain(const step_in_flight& step) {
+  constexpr std::int32_t most_shortages = 32;
+  has_lacked_memory = true;
+  bool is_vain = false;
+  for (const planned_rows& rows : step.rows)
+    is_vain = ++rows.who->details->shortages > most_shortages || is_vain;
+  return is_vain;
 }
 
 // As far as there could be less of it: a prompt that is not to be cut counts as a row.

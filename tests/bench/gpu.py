@@ -98,6 +98,8 @@ class Run:
             self.problem(name, "missing", why)
         except (Failed, OSError, ValueError) as why:
             self.problem(name, "failed", why)
+        except Exception as why:  # a fault of this program's own costs no other piece
+            self.problem(name, "failed", f"{type(why).__name__}: {why}")
         finally:
             self.store.save()
         return None

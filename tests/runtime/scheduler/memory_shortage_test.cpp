@@ -1,6 +1,9 @@
 // A step that the device had no memory for: who waits, and how large the next ones are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/scheduler/step_bounds.hpp"
 #include "tests/runtime/scheduler/scheduler_fixture.hpp"
 
@@ -127,6 +130,35 @@ TEST_F(memory_shortage, of_a_single_row_changes_nothing_but_by_chance) {
   ASSERT_EQ(shape(dispatch()), "1x1");
   EXPECT_TRUE(lack_memory()) << "one has ended before";
   EXPECT_EQ(tested->counts().preemptions, 1U);
+}
+
+// Not of size, nor by chance: its tokens are never sampled, whatever else ends well in between.
+TEST_F(memory_shortage, that_one_request_always_meets_is_its_fault_in_the_end) {
+  for (const std::size_t prompt : {1U, 64U, 100U, 200U}) {
+    set_up({.max_num_batched_tokens = 64});
+    submit(make_request(1, 2, {.max_tokens = 300, .ignore_eos = true}));
+    submit(make_request(2, prompt));
+    std::vector<request_id> failed;
+    const auto note = [&failed](const token_batch& events) {
+      for (const token_event& event : events)
+        if (event.end && event.end->failure) failed.push_back(event.id);
+    };
+    const auto is_met = [](const step_batch& batch) {
+      return std::ranges::any_of(batch.samples, [&batch](const sample_row& each) {
+        return batch.sequences[static_cast<std::size_t>(each.sequence)].id == 2;
+      });
+    };
+    for (int steps = 0; steps < 1000 && !tested->open_requests().empty(); ++steps) {
+      const step_batch_ptr batch = dispatch();
+      ASSERT_NE(batch, nullptr);
+      if (!is_met(*batch))
+        note(complete(*batch));
+      else if (!lack_memory())
+        note(lose_device(blame::oldest_step));
+    }
+    EXPECT_EQ(failed, std::vector<request_id>{2}) << prompt;
+    EXPECT_EQ(tested->counts().generation_tokens, 300U) << "whoever is beside it gets on";
+  }
 }
 
 // It would wait for ever for a step that holds it.
