@@ -16,10 +16,10 @@ struct step_size {
 
 class step_bounds {
  public:
-  // There was no memory for such a step. Where as many rows, and as many sequences, have ended well since
-  // that was last so, it was not the size, and nothing is changed. Else steps are half as large: in rows
-  // where it has more of them than sequences, as with prompts. False: it is a single row, of which there is
-  // no half.
+  // There was no memory for such a step. False where it cannot be smaller: it is a single row. Else steps are
+  // half as large from here on, in rows where it has more of them than sequences, as with prompts; or as
+  // large as before, where one of as many rows and sequences has ended well since the last shortage: then it
+  // was not the size.
   bool lower(step_size step) {
     const step_size largest = std::exchange(largest_, {});
     const bool has_more_rows = step.rows > largest.rows;

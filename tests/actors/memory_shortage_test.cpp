@@ -57,6 +57,16 @@ void expect_served(const std::vector<std::shared_ptr<client>>& clients) {
   }
 }
 
+// That have begun before the device has memory for steps of `most` alone.
+void serve_eight(stage& stage, small_device& device, std::size_t most) {
+  device.most = 8;
+  const auto clients = ask_eight(stage);
+  stage.run(200);
+  device.most = most;
+  stage.run();
+  expect_served(clients);
+}
+
 TEST(MemoryShortage, IsMetBySmallerStepsOnTheSameDevice) {
   for (const std::optional<int> overlaps : {std::optional<int>(), std::optional<int>(3)}) {
     small_device device;
@@ -81,14 +91,7 @@ TEST(MemoryShortage, MayComeAsOftenAsItLikes) {
   small_device device;
   stage stage(device.setup());
   stage.run();
-  for (int round = 0; round < 8; ++round) {
-    device.most = 8;
-    const auto clients = ask_eight(stage);
-    stage.run(200);
-    device.most = 1;
-    stage.run();
-    expect_served(clients);
-  }
+  for (int round = 0; round < 8; ++round) serve_eight(stage, device, 1);
   EXPECT_GT(device.lacking_steps, 8);
   EXPECT_EQ(device.opened, 0);
   EXPECT_TRUE(stage.status().live);
@@ -168,12 +171,7 @@ TEST(MemoryShortage, LeavesOtherEndsTheirDue) {
   }
   EXPECT_FALSE(stage.status().ready) << "it ends again and again";
   for (int second = 0; second < 11; ++second) {
-    device.most = 8;
-    const auto clients = ask_eight(stage);
-    stage.run(200);
-    device.most = 3;
-    stage.run();
-    expect_served(clients);
+    serve_eight(stage, device, 3);
     stage.advance(std::chrono::seconds(1));
   }
   EXPECT_GT(device.lacking_steps, 8);
