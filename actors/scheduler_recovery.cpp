@@ -79,7 +79,7 @@ msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   for (const running_step& each : running_) tell_first_steps(each);
   running_.clear();
   board_->step_ended();
-  if (lost.lacked_memory && runs_smaller_steps()) return {.is_excused = true, .runs_on = true};
+  if (lost.lacked_memory && runs_smaller_steps()) return {.runs_on = true};
   const bool has_served = std::exchange(has_served_, false);
   if (was_running && !lost.was_killed) deadly_rows_ = rows;
   // That there was no memory says little against a single row.

@@ -33,16 +33,15 @@ void log_kv_cache(const engine_options& options, const memory_profile& profile, 
 }
 
 void log_profile(const executor_limits& limits, const memory_profile& profile) {
+  const auto mebibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / (1U << 20U); };
+  const std::string graphs =
+      profile.graphs > 0 ? fmt::format(" and {:.1f} MiB of graphs", mebibytes(profile.graphs)) : "";
   spdlog::info(
       "profiling: a step of {} tokens and {} sequences takes {:.1f} MiB beside {:.1f} MiB of weights{}; {} "
       "MiB "
       "are free for the KV cache",
-      limits.max_rows, limits.max_sequences, static_cast<double>(profile.activations) / (1U << 20U),
-      static_cast<double>(profile.weights) / (1U << 20U),
-      profile.graphs > 0
-          ? fmt::format(" and {:.1f} MiB of graphs", static_cast<double>(profile.graphs) / (1U << 20U))
-          : "",
-      profile.available >> 20U);
+      limits.max_rows, limits.max_sequences, mebibytes(profile.activations), mebibytes(profile.weights),
+      graphs, profile.available >> 20U);
 }
 
 // Reserves what padded steps may need; buckets that there is no room for are left out, with a warning. Rows

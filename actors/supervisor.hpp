@@ -34,7 +34,7 @@
 namespace troupe {
 
 struct supervisor_parts {
-  runner_device device;  // of the first runner
+  runner_device device;  // of the next runner, where it is open: the first one, or left by the one before
   device_opener
       open_device;  // of the next ones; unset: there is none, and the end of the runner is that of all
   device_opener open_last_resort;         // in place of that where it does not help any more; unset: nothing

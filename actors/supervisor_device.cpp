@@ -32,8 +32,8 @@ void supervisor_state::add_model_runner() {
   };
   const auto start = [this, spawn] {
     device_opener open = parts_.open_device;
-    if (runner_device first = std::exchange(parts_.device, {}); first.target)
-      open = [first](bool) -> result<runner_device> { return first; };
+    if (runner_device there = std::exchange(parts_.device, {}); there.target)
+      open = [there](bool) -> result<runner_device> { return there; };
     left_behind_ = std::make_shared<runner_device>();
     const model_runner_actor runner =
         spawn({std::move(open), step_costs_, parts_.buckets, parts_.pad_to_buckets, parts_.tokenizer.metrics,
@@ -75,7 +75,8 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   roster_.model_runner = runner;
   device_.opening.reset();
   failed_openings_ = hung_openings_ = 0;
-  if (!runner_end_.lacked_memory) {
+  const bool is_another = !runner_end_.lacked_memory;
+  if (is_another) {
     backoff_.is_back(self_->clock().now());
     parts_.board->runner_is_back(self_->clock().now());
   }
@@ -92,7 +93,6 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   }
   if (std::exchange(has_begun_, true)) {
     spdlog::info("the model runner is back");
-    const bool is_another = !runner_end_.lacked_memory;
     if (!parts_.process && is_another) give_back_memory();
     if (!is_on_last_resort_ && is_another && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
     go_on_warming_up();

@@ -82,10 +82,7 @@ void scheduler::state::commit_rows(const step_in_flight& done, const step_result
     // Behind a row that was withheld there was nothing to compute from.
     const bool is_vain = rows.sampled && rows.position > who.num_tokens();
     if (keeps_blocks && !is_vain) who.num_stored += rows.num_certain();
-    if ((has_suspects || has_lacked_memory) && who.num_stored > who.details->furthest) {
-      who.details->shortages = 0;
-      tried.acquit(who.id);
-    }
+    if (has_suspects && who.num_stored > who.details->furthest) tried.acquit(who.id);
     // What a step was to sample may have been forced since.
     if (rows.sampled && !who.ended && rows.position == who.num_tokens())
       commit_samples(who, rows, keeps_blocks, samples, output);

@@ -26,7 +26,7 @@ void scheduler::state::start_over() {
 }
 
 bool scheduler::state::lacks_memory() {
-  if (flights.empty() || is_in_vain(flights.front())) return false;
+  if (flights.empty() || note_shortage(flights.front())) return false;
   if (!bounds.lower(size_of(flights.front()))) return false;
   for (sequence* who : running) count_preemption(*who);
   start_over();
@@ -34,13 +34,17 @@ bool scheduler::state::lacks_memory() {
 }
 
 // Steps of less than half the size have been tried by then, whatever the size was. It need not be that.
-bool scheduler::state::is_in_vain(const step_in_flight& step) {
+bool scheduler::state::note_shortage(const step_in_flight& step) {
   constexpr std::int32_t most_shortages = 32;
-  has_lacked_memory = true;
-  bool is_vain = false;
-  for (const planned_rows& rows : step.rows)
-    is_vain = ++rows.who->details->shortages > most_shortages || is_vain;
-  return is_vain;
+  bool is_in_vain = false;
+  for (const planned_rows& rows : step.rows) {
+    sequence_details& who = *rows.who->details;
+    const std::int32_t furthest = std::max(who.furthest, rows.who->num_stored);
+    const bool got_further = furthest > std::exchange(who.furthest_at_shortage, furthest);
+    who.shortages = got_further ? 1 : who.shortages + 1;
+    is_in_vain = is_in_vain || who.shortages > most_shortages;
+  }
+  return is_in_vain;
 }
 
 // As far as there could be less of it: a prompt that is not to be cut counts as a row.

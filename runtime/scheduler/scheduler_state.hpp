@@ -153,9 +153,9 @@ struct scheduler::state {
   // replay.cpp
   scheduler_output device_lost(blame whose);
   bool lacks_memory();
-  // Whether somebody was in many steps that lacked memory since it has last got further: as all of its steps
-  // do.
-  bool is_in_vain(const step_in_flight& step);
+  // Whether somebody was in many steps that lacked memory and has got no further in between: as all of its
+  // steps do.
+  bool note_shortage(const step_in_flight& step);
   step_size size_of(const step_in_flight& step) const;
   // Whoever runs waits again; nobody knows of a step any more.
   void start_over();
@@ -246,7 +246,6 @@ struct scheduler::state {
   std::vector<const sequence*> leavers;      // work space of a commit: who runs no longer
   std::vector<sequence*> retired;            // ended, but named by a plan or a step in flight
   suspects tried;                            // after a step that took the device along
-  bool has_lacked_memory = false;            // the device, at some time
   step_bounds bounds;                        // after one that the device had no memory for
   std::vector<block_release> owed_releases;  // of preemptions in plan(): told with the next demand
   bool room_came_back = false;               // since the open plan was made

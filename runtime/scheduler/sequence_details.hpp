@@ -26,8 +26,9 @@ struct sequence_details {
   std::int32_t priority = 0;
   std::int32_t num_cached = 0;  // of the prompt, not computed by itself when it was admitted first
   std::int32_t num_preemptions = 0;
-  std::int32_t shortages = 0;  // steps of it that lacked memory since it has last got further than ever
   std::int32_t furthest = 0;   // most tokens that were stored when it was sent back
+  std::int32_t shortages = 0;  // steps of it that lacked memory in a row, the last of them with no more ...
+  std::int32_t furthest_at_shortage = 0;  // ... tokens stored at any time than these
   bool admitted_once = false;
   bool another_answer_has_begun = false;  // told of the first one
   request_id first_answer = 0;            // to its prompt; its own id, where it is that

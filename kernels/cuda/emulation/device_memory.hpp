@@ -20,8 +20,6 @@ std::size_t place_in_device_range(std::uintptr_t address);
 void* allocate_device_memory(std::size_t bytes);
 // False where no allocation begins at `memory`.
 bool free_device_memory(void* memory);
-// Of a graph that can be launched, by its calls.
-constexpr std::size_t graph_bytes(std::size_t calls) { return 256 * (calls + 1); }
 std::size_t free_device_bytes();
 std::size_t total_device_bytes();
 std::size_t device_allocations();

@@ -10,6 +10,13 @@
 
 namespace emulation = troupe::kernels::cuda::emulation;
 
+namespace {
+
+// Of the device, for a graph of so many calls.
+constexpr std::size_t graph_bytes(std::size_t calls) { return 256 * (calls + 1); }
+
+}  // namespace
+
 extern "C" {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
@@ -51,7 +58,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   const std::lock_guard hold(emulation::state().mutex);
   if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
-  void* const memory = emulation::allocate_device_memory(emulation::graph_bytes(graph->calls.size()));
+  void* const memory = emulation::allocate_device_memory(graph_bytes(graph->calls.size()));
   if (memory == nullptr) return emulation::fail(cudaErrorMemoryAllocation);
   *executable = new CUgraphExec_st{graph->calls, memory};
   return cudaSuccess;

@@ -251,12 +251,7 @@ class simulation {
 
   void lack_memory() {
     require(scheduler_.lacks_memory(), "a step that could be smaller is to blame");
-    lost_up_to_ = scheduler_.last_step();
-    to_cache_.push_back([this, last = lost_up_to_] {
-      kv_cache_.lose_steps(last);
-      in_flight_.clear();
-      check_cache();
-    });
+    lose_in_cache(&kv_cache_manager::lose_steps);
     await_device([] {});
   }
 
@@ -278,13 +273,18 @@ class simulation {
 
   void lose_storage(blame whose) {
     const scheduler_output output = scheduler_.device_lost(whose);
+    lose_in_cache(&kv_cache_manager::lose_storage);
+    settle(output);
+  }
+
+  // All steps so far, and what that takes along.
+  void lose_in_cache(void (kv_cache_manager::*lose)(std::uint64_t)) {
     lost_up_to_ = scheduler_.last_step();
-    to_cache_.push_back([this, last = lost_up_to_] {
-      kv_cache_.lose_storage(last);
+    to_cache_.push_back([this, lose, last = lost_up_to_] {
+      (kv_cache_.*lose)(last);
       in_flight_.clear();
       check_cache();
     });
-    settle(output);
   }
 
   void take(const token_event& event) {
