@@ -172,7 +172,7 @@ auto inspect(Inspector& f, meet& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_lost& x) {
-  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_drafting, x.lacked_memory, x.number);
+  return f(caf::meta::type_name("runner_lost"), x.was_killed, x.was_for_nobody, x.lacked_memory, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, runner_missed& x) {
@@ -180,7 +180,7 @@ auto inspect(Inspector& f, runner_missed& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {
-  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.number);
+  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.most_blocks, x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened& x) {

@@ -250,9 +250,9 @@ struct meet {
 };
 // The model runner is gone, and all that it had stored, unless its device is kept.
 struct runner_lost {
-  bool was_killed = false;     // from outside
-  bool was_drafting = false;   // the draft model's own step ended it: none of a request's did
-  bool lacked_memory = false;  // for its oldest step; the device is the next runner's
+  bool was_killed = false;      // from outside
+  bool was_for_nobody = false;  // a step of no request ended it: of the draft model, or of the warm-up
+  bool lacked_memory = false;   // for its oldest step; the device is the next runner's
   message_number number = 0;
 };
 // What the scheduler knows of that.
@@ -264,8 +264,9 @@ struct runner_missed {
 };
 // Make the device ready to run.
 struct open_device {
-  std::int32_t proof_rows = 0;  // of a prompt of nobody's that it has to answer first; 0: none
-  bool has_drafter = false;     // else nobody directs a draft model, and there is none
+  std::int32_t proof_rows = 0;   // of a prompt of nobody's that it has to answer first; 0: none
+  bool has_drafter = false;      // else nobody directs a draft model, and there is none
+  std::int32_t most_blocks = 0;  // of its KV cache; 0: as many as it has
   message_number number = 0;
 };
 struct device_opened {

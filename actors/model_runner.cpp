@@ -34,7 +34,8 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   result<runner_device> opened = std::exchange(parts_.open, {})(wanted.has_drafter);
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
-  if (!opened || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
+  if (!opened || (wanted.most_blocks > 0 && !shrinks_kv_cache(wanted.most_blocks)) ||
+      (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
@@ -48,6 +49,17 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   parts_.metrics->add_buckets(names_of(parts_.buckets));
   tell_figures();
   return msg::device_opened{device_->layout().num_blocks};
+}
+
+// A draft model's may go on to hold more.
+bool model_runner_state::shrinks_kv_cache(std::int32_t most_blocks) try {
+  if (device_->layout().num_blocks <= most_blocks) return true;
+  const result<void> taken = device_->take_kv_cache({.num_blocks = most_blocks});
+  if (!taken) spdlog::error("there is no KV cache of {} blocks: {}", most_blocks, taken.error().message);
+  return taken.has_value();
+} catch (const std::exception& fault) {
+  spdlog::error("there is no KV cache of {} blocks: {}", most_blocks, fault.what());
+  return false;
 }
 
 // Shapes that every request has: a device that fails in others alone is left to those who ask for them, and

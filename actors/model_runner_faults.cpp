@@ -29,6 +29,12 @@ caf::error lack_of_memory() {
 
 bool is_lack_of_memory(const caf::error& reason) { return reason.category() == memory_category; }
 
+caf::error lack_of_memory_in_warm_up() {
+  return {2, memory_category, caf::make_message(std::string("the device had no memory for the warm-up"))};
+}
+
+bool is_lack_of_memory_in_warm_up(const caf::error& reason) { return reason == lack_of_memory_in_warm_up(); }
+
 // Where the step before has come to its end, its requests get its tokens and are not to blame.
 void model_runner_state::collect_before_the_end() try {
   if (!held_ || !uncollected_) return;
@@ -57,6 +63,9 @@ void model_runner_state::fail(const std::exception& fault) {
     spdlog::error("step {} failed: {}", *step, fault.what());
     if (leaves_device(fault)) return self_->quit(lack_of_memory());
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
+  } else if (leaves_device(fault)) {
+    spdlog::error("warm-up: {}", fault.what());
+    self_->quit(lack_of_memory_in_warm_up());
   } else {
     spdlog::error("the device failed while it computed for no request: {}", fault.what());
     self_->quit(caf::make_error(caf::sec::runtime_error, "the device failed"));

@@ -74,7 +74,7 @@ void scheduler_state::meet_kv_cache(const kv_cache_actor& kv_cache) {
 msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   model_runner_ = nullptr;
   forget_drafts();  // a draft model that was asked has gone with it, and may have left no answer
-  const bool was_running = !running_.empty() && !lost.was_drafting;
+  const bool was_running = !running_.empty() && !lost.was_for_nobody;
   const std::int32_t rows = was_running ? running_.front().rows : 0;
   for (const running_step& each : running_) tell_first_steps(each);
   running_.clear();
@@ -86,7 +86,7 @@ msg::runner_missed scheduler_state::runner_lost(const msg::runner_lost& lost) {
   const bool is_in_doubt = lost.was_killed || (lost.lacked_memory && rows == 1);
   const blame whose_step = is_in_doubt ? blame::perhaps_oldest_step : blame::oldest_step;
   lose_storage(was_running ? whose_step : blame::nobody);
-  return {.is_excused = was_running || lost.was_drafting, .has_served = has_served, .rows = deadly_rows_};
+  return {.is_excused = was_running || lost.was_for_nobody, .has_served = has_served, .rows = deadly_rows_};
 }
 
 // Where the KV cache has gone, too, nothing stored is worth keeping.

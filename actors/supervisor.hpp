@@ -113,11 +113,12 @@ class supervisor_state {
   // How the last runner has come to its end.
   struct end_of_runner {
     bool was_warming_up = false;
-    bool was_killed = false;     // from outside
-    bool was_drafting = false;   // by the draft model's own step
-    bool lacked_memory = false;  // its device is the next one's
-    bool is_excused = false;     // counts for no intensity
-    std::int32_t rows = 0;       // of the step that has ended it, if one has
+    bool was_killed = false;            // from outside
+    bool was_drafting = false;          // by the draft model's own step
+    bool lacked_memory = false;         // its device is the next one's, and ...
+    bool lacked_it_in_warm_up = false;  // ... has to have more of it before
+    bool is_excused = false;            // counts for no intensity
+    std::int32_t rows = 0;              // of the step that has ended it, if one has
   };
   enum class drain_phase { none, doors, tokenizers, gateways, done };
   struct drain_state {
@@ -170,6 +171,8 @@ class supervisor_state {
   void pass_device_on();
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
+  // For the item that the warm-up had none for: of the KV cache, and else it is left out.
+  void make_room_for_warm_up();
   // Of a KV cache with another number of blocks.
   void replace_kv_cache(std::int32_t num_blocks);
   void give_back_memory();
@@ -258,6 +261,8 @@ class supervisor_state {
   int failed_openings_ = 0;  // of a device, in a row
   int hung_openings_ = 0;    // likewise, that had to be killed
   bool is_on_last_resort_ = false;
+  std::int32_t blocks_of_device_ = 0;  // of the KV cache where it has all it can
+  std::int32_t most_blocks_ = 0;       // where the warm-up needs the memory; 0: it has all
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 

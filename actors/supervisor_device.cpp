@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/supervisor.hpp"
+#include "runtime/blocks_for.hpp"
 
 namespace troupe {
 namespace {
@@ -21,6 +22,9 @@ constexpr std::int32_t most_rows_of_proof = 32;
 // From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
 // count like any other end.
 constexpr int most_kills = 64;
+// Of the KV cache that the device has room for: what it gives to the warm-up at once, and in all.
+constexpr std::int32_t share_given_at_once = 16;
+constexpr std::int32_t share_given_in_all = 4;
 
 }  // namespace
 
@@ -66,7 +70,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
              .opening_process = parts_.process ? parts_.process->id() : 0};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
-  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter")})
+  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }
@@ -86,15 +90,18 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
     parts_.board->degraded("the device is lost: the model runs on the CPU");
     parts_.tokenizer.metrics->set_degraded();
   }
-  if (num_blocks == layout_.num_blocks) {
-    introduce();
-  } else {
+  if (most_blocks_ == 0) blocks_of_device_ = num_blocks;
+  const bool has_another_cache = num_blocks != layout_.num_blocks;
+  if (has_another_cache) {
     replace_kv_cache(num_blocks);
+  } else {
+    introduce();
   }
   if (std::exchange(has_begun_, true)) {
     spdlog::info("the model runner is back");
     if (!parts_.process && is_another) give_back_memory();
-    if (!is_on_last_resort_ && is_another && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
+    const bool has_no_graphs = is_another || has_another_cache;
+    if (!is_on_last_resort_ && has_no_graphs && !parts_.graphs.empty()) course_.repeat(warm_up_phase::decode);
     go_on_warming_up();
   } else {
     start_warm_up();
@@ -113,6 +120,7 @@ void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
   layout_.num_blocks = num_blocks;
   parts_.limits.num_blocks = num_blocks;
   roster_.num_blocks = num_blocks;
+  parts_.tokenizer.metrics->set_cache_config({layout_.block_size, num_blocks, layout_.dtype});
   stop("kv_cache");
   to_start_.insert("kv_cache");
   start_stopped();
@@ -178,6 +186,7 @@ std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
 
 void supervisor_state::on_runner_down(const caf::error& reason) {
   runner_end_.lacked_memory = is_lack_of_memory(reason) && !(parts_.process && parts_.process->has_ended());
+  runner_end_.lacked_it_in_warm_up = runner_end_.lacked_memory && is_lack_of_memory_in_warm_up(reason);
   if (runner_end_.lacked_memory)
     parts_.board->warm_up_step_ended();
   else if (!lose_device())
@@ -201,8 +210,10 @@ void supervisor_state::restart_drafter() {
 
 void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
+  const bool lacked_it_in_warm_up = runner_end_.lacked_it_in_warm_up;
   out_.ask(roster_.scheduler,
-           msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting, runner_end_.lacked_memory})
+           msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting || lacked_it_in_warm_up,
+                            runner_end_.lacked_memory && !lacked_it_in_warm_up})
       .then([this](const msg::runner_missed& missed) { replace_runner(missed); },
             [this](const caf::error&) { replace_runner({}); });
 }
@@ -211,7 +222,9 @@ void supervisor_state::ask_for_blame() {
 // had done anything, the next one may end the same way.
 void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
-  if (runner_end_.lacked_memory && missed.runs_on) return pass_device_on();
+  if (runner_end_.lacked_it_in_warm_up) make_room_for_warm_up();
+  if (runner_end_.lacked_it_in_warm_up || (runner_end_.lacked_memory && missed.runs_on))
+    return pass_device_on();
   if (std::exchange(runner_end_.lacked_memory, false)) {
     left_behind_.reset();
     if (!lose_device()) return;
@@ -227,6 +240,23 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
                std::chrono::duration<double>(pause).count());
   is_pausing_ = true;
   self_->delayed_send(supervisor_actor(self_), pause, msg::start_next_runner{});
+}
+
+void supervisor_state::make_room_for_warm_up() {
+  const warm_up_item* item = course_.next();
+  if (item == nullptr) return;
+  const std::int32_t least = std::max(blocks_of_device_ - blocks_of_device_ / share_given_in_all,
+                                      blocks_for(parts_.limits.max_model_len, layout_.block_size));
+  const std::int32_t fewer =
+      std::max(layout_.num_blocks - std::max(1, blocks_of_device_ / share_given_at_once), least);
+  if (fewer < layout_.num_blocks) {
+    spdlog::warn("{} finds no memory on the device: the KV cache shrinks", describe(*item));
+    most_blocks_ = fewer;
+  } else {
+    spdlog::warn("{} finds no memory on the device and is left out", describe(*item));
+    leave_out(*item);
+    course_.skip();
+  }
 }
 
 // No end that anybody counts, nor one that another runner has to get over.
@@ -251,6 +281,7 @@ bool supervisor_state::turn_to_last_resort() {
   spdlog::critical("the device does not come back: the model runs on the CPU from now on");
   parts_.open_device = std::exchange(parts_.open_last_resort, nullptr);
   failed_openings_ = hung_openings_ = 0;
+  most_blocks_ = 0;
   is_on_last_resort_ = true;
   course_.skip_graphs();
   step_costs_.clear();

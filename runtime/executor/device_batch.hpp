@@ -31,6 +31,8 @@ struct device_batch : batch_rows {
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none
   std::vector<kept_distribution*> kept;        // of samples that are such drafts; null: an ordinary one
+  // Of the warm-up: a graph of this step that finds no memory is a step that does.
+  bool needs_graph = false;
 
   // Of the sequence with this index.
   std::span<const std::int32_t> table(std::size_t sequence) const {

@@ -89,7 +89,8 @@ class executor {
   virtual std::string choices() const { return {}; }
   // What another one has chosen. What is of another device or library, or nothing at all, is left alone.
   virtual void use_choices(const std::string& /*choices*/) {}
-  // layout() has its number of blocks from here on; the rest is known before. Errors: invalid_argument,
+  // layout() has its number of blocks from here on; the rest is known before. Later it may be asked for
+  // again, for a cache of another size in place of this one, whatever that stores. Errors: invalid_argument,
   // resource_exhausted.
   virtual result<void> take_kv_cache(const kv_cache_claim& /*claim*/) { return {}; }
 

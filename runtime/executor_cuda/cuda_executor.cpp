@@ -79,7 +79,7 @@ class cuda_executor final : public executor {
   void reserve_graphs();
   // Both say why there is no graph of the step, where there should be one.
   std::optional<std::string> run(const device_batch& batch, std::int32_t layers);
-  std::optional<std::string> run_as_graph(const flat_step_shape& shape);
+  std::optional<std::string> run_as_graph(const flat_step_shape& shape, bool needs_graph);
   void note_eager_step(const flat_step_shape& shape);
   device_sampler::work sampling_of(const device_batch& batch, const step_masks* masks);
 
@@ -224,7 +224,7 @@ std::optional<std::string> cuda_executor::run(const device_batch& batch, std::in
   step_.sampled = room_->sampler.tokens();
   takes_first_rows_ = room_->flattener.logits_are_first_rows();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
-  if (padded) return run_as_graph(shape);
+  if (padded) return run_as_graph(shape, batch.needs_graph);
   if (shape.rows > 0) {
     if (layers == config_.num_layers) note_eager_step(shape);
     room_->decoder.forward(stream_, shape, step_, kv_.memory(), layers);
@@ -233,14 +233,15 @@ std::optional<std::string> cuda_executor::run(const device_batch& batch, std::in
   return std::nullopt;
 }
 
-std::optional<std::string> cuda_executor::run_as_graph(const flat_step_shape& shape) {
-  const auto why_not = room_->graphs.run(shape, stream_, [&] {
+std::optional<std::string> cuda_executor::run_as_graph(const flat_step_shape& shape, bool needs_graph) {
+  const auto missing = room_->graphs.run(shape, stream_, [&] {
     room_->decoder.forward(stream_, shape, step_, kv_.memory(), config_.num_layers, true);
   });
   check_launches("a decode step");
-  if (!why_not) return std::nullopt;
+  if (!missing) return std::nullopt;
+  if (needs_graph && missing->lacked_memory) throw out_of_device_memory(missing->why);
   return fmt::format("no graph of {} rows and {} blocks, such decodes run eagerly: {}", shape.rows,
-                     shape.blocks, *why_not);
+                     shape.blocks, missing->why);
 }
 
 // Of decodes, which graphs are for, it is told less and less often.

@@ -28,8 +28,8 @@ std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step
   return shape;
 }
 
-std::optional<std::string> decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
-                                              const std::function<void()>& work) {
+std::optional<missing_graph> decode_graphs::run(const flat_step_shape& shape, const cuda_stream& stream,
+                                                const std::function<void()>& work) {
   const decode_graph_size size{shape.rows, shape.blocks};
   if (const auto found = graphs_.find(size); found != graphs_.end()) {
     found->second.launch(stream);
@@ -44,7 +44,7 @@ std::optional<std::string> decode_graphs::run(const flat_step_shape& shape, cons
     throw;
   } catch (const std::exception& why) {
     std::erase(sizes_, size);
-    return why.what();
+    return missing_graph{why.what(), dynamic_cast<const out_of_device_memory*>(&why) != nullptr};
   }
 }
 

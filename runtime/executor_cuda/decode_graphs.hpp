@@ -22,6 +22,12 @@ struct decode_graph_size {
   friend auto operator<=>(const decode_graph_size&, const decode_graph_size&) = default;
 };
 
+// Why there is none of a step.
+struct missing_graph {
+  std::string why;
+  bool lacked_memory = false;
+};
+
 class decode_graphs {
  public:
   // Of these sizes; none: every step runs eagerly.
@@ -34,8 +40,8 @@ class decode_graphs {
   // which loads what kernels it needs (none may be loaded during a capture), and is captured for the next
   // time: the warm-up runs each size once. Where it cannot be captured, as where the device has no room: why.
   // It has run then, and its size is left out from now on.
-  std::optional<std::string> run(const flat_step_shape& shape, const cuda_stream& stream,
-                                 const std::function<void()>& work);
+  std::optional<missing_graph> run(const flat_step_shape& shape, const cuda_stream& stream,
+                                   const std::function<void()>& work);
   // Forgets all that has been captured or could not be, as is needed where memory has moved.
   void clear();
 

@@ -218,6 +218,7 @@ void write(flat_writer& to, const device_batch& batch) {
   for (const sample_row& sample : batch.samples) write(to, sample);
   write_verified(to, batch);
   write_kept(to, batch);
+  to.value(static_cast<std::uint8_t>(batch.needs_graph ? 1 : 0));
 }
 
 void read(flat_reader& from, received_batch& into) {
@@ -239,6 +240,7 @@ void read(flat_reader& from, received_batch& into) {
   for (std::size_t i = 0; i < samples; ++i) read(from, batch.samples[i], into.sampling[i]);
   read_verified(from, into);
   read_kept(from, into);
+  batch.needs_graph = from.value<std::uint8_t>() != 0;
 }
 
 void write_histories(flat_writer& to, const device_batch& batch) {

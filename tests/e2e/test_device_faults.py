@@ -2,6 +2,7 @@
 import concurrent.futures
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -211,4 +212,18 @@ def test_steps_that_find_no_memory_on_the_device_end_no_process_and_cost_nobody_
         assert starving.metric("vllm:num_preemptions_total") > 0
         assert "whoever ran is preempted; steps may have" in whole_log(starving), starving.log()
         assert starving.status("/readyz") == 200
+        expect_as_before(starving, undisturbed)
+
+
+def test_a_warm_up_that_finds_no_memory_on_the_device_makes_the_kv_cache_smaller(service, start_service, undisturbed, monkeypatch):
+    alone = complete(service, FRANCE)
+    monkeypatch.setenv("TROUPE_CHAOS", "runner_process:starve:7")
+    small = ["--max-model-len", "256", "--max-num-seqs", "2", "--max-num-batched-tokens", "64", "--kv-cache-memory", "64MiB"]
+    with start_service(*small, "--warmup", "full") as starving:
+        said = whole_log(starving)
+        shrunk = [int(blocks) for blocks in re.findall(r"the KV cache has (\d+) blocks in place of \d+", said)]
+        assert shrunk and "finds no memory on the device: the KV cache shrinks" in said, said
+        assert starving.metric("vllm:cache_config_info", num_gpu_blocks=str(shrunk[-1])) == 1
+        assert len(runners(starving)) == said.count("runner process ") == 1, said
+        assert complete(starving, FRANCE) == alone
         expect_as_before(starving, undisturbed)

@@ -31,13 +31,14 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
   return cudaSuccess;
 }
 
+// The capture is over whatever it returns.
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   const std::lock_guard hold(emulation::state().mutex);
-  if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   CUstream_st* const stream = emulation::find_stream(handle);
+  std::unique_ptr<CUgraph_st> captured = stream == nullptr ? nullptr : std::move(stream->capture);
+  if (const cudaError_t error = emulation::begin_call(); error != cudaSuccess) return error;
   if (stream == nullptr) return emulation::fail(cudaErrorInvalidResourceHandle);
-  if (!stream->capture) return emulation::fail(cudaErrorIllegalState);
-  std::unique_ptr<CUgraph_st> captured = std::move(stream->capture);
+  if (!captured) return emulation::fail(cudaErrorIllegalState);
   *graph = nullptr;
   if (stream->capture_broken) return emulation::fail(cudaErrorStreamCaptureInvalidated);
   *graph = captured.release();

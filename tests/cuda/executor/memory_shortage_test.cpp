@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor/executor.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
@@ -108,6 +109,46 @@ TEST_F(cuda_memory_shortage, of_a_step_that_is_asked_for_ahead_leaves_the_tokens
     ASSERT_EQ(all.texts, expected) << "call " << call;
   }
   EXPECT_GT(call, 4U);
+}
+
+// As the warm-up asks for it, which can have memory given to the device; any other step runs without.
+TEST_F(cuda_memory_shortage, of_a_graph_is_one_of_the_step_where_that_needs_it) {
+  const executor_limits limits{.max_rows = 64, .max_sequences = 4, .max_model_len = 64};
+  const warm_up_item item{.phase = warm_up_phase::decode, .shape = {2, 1, 1}};
+  const auto device = start({2});
+  const auto batch_of = [&](bool needs_graph) {
+    device_batch batch = scratch_batch(item, device->layout(), limits, 100);
+    batch.needs_graph = needs_graph;
+    return batch;
+  };
+  int eager = 0;
+  std::uint64_t call = 1;
+  for (bool was_reached = true; was_reached; ++call) {
+    SCOPED_TRACE(call);
+    const device_batch with_graph = batch_of(true);
+    was_reached = lacks_memory_at(call, [&] { device->forward(with_graph); });
+    device->synchronize();
+    EXPECT_EQ(device->figures()->graphs, was_reached ? 0 : 1);
+    const std::int32_t fewer = device->layout().num_blocks - 1;
+    ASSERT_TRUE(device->take_kv_cache({.num_blocks = fewer}));
+    EXPECT_EQ(device->layout().num_blocks, fewer);
+    const device_batch without = batch_of(false);
+    try {
+      faults().failing_call = call;
+      device->forward(without);
+      faults().failing_call = 0;
+      eager += device->figures()->graphs == 0 ? 1 : 0;
+    } catch (const out_of_device_memory&) {
+    }
+    device->synchronize();
+    ASSERT_TRUE(device->take_kv_cache({.num_blocks = fewer}));
+    device->forward(batch_of(true));
+    device->synchronize();
+    EXPECT_EQ(device->figures()->graphs, 1) << "with the memory that the cache has given";
+    ASSERT_TRUE(device->take_kv_cache({.num_blocks = fewer}));
+  }
+  EXPECT_GT(call, 10U);
+  EXPECT_GT(eager, 2);
 }
 
 }  // namespace

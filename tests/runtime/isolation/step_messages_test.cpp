@@ -25,6 +25,7 @@ struct random_step {
     for (auto left = random() % 4; left > 0; --left) add_sequence();
     batch.copies.resize(random() % 3, {number(), number()});
     batch.prompt_logprobs.resize(random() % 3, {number(), number(), number(), number()});
+    batch.needs_graph = random() % 2 == 0;
     drafted.resize(rows);
     kept.resize(rows);
     distributions.resize(rows);
@@ -115,6 +116,7 @@ TEST(step_messages, bring_a_batch_over_as_it_is) {
     EXPECT_EQ(bytes_of(received.batch), bytes);
     EXPECT_EQ(received.batch.tokens, sent.batch.tokens);
     EXPECT_EQ(received.batch.block_tables, sent.batch.block_tables);
+    EXPECT_EQ(received.batch.needs_graph, sent.batch.needs_graph);
     ASSERT_EQ(received.batch.samples.size(), sent.batch.samples.size());
     for (std::size_t i = 0; i < sent.batch.samples.size(); ++i) {
       const sample_row& now = received.batch.samples[i];

@@ -1,0 +1,223 @@
+// A device that finds no memory for the warm-up: the KV cache gives some of its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/executor/forwarding_executor.hpp"
+#include "runtime/executor/null_executor.hpp"
+#include "tests/actors/company_fixture.hpp"
+#include "tests/actors/net/captured_log_fixture.hpp"
+#include "tests/support/seeds.hpp"
+
+namespace troupe::test {
+namespace {
+
+constexpr std::int32_t all_blocks = 64;
+
+// A device's memory, counted in blocks of its KV cache.
+struct small_memory {
+  std::int32_t beside_cache = 0;  // that is there when the cache has all it can
+  // What a step keeps for good, as a graph does.
+  std::function<std::int32_t(const device_batch&)> takes = [](const device_batch& batch) {
+    return batch.needs_graph ? 1 : 0;
+  };
+  std::vector<std::int32_t> caches = {};  // that were taken after the first, in blocks
+  std::vector<std::int32_t> graphs = {};  // sequences of the steps that needed one
+  bool is_out_of_bounds = false;          // a step has named a block that the cache does not have
+  bool is_next_cache_refused = false;
+  int opened = 0;
+
+  company_setup setup(std::vector<bucket> shapes = {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}, {8, 1, 4}});
+};
+
+class small_memory_device final : public forwarding_executor {
+ public:
+  small_memory_device(small_memory& memory, const company_setup& setup)
+      : forwarding_executor(make_null_executor({setup.block_size, setup.num_blocks, 1}, setup.script)),
+        memory_(memory),
+        layout_{setup.block_size, setup.num_blocks, 1} {}
+  kv_layout layout() const override { return layout_; }
+  result<void> take_kv_cache(const kv_cache_claim& claim) override {
+    if (std::exchange(memory_.is_next_cache_refused, false))
+      return fail(error_code::resource_exhausted, "somebody else has it");
+    memory_.caches.push_back(claim.num_blocks);
+    layout_.num_blocks = claim.num_blocks;
+    kept_ = 0;
+    return {};
+  }
+  void forward(const device_batch& batch) override {
+    const auto is_beyond = [this](std::int32_t block) { return block > layout_.num_blocks; };
+    for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+      memory_.is_out_of_bounds = memory_.is_out_of_bounds || std::ranges::any_of(batch.table(i), is_beyond);
+    if (batch.needs_graph) memory_.graphs.push_back(static_cast<std::int32_t>(batch.sequences.size()));
+    const std::int32_t takes = memory_.takes(batch);
+    if (kept_ + takes > memory_.beside_cache + all_blocks - layout_.num_blocks)
+      throw out_of_device_memory("no memory for a step of " + std::to_string(batch.num_rows()));
+    kept_ += takes;
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  small_memory& memory_;
+  kv_layout layout_;
+  std::int32_t kept_ = 0;
+};
+
+company_setup small_memory::setup(std::vector<bucket> shapes) {
+  company_setup out;
+  out.num_blocks = all_blocks;
+  out.warm_up = warm_up_mode::full;
+  out.adjust = [this, out, shapes = std::move(shapes)](supervisor_parts& parts) {
+    parts.graphs = shapes;
+    parts.open_device = [this, out](bool) -> result<runner_device> {
+      ++opened;
+      return runner_device{std::make_shared<small_memory_device>(*this, out), nullptr};
+    };
+  };
+  return out;
+}
+
+double cache_of(stage& stage, std::int32_t blocks) {
+  return stage.metric("vllm:cache_config_info", {{"num_gpu_blocks", std::to_string(blocks)}});
+}
+
+// Warms up with the requests of later.
+void expect_ready_with(stage& stage, std::int32_t blocks) {
+  stage.run();
+  ASSERT_TRUE(stage.status().ready && stage.status().live) << stage.status().reason;
+  EXPECT_EQ(stage.roster().num_blocks, blocks);
+  EXPECT_EQ(cache_of(stage, blocks), 1);
+  EXPECT_EQ(stage.metric("troupe_warmup_progress"), 1.0);
+  stage.expect_served(stage::runner_settles);
+}
+
+std::size_t lines_with(const net::testing::captured_log& log, const std::string& text) {
+  const auto lines = log.lines();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(lines, [&](const std::string& line) { return line.find(text) != line.npos; }));
+}
+
+TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
+  const net::testing::captured_log log;
+  small_memory memory{.beside_cache = 2};
+  memory.takes = [](const device_batch& batch) { return batch.needs_graph ? 2 : 0; };
+  stage stage(memory.setup());
+  expect_ready_with(stage, 56);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56}));
+  EXPECT_EQ(memory.graphs, (std::vector<std::int32_t>{8, 8, 8, 8, 4, 2, 8, 8, 4, 2, 1}))
+      << "those of a cache that is gone are captured again";
+  EXPECT_EQ(lines_with(log, "finds no memory on the device: the KV cache shrinks"), 2U);
+  EXPECT_EQ(lines_with(log, "the KV cache has 60 blocks in place of 64"), 1U);
+  EXPECT_EQ(lines_with(log, "left out"), 0U);
+  EXPECT_FALSE(memory.is_out_of_bounds);
+}
+
+TEST(WarmUpShortage, LeavesOutWhatAQuarterOfTheCacheIsNotEnoughFor) {
+  const net::testing::captured_log log;
+  small_memory memory;
+  memory.takes = [](const device_batch& batch) {
+    return batch.needs_graph && batch.num_rows() == 4 ? 99 : 0;
+  };
+  stage stage(memory.setup());
+  expect_ready_with(stage, 48);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56, 52, 48}));
+  EXPECT_EQ(lines_with(log, "finds no memory on the device and is left out"), 1U);
+  EXPECT_EQ(std::ranges::count(memory.graphs, 1), 1) << "the others are captured";
+}
+
+TEST(WarmUpShortage, LeavesRoomForTheLongestContext) {
+  small_memory memory;
+  memory.takes = [](const device_batch& batch) { return batch.needs_graph ? 99 : 0; };
+  company_setup setup = memory.setup();
+  setup.max_model_len = 4 * 62 - 1;
+  stage stage(setup);
+  expect_ready_with(stage, 62);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{62}));
+}
+
+// Its device has all of its memory again.
+TEST(WarmUpShortage, IsKnownToTheNextRunner) {
+  small_memory memory{.beside_cache = 1};
+  stage stage(memory.setup());
+  expect_ready_with(stage, 60);
+  memory.caches.clear();
+  stage.kill(stage.roster().model_runner);
+  stage.run();
+  EXPECT_EQ(memory.caches, std::vector<std::int32_t>{60}) << "before anything is asked of it";
+  expect_ready_with(stage, 60);
+  EXPECT_EQ(memory.caches.size(), 1U);
+}
+
+TEST(WarmUpShortage, WithoutMemoryForTheSmallerCacheEitherIsTheEndOfThatDeviceAlone) {
+  small_memory memory{.beside_cache = 1, .is_next_cache_refused = true};
+  stage stage(memory.setup());
+  stage.run();
+  stage.advance(stage::runner_settles);
+  expect_ready_with(stage, 60);
+  EXPECT_FALSE(memory.is_next_cache_refused);
+  EXPECT_EQ(memory.opened, 2);
+}
+
+TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
+  small_memory memory{.beside_cache = 1};
+  company_setup setup = memory.setup();
+  setup.warm_up = warm_up_mode::lazy;
+  stage stage(setup);
+  stage.run();
+  ASSERT_TRUE(stage.status().ready);
+  const auto stored = stage.ask("a prompt of some blocks, which are stored", 3);
+  stage.run();
+  for (int i = 0; i < 40; ++i) {
+    stage.advance(std::chrono::milliseconds(100));
+    stage.run();
+  }
+  expect_ready_with(stage, 60);
+  const auto again = stage.ask("a prompt of some blocks, which are stored", 3);
+  stage.run();
+  EXPECT_EQ(again->tokens, stored->tokens);
+}
+
+// Requests come and go, runners are killed, others take memory and give it back.
+TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
+  const auto [first, count] = seeds_to_run(60);
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    small_memory memory{.beside_cache = static_cast<std::int32_t>(random() % 4)};
+    memory.takes = [&random](const device_batch& batch) {
+      return batch.needs_graph ? static_cast<std::int32_t>(random() % 6) : 0;
+    };
+    company_setup setup = memory.setup();
+    setup.warm_up = random() % 2 == 0 ? warm_up_mode::full : warm_up_mode::lazy;
+    stage stage(setup);
+    std::vector<std::shared_ptr<client>> clients;
+    for (int turn = 0; turn < 30; ++turn) {
+      if (random() % 3 == 0 && stage.status().ready)
+        clients.push_back(
+            stage.ask(std::string(1 + random() % 40, 'p'), 1 + static_cast<std::int32_t>(random() % 20)));
+      if (turn % 15 == 14 && stage.roster().model_runner) stage.kill(stage.roster().model_runner);
+      if (random() % 2 == 0) stage.advance(std::chrono::milliseconds(random() % 1500));
+      stage.run(random() % 60);
+    }
+    stage.run();
+    stage.expect_served(stage::runner_settles);
+    for (const auto& who : clients) {
+      ASSERT_EQ(who->ends.size(), 1U);
+      EXPECT_EQ(who->ends[0].reason, finish_reason::length);
+      for (std::size_t i = 1; i < who->tokens.size(); ++i)
+        EXPECT_EQ((who->tokens[i] - who->tokens[i - 1] + 26) % 26, 1);
+    }
+    EXPECT_FALSE(memory.is_out_of_bounds);
+    EXPECT_GE(stage.roster().num_blocks, 48);
+    stage.expect_idle();
+  }
+}
+
+}  // namespace
+}  // namespace troupe::test
