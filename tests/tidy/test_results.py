@@ -40,3 +40,26 @@ echo "<testsuite>{PASSED.replace('"', "'")}</testsuite>" > "${{1#--gtest_output=
     assert done.returncode == 1 and "139" in done.stdout
     assert count(reports) == (1, "15 passed, 1 failed")
     assert "a.crashes" in (reports / "shares-3.xml").read_text()
+
+
+def test_shares_that_were_interrupted_go_on_where_they_were_and_a_failure_stays_one(tmp_path):
+    program = tmp_path / "program"
+    program.write_text(f"""#!/bin/sh
+echo "$GTEST_SHARD_INDEX" >> {tmp_path}/runs
+case "$GTEST_SHARD_INDEX" in
+  3) [ -e {tmp_path}/go-on ] || {{ echo "<testsuite>" > "${{1#--gtest_output=xml:}}"; kill -TERM $$; }} ;;
+  5) echo "[ RUN      ] a.crashes"; exit 139 ;;
+esac
+echo "<testsuite>{PASSED.replace('"', "'")}</testsuite>" > "${{1#--gtest_output=xml:}}"
+""")
+    program.chmod(0o755)
+    reports = tmp_path / "reports"
+    reports.mkdir()
+    command = [sys.executable, ROOT / "packaging" / "run_shards.py", "shares", reports, program]
+    assert subprocess.run(command, capture_output=True).returncode == 1
+    assert count(reports) == (1, "14 passed, 1 failed")
+    (tmp_path / "go-on").touch()
+    again = subprocess.run(command, capture_output=True, text=True)
+    assert again.returncode == 1 and "a.crashes" in again.stdout and "15 of 16 shares passed" in again.stdout
+    assert count(reports) == (1, "15 passed, 1 failed")
+    assert sorted((tmp_path / "runs").read_text().split(), key=int) == sorted([*map(str, range(16)), "3"], key=int)
