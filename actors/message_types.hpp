@@ -180,7 +180,8 @@ auto inspect(Inspector& f, runner_missed& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, open_device& x) {
-  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.most_blocks, x.number);
+  return f(caf::meta::type_name("open_device"), x.proof_rows, x.has_drafter, x.most_blocks, x.least_blocks,
+           x.number);
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened& x) {

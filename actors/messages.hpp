@@ -264,9 +264,10 @@ struct runner_missed {
 };
 // Make the device ready to run.
 struct open_device {
-  std::int32_t proof_rows = 0;   // of a prompt of nobody's that it has to answer first; 0: none
-  bool has_drafter = false;      // else nobody directs a draft model, and there is none
-  std::int32_t most_blocks = 0;  // of its KV cache; 0: as many as it has
+  std::int32_t proof_rows = 0;    // of a prompt of nobody's that it has to answer first; 0: none
+  bool has_drafter = false;       // else nobody directs a draft model, and there is none
+  std::int32_t most_blocks = 0;   // of its KV cache; 0: as many as it has. If there are more ...
+  std::int32_t least_blocks = 0;  // ... so many at least are to be left
   message_number number = 0;
 };
 struct device_opened {

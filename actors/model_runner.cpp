@@ -34,8 +34,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   result<runner_device> opened = std::exchange(parts_.open, {})(wanted.has_drafter);
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
-  if (!opened || (wanted.most_blocks > 0 && !shrinks_kv_cache(wanted.most_blocks)) ||
-      (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
+  if (!opened || !has_wanted_cache(wanted) || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
@@ -51,14 +50,16 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   return msg::device_opened{device_->layout().num_blocks};
 }
 
-// A draft model's may go on to hold more.
-bool model_runner_state::shrinks_kv_cache(std::int32_t most_blocks) try {
-  if (device_->layout().num_blocks <= most_blocks) return true;
-  const result<void> taken = device_->take_kv_cache({.num_blocks = most_blocks});
-  if (!taken) spdlog::error("there is no KV cache of {} blocks: {}", most_blocks, taken.error().message);
-  return taken.has_value();
+// A draft model's cache stays as it is: it is enough for as many tokens.
+bool model_runner_state::has_wanted_cache(const msg::open_device& wanted) try {
+  if (wanted.most_blocks == 0 || device_->layout().num_blocks <= wanted.most_blocks) return true;
+  const result<void> taken = device_->take_kv_cache({.num_blocks = wanted.most_blocks});
+  if (taken && device_->layout().num_blocks >= wanted.least_blocks) return true;
+  spdlog::error("there is no KV cache of {} blocks: {}", wanted.most_blocks,
+                taken ? fmt::format("it has {}", device_->layout().num_blocks) : taken.error().message);
+  return false;
 } catch (const std::exception& fault) {
-  spdlog::error("there is no KV cache of {} blocks: {}", most_blocks, fault.what());
+  spdlog::error("there is no KV cache of {} blocks: {}", wanted.most_blocks, fault.what());
   return false;
 }
 

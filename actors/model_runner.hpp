@@ -56,8 +56,8 @@ class model_runner_state {
 
   void start(model_runner_parts parts) { parts_ = std::move(parts); }
   caf::result<msg::device_opened> open_device(const msg::open_device& wanted);
-  // A bucket whose scratch step fails is left out from now on. Where it is for want of memory the runner
-  // ends, though not its device.
+  // A bucket whose scratch step fails is left out from now on; where that is for want of memory and the KV
+  // cache may shrink, the runner ends instead, though not its device.
   caf::result<msg::warmed_up> warm_up(const msg::warm_up& request, const warm_up_task_ptr& task);
   // An exception of the executor is the end of the runner, though not of its device where that had no memory
   // for the step; the text goes to the log only.
@@ -74,8 +74,8 @@ class model_runner_state {
  private:
   // Whether the device computes a prompt of so many tokens that is no request's, and the token after it.
   bool passes_proof(std::int32_t rows);
-  // Whether the KV cache has no more than so many blocks.
-  bool shrinks_kv_cache(std::int32_t most_blocks);
+  // Whether the KV cache has as many blocks as are wanted: if there are more, a smaller one takes its place.
+  bool has_wanted_cache(const msg::open_device& wanted);
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
   using masks_promise = caf::typed_response_promise<step_result_ptr>;
   // A step whose forward pass is over.
@@ -171,10 +171,11 @@ class model_runner_state {
 // Why a runner ends whose device was lost in a step of the draft model: no request's step has done it.
 caf::error draft_model_fault();
 bool is_draft_model_fault(const caf::error& reason);
-// The same where the device had no memory for a step. It is left behind.
+// The same where the device had no memory for a step of requests, or for one of the warm-up. It is left
+// behind.
 caf::error lack_of_memory();
 caf::error lack_of_memory_in_warm_up();
-bool is_lack_of_memory(const caf::error& reason);  // either
+bool is_lack_of_memory(const caf::error& reason);  // of either
 bool is_lack_of_memory_in_warm_up(const caf::error& reason);
 
 model_runner_actor::behavior_type model_runner_behavior(

@@ -171,8 +171,12 @@ class supervisor_state {
   void pass_device_on();
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
-  // For the item that the warm-up had none for: of the KV cache, and else it is left out.
-  void make_room_for_warm_up();
+  // Blocks that hold the longest context.
+  std::int32_t least_blocks() const;
+  // How many blocks the KV cache has when it has given some of its memory; nothing where it gives no more.
+  std::optional<std::int32_t> smaller_cache() const;
+  // Whether the runner that has ended leaves a device that the next one can have.
+  bool has_left_device(const msg::runner_missed& missed) const;
   // Of a KV cache with another number of blocks.
   void replace_kv_cache(std::int32_t num_blocks);
   void give_back_memory();
@@ -261,8 +265,8 @@ class supervisor_state {
   int failed_openings_ = 0;  // of a device, in a row
   int hung_openings_ = 0;    // likewise, that had to be killed
   bool is_on_last_resort_ = false;
-  std::int32_t blocks_of_device_ = 0;  // of the KV cache where it has all it can
-  std::int32_t most_blocks_ = 0;       // where the warm-up needs the memory; 0: it has all
+  std::int32_t blocks_of_device_ = 0;  // of a KV cache that has all the device can give
+  std::int32_t most_blocks_ = 0;       // where the warm-up had needed some of that; 0: where it had not
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 

@@ -25,6 +25,8 @@ constexpr int most_kills = 64;
 // Of the KV cache that the device has room for: what it gives to the warm-up at once, and in all.
 constexpr std::int32_t share_given_at_once = 16;
 constexpr std::int32_t share_given_in_all = 4;
+// A KV cache may be made of pieces of so many tokens, where a block has fewer.
+constexpr std::int32_t tokens_of_a_piece = 16;
 
 }  // namespace
 
@@ -70,7 +72,7 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
              .opening_process = parts_.process ? parts_.process->id() : 0};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
-  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_})
+  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_, least_blocks()})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }
@@ -90,7 +92,10 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
     parts_.board->degraded("the device is lost: the model runs on the CPU");
     parts_.tokenizer.metrics->set_degraded();
   }
-  if (most_blocks_ == 0) blocks_of_device_ = num_blocks;
+  if (most_blocks_ == 0 || num_blocks < most_blocks_) {
+    blocks_of_device_ = num_blocks;
+    most_blocks_ = 0;
+  }
   const bool has_another_cache = num_blocks != layout_.num_blocks;
   if (has_another_cache) {
     replace_kv_cache(num_blocks);
@@ -222,9 +227,7 @@ void supervisor_state::ask_for_blame() {
 // had done anything, the next one may end the same way.
 void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   if (!std::exchange(awaits_blame_, false)) return;
-  if (runner_end_.lacked_it_in_warm_up) make_room_for_warm_up();
-  if (runner_end_.lacked_it_in_warm_up || (runner_end_.lacked_memory && missed.runs_on))
-    return pass_device_on();
+  if (has_left_device(missed)) return pass_device_on();
   if (std::exchange(runner_end_.lacked_memory, false)) {
     left_behind_.reset();
     if (!lose_device()) return;
@@ -242,25 +245,31 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
   self_->delayed_send(supervisor_actor(self_), pause, msg::start_next_runner{});
 }
 
-void supervisor_state::make_room_for_warm_up() {
-  const warm_up_item* item = course_.next();
-  if (item == nullptr) return;
-  const std::int32_t least = std::max(blocks_of_device_ - blocks_of_device_ / share_given_in_all,
-                                      blocks_for(parts_.limits.max_model_len, layout_.block_size));
-  const std::int32_t fewer =
-      std::max(layout_.num_blocks - std::max(1, blocks_of_device_ / share_given_at_once), least);
-  if (fewer < layout_.num_blocks) {
-    spdlog::warn("{} finds no memory on the device: the KV cache shrinks", describe(*item));
-    most_blocks_ = fewer;
-  } else {
-    spdlog::warn("{} finds no memory on the device and is left out", describe(*item));
-    leave_out(*item);
-    course_.skip();
-  }
+bool supervisor_state::has_left_device(const msg::runner_missed& missed) const {
+  if (!runner_end_.lacked_memory || (parts_.process && parts_.process->has_ended())) return false;
+  return runner_end_.lacked_it_in_warm_up || missed.runs_on;
+}
+
+std::int32_t supervisor_state::least_blocks() const {
+  const std::int32_t pieces = blocks_for(parts_.limits.max_model_len, tokens_of_a_piece);
+  return blocks_for(pieces * tokens_of_a_piece, layout_.block_size);
+}
+
+std::optional<std::int32_t> supervisor_state::smaller_cache() const {
+  const std::int32_t least =
+      std::max(blocks_of_device_ - blocks_of_device_ / share_given_in_all, least_blocks());
+  const std::int32_t given = std::max(1, blocks_of_device_ / share_given_at_once);
+  if (layout_.num_blocks <= least) return std::nullopt;
+  return std::max(layout_.num_blocks - given, least);
 }
 
 // No end that anybody counts, nor one that another runner has to get over.
 void supervisor_state::pass_device_on() {
+  const auto fewer = runner_end_.lacked_it_in_warm_up ? smaller_cache() : std::nullopt;
+  if (fewer && course_.next() != nullptr) {
+    spdlog::warn("{} finds no memory on the device: the KV cache shrinks", describe(*course_.next()));
+    most_blocks_ = *fewer;
+  }
   parts_.device = std::exchange(*left_behind_, {});
   runner_end_.is_excused = true;
   start_next_runner();

@@ -136,7 +136,7 @@ void supervisor_state::warm_up_item_now() {
         ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
   auto task = std::make_shared<warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
-  task->batch.needs_graph = item.phase == warm_up_phase::decode;
+  task->may_shrink_cache = task->batch.needs_graph = smaller_cache().has_value();
   parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
   out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});

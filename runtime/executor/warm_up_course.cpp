@@ -31,7 +31,6 @@ void warm_up_course::skip() { go_on(false); }
 void warm_up_course::go_on(bool was_run) {
   steps_[done_].was_run = was_run;
   ++done_;
-  crashes_ = kills_ = 0;
 }
 
 void warm_up_course::repeat(warm_up_phase phase) {
@@ -63,15 +62,14 @@ bool warm_up_course::bring_forward(warm_up_phase phase) {
   const auto left = first_left();
   if (left == steps_.end()) return false;
   if (is_of_phase(*left)) return true;
-  if (std::stable_partition(left, steps_.end(), is_of_phase) == left) return false;
-  crashes_ = kills_ = 0;
-  return true;
+  return std::stable_partition(left, steps_.end(), is_of_phase) != left;
 }
 
 bool warm_up_course::ended_runner(bool was_killed) {
   constexpr int most_crashes = 2, most_kills = 5;
-  ++(was_killed ? kills_ : crashes_);
-  return crashes_ >= most_crashes || kills_ >= most_kills;
+  step& in = steps_[done_];
+  ++(was_killed ? in.kills : in.crashes);
+  return in.crashes >= most_crashes || in.kills >= most_kills;
 }
 
 double warm_up_course::share() const {

@@ -31,8 +31,8 @@ class warm_up_course {
   void skip_graphs();
   // What is left of this phase comes next, in its order. Whether anything is.
   bool bring_forward(warm_up_phase phase);
-  // The runner has ended in that item: by itself, or killed from outside. Whether it has so often that the
-  // item is to be left out.
+  // The runner has ended in the item that next() gives: by itself, or killed from outside. Whether it has so
+  // often that the item is to be left out.
   bool ended_runner(bool was_killed);
 
   // Whether requests may be served: nothing is left that comes before them.
@@ -50,6 +50,8 @@ class warm_up_course {
     warm_up_item item;
     bool was_run = false;   // not where it was left out
     bool is_again = false;  // has been run before
+    int crashes = 0;        // of the runner in it
+    int kills = 0;
   };
   void go_on(bool was_run);
   std::vector<step>::iterator first_left() { return steps_.begin() + static_cast<std::ptrdiff_t>(done_); }
@@ -57,8 +59,6 @@ class warm_up_course {
   std::vector<step> steps_;  // in the order in which they are run
   std::size_t before_ready_ = 0;
   std::size_t done_ = 0;
-  int crashes_ = 0;  // of the runner in the next item
-  int kills_ = 0;
 };
 
 }  // namespace troupe

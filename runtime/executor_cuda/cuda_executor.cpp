@@ -218,7 +218,8 @@ void cuda_executor::forward(const device_batch& batch) {
 
 std::optional<std::string> cuda_executor::run(const device_batch& batch, std::int32_t layers) {
   const flat_step_shape exact = room_->flattener.shape_of(batch);
-  const auto padded = layers == config_.num_layers ? room_->graphs.padded(exact) : std::nullopt;
+  const auto padded =
+      layers == config_.num_layers ? room_->graphs.padded(exact, batch.needs_graph) : std::nullopt;
   const flat_step_shape shape = padded.value_or(exact);
   step_ = room_->stage.send(batch, shape, room_->flattener, stream_);
   step_.sampled = room_->sampler.tokens();

@@ -14,13 +14,14 @@ decode_graphs::decode_graphs(std::vector<decode_graph_size> sizes) : all_sizes_(
   sizes_ = all_sizes_;
 }
 
-std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step) const {
+std::optional<flat_step_shape> decode_graphs::padded(const flat_step_shape& step, bool needs) const {
   if (step.rows == 0 || step.rows != step.sequences || step.chunk_items > 0) return std::nullopt;
   const auto holds = [&](const decode_graph_size& size) {
     return size.rows >= step.rows && size.blocks >= step.blocks;
   };
-  const auto found = std::ranges::find_if(sizes_, holds);
-  if (found == sizes_.end()) return std::nullopt;
+  const std::vector<decode_graph_size>& sizes = needs ? all_sizes_ : sizes_;
+  const auto found = std::ranges::find_if(sizes, holds);
+  if (found == sizes.end()) return std::nullopt;
   flat_step_shape shape = step;
   shape.rows = found->rows;
   shape.sequences = found->rows;
@@ -39,6 +40,8 @@ std::optional<missing_graph> decode_graphs::run(const flat_step_shape& shape, co
   check_launches("a decode step");
   try {
     graphs_.emplace(size, cuda_graph::capture(stream, work));
+    if (const auto at = std::ranges::lower_bound(sizes_, size); at == sizes_.end() || *at != size)
+      sizes_.insert(at, size);
     return std::nullopt;
   } catch (const device_lost&) {
     throw;

@@ -33,9 +33,10 @@ class decode_graphs {
   // Of these sizes; none: every step runs eagerly.
   explicit decode_graphs(std::vector<decode_graph_size> sizes);
 
-  // The shape that a step is padded to so that a graph runs it; nothing where it is no decode, beyond every
-  // size, or of a size that could not be captured.
-  std::optional<flat_step_shape> padded(const flat_step_shape& step) const;
+  // The shape that a step is padded to so that a graph runs it; nothing where it is no decode or beyond every
+  // size. Sizes that could not be captured are none, but where the step `needs` a graph: they are tried
+  // again.
+  std::optional<flat_step_shape> padded(const flat_step_shape& step, bool needs = false) const;
   // Runs `work`, by the graph of a shape that padded() gave. The first time of a shape it runs as it is,
   // which loads what kernels it needs (none may be loaded during a capture), and is captured for the next
   // time: the warm-up runs each size once. Where it cannot be captured, as where the device has no room: why.

@@ -20,17 +20,23 @@ namespace {
 
 constexpr std::int32_t all_blocks = 64;
 
+bool is_decode(const device_batch& batch) {
+  return batch.num_rows() == static_cast<std::int32_t>(batch.sequences.size());
+}
+bool wants_graph(const device_batch& batch) { return batch.needs_graph && is_decode(batch); }
+
 // A device's memory, counted in blocks of its KV cache.
 struct small_memory {
   std::int32_t beside_cache = 0;  // that is there when the cache has all it can
   // What a step keeps for good, as a graph does.
   std::function<std::int32_t(const device_batch&)> takes = [](const device_batch& batch) {
-    return batch.needs_graph ? 1 : 0;
+    return wants_graph(batch) ? 1 : 0;
   };
   std::vector<std::int32_t> caches = {};  // that were taken after the first, in blocks
   std::vector<std::int32_t> graphs = {};  // sequences of the steps that needed one
   bool is_out_of_bounds = false;          // a step has named a block that the cache does not have
   bool is_next_cache_refused = false;
+  std::int32_t most_of_next_cache = all_blocks;  // as where somebody else takes memory meanwhile
   int opened = 0;
 
   company_setup setup(std::vector<bucket> shapes = {{1, 1, 4}, {2, 1, 4}, {4, 1, 4}, {8, 1, 4}});
@@ -46,16 +52,15 @@ class small_memory_device final : public forwarding_executor {
   result<void> take_kv_cache(const kv_cache_claim& claim) override {
     if (std::exchange(memory_.is_next_cache_refused, false))
       return fail(error_code::resource_exhausted, "somebody else has it");
-    memory_.caches.push_back(claim.num_blocks);
-    layout_.num_blocks = claim.num_blocks;
+    layout_.num_blocks = std::min(claim.num_blocks, memory_.most_of_next_cache);
+    memory_.caches.push_back(layout_.num_blocks);
+    memory_.most_of_next_cache = all_blocks;
     kept_ = 0;
     return {};
   }
   void forward(const device_batch& batch) override {
-    const auto is_beyond = [this](std::int32_t block) { return block > layout_.num_blocks; };
-    for (std::size_t i = 0; i < batch.sequences.size(); ++i)
-      memory_.is_out_of_bounds = memory_.is_out_of_bounds || std::ranges::any_of(batch.table(i), is_beyond);
-    if (batch.needs_graph) memory_.graphs.push_back(static_cast<std::int32_t>(batch.sequences.size()));
+    memory_.is_out_of_bounds = memory_.is_out_of_bounds || is_out_of_bounds(batch);
+    if (wants_graph(batch)) memory_.graphs.push_back(static_cast<std::int32_t>(batch.sequences.size()));
     const std::int32_t takes = memory_.takes(batch);
     if (kept_ + takes > memory_.beside_cache + all_blocks - layout_.num_blocks)
       throw out_of_device_memory("no memory for a step of " + std::to_string(batch.num_rows()));
@@ -64,6 +69,15 @@ class small_memory_device final : public forwarding_executor {
   }
 
  private:
+  // The block behind the cache is the warm-up's, and nobody else's.
+  bool is_out_of_bounds(const device_batch& batch) const {
+    if (!batch.sequences.empty() && batch.table(0).front() == layout_.num_blocks) return false;
+    const auto is_beyond = [this](std::int32_t block) { return block >= layout_.num_blocks; };
+    for (std::size_t i = 0; i < batch.sequences.size(); ++i)
+      if (std::ranges::any_of(batch.table(i), is_beyond)) return true;
+    return false;
+  }
+
   small_memory& memory_;
   kv_layout layout_;
   std::int32_t kept_ = 0;
@@ -97,6 +111,15 @@ void expect_ready_with(stage& stage, std::int32_t blocks) {
   stage.expect_served(stage::runner_settles);
 }
 
+// Also where it is lazy.
+void expect_warm(stage& stage, std::int32_t blocks) {
+  for (int i = 0; i < 40; ++i) {
+    stage.run();
+    stage.advance(std::chrono::milliseconds(100));
+  }
+  expect_ready_with(stage, blocks);
+}
+
 std::size_t lines_with(const net::testing::captured_log& log, const std::string& text) {
   const auto lines = log.lines();
   return static_cast<std::size_t>(
@@ -106,7 +129,7 @@ std::size_t lines_with(const net::testing::captured_log& log, const std::string&
 TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
   const net::testing::captured_log log;
   small_memory memory{.beside_cache = 2};
-  memory.takes = [](const device_batch& batch) { return batch.needs_graph ? 2 : 0; };
+  memory.takes = [](const device_batch& batch) { return wants_graph(batch) ? 2 : 0; };
   stage stage(memory.setup());
   expect_ready_with(stage, 56);
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56}));
@@ -118,27 +141,53 @@ TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
   EXPECT_FALSE(memory.is_out_of_bounds);
 }
 
-TEST(WarmUpShortage, LeavesOutWhatAQuarterOfTheCacheIsNotEnoughFor) {
+TEST(WarmUpShortage, LeavesAGraphOutThatAQuarterOfTheCacheIsNotEnoughFor) {
   const net::testing::captured_log log;
   small_memory memory;
   memory.takes = [](const device_batch& batch) {
-    return batch.needs_graph && batch.num_rows() == 4 ? 99 : 0;
+    return wants_graph(batch) && batch.num_rows() == 4 ? 99 : 0;
   };
   stage stage(memory.setup());
   expect_ready_with(stage, 48);
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56, 52, 48}));
-  EXPECT_EQ(lines_with(log, "finds no memory on the device and is left out"), 1U);
-  EXPECT_EQ(std::ranges::count(memory.graphs, 1), 1) << "the others are captured";
+  EXPECT_EQ(lines_with(log, "finds no memory on the device: the KV cache shrinks"), 4U);
+  EXPECT_EQ(lines_with(log, "left out"), 0U) << "the step itself runs";
+}
+
+TEST(WarmUpShortage, LeavesAStepOutThatAQuarterOfTheCacheIsNotEnoughFor) {
+  for (const warm_up_mode mode : {warm_up_mode::full, warm_up_mode::lazy}) {
+    const net::testing::captured_log log;
+    small_memory memory;
+    memory.takes = [](const device_batch& batch) { return batch.sequences.size() == 4 ? 99 : 0; };
+    company_setup setup = memory.setup();
+    setup.warm_up = mode;
+    stage stage(setup);
+    expect_warm(stage, 48);
+    EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56, 52, 48}));
+    EXPECT_EQ(lines_with(log, "failed and is left out"), 1U);
+  }
+}
+
+TEST(WarmUpShortage, OfAnyStepMakesTheKvCacheSmaller) {
+  for (const bool of_prompts : {false, true}) {
+    small_memory memory{.beside_cache = 1};
+    memory.takes = [of_prompts](const device_batch& batch) {
+      return is_decode(batch) != of_prompts && batch.needs_graph ? 2 : 0;
+    };
+    company_setup setup = memory.setup({});
+    stage stage(setup);
+    expect_warm(stage, 60);
+  }
 }
 
 TEST(WarmUpShortage, LeavesRoomForTheLongestContext) {
   small_memory memory;
-  memory.takes = [](const device_batch& batch) { return batch.needs_graph ? 99 : 0; };
+  memory.takes = [](const device_batch& batch) { return wants_graph(batch) ? 99 : 0; };
   company_setup setup = memory.setup();
-  setup.max_model_len = 4 * 62 - 1;
+  setup.max_model_len = 4 * 58 + 1;  // and what comes in pieces of 16 tokens
   stage stage(setup);
-  expect_ready_with(stage, 62);
-  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{62}));
+  expect_ready_with(stage, 60);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60}));
 }
 
 // Its device has all of its memory again.
@@ -164,6 +213,29 @@ TEST(WarmUpShortage, WithoutMemoryForTheSmallerCacheEitherIsTheEndOfThatDeviceAl
   EXPECT_EQ(memory.opened, 2);
 }
 
+// Another device is opened then, which has it all.
+TEST(WarmUpShortage, EndsADeviceWhoseNextCacheDoesNotHoldTheLongestContext) {
+  small_memory memory{.beside_cache = 1, .most_of_next_cache = 10};
+  stage stage(memory.setup());
+  stage.run();
+  stage.advance(stage::runner_settles);
+  expect_ready_with(stage, 60);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{10, 60}));
+  EXPECT_EQ(memory.opened, 2);
+}
+
+// It has had no more to give, so that is what it may give a quarter of.
+TEST(WarmUpShortage, CountsFromWhatTheDeviceCouldGive) {
+  small_memory memory{.beside_cache = 1, .most_of_next_cache = 50};
+  memory.takes = [](const device_batch& batch) {
+    return wants_graph(batch) && batch.num_rows() == 4 ? 99 : 0;
+  };
+  company_setup setup = memory.setup();
+  stage stage(setup);
+  expect_ready_with(stage, 38);
+  EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{50, 47, 44, 41, 38}));
+}
+
 TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
   small_memory memory{.beside_cache = 1};
   company_setup setup = memory.setup();
@@ -173,17 +245,13 @@ TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
   ASSERT_TRUE(stage.status().ready);
   const auto stored = stage.ask("a prompt of some blocks, which are stored", 3);
   stage.run();
-  for (int i = 0; i < 40; ++i) {
-    stage.advance(std::chrono::milliseconds(100));
-    stage.run();
-  }
-  expect_ready_with(stage, 60);
+  expect_warm(stage, 60);
   const auto again = stage.ask("a prompt of some blocks, which are stored", 3);
   stage.run();
   EXPECT_EQ(again->tokens, stored->tokens);
 }
 
-// Requests come and go, runners are killed, others take memory and give it back.
+// Requests come and go, runners are killed, somebody else takes memory of the device.
 TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
   const auto [first, count] = seeds_to_run(60);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
@@ -191,7 +259,7 @@ TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
     std::mt19937_64 random(seed);
     small_memory memory{.beside_cache = static_cast<std::int32_t>(random() % 4)};
     memory.takes = [&random](const device_batch& batch) {
-      return batch.needs_graph ? static_cast<std::int32_t>(random() % 6) : 0;
+      return wants_graph(batch) ? static_cast<std::int32_t>(random() % 6) : 0;
     };
     company_setup setup = memory.setup();
     setup.warm_up = random() % 2 == 0 ? warm_up_mode::full : warm_up_mode::lazy;
@@ -202,6 +270,8 @@ TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
         clients.push_back(
             stage.ask(std::string(1 + random() % 40, 'p'), 1 + static_cast<std::int32_t>(random() % 20)));
       if (turn % 15 == 14 && stage.roster().model_runner) stage.kill(stage.roster().model_runner);
+      if (turn == 5) memory.is_next_cache_refused = random() % 2 == 0;
+      if (turn == 9) memory.most_of_next_cache = 30 + static_cast<std::int32_t>(random() % 30);
       if (random() % 2 == 0) stage.advance(std::chrono::milliseconds(random() % 1500));
       stage.run(random() % 60);
     }
@@ -214,7 +284,7 @@ TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
         EXPECT_EQ((who->tokens[i] - who->tokens[i - 1] + 26) % 26, 1);
     }
     EXPECT_FALSE(memory.is_out_of_bounds);
-    EXPECT_GE(stage.roster().num_blocks, 48);
+    EXPECT_GE(stage.roster().num_blocks, 32) << "as many as the longest context needs";
     stage.expect_idle();
   }
 }

@@ -76,7 +76,12 @@ TEST_F(decode_graphs_of, a_size_that_cannot_be_captured_has_run_and_is_left_out)
     EXPECT_EQ(done, 1) << error;
     EXPECT_EQ(size_of(graphs.padded(decode(1, 8))), (decode_graph_size{2, 8})) << error;
     EXPECT_FALSE(graphs.run(decode(2, 8), stream, work)) << error;
+    EXPECT_EQ(size_of(graphs.padded(decode(1, 8), true)), (decode_graph_size{1, 8}))
+        << "who needs it tries again";
+    EXPECT_FALSE(graphs.run(decode(1, 8), stream, work)) << error;
+    EXPECT_EQ(size_of(graphs.padded(decode(1, 8))), (decode_graph_size{1, 8})) << error;
     stream.synchronize();
+    EXPECT_EQ(done, 3) << error;
   }
 }
 

@@ -133,6 +133,19 @@ TEST(WarmUpCourse, GivesUpAnItemThatEndsTheRunnerAgainAndAgain) {
   EXPECT_TRUE(course.ended_runner(true));
 }
 
+// With every device what the one before had captured comes first, and is not what ends them.
+TEST(WarmUpCourse, GivesAnItemUpBehindOthersThatAreRunAgainBeforeIt) {
+  warm_up_course course(of_three_decodes(), warm_up_mode::full);
+  take(course, warm_up_phase::prompt);
+  take(course, warm_up_phase::decode);
+  EXPECT_EQ(course.next()->phase, warm_up_phase::sampler);
+  EXPECT_FALSE(course.ended_runner(false));
+  course.repeat(warm_up_phase::decode);
+  EXPECT_FALSE(course.ended_runner(false)) << "a decode, for the first time";
+  EXPECT_EQ(take(course, warm_up_phase::decode).size(), 3U);
+  EXPECT_TRUE(course.ended_runner(false));
+}
+
 std::vector<warm_up_item> measured_items() {
   return warm_up_items(plan_of({{1, 16, 0}, {1, 32, 0}}, {{1, 1, 4}, {2, 1, 4}}), of_steps, 16,
                        warm_up_extent::every_bucket, {.tune = true, .verification = true});
