@@ -36,8 +36,8 @@ std::int32_t most_rows(const engine_options& options) {
   return std::max(options.max_num_seqs, std::min(options.max_num_batched_tokens, chunk));
 }
 
-// A token that the target does not have must not be drawn where it counts what a draft is drawn from. A CUDA
-// device reads that back to the host, and has drafts verified there: it does so only where that is asked for.
+// A token that the target does not have must not be drawn where it counts what a draft is drawn from. From a
+// CUDA device to the target's that travels through the host, only where it is asked for.
 rejection_method rejection_of(const engine_options& options, bool has_more_tokens) {
   const rejection_method wanted = options.draft->rejection_sample_method;
   const bool is_dear = options.cuda && wanted == rejection_method::automatic;

@@ -42,7 +42,7 @@ __device__ residual_four residual_of_slice(const sampling_call& call, std::int32
   for (int i = 0; i < 4; ++i) space.drafted[thread * 4 + i] = 0.0F;
   __syncthreads();
   const std::int32_t* const ids = row.drafted.ids;
-  const std::int32_t size = *row.drafted.size;
+  const std::int32_t size = row.drafted.size;
   const std::int32_t end = first_not_below(ids, size, base + sampling_slice);
   for (std::int32_t i = first_not_below(ids, size, base) + thread; i < end; i += search_threads) {
     space.drafted[ids[i] - base] = row.drafted.weights[i];

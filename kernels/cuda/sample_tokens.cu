@@ -32,8 +32,8 @@ __device__ bool accept_draft(const sampling_call& call, std::int32_t index, cons
   const auto thread = static_cast<std::int32_t>(threadIdx.x);
   if (thread == 0) weights = {0, 0};
   __syncthreads();
-  const std::int32_t draft = *row.draft;
-  const std::int32_t size = *row.drafted.size;
+  const std::int32_t draft = row.draft;
+  const std::int32_t size = row.drafted.size;
   std::uint64_t drafted = 0;
   for (std::int32_t i = thread; i < size; i += search_threads) {
     const std::uint64_t steps = weight_steps(row.drafted.weights[i]);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(search_threads, 1) draw_rows(sampling_call cal
 
   rule_finder finder(call, index, best, space);
   const kept_rule rule = finder.find();
-  if (row.draft == nullptr) {
+  if (!row.is_drafted) {
     const std::uint64_t u =
         uniform_bits(row.seed, static_cast<std::uint64_t>(row.position), random_stream::draw);
     const std::int32_t token = draw_kept(call, index, rule, finder.kept_mass(), u, space.sums, found);
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(search_threads, 1) draw_rows(sampling_call cal
   }
   const bool accepted = accept_draft(call, index, rule, finder.kept_mass(), space, weights);
   if (!writes) return;
-  call.batch.tokens[index] = *row.draft;
+  call.batch.tokens[index] = row.draft;
   if (accepted) return;
   call.work.draft[index] = draft_state::rejected;
   call.work.rule[index] = rule;

@@ -36,6 +36,11 @@ struct device_distribution {
   std::int32_t* ids = nullptr;
   float* weights = nullptr;
 };
+struct drafted_distribution {  // the same, to be read
+  std::int32_t size = 0;
+  const std::int32_t* ids = nullptr;
+  const float* weights = nullptr;
+};
 
 // How one token is drawn: sampling_params, and what a sample_row says. All pointers are the device's.
 struct sampling_row {
@@ -57,8 +62,9 @@ struct sampling_row {
   const std::int32_t* biased = nullptr;   // [num_biased] not descending
   const float* biases = nullptr;          // [num_biased]
   const std::uint32_t* mask = nullptr;    // [ceil(vocab / 32)] bits of the tokens that are allowed; null: all
-  const std::int32_t* draft = nullptr;    // a draft of this very token, which rejection sampling verifies ...
-  device_distribution drafted = {};       // ... and what it was drawn from; without a choice it alone
+  bool is_drafted = false;                // a draft of this very token, which rejection sampling verifies ...
+  std::int32_t draft = 0;                 // ... and ...
+  drafted_distribution drafted = {};      // ... what it was drawn from; without a choice it alone
   device_distribution kept = {};          // where is left what this token is drawn from: a draft; or nothing
   float* processed = nullptr;  // [stride] where the changed logits go; null: they are changed in place
 };
@@ -88,22 +94,5 @@ std::size_t sampling_workspace_bytes(std::int32_t num_rows, std::int32_t vocab);
 // All of it, in the order of runtime/sampling/sampler.hpp: minimum length, bias, penalties, then the draw. Of
 // each kernel the grid depends on num_rows and vocab alone.
 void sample_tokens(const sampling_batch& batch, const sampling_needs& needs, cudaStream_t stream);
-
-// The accepted drafts of each sequence in front of the first wrong one: a draft is right where it is the
-// token that was sampled before its own row.
-//   first [sequences]  index of the sequence's first sample; its drafts are those of samples first + 1 ...
-//   count [sequences]  how many drafts
-//   tokens [samples]   what was sampled
-//   drafts [samples]   drafts[i] is the draft at whose row sample i was drawn
-//   accepted [sequences] out
-struct draft_check {
-  std::int32_t num_sequences = 0;
-  const std::int32_t* first = nullptr;
-  const std::int32_t* count = nullptr;
-  const std::int32_t* tokens = nullptr;
-  const std::int32_t* drafts = nullptr;
-  std::int32_t* accepted = nullptr;
-};
-void count_accepted_drafts(const draft_check& check, cudaStream_t stream);
 
 }  // namespace troupe::kernels::cuda

@@ -9,11 +9,12 @@ namespace {
 
 constexpr std::int32_t rows_finished_at_once = 8;
 constexpr std::int32_t copies_at_once = 16;  // of logits that the sampler changes
+constexpr std::int32_t kept_at_once = 16;    // of what drafts are drawn from
 
 std::size_t to_size(std::int32_t number) { return static_cast<std::size_t>(number); }
 
-bool is_kept(const device_batch& batch, std::size_t sample) {
-  return !batch.kept.empty() && batch.kept[sample] != nullptr;
+kept_distribution* kept_of(const device_batch& batch, std::size_t sample) {
+  return batch.kept.empty() ? nullptr : batch.kept[sample];
 }
 
 const drafted_token* draft_of(const device_batch& batch, std::size_t sample) {
@@ -36,8 +37,7 @@ bool can_be_done_there(const device_batch& batch, std::size_t index) {
   const std::size_t samples = batch.samples.size();
   if (index >= samples) return device_logprobs::can_tell(batch.prompt_logprobs[index - samples].top);
   const auto& top = batch.samples[index].sampling->logprobs;
-  return (!top || device_logprobs::can_tell(*top)) && !is_kept(batch, index) &&
-         draft_of(batch, index) == nullptr;
+  return !top || device_logprobs::can_tell(*top);
 }
 
 std::span<const std::uint32_t> mask_of(const step_masks* masks, std::size_t sample) {
@@ -57,7 +57,8 @@ device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_l
       sampled_(to_size(most) * sizeof(token_id)),
       logprobs_(vocab_size, rows, most),
       copy_stride_((to_size(vocab_size) + 3) / 4 * 4),
-      unchanged_(to_size(std::min(rows, copies_at_once)) * copy_stride_),
+      changed_(to_size(std::min(rows, copies_at_once)) * copy_stride_),
+      kept_(vocab_size, std::min(rows, kept_at_once)),
       copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
   on_host_.reserve(to_size(rows));
 }
@@ -86,7 +87,8 @@ bool device_sampler::begin(const work& work) {
   const device_batch& batch = work.batch;
   const auto samples = static_cast<std::int32_t>(batch.samples.size());
   const auto total = samples + static_cast<std::int32_t>(batch.prompt_logprobs.size());
-  if (total > rows_) return false;
+  if (total > rows_ || std::ranges::any_of(batch.kept, [](const auto* each) { return each != nullptr; }))
+    return false;
   divide(batch);
   if (std::ranges::find(is_theirs_, false) != is_theirs_.end()) return false;
   if (samples > 0 && stage_rows(batch, work.masks, 0, samples) < samples) return false;
@@ -150,6 +152,7 @@ void device_sampler::sample_rows(const work& work, std::int32_t first, std::int3
     if (next > 0) work.compute.synchronize();  // the stage may still be read
     const std::int32_t staged = stage_rows(work.batch, work.masks, next, end);
     draw(work, next, {logits.data + to_size(next - first) * logits.stride, logits.stride});
+    kept_.take(work.compute);
     next += staged;
   }
   tell_prompts(work, first, count, logits);
@@ -169,17 +172,12 @@ void device_sampler::divide(const device_batch& batch) {
 }
 
 void device_sampler::add_logprobs(const work& work, std::int32_t first, const device_logits& logits) {
-  float* copy = unchanged_.data();
   for (std::int32_t row = 0; row < stage_.num_rows(); ++row) {
     const std::size_t sample = to_size(first + row);
     const sample_row& of = work.batch.samples[sample];
     if (!of.sampling->logprobs || !is_theirs_[sample]) continue;
-    const float* from = logits.data + to_size(row) * logits.stride;
-    if (needs_copy(of)) {
-      work.compute.copy_on_device(copy, from, to_size(vocab_size_) * sizeof(float));
-      from = std::exchange(copy, copy + copy_stride_);
-    }
-    logprobs_.add(sample, *of.sampling->logprobs, from, stage_.mask(row), tokens_.data() + sample);
+    logprobs_.add(sample, *of.sampling->logprobs, logits.data + to_size(row) * logits.stride,
+                  stage_.mask(row), tokens_.data() + sample);
   }
 }
 
@@ -219,16 +217,29 @@ void device_sampler::draw(const work& work, std::int32_t first, const device_log
 std::int32_t device_sampler::stage_rows(const device_batch& batch, const step_masks* masks,
                                         std::int32_t first, std::int32_t end) {
   stage_.clear();
-  for (std::int32_t i = first; i < end; ++i) {
-    const auto sample = to_size(i);
-    const bool added = is_theirs_[sample]
-                           ? stage_.add(batch.samples[sample], end_tokens_, mask_of(masks, sample))
-                           : stage_.add_placeholder();
-    if (!added) break;
-  }
+  kept_.clear();
+  float* changed = changed_.data();
+  for (std::int32_t i = first; i < end; ++i)
+    if (!stage_row(batch, masks, to_size(i), changed)) break;
   if (stage_.num_rows() == 0)
     throw std::length_error("a sample has longer lists than the device has room for");
   return stage_.num_rows();
+}
+
+// `changed`: room for its changed logits, where they are not to be the model's.
+bool device_sampler::stage_row(const device_batch& batch, const step_masks* masks, std::size_t sample,
+                               float*& changed) {
+  if (!is_theirs_[sample]) return stage_.add_placeholder();
+  const sample_row& row = batch.samples[sample];
+  kept_distribution* const kept = kept_of(batch, sample);
+  if (kept != nullptr && kept_.is_full()) return false;
+  sample_extras extras{.draft = draft_of(batch, sample)};
+  if (kept != nullptr) extras.kept = kept_.place();
+  if (needs_copy(row)) extras.processed = changed;
+  if (!stage_.add(row, end_tokens_, mask_of(masks, sample), extras)) return false;
+  if (kept != nullptr) kept_.add(*kept);
+  if (extras.processed != nullptr) changed += copy_stride_;
+  return true;
 }
 
 void device_sampler::finish_on_host(const work& work, std::int32_t first, std::int32_t count,
@@ -262,7 +273,7 @@ void device_sampler::finish_row(const device_batch& batch, const step_masks* mas
   }
   const sample_row& sample = batch.samples[index];
   result.tokens[index] =
-      is_kept(batch, index)
+      kept_of(batch, index) != nullptr
           ? sample_draft(row, sample, end_tokens_, scratch_, *batch.kept[index])
           : sample_token(row, sample, end_tokens_, scratch_, mask_of(masks, index), draft_of(batch, index));
 }

@@ -1,6 +1,6 @@
 // Tokens from logits on the device, and log-probabilities. What the device does not do itself (those of more
-// than 64 tokens; the distributions that a draft model keeps and that its drafts are verified by) is done on
-// the host with copies of the rows in question.
+// than 64 tokens, or of many rows whose logits are changed) is done on the host with copies of the rows in
+// question.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/device_logprobs.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
+#include "runtime/executor_cuda/kept_rows.hpp"
 #include "runtime/executor_cuda/pinned_memory.hpp"
 #include "runtime/executor_cuda/sampling_stage.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
@@ -53,7 +54,8 @@ class device_sampler {
   const token_id* tokens() const { return tokens_.data(); }
 
   std::size_t bytes() const {  // on the device
-    return stage_.bytes() + workspace_.size() + tokens_.bytes() + logprobs_.bytes() + unchanged_.bytes();
+    return stage_.bytes() + workspace_.size() + tokens_.bytes() + logprobs_.bytes() + changed_.bytes() +
+           kept_.bytes();
   }
 
  private:
@@ -67,6 +69,7 @@ class device_sampler {
   void tell_prompts(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits);
   std::int32_t stage_rows(const device_batch& batch, const step_masks* masks, std::int32_t first,
                           std::int32_t end);
+  bool stage_row(const device_batch& batch, const step_masks* masks, std::size_t sample, float*& changed);
   void finish_on_host(const work& work, std::int32_t first, std::int32_t count, const device_logits& logits,
                       step_result& result);
   void finish_row(const device_batch& batch, const step_masks* masks, std::size_t index, const float* logits,
@@ -80,14 +83,15 @@ class device_sampler {
   device_array<token_id> tokens_;  // [most]
   pinned_memory sampled_;          // [most]: the same on the host
   device_logprobs logprobs_;
-  std::size_t copy_stride_;        // rows of logits begin at multiples of 16 bytes
-  device_array<float> unchanged_;  // [copies_at_once][copy_stride_] logits before the sampler changes them
-  pinned_memory copied_;           // [rows_finished_at_once][vocab_size] logits
-  cuda_event staged_;              // the stage has arrived
-  cuda_event drawn_;               // the tokens are drawn, and ...
-  cuda_event fetched_;             // ... on the host
-  std::uint64_t step_ = 0;         // whose they are
-  std::vector<request_id> ids_;    // [samples] of it
+  std::size_t copy_stride_;      // rows of logits begin at multiples of 16 bytes
+  device_array<float> changed_;  // [copies_at_once][copy_stride_] logits where the model's are told of, too
+  kept_rows kept_;
+  pinned_memory copied_;         // [rows_finished_at_once][vocab_size] logits
+  cuda_event staged_;            // the stage has arrived
+  cuda_event drawn_;             // the tokens are drawn, and ...
+  cuda_event fetched_;           // ... on the host
+  std::uint64_t step_ = 0;       // whose they are
+  std::vector<request_id> ids_;  // [samples] of it
   // [samples, then rows of prompts]: whether the device does all that is asked of them
   std::vector<bool> is_theirs_;
   std::size_t num_prompts_ = 0;  // rows of prompts

@@ -14,20 +14,21 @@ std::size_t aligned(std::size_t bytes) { return (bytes + 15) / 16 * 16; }
 constexpr sampling_needs no_needs{
     .processing = false, .weights = false, .top_k = false, .top_p = false, .drafts = false, .kept = false};
 
-// The lists of one sample: its history, mask, biases, and what is banned.
+// The lists of one sample: its history, mask, biases, what is banned, and what a draft was drawn from.
 std::size_t bytes_of(const sample_row& sample, std::span<const token_id> end_tokens,
-                     std::span<const std::uint32_t> mask) {
+                     std::span<const std::uint32_t> mask, const drafted_token* draft) {
   const sampling_params& params = *sample.sampling;
-  std::size_t bytes = aligned(sample.history.size() * sizeof(token_id)) + aligned(mask.size_bytes()) +
-                      2 * aligned(params.logit_bias.size() * sizeof(float)) +
-                      aligned(end_tokens.size_bytes() + params.stop_token_ids.size() * sizeof(token_id));
-  return bytes;
+  const std::size_t drafted = draft == nullptr ? 0 : draft->distribution.weights.size_bytes();
+  return aligned(sample.history.size() * sizeof(token_id)) + aligned(mask.size_bytes()) +
+         2 * aligned(params.logit_bias.size() * sizeof(float)) +
+         aligned(end_tokens.size_bytes() + params.stop_token_ids.size() * sizeof(token_id)) +
+         2 * aligned(drafted);
 }
 
 std::size_t most_bytes(std::int32_t vocab_size, std::int32_t max_model_len) {
   const auto vocab = static_cast<std::size_t>(vocab_size);
   return aligned(static_cast<std::size_t>(max_model_len + 1) * sizeof(token_id)) + aligned(vocab / 8 + 4) +
-         4 * aligned(vocab * sizeof(float)) + 64;
+         6 * aligned(vocab * sizeof(float)) + 64;
 }
 
 }  // namespace
@@ -66,8 +67,9 @@ bool sampling_stage::add_placeholder() {
 }
 
 bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end_tokens,
-                         std::span<const std::uint32_t> mask) {
-  if (num_rows_ == max_rows_ || bytes_of(sample, end_tokens, mask) > host_.size() - used_) return false;
+                         std::span<const std::uint32_t> mask, const sample_extras& extras) {
+  if (num_rows_ == max_rows_) return false;
+  if (bytes_of(sample, end_tokens, mask, extras.draft) > host_.size() - used_) return false;
   const sampling_params& params = *sample.sampling;
   sampling_row row;
   row.seed = params.seed;
@@ -77,6 +79,9 @@ bool sampling_stage::add(const sample_row& sample, std::span<const token_id> end
   row.min_p = params.min_p;
   row.top_k = params.top_k;
   row.mask = keep(mask);
+  row.kept = extras.kept;
+  row.processed = extras.processed;
+  if (extras.draft != nullptr) add_draft(row, *extras.draft);
   if (params.needs_history()) {
     row.repetition_penalty = params.repetition_penalty;
     row.presence_penalty = params.presence_penalty;
@@ -120,13 +125,27 @@ void sampling_stage::add_biases(sampling_row& row, const sampling_params& params
   row.biases = keep(std::span<const float>(values_));
 }
 
+void sampling_stage::add_draft(sampling_row& row, const drafted_token& draft) {
+  const std::span<const float> weights = draft.distribution.weights;
+  row.is_drafted = true;
+  row.draft = draft.token;
+  row.drafted.size = static_cast<std::int32_t>(weights.size());
+  row.drafted.weights = keep(weights);
+  ids_.clear();
+  for (std::size_t i = 0; i < weights.size(); ++i) ids_.push_back(draft.distribution.id(i));
+  row.drafted.ids = keep(std::span<const token_id>(ids_));
+}
+
 void sampling_stage::note_needs(const sampling_params& params, const sampling_row& row) {
-  needs_.processing |= row.num_banned > 0 || row.num_biased > 0 || params.needs_history();
+  needs_.processing |=
+      row.num_banned > 0 || row.num_biased > 0 || params.needs_history() || row.processed != nullptr;
   if (is_greedy(params)) return;
   const bool has_top_k = params.top_k > 0 && params.top_k < vocab_size_;
   needs_.top_k |= has_top_k;
   needs_.weights |= !has_top_k;
   needs_.top_p |= !has_top_k && params.top_p < 1.0F;
+  needs_.drafts |= row.is_drafted;
+  needs_.kept |= row.kept.size != nullptr;
 }
 
 void sampling_stage::send(const cuda_stream& stream) const {

@@ -16,6 +16,13 @@
 
 namespace troupe {
 
+// What a sample is asked for beside its token.
+struct sample_extras {
+  const drafted_token* draft = nullptr;          // that it accepts or rejects, the host's; null: none
+  kernels::cuda::device_distribution kept = {};  // where what it is drawn from is left; nothing: nowhere
+  float* processed = nullptr;  // where its changed logits go, the device's; null: in place of the logits
+};
+
 class sampling_stage {
  public:
   // Holds the lists of at most `bytes`, and at least one sample whatever it needs within these limits.
@@ -26,7 +33,7 @@ class sampling_stage {
   void clear();
   // The row of a sample. False, and nothing changed, where there is no room left for it.
   bool add(const sample_row& sample, std::span<const token_id> end_tokens,
-           std::span<const std::uint32_t> mask);
+           std::span<const std::uint32_t> mask, const sample_extras& extras = {});
   // A row that only keeps its place: its token is the greatest logit's.
   bool add_placeholder();
 
@@ -45,6 +52,7 @@ class sampling_stage {
   void add_banned(kernels::cuda::sampling_row& row, std::span<const token_id> end_tokens,
                   std::span<const token_id> stop_tokens);
   void add_biases(kernels::cuda::sampling_row& row, const sampling_params& params);
+  void add_draft(kernels::cuda::sampling_row& row, const drafted_token& draft);
   void note_needs(const sampling_params& params, const kernels::cuda::sampling_row& row);
 
   std::int32_t max_rows_;

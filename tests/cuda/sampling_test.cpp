@@ -146,22 +146,5 @@ TEST_F(sampling, leaves_the_logits_of_a_row_that_keeps_them) {
   EXPECT_TRUE(changed) << "no row was processed in place";
 }
 
-TEST_F(sampling, counts_the_drafts_before_the_first_wrong_one) {
-  // Samples and the drafts at whose rows they are drawn; three sequences, one without drafts.
-  const test::device_array<std::int32_t> first(std::vector<std::int32_t>{0, 4, 5});
-  const test::device_array<std::int32_t> count(std::vector<std::int32_t>{3, 0, 2});
-  const test::device_array<std::int32_t> tokens(std::vector<std::int32_t>{5, 6, 7, 8, 1, 2, 3, 4});
-  const test::device_array<std::int32_t> drafts(std::vector<std::int32_t>{-1, 5, 9, 7, -1, -1, 2, 3});
-  const test::device_array<std::int32_t> accepted(3);
-  kernels::cuda::count_accepted_drafts({.num_sequences = 3,
-                                        .first = first.data(),
-                                        .count = count.data(),
-                                        .tokens = tokens.data(),
-                                        .drafts = drafts.data(),
-                                        .accepted = accepted.data()},
-                                       nullptr);
-  EXPECT_EQ(accepted.read(), (std::vector<std::int32_t>{1, 0, 2}));
-}
-
 }  // namespace
 }  // namespace troupe

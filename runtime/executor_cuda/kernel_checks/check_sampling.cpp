@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/executor_cuda/kernel_checks/device_data.hpp"
 #include "runtime/executor_cuda/kernel_checks/kernel_checks.hpp"
 #include "runtime/executor_cuda/kernel_checks/logprob_rows.hpp"
 #include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
@@ -73,34 +72,6 @@ void compare_logprobs(std::mt19937& random, std::int32_t most_vocab, comparison&
   }
 }
 
-void compare_accepted(std::mt19937& random, comparison& compared) {
-  std::vector<std::int32_t> first, count, tokens, drafts, expected;
-  for (std::int32_t sequence = pick(random, 1, 300); sequence > 0; --sequence) {
-    first.push_back(static_cast<std::int32_t>(tokens.size()));
-    count.push_back(pick(random, 0, 7));
-    tokens.push_back(pick(random, 0, 2));
-    drafts.push_back(-1);
-    std::int32_t accepted = 0;
-    for (std::int32_t i = 0; i < count.back(); ++i) {
-      drafts.push_back(pick(random, 0, 2));
-      if (accepted == i && drafts.back() == tokens.back()) accepted += 1;
-      tokens.push_back(pick(random, 0, 2));
-    }
-    expected.push_back(accepted);
-  }
-  const device_data<std::int32_t> device_first(first), device_count(count), device_tokens(tokens),
-      device_drafts(drafts), accepted(expected.size());
-  kernels::cuda::count_accepted_drafts({.num_sequences = static_cast<std::int32_t>(first.size()),
-                                        .first = device_first.data(),
-                                        .count = device_count.data(),
-                                        .tokens = device_tokens.data(),
-                                        .drafts = device_drafts.data(),
-                                        .accepted = accepted.data()},
-                                       nullptr);
-  const std::vector<std::int32_t> found = accepted.read();
-  for (std::size_t i = 0; i < found.size(); ++i) compared.add(found[i], expected[i], 0);
-}
-
 }  // namespace
 
 void check_sampling(check_list& list) {
@@ -120,7 +91,6 @@ void check_sampling(check_list& list) {
   });
   list.add("compute_log_probabilities",
            [&](std::mt19937& random, comparison& compared) { compare_logprobs(random, vocab, compared); });
-  list.add("count_accepted_drafts", compare_accepted);
 }
 
 }  // namespace troupe::checks

@@ -1,96 +1,18 @@
 #include "runtime/executor_cuda/kernel_checks/sampling_cases.hpp"
 
 #include <algorithm>
-#include <list>
+#include <stdexcept>
 #include <utility>
 
+#include "runtime/executor_cuda/kept_rows.hpp"
 #include "runtime/executor_cuda/kernel_checks/device_data.hpp"
+#include "runtime/executor_cuda/sampling_stage.hpp"
 #include "runtime/sampling/random_logits.hpp"
 
 namespace troupe::checks {
 namespace {
 
-using kernels::cuda::device_distribution;
-using kernels::cuda::sampling_row;
-
-// Arrays on the device that live as long as the call; null for an empty one.
-class uploads {
- public:
-  template <class T>
-  const T* copy(const std::vector<T>& values) {
-    if (values.empty()) return nullptr;
-    auto& array = arrays_.emplace_back((values.size() * sizeof(T) + 3) / 4);
-    check_cuda(cudaMemcpy(array.data(), values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice),
-               "cudaMemcpy");
-    return reinterpret_cast<const T*>(array.data());
-  }
-  // With room for `size` tokens.
-  device_distribution copy(const kept_distribution& distribution, std::size_t size) {
-    device_distribution copied;
-    copied.size = const_cast<std::int32_t*>(
-        copy(std::vector<std::int32_t>{static_cast<std::int32_t>(distribution.ids.size())}));
-    std::vector<token_id> ids = distribution.ids;
-    std::vector<float> weights = distribution.weights;
-    ids.resize(size, -1);
-    weights.resize(size, nan);
-    copied.ids = const_cast<token_id*>(copy(ids));
-    copied.weights = const_cast<float*>(copy(weights));
-    return copied;
-  }
-  float* room(std::size_t count) { return reinterpret_cast<float*>(arrays_.emplace_back(count).data()); }
-
- private:
-  std::list<device_data<std::uint32_t>> arrays_;
-};
-
-void add_processing(const sampling_case& from, sampling_row& row, uploads& memory) {
-  const sampling_params& params = *from.row.sampling;
-  if (from.row.num_generated < params.min_tokens) {
-    std::vector<token_id> banned = from.end_tokens;
-    banned.insert(banned.end(), params.stop_token_ids.begin(), params.stop_token_ids.end());
-    std::ranges::sort(banned);
-    banned.erase(std::ranges::unique(banned).begin(), banned.end());
-    row.num_banned = static_cast<std::int32_t>(banned.size());
-    row.banned = memory.copy(banned);
-  }
-  std::vector<token_id> biased;
-  std::vector<float> biases;
-  auto ascending = params.logit_bias;
-  std::ranges::stable_sort(ascending, {}, &std::pair<token_id, float>::first);
-  for (const auto& [id, bias] : ascending) {
-    biased.push_back(id);
-    biases.push_back(bias);
-  }
-  row.num_biased = static_cast<std::int32_t>(biased.size());
-  row.biased = memory.copy(biased);
-  row.biases = memory.copy(biases);
-  row.repetition_penalty = params.repetition_penalty;
-  row.presence_penalty = params.presence_penalty;
-  row.frequency_penalty = params.frequency_penalty;
-  row.prompt_length = from.row.prompt_length;
-  row.history_length = static_cast<std::int32_t>(from.row.history.size());
-  row.history = memory.copy(from.row.history);
-}
-
-sampling_row device_row(const sampling_case& from, std::size_t stride, uploads& memory) {
-  const sampling_params& params = *from.row.sampling;
-  sampling_row row;
-  row.seed = params.seed;
-  row.position = from.row.position;
-  row.temperature = params.temperature;
-  row.top_p = params.top_p;
-  row.min_p = params.min_p;
-  row.top_k = params.top_k;
-  add_processing(from, row, memory);
-  row.mask = memory.copy(from.mask);
-  if (from.draft) {
-    row.draft = memory.copy(std::vector<token_id>{*from.draft});
-    row.drafted = memory.copy(from.drafted, from.drafted.ids.size());
-  }
-  if (from.keeps_logits) row.processed = memory.room(stride);
-  if (from.is_draft) row.kept = memory.copy({}, stride);
-  return row;
-}
+constexpr std::int32_t most_history = 1502;  // of a random case
 
 double chance(std::uint64_t seed, std::uint64_t what) { return uniform(seed, 1'000'000 + what); }
 
@@ -132,17 +54,33 @@ void sprinkle(std::uint64_t seed, std::vector<float>& logits) {
   if (chance(seed, 10) < 0.05) std::fill(logits.begin(), logits.end(), -0.0F);
 }
 
-kept_distribution read_back(const device_distribution& distribution) {
-  std::int32_t size = 0;
-  check_cuda(cudaMemcpy(&size, distribution.size, sizeof(size), cudaMemcpyDeviceToHost), "cudaMemcpy");
-  kept_distribution kept;
-  kept.ids.resize(static_cast<std::size_t>(size));
-  kept.weights.resize(static_cast<std::size_t>(size));
-  const std::size_t bytes = kept.ids.size() * sizeof(token_id);
-  check_cuda(cudaMemcpy(kept.ids.data(), distribution.ids, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
-  check_cuda(cudaMemcpy(kept.weights.data(), distribution.weights, bytes, cudaMemcpyDeviceToHost),
-             "cudaMemcpy");
-  return kept;
+// Rows of logits as they lie on the device, further apart than they are long.
+struct logit_rows {
+  explicit logit_rows(const std::vector<sampling_case>& cases)
+      : vocab(cases.front().logits.size()),
+        stride((vocab + 3) / 4 * 4 + 8),
+        values(cases.size() * stride, nan) {
+    for (std::size_t i = 0; i < cases.size(); ++i) std::ranges::copy(cases[i].logits, of(values, i));
+  }
+  std::vector<float>::iterator of(std::vector<float>& rows, std::size_t index) const {
+    return rows.begin() + static_cast<std::ptrdiff_t>(index * stride);
+  }
+
+  std::size_t vocab;
+  std::size_t stride;
+  std::vector<float> values;
+};
+
+void add(sampling_stage& stage, const sampling_case& from, kept_rows& kept, kept_distribution& into,
+         float* processed) {
+  const drafted_token draft{from.draft.value_or(0), from.drafted.view()};
+  sample_extras extras;
+  if (from.draft) extras.draft = &draft;
+  if (from.is_draft) extras.kept = kept.place();
+  if (from.keeps_logits) extras.processed = processed;
+  if (!stage.add(from.row, from.end_tokens, from.mask, extras))
+    throw std::length_error("a case has longer lists than a stage of its own holds");
+  if (from.is_draft) kept.add(into);
 }
 
 }  // namespace
@@ -150,41 +88,35 @@ kept_distribution read_back(const device_distribution& distribution) {
 std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
                                        std::vector<std::vector<float>>* logits,
                                        std::vector<kept_distribution>* kept) {
-  const std::size_t vocab = cases.front().logits.size();
-  const std::size_t stride = (vocab + 3) / 4 * 4 + 8;
-  uploads memory;
-  std::vector<float> all(cases.size() * stride, nan);
-  std::vector<sampling_row> rows;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::copy(cases[i].logits.begin(), cases[i].logits.end(),
-              all.begin() + static_cast<std::ptrdiff_t>(i * stride));
-    rows.push_back(device_row(cases[i], stride, memory));
-  }
-  const device_data<float> device_logits(all);
-  const device_data<sampling_row> device_rows(rows);
-  const device_data<token_id> tokens(cases.size());
+  const logit_rows rows(cases);
+  const device_data<float> device_logits(rows.values), processed(rows.values.size());
   const auto num_rows = static_cast<std::int32_t>(cases.size());
-  const device_data<std::byte> workspace(
-      kernels::cuda::sampling_workspace_bytes(num_rows, static_cast<std::int32_t>(vocab)));
+  const auto vocab = static_cast<std::int32_t>(rows.vocab);
+  sampling_stage stage(num_rows, vocab, most_history, cases.size() * (rows.vocab * 24 + 16 * most_history));
+  kept_rows kept_there(vocab, num_rows);
+  std::vector<kept_distribution> kept_here(cases.size());
+  for (std::size_t i = 0; i < cases.size(); ++i)
+    add(stage, cases[i], kept_there, kept_here[i], processed.data() + i * rows.stride);
+  const device_data<token_id> tokens(cases.size());
+  const device_data<std::byte> workspace(kernels::cuda::sampling_workspace_bytes(num_rows, vocab));
+  const cuda_stream stream;
+  stage.send(stream);
   kernels::cuda::sample_tokens({.logits = device_logits.data(),
-                                .stride = stride,
-                                .vocab = static_cast<std::int32_t>(vocab),
+                                .stride = rows.stride,
+                                .vocab = vocab,
                                 .num_rows = num_rows,
-                                .rows = device_rows.data(),
+                                .rows = stage.rows(),
                                 .tokens = tokens.data(),
                                 .workspace = workspace.data()},
-                               {}, nullptr);
+                               stage.needs(), stream.get());
+  kept_there.take(stream);
+  stream.synchronize();
   if (logits != nullptr) {
-    const std::vector<float> left = device_logits.read();
-    for (std::size_t i = 0; i < cases.size(); ++i) {
-      const auto begin = left.begin() + static_cast<std::ptrdiff_t>(i * stride);
-      logits->emplace_back(begin, begin + static_cast<std::ptrdiff_t>(vocab));
-    }
+    std::vector<float> left = device_logits.read();
+    for (std::size_t i = 0; i < cases.size(); ++i)
+      logits->emplace_back(rows.of(left, i), rows.of(left, i) + vocab);
   }
-  for (const sampling_row& row : rows) {
-    if (kept != nullptr)
-      kept->push_back(row.kept.size == nullptr ? kept_distribution{} : read_back(row.kept));
-  }
+  if (kept != nullptr) *kept = std::move(kept_here);
   return tokens.read();
 }
 

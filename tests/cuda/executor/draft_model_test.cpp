@@ -1,14 +1,17 @@
 // A draft model on the emulated device, beside its target.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
 #include "tests/runtime/drafting/equal_model_fixture.hpp"
 #include "tests/runtime/executor/executor_fixture.hpp"
+#include "tests/support/overlapped_decoding.hpp"
 #include "tests/support/tiny_model.hpp"
 
 namespace troupe {
@@ -55,36 +58,120 @@ TEST_F(cuda_draft_model, shares_the_memory_that_is_left_with_its_target) {
   EXPECT_GE(used, share - 2.0 * static_cast<double>(bytes_beside + (*target)->layout().bytes_per_block));
 }
 
+// What a step asks for by chance.
+struct by_chance {
+  step_result drawn;
+  std::vector<kept_distribution> kept;
+  // Drafts that are these tokens, of the sequence `shift` further on.
+  std::vector<drafted_token> drafts(std::size_t shift) const {
+    std::vector<drafted_token> out;
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      const std::size_t of = (i + shift) % kept.size();
+      out.push_back({drawn.tokens[of].token, kept[of].view()});
+    }
+    return out;
+  }
+};
+
+void run(executor& device, device_batch& batch, step_result& result) {
+  device.forward(batch);
+  device.sample(batch, nullptr, result);
+}
+
+by_chance draft(executor& device, device_batch batch) {
+  by_chance out;
+  out.kept.resize(batch.samples.size());
+  for (kept_distribution& each : out.kept) batch.kept.push_back(&each);
+  run(device, batch, out.drawn);
+  return out;
+}
+
+device_batch that_verifies(device_batch batch, const std::vector<drafted_token>& drafts) {
+  for (const drafted_token& each : drafts) batch.verified.push_back(&each);
+  for (sample_row& each : batch.samples) each.position += 1;  // other draws
+  return batch;
+}
+
+// Prompts of one step, each with the parameters that `make` has for its number.
+device_batch prompts(executor& device, std::size_t count, sampling_params (*make)(std::size_t)) {
+  test::executor_driver driver(device);
+  std::vector<test::chunk> chunks;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto length = static_cast<std::int32_t>(2 + i % 5);
+    chunks.push_back({driver.add(test::prompt_of(length), make(i)), length});
+  }
+  return driver.build(chunks);
+}
+
 // What a token was drawn from is what it is verified against: nothing is left to chance.
 TEST_F(cuda_draft_model, an_equal_target_accepts_by_chance_whatever_is_drafted) {
   const auto device = test::start_cuda(model_, test::small_cuda_options());
-  sampling_params params;
-  params.seed = 3;
-  params.temperature = 4.0F;
-  test::executor_driver driver(*device);
-  std::vector<test::chunk> chunks;
-  for (std::int32_t i = 0; i < 4; ++i) chunks.push_back({driver.add(test::prompt_of(6 + i), params), 6 + i});
-  device_batch batch = driver.build(chunks);
-  std::vector<kept_distribution> kept(chunks.size());
-  for (kept_distribution& each : kept) batch.kept.push_back(&each);
-  step_result drafted;
-  device->forward(batch);
-  device->sample(batch, nullptr, drafted);
-
-  batch.kept.clear();
-  std::vector<drafted_token> drafts;
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    EXPECT_GT(kept[i].ids.size(), 1U);
-    drafts.push_back({drafted.tokens[i].token, kept[i].view()});
+  const device_batch batch = prompts(*device, 4, [](std::size_t) {
+    sampling_params params;
+    params.seed = 3;
+    params.temperature = 4.0F;
+    return params;
+  });
+  const by_chance drafted = draft(*device, batch);
+  for (const kept_distribution& each : drafted.kept) EXPECT_GT(each.ids.size(), 1U);
+  const std::vector<drafted_token> drafts = drafted.drafts(0);
+  device_batch verifying = that_verifies(batch, drafts);
+  step_result verified, ahead;
+  run(*device, verifying, verified);
+  device->forward(verifying);
+  ASSERT_TRUE(device->begin_sample(verifying, nullptr)) << "the host has no part in it";
+  test::wait_for(*device, ahead);
+  for (std::size_t i = 0; i < drafts.size(); ++i) {
+    EXPECT_EQ(verified.tokens[i].token, drafts[i].token) << i;
+    EXPECT_EQ(ahead.tokens[i].token, drafts[i].token) << i;
   }
-  for (const drafted_token& each : drafts) batch.verified.push_back(&each);
-  for (sample_row& each : batch.samples) each.position += 1;  // other draws
-  step_result verified;
-  device->forward(batch);
-  EXPECT_FALSE(device->begin_sample(batch, nullptr)) << "the host has its part in it";
-  device->sample(batch, nullptr, verified);
-  for (std::size_t i = 0; i < kept.size(); ++i)
-    EXPECT_EQ(verified.tokens[i].token, drafted.tokens[i].token) << i;
+}
+
+sampling_params of_some_kind(std::size_t number) {
+  sampling_params params;
+  params.seed = number * 7919;
+  params.temperature = std::array{1.0F, 4.0F, 0.0F, 0.5F}[number % 4];
+  params.top_p = std::array{1.0F, 0.9F, 0.4F}[number % 3];
+  params.top_k = std::array{0, 0, 5, 40, 1}[number % 5];
+  params.min_p = number % 7 == 0 ? 0.05F : 0.0F;
+  if (number % 4 == 1) params.repetition_penalty = 1.5F;
+  if (number % 6 == 1) params.logit_bias = {{17, 4.0F}, {40, -3.0F}};
+  return params;
+}
+
+// More of them than the device keeps room for at once.
+TEST_F(cuda_draft_model, draws_keeps_and_verifies_by_chance_as_the_host_does) {
+  cuda_executor_options options = test::small_cuda_options();
+  options.limits = {.max_rows = 256, .max_sequences = 40, .block_size = 16, .kv_cache_bytes = 4U << 20U};
+  const auto device = test::start_cuda(model_, options);
+  const device_batch batch = prompts(*device, 40, of_some_kind);
+  device_batch on_host = batch;
+  for (sample_row& each : on_host.samples) {
+    sampling_params params = *each.sampling;
+    params.logprobs = 65;  // more than the device tells
+    each.sampling = std::make_shared<const sampling_params>(params);
+  }
+  const by_chance there = draft(*device, batch);
+  const by_chance here = draft(*device, on_host);
+  for (std::size_t i = 0; i < batch.samples.size(); ++i) {
+    EXPECT_EQ(there.drawn.tokens[i].token, here.drawn.tokens[i].token) << i;
+    EXPECT_EQ(there.kept[i].ids, here.kept[i].ids) << i;
+    EXPECT_EQ(there.kept[i].weights, here.kept[i].weights) << i;
+  }
+  int rejected = 0;
+  for (const std::size_t shift : {0, 1, 4}) {
+    const std::vector<drafted_token> drafts = there.drafts(shift);
+    device_batch verifying = that_verifies(batch, drafts), verifying_here = that_verifies(on_host, drafts);
+    step_result verified, verified_here;
+    run(*device, verifying, verified);
+    run(*device, verifying_here, verified_here);
+    for (std::size_t i = 0; i < drafts.size(); ++i) {
+      EXPECT_EQ(verified.tokens[i].token, verified_here.tokens[i].token) << shift << " " << i;
+      rejected += verified.tokens[i].token != drafts[i].token ? 1 : 0;
+    }
+  }
+  EXPECT_GT(rejected, 10);
+  EXPECT_LT(rejected, 110);
 }
 
 }  // namespace
