@@ -114,7 +114,9 @@ class Service:
 
     def metric(self, name, **labels):
         """The sum over the labels of one sample name, or over those samples that have these labels."""
-        samples = [s for family in text_string_to_metric_families(self.get("/metrics")) for s in family.samples]
+        # All of them take 50 ms to be read, and this is asked again and again.
+        lines = [line for line in self.get("/metrics").splitlines() if line.startswith(name)]
+        samples = [s for family in text_string_to_metric_families("\n".join(lines) + "\n") for s in family.samples]
         values = [s.value for s in samples if s.name == name and labels.items() <= s.labels.items()]
         assert values, f"/metrics has no {name}"
         return sum(values)
