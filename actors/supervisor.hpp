@@ -220,6 +220,8 @@ class supervisor_state {
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void announce_sampler() const;
+  // Where what verifying drafts costs has not been told in full.
+  void warn_of_untimed_steps();
   void tell_step_cost(const scheduler_actor& scheduler, const timed_step& step,
                       std::chrono::nanoseconds took);
 
@@ -261,6 +263,7 @@ class supervisor_state {
   std::set<std::string> left_out_;                 // roles that nobody fills until others start anew
   std::map<std::string, std::uint64_t> restarts_;  // of roles
   std::map<timed_step, std::chrono::nanoseconds> step_costs_;  // for whoever is started anew
+  std::set<timed_step> untimed_;                               // left out of the warm-up
   device_state device_;
   int failed_openings_ = 0;  // of a device, in a row
   int hung_openings_ = 0;    // likewise, that had to be killed

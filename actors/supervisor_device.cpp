@@ -22,9 +22,10 @@ constexpr std::int32_t most_rows_of_proof = 32;
 // From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
 // count like any other end.
 constexpr int most_kills = 64;
-// Of the KV cache that the device has room for: what it gives to the warm-up at once, and in all.
+// What a KV cache gives to the warm-up at once, of what the device has room for: a part of 16. And how often:
+// a quarter in all.
 constexpr std::int32_t share_given_at_once = 16;
-constexpr std::int32_t share_given_in_all = 4;
+constexpr std::int32_t most_times_given = 4;
 // A KV cache may be made of pieces of so many tokens, where a block has fewer.
 constexpr std::int32_t tokens_of_a_piece = 16;
 
@@ -256,9 +257,9 @@ std::int32_t supervisor_state::least_blocks() const {
 }
 
 std::optional<std::int32_t> supervisor_state::smaller_cache() const {
-  const std::int32_t least =
-      std::max(blocks_of_device_ - blocks_of_device_ / share_given_in_all, least_blocks());
   const std::int32_t given = std::max(1, blocks_of_device_ / share_given_at_once);
+  const std::int32_t given_in_all = std::min(most_times_given * given, blocks_of_device_ / most_times_given);
+  const std::int32_t least = std::max(blocks_of_device_ - given_in_all, least_blocks());
   if (layout_.num_blocks <= least) return std::nullopt;
   return std::max(layout_.num_blocks - given, least);
 }

@@ -60,7 +60,7 @@ void supervisor_state::go_on_warming_up() {
   if (failed_ || is_warming_up_ || !roster_.model_runner) return;
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
-  if (course_.finished()) return;
+  if (course_.finished()) return warn_of_untimed_steps();
   if (!ready_) return warm_up_item_now();
   if (!drain_.has_begun()) warm_up_when_idle();
 }
@@ -70,6 +70,20 @@ void supervisor_state::leave_out(const warm_up_item& item) {
   if (item.phase == warm_up_phase::prompt) std::erase(parts_.buckets.prompt, item.shape);
   if (item.phase == warm_up_phase::decode) std::erase(parts_.buckets.decode, item.shape);
   if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
+  if (item.phase == warm_up_phase::verification) untimed_.insert(timed_step_of(item));
+}
+
+// Those that have been timed in the other pass are no matter.
+void supervisor_state::warn_of_untimed_steps() {
+  std::erase_if(untimed_, [this](const timed_step& each) { return step_costs_.contains(each); });
+  if (untimed_.empty() || !drafts_wait_for_costs(parts_)) return;
+  std::set<std::int32_t> rows;
+  for (const timed_step& each : std::exchange(untimed_, {})) rows.insert(each.rows);
+  spdlog::warn(
+      "little or nothing will be drafted: the warm-up has left out steps of {} rows, which tell what "
+      "verifying drafts "
+      "costs. A restart measures them again; \"adaptive\": false in --speculative-config drafts all the same",
+      fmt::join(rows, ", "));
 }
 
 // What has taken the runner along again and again is not asked for any more, nor known to the next one.

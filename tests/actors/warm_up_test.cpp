@@ -272,5 +272,26 @@ TEST(WarmUpActors, ThatIsLeftOutIsWarnedOfWhereDraftsNeedIt) {
   }
 }
 
+TEST(WarmUpActors, WarnsWhereWhatDraftsCostCannotBeMeasured) {
+  for (const bool fails : {false, true}) {
+    const net::testing::captured_log log;
+    company_setup setup;
+    setup.warm_up = warm_up_mode::full;
+    setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
+    setup.before_step = [fails](const device_batch& batch) {
+      if (fails && is_scratch(batch, 64) && batch.num_rows() == 2) throw std::runtime_error("no step of two");
+    };
+    stage stage(setup);
+    stage.run();
+    EXPECT_TRUE(stage.status().ready);
+    const auto lines = log.lines();
+    const auto is_warning = [](const std::string& line) {
+      return line.starts_with("warning little or nothing will be drafted") &&
+             line.find("steps of 2 rows") != std::string::npos;
+    };
+    EXPECT_EQ(std::ranges::count_if(lines, is_warning), fails ? 1 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace troupe::test
