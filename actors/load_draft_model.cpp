@@ -36,8 +36,8 @@ std::int32_t most_rows(const engine_options& options) {
   return std::max(options.max_num_seqs, std::min(options.max_num_batched_tokens, chunk));
 }
 
-// A token that the target does not have must not be drawn where it counts what a draft is drawn from. From a
-// CUDA device to the target's that travels through the host, only where it is asked for.
+// A token that the target does not have must not be drawn where it counts what a draft is drawn from. On a
+// CUDA device that counts only where somebody asks for it, since it passes through the host.
 rejection_method rejection_of(const engine_options& options, bool has_more_tokens) {
   const rejection_method wanted = options.draft->rejection_sample_method;
   const bool is_dear = options.cuda && wanted == rejection_method::automatic;
@@ -67,6 +67,8 @@ result<std::shared_ptr<executor>> open(executor_place& place, const draft_file& 
   cpu_executor_options cpu = executor_options_of(options, file.end_tokens);
   cpu.limits.max_rows = most_rows(options);
   cpu.limits.max_model_len = std::min(context, file.model->config.context_length);
+  if (options.draft->rejection_sample_method == rejection_method::probabilistic)
+    cpu.limits.max_kept = cpu.limits.max_sequences;
   auto device = place.load(draft_model_number, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   (*device)->use_choices(choices);

@@ -42,6 +42,7 @@ struct executor_limits {
   std::int32_t max_model_len = 0;   // longest context in tokens
   std::int32_t block_size = 16;
   std::size_t kv_cache_bytes = 0;  // the pool's size; num_blocks follows from it
+  std::int32_t max_kept = 0;  // samples of one step that room is taken for to keep what they are drawn from
 };
 
 // What the device's memory went to before the KV cache takes its part.

@@ -105,7 +105,7 @@ class sampler_course::state {
     return masks;
   }
 
-  device_batch make_batch(const kv_layout& layout, const sampler_setting& setting) const {
+  device_batch make_batch(const kv_layout& layout, const sampler_setting& setting) {
     device_batch batch;
     for (const dummy_request& request : requests_) {
       const std::int32_t rows = std::min(1 + setting.drafts, most_rows_ - batch.num_rows());
@@ -115,9 +115,10 @@ class sampler_course::state {
     return batch;
   }
 
-  // Every row is sampled: the last certain one and those of the drafts.
+  // Every row is sampled: the last certain one and those of the drafts. By chance, the last of the first
+  // request is a draft itself.
   void add_sequence(device_batch& batch, std::int32_t block, const dummy_request& request, std::int32_t rows,
-                    bool by_chance) const {
+                    bool by_chance) {
     const auto index = static_cast<std::int32_t>(batch.sequences.size());
     const std::int32_t first = batch.num_rows();
     batch.sequences.push_back(
@@ -137,7 +138,10 @@ class sampler_course::state {
       sample.history.assign(static_cast<std::size_t>(2 + i), request.output);
       sample.history.front() = request.prompt;
       batch.samples.push_back(std::move(sample));
-      if (by_chance) batch.verified.push_back(i + 1 < rows ? &guess_ : nullptr);
+      if (!by_chance) continue;
+      const bool is_last = i + 1 == rows;
+      batch.verified.push_back(is_last ? nullptr : &guess_);
+      batch.kept.push_back(is_last && index == 0 ? &kept_ : nullptr);
     }
   }
 
@@ -147,6 +151,7 @@ class sampler_course::state {
   std::array<token_id, 2> guessed_{0, 1};
   std::array<float, 2> chances_{0.5F, 0.5F};
   drafted_token guess_{0, {guessed_, chances_}};
+  kept_distribution kept_;
   step_masks masks_;
   std::map<shape, device_batch> batches_;
   step_result result_;

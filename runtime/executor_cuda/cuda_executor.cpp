@@ -176,7 +176,15 @@ result<memory_profile> cuda_executor::profile() try {
     options_.warn("another device or library than the last runner's: products are chosen anew");
   }
   room_->decoder.prepare(stream_, room_->rows, element_, known);
-  const device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
+  device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
+  const token_id guessed = 0;
+  const float certain = 1.0F;
+  const drafted_token guess{guessed, {{&guessed, 1}, {&certain, 1}}};
+  kept_distribution kept;
+  batch.verified.assign(batch.samples.size(), nullptr);
+  batch.kept.assign(batch.samples.size(), nullptr);
+  batch.verified.back() = &guess;
+  if (limits_.max_kept > 0) batch.kept.front() = &kept;
   check_batch(batch, config_, limits_, kv_.layout());
   run(batch, 1);
   step_result unused;

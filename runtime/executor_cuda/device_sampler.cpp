@@ -27,17 +27,17 @@ bool changes_logits(const sample_row& sample) {
   return sample.num_generated < params.min_tokens || !params.logit_bias.empty() || params.needs_history();
 }
 
-// So they are those of a copy where the sampler changes the logits.
+// So the sampler changes a copy.
 bool needs_copy(const sample_row& sample) {
   return sample.sampling->logprobs.has_value() && changes_logits(sample);
 }
 
 // Whether the device can do all that is asked of logit row `index`: a sample or, behind those, a prompt's.
-bool can_be_done_there(const device_batch& batch, std::size_t index) {
+bool can_be_done_there(const device_batch& batch, std::size_t index, bool keeps) {
   const std::size_t samples = batch.samples.size();
   if (index >= samples) return device_logprobs::can_tell(batch.prompt_logprobs[index - samples].top);
   const auto& top = batch.samples[index].sampling->logprobs;
-  return !top || device_logprobs::can_tell(*top);
+  return (!top || device_logprobs::can_tell(*top)) && (keeps || kept_of(batch, index) == nullptr);
 }
 
 std::span<const std::uint32_t> mask_of(const step_masks* masks, std::size_t sample) {
@@ -46,19 +46,19 @@ std::span<const std::uint32_t> mask_of(const step_masks* masks, std::size_t samp
 
 }  // namespace
 
-device_sampler::device_sampler(std::int32_t vocab_size, std::int32_t max_model_len, std::int32_t rows,
+device_sampler::device_sampler(std::int32_t vocab_size, const executor_limits& limits, std::int32_t rows,
                                std::int32_t most, std::vector<token_id> end_tokens)
     : vocab_size_(vocab_size),
       rows_(rows),
       end_tokens_(std::move(end_tokens)),
-      stage_(rows, vocab_size, max_model_len),
+      stage_(rows, vocab_size, limits.max_model_len),
       workspace_(kernels::cuda::sampling_workspace_bytes(rows, vocab_size)),
       tokens_(to_size(most)),
       sampled_(to_size(most) * sizeof(token_id)),
       logprobs_(vocab_size, rows, most),
       copy_stride_((to_size(vocab_size) + 3) / 4 * 4),
       changed_(to_size(std::min(rows, copies_at_once)) * copy_stride_),
-      kept_(vocab_size, std::min(rows, kept_at_once)),
+      kept_(vocab_size, std::min({rows, kept_at_once, limits.max_kept})),
       copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
   on_host_.reserve(to_size(rows));
 }
@@ -165,7 +165,7 @@ void device_sampler::divide(const device_batch& batch) {
   std::int32_t copies = 0;
   for (std::size_t i = 0; i < samples + batch.prompt_logprobs.size(); ++i) {
     if (i % to_size(rows_) == 0) copies = 0;
-    bool theirs = can_be_done_there(batch, i);
+    bool theirs = can_be_done_there(batch, i, kept_.num_places() > 0);
     if (theirs && i < samples && needs_copy(batch.samples[i])) theirs = ++copies <= copies_at_once;
     is_theirs_.push_back(theirs);
   }
@@ -233,8 +233,12 @@ bool device_sampler::stage_row(const device_batch& batch, const step_masks* mask
   const sample_row& row = batch.samples[sample];
   kept_distribution* const kept = kept_of(batch, sample);
   if (kept != nullptr && kept_.is_full()) return false;
-  sample_extras extras{.draft = draft_of(batch, sample)};
-  if (kept != nullptr) extras.kept = kept_.place();
+  sample_extras extras;
+  if (kept != nullptr) {
+    extras.kept = kept_.place();
+  } else {
+    extras.draft = draft_of(batch, sample);
+  }
   if (needs_copy(row)) extras.processed = changed;
   if (!stage_.add(row, end_tokens_, mask_of(masks, sample), extras)) return false;
   if (kept != nullptr) kept_.add(*kept);

@@ -1,6 +1,6 @@
 // Tokens from logits on the device, and log-probabilities. What the device does not do itself (those of more
-// than 64 tokens, or of many rows whose logits are changed) is done on the host with copies of the rows in
-// question.
+// than 64 tokens, or of many rows whose logits are changed, and what is kept without room for it) is done on
+// the host with copies of the rows in question.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/executor/device_batch.hpp"
+#include "runtime/executor/executor.hpp"
 #include "runtime/executor_cuda/cuda_event.hpp"
 #include "runtime/executor_cuda/cuda_stream.hpp"
 #include "runtime/executor_cuda/device_logprobs.hpp"
@@ -30,7 +31,7 @@ struct device_logits {
 class device_sampler {
  public:
   // `rows`: of logits computed at once. `most`: of a step.
-  device_sampler(std::int32_t vocab_size, std::int32_t max_model_len, std::int32_t rows, std::int32_t most,
+  device_sampler(std::int32_t vocab_size, const executor_limits& limits, std::int32_t rows, std::int32_t most,
                  std::vector<token_id> end_tokens);
 
   // What is asked of it, and where.

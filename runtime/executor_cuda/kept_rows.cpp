@@ -26,9 +26,9 @@ kernels::cuda::device_distribution kept_rows::place() const {
 // Most are short, so their lengths come first.
 void kept_rows::take(const cuda_stream& stream) {
   if (into_.empty()) return;
-  check_launches("the sampler's kernels");  // else the lengths may be anything
   stream.copy_to_host(fetched_sizes_.data(), sizes_.data(), into_.size() * sizeof(std::int32_t));
   stream.synchronize();
+  check_launches("the sampler's kernels");  // else these may be anything
   const auto sizes = fetched_sizes_.as<const std::int32_t>().first(into_.size());
   const std::span<token_id> ids = fetched_ids_.as<token_id>();
   const std::span<float> weights = fetched_weights_.as<float>();

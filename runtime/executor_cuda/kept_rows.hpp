@@ -20,6 +20,7 @@ class kept_rows {
 
   // Forgets the rows.
   void clear() { into_.clear(); }
+  std::size_t num_places() const { return sizes_.size(); }
   bool is_full() const { return into_.size() == sizes_.size(); }
   // Where the device is to leave the next row's, on the device; nothing where this is full.
   kernels::cuda::device_distribution place() const;

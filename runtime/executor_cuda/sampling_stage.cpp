@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -126,13 +127,15 @@ void sampling_stage::add_biases(sampling_row& row, const sampling_params& params
 }
 
 void sampling_stage::add_draft(sampling_row& row, const drafted_token& draft) {
-  const std::span<const float> weights = draft.distribution.weights;
+  const auto [ids, weights] = draft.distribution;
   row.is_drafted = true;
   row.draft = draft.token;
   row.drafted.size = static_cast<std::int32_t>(weights.size());
   row.drafted.weights = keep(weights);
-  ids_.clear();
-  for (std::size_t i = 0; i < weights.size(); ++i) ids_.push_back(draft.distribution.id(i));
+  row.drafted.ids = keep(ids);
+  if (!ids.empty()) return;
+  ids_.resize(weights.size());
+  std::iota(ids_.begin(), ids_.end(), 0);
   row.drafted.ids = keep(std::span<const token_id>(ids_));
 }
 

@@ -86,7 +86,7 @@ step_room::step_room(const model_config& config, const device_weights& weights, 
                .multiprocessors = device.multiprocessors,
                .few_rows = few_rows},
               stream),
-      sampler(config.vocab_size, limits.max_model_len, sizes.logit_rows, 2 * sizes.rows, end_tokens),
+      sampler(config.vocab_size, limits, sizes.logit_rows, 2 * sizes.rows, end_tokens),
       graphs(sizes.graphs) {}
 
 std::size_t step_room::bytes() const { return decoder.bytes() + stage.bytes() + sampler.bytes(); }

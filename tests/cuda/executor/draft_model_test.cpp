@@ -19,6 +19,8 @@ namespace {
 
 class cuda_draft_model : public test::cuda_kernels {
  protected:
+  void expect_all_are_accepted(std::int32_t max_kept);
+
   const model_ptr model_ = test::load_from_memory(test::tiny_model(
       {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 2}));
 };
@@ -105,7 +107,16 @@ device_batch prompts(executor& device, std::size_t count, sampling_params (*make
 
 // What a token was drawn from is what it is verified against: nothing is left to chance.
 TEST_F(cuda_draft_model, an_equal_target_accepts_by_chance_whatever_is_drafted) {
-  const auto device = test::start_cuda(model_, test::small_cuda_options());
+  for (const std::int32_t max_kept : {0, 4}) {  // without room the host draws and keeps
+    SCOPED_TRACE(max_kept);
+    expect_all_are_accepted(max_kept);
+  }
+}
+
+void cuda_draft_model::expect_all_are_accepted(std::int32_t max_kept) {
+  cuda_executor_options options = test::small_cuda_options();
+  options.limits.max_kept = max_kept;
+  const auto device = test::start_cuda(model_, options);
   const device_batch batch = prompts(*device, 4, [](std::size_t) {
     sampling_params params;
     params.seed = 3;
@@ -114,6 +125,11 @@ TEST_F(cuda_draft_model, an_equal_target_accepts_by_chance_whatever_is_drafted) 
   });
   const by_chance drafted = draft(*device, batch);
   for (const kept_distribution& each : drafted.kept) EXPECT_GT(each.ids.size(), 1U);
+  device_batch keeping = batch;
+  kept_distribution kept;
+  keeping.kept.assign(keeping.samples.size(), &kept);
+  device->forward(keeping);
+  EXPECT_FALSE(device->begin_sample(keeping, nullptr)) << "what it leaves would be nobody's";
   const std::vector<drafted_token> drafts = drafted.drafts(0);
   device_batch verifying = that_verifies(batch, drafts);
   step_result verified, ahead;
@@ -134,39 +150,61 @@ sampling_params of_some_kind(std::size_t number) {
   params.top_p = std::array{1.0F, 0.9F, 0.4F}[number % 3];
   params.top_k = std::array{0, 0, 5, 40, 1}[number % 5];
   params.min_p = number % 7 == 0 ? 0.05F : 0.0F;
-  if (number % 4 == 1) params.repetition_penalty = 1.5F;
+  if (number % 2 == 1) params.repetition_penalty = 1.5F;
   if (number % 6 == 1) params.logit_bias = {{17, 4.0F}, {40, -3.0F}};
   return params;
 }
 
-// More of them than the device keeps room for at once.
-TEST_F(cuda_draft_model, draws_keeps_and_verifies_by_chance_as_the_host_does) {
-  cuda_executor_options options = test::small_cuda_options();
-  options.limits = {.max_rows = 256, .max_sequences = 40, .block_size = 16, .kv_cache_bytes = 4U << 20U};
-  const auto device = test::start_cuda(model_, options);
-  const device_batch batch = prompts(*device, 40, of_some_kind);
-  device_batch on_host = batch;
-  for (sample_row& each : on_host.samples) {
+device_batch with_logprobs(device_batch batch, std::int32_t of_most_likely) {
+  for (sample_row& each : batch.samples) {
     sampling_params params = *each.sampling;
-    params.logprobs = 65;  // more than the device tells
+    params.logprobs = of_most_likely;
     each.sampling = std::make_shared<const sampling_params>(params);
   }
+  return batch;
+}
+
+// The same as weights of all tokens.
+std::vector<float> dense(const token_distribution& of, std::int32_t vocab_size) {
+  std::vector<float> weights(static_cast<std::size_t>(vocab_size), 0.0F);
+  for (std::size_t i = 0; i < of.ids.size(); ++i)
+    weights[static_cast<std::size_t>(of.ids[i])] = of.weights[i];
+  return weights;
+}
+
+// More of them than the device has room for at once, to keep and with changed logits.
+TEST_F(cuda_draft_model, draws_keeps_and_verifies_by_chance_as_the_host_does) {
+  cuda_executor_options options = test::small_cuda_options();
+  options.limits = {
+      .max_rows = 256, .max_sequences = 40, .block_size = 16, .kv_cache_bytes = 4U << 20U, .max_kept = 40};
+  const auto device = test::start_cuda(model_, options);
+  const device_batch batch = with_logprobs(prompts(*device, 40, of_some_kind), 0);  // as draft models do
+  const device_batch on_host = with_logprobs(batch, 65);  // more than the device tells
   const by_chance there = draft(*device, batch);
   const by_chance here = draft(*device, on_host);
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
     EXPECT_EQ(there.drawn.tokens[i].token, here.drawn.tokens[i].token) << i;
     EXPECT_EQ(there.kept[i].ids, here.kept[i].ids) << i;
     EXPECT_EQ(there.kept[i].weights, here.kept[i].weights) << i;
+    EXPECT_NEAR(there.drawn.tokens[i].logprobs->logprob, here.drawn.tokens[i].logprobs->logprob, 1e-5) << i;
   }
   int rejected = 0;
   for (const std::size_t shift : {0, 1, 4}) {
     const std::vector<drafted_token> drafts = there.drafts(shift);
     device_batch verifying = that_verifies(batch, drafts), verifying_here = that_verifies(on_host, drafts);
-    step_result verified, verified_here;
+    std::vector<drafted_token> all_weights = drafts;
+    std::vector<std::vector<float>> weights;
+    for (const drafted_token& each : drafts)
+      weights.push_back(dense(each.distribution, model_->config.vocab_size));
+    for (std::size_t i = 0; i < drafts.size(); ++i) all_weights[i].distribution = {{}, weights[i]};
+    device_batch verifying_all = that_verifies(batch, all_weights);
+    step_result verified, verified_here, verified_all;
     run(*device, verifying, verified);
     run(*device, verifying_here, verified_here);
+    run(*device, verifying_all, verified_all);
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       EXPECT_EQ(verified.tokens[i].token, verified_here.tokens[i].token) << shift << " " << i;
+      EXPECT_EQ(verified.tokens[i].token, verified_all.tokens[i].token) << shift << " " << i;
       rejected += verified.tokens[i].token != drafts[i].token ? 1 : 0;
     }
   }

@@ -24,6 +24,7 @@ class cuda_memory_shortage : public test::cuda_kernels {
   static std::unique_ptr<executor> start(std::vector<std::int32_t> graph_rows) {
     cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graph_rows);
+    options.limits.max_kept = 2;
     const model_ptr model = test::load_from_memory(test::tiny_model(
         {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 1}));
     return test::start_cuda(model, options);
@@ -109,6 +110,27 @@ TEST_F(cuda_memory_shortage, of_a_step_that_is_asked_for_ahead_leaves_the_tokens
     ASSERT_EQ(all.texts, expected) << "call " << call;
   }
   EXPECT_GT(call, 4U);
+}
+
+TEST_F(cuda_memory_shortage, of_a_step_that_keeps_what_it_draws_from_leaves_nothing_behind) {
+  const auto device = start({});
+  test::decoding all(test::params_of_each_kind());
+  asked_step step = next_of(all, all.next(false));
+  std::vector<kept_distribution> kept(step.batch.samples.size());
+  for (kept_distribution& each : kept) step.batch.kept.push_back(&each);
+  run(*device, step);
+  const std::vector<kept_distribution> expected = kept;
+  std::uint64_t call = 1;
+  for (bool was_reached = true; was_reached; ++call) {
+    was_reached = lacks_memory_at(call, [&] { run(*device, step); });
+    kept.assign(kept.size(), {});
+    run(*device, step);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
+      ASSERT_EQ(kept[i].ids, expected[i].ids) << "call " << call;
+      ASSERT_EQ(kept[i].weights, expected[i].weights) << "call " << call;
+    }
+  }
+  EXPECT_GT(call, 10U);
 }
 
 // As the warm-up asks for it, which can have memory given to the device; any other step runs without.

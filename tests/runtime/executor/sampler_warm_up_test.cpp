@@ -18,7 +18,8 @@ struct call {
   bool masked = false;
   std::size_t sequences = 0;
   std::size_t drafts = 0;         // sequences with drafts, and ...
-  std::size_t verified = 0;       // ... samples whose draft is accepted or rejected by chance
+  std::size_t verified = 0;       // ... samples whose draft is accepted or rejected by chance, or ...
+  std::size_t kept = 0;           // ... that are such drafts
   const void* rows_at = nullptr;  // tells a rebuilt batch from the same one
 };
 
@@ -42,6 +43,8 @@ class recorder final : public executor {
     one.drafts = batch.drafts.size();
     one.verified = static_cast<std::size_t>(
         std::ranges::count_if(batch.verified, [](const drafted_token* draft) { return draft != nullptr; }));
+    one.kept = static_cast<std::size_t>(
+        std::ranges::count_if(batch.kept, [](const kept_distribution* kept) { return kept != nullptr; }));
     EXPECT_EQ(batch.num_rows(), static_cast<std::int32_t>(batch.samples.size()));
     EXPECT_LE(batch.num_rows(), hidden.back());
     for (const sequence_rows& each : batch.sequences) EXPECT_EQ(each.table_length, 1);
@@ -113,6 +116,7 @@ TEST(SamplerWarmUp, RunsEverySettingWithTheBatchChangedThenAsItWas) {
     EXPECT_EQ(device.calls[i].rows, expected.drafts > 0 ? 15U : 3U) << i;
     EXPECT_EQ(device.calls[i].drafts, expected.drafts > 0 ? 3U : 0U) << i;
     EXPECT_EQ(device.calls[i].verified, expected.by_chance ? 12U : 0U) << i;
+    EXPECT_EQ(device.calls[i].kept, expected.by_chance ? 1U : 0U) << i;
     EXPECT_EQ(device.calls[i].setting.temperature, expected.temperature) << i;
     EXPECT_EQ(device.calls[i].setting.top_p, expected.top_p) << i;
     EXPECT_EQ(device.calls[i].setting.top_k, expected.top_k) << i;
