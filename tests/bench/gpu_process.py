@@ -93,21 +93,41 @@ class Running:
 
 
 @contextlib.contextmanager
+def signals_held_back():
+    """Those that end this process come behind what is done here: a command that has begun is known to somebody who ends it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came = []
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number in came:
+            signal.raise_signal(number)
+
+
+@contextlib.contextmanager
 def running(command, on_output=lambda line: None, on_error=show, **settings):
     """A command beside which this goes on; what is left of it at the end is ended. Each line of its two outputs is handed on as it
     comes."""
     settings = {"stderr": subprocess.PIPE, **settings}
-    process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
-                               errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
-    child = Running(process, [], [])
-    readers = [threading.Thread(target=listen, args=each, daemon=True)
-               for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
-    for each in readers:
-        each.start()
+    process = None
     try:
+        with signals_held_back():
+            process = subprocess.Popen([str(each) for each in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                                       errors="replace", start_new_session=True, preexec_fn=die_with_parent, **settings)
+        child = Running(process, [], [])
+        readers = [threading.Thread(target=listen, args=each, daemon=True)
+                   for each in ((process.stdout, child.output, on_output), (process.stderr, child.errors, on_error)) if each[0]]
+        for each in readers:
+            each.start()
         yield child
     finally:  # also where this process is interrupted: a terminal's signals do not reach another session
-        end_group(process)
+        if process is not None:
+            end_group(process)
     for each in readers:
         each.join(GRACE)  # not for ever: a process that left the group may hold the other end
 
