@@ -17,6 +17,8 @@ namespace {
 // A chunk of a prompt that running requests wait for between two steps.
 constexpr std::int32_t most_rows_on_cpu = 256;
 constexpr std::int32_t most_rows_on_cuda = 1024;
+// Requests whose drafts a device keeps what they are drawn from of, before it goes on with others.
+constexpr std::int32_t most_kept_at_once = 16;
 
 double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(1U << 20U); }
 
@@ -27,7 +29,7 @@ result<draft_file> read(executor_place& place, const engine_options& options, co
   if (!vocabulary) return tl::unexpected<error>(vocabulary.error());
   const auto same = check_same_vocabulary({target, options.model_path}, {**vocabulary, options.draft->model});
   if (!same) return tl::unexpected<error>(same.error());
-  return draft_file{*model, end_tokens(**vocabulary)};
+  return draft_file{*model, end_tokens(**vocabulary), (*model)->config.vocab_size > target.vocab_size()};
 }
 
 // Of one of its steps.
@@ -38,10 +40,10 @@ std::int32_t most_rows(const engine_options& options) {
 
 // A token that the target does not have must not be drawn where it counts what a draft is drawn from. On a
 // CUDA device that counts only where somebody asks for it, since it passes through the host.
-rejection_method rejection_of(const engine_options& options, bool has_more_tokens) {
+rejection_method rejection_of(const engine_options& options, const draft_file& file) {
   const rejection_method wanted = options.draft->rejection_sample_method;
   const bool is_dear = options.cuda && wanted == rejection_method::automatic;
-  return has_more_tokens || is_dear ? rejection_method::strict : wanted;
+  return file.has_more_tokens || is_dear ? rejection_method::strict : wanted;
 }
 
 draft_model_options limits_of(const draft_file& file, const engine_options& options,
@@ -54,7 +56,7 @@ draft_model_options limits_of(const draft_file& file, const engine_options& opti
   limits.vocab_size = target.vocab_size;
   limits.num_tokens = options.draft->num_speculative_tokens;
   limits.adaptive = options.draft->adaptive;
-  limits.rejection = rejection_of(options, config.vocab_size > limits.vocab_size);
+  limits.rejection = rejection_of(options, file);
   limits.most_pending = options.max_steps_in_flight;
   limits.now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
   limits.end_tokens = file.end_tokens;
@@ -67,8 +69,8 @@ result<std::shared_ptr<executor>> open(executor_place& place, const draft_file& 
   cpu_executor_options cpu = executor_options_of(options, file.end_tokens);
   cpu.limits.max_rows = most_rows(options);
   cpu.limits.max_model_len = std::min(context, file.model->config.context_length);
-  if (options.draft->rejection_sample_method == rejection_method::probabilistic)
-    cpu.limits.max_kept = cpu.limits.max_sequences;
+  if (rejection_of(options, file) != rejection_method::strict)
+    cpu.limits.kept_at_once = std::min(options.max_num_seqs, most_kept_at_once);
   auto device = place.load(draft_model_number, cpu);
   if (!device) return tl::unexpected<error>(device.error());
   (*device)->use_choices(choices);

@@ -20,6 +20,7 @@ inline constexpr std::size_t draft_model_number = 1;
 struct draft_file {
   model_ptr model;
   std::vector<token_id> end_tokens;
+  bool has_more_tokens = false;  // than the model that it drafts for
 };
 
 // The file of options.draft, as the second model of `place`. Errors: those of executor_place::add_model and

@@ -42,7 +42,8 @@ struct executor_limits {
   std::int32_t max_model_len = 0;   // longest context in tokens
   std::int32_t block_size = 16;
   std::size_t kv_cache_bytes = 0;  // the pool's size; num_blocks follows from it
-  std::int32_t max_kept = 0;  // samples of one step that room is taken for to keep what they are drawn from
+  // Samples for which there is room at once to keep what they are drawn from, where a device needs any.
+  std::int32_t kept_at_once = 0;
 };
 
 // What the device's memory went to before the KV cache takes its part.

@@ -30,6 +30,20 @@ tl::unexpected<error> no_room(const std::string& what, const std::exception& why
   return fail(error_code::resource_exhausted, fmt::format("{}: {}", what, why.what()), std::move(param));
 }
 
+// Has the last sample be a draft, or else accept or reject one: either takes kernels of its own.
+void draw_last_by_chance(device_batch& batch, bool is_draft, kept_distribution& kept) {
+  static constexpr token_id guessed = 0;
+  static constexpr float certain = 1.0F;
+  static const drafted_token guess{guessed, {{&guessed, 1}, {&certain, 1}}};
+  batch.verified.assign(batch.samples.size(), nullptr);
+  batch.kept.assign(batch.samples.size(), nullptr);
+  if (is_draft) {
+    batch.kept.back() = &kept;
+  } else {
+    batch.verified.back() = &guess;
+  }
+}
+
 class cuda_executor final : public executor {
  public:
   cuda_executor(model_ptr source, const cuda_executor_options& options, cuda_device device,
@@ -177,14 +191,8 @@ result<memory_profile> cuda_executor::profile() try {
   }
   room_->decoder.prepare(stream_, room_->rows, element_, known);
   device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
-  const token_id guessed = 0;
-  const float certain = 1.0F;
-  const drafted_token guess{guessed, {{&guessed, 1}, {&certain, 1}}};
   kept_distribution kept;
-  batch.verified.assign(batch.samples.size(), nullptr);
-  batch.kept.assign(batch.samples.size(), nullptr);
-  batch.verified.back() = &guess;
-  if (limits_.max_kept > 0) batch.kept.front() = &kept;
+  draw_last_by_chance(batch, limits_.kept_at_once > 0, kept);
   check_batch(batch, config_, limits_, kv_.layout());
   run(batch, 1);
   step_result unused;

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::int32_t rows_finished_at_once = 8;
 constexpr std::int32_t copies_at_once = 16;  // of logits that the sampler changes
-constexpr std::int32_t kept_at_once = 16;    // of what drafts are drawn from
 
 std::size_t to_size(std::int32_t number) { return static_cast<std::size_t>(number); }
 
@@ -58,7 +57,7 @@ device_sampler::device_sampler(std::int32_t vocab_size, const executor_limits& l
       logprobs_(vocab_size, rows, most),
       copy_stride_((to_size(vocab_size) + 3) / 4 * 4),
       changed_(to_size(std::min(rows, copies_at_once)) * copy_stride_),
-      kept_(vocab_size, std::min({rows, kept_at_once, limits.max_kept})),
+      kept_(vocab_size, std::min(rows, limits.kept_at_once)),
       copied_(to_size(rows_finished_at_once) * to_size(vocab_size) * sizeof(float)) {
   on_host_.reserve(to_size(rows));
 }
@@ -152,7 +151,7 @@ void device_sampler::sample_rows(const work& work, std::int32_t first, std::int3
     if (next > 0) work.compute.synchronize();  // the stage may still be read
     const std::int32_t staged = stage_rows(work.batch, work.masks, next, end);
     draw(work, next, {logits.data + to_size(next - first) * logits.stride, logits.stride});
-    kept_.take(work.compute);
+    kept_.collect(work.compute);
     next += staged;
   }
   tell_prompts(work, first, count, logits);
@@ -165,7 +164,7 @@ void device_sampler::divide(const device_batch& batch) {
   std::int32_t copies = 0;
   for (std::size_t i = 0; i < samples + batch.prompt_logprobs.size(); ++i) {
     if (i % to_size(rows_) == 0) copies = 0;
-    bool theirs = can_be_done_there(batch, i, kept_.num_places() > 0);
+    bool theirs = can_be_done_there(batch, i, kept_.capacity() > 0);
     if (theirs && i < samples && needs_copy(batch.samples[i])) theirs = ++copies <= copies_at_once;
     is_theirs_.push_back(theirs);
   }

@@ -18,13 +18,12 @@ kept_rows::kept_rows(std::int32_t vocab_size, std::int32_t most)
 }
 
 kernels::cuda::device_distribution kept_rows::place() const {
-  if (is_full()) return {};
   const std::size_t row = into_.size();
   return {sizes_.data() + row, ids_.data() + row * vocab_size_, weights_.data() + row * vocab_size_};
 }
 
 // Most are short, so their lengths come first.
-void kept_rows::take(const cuda_stream& stream) {
+void kept_rows::collect(const cuda_stream& stream) {
   if (into_.empty()) return;
   stream.copy_to_host(fetched_sizes_.data(), sizes_.data(), into_.size() * sizeof(std::int32_t));
   stream.synchronize();

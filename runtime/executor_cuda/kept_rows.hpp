@@ -20,15 +20,15 @@ class kept_rows {
 
   // Forgets the rows.
   void clear() { into_.clear(); }
-  std::size_t num_places() const { return sizes_.size(); }
-  bool is_full() const { return into_.size() == sizes_.size(); }
-  // Where the device is to leave the next row's, on the device; nothing where this is full.
+  std::size_t capacity() const { return sizes_.size(); }
+  bool is_full() const { return into_.size() == capacity(); }
+  // Where the device is to leave the next row's, on the device; not where this is full.
   kernels::cuda::device_distribution place() const;
   // The next row leaves it there, for `into`.
   void add(kept_distribution& into) { into_.push_back(&into); }
   // Gives to each what `stream` has been asked to leave for it, and waits for that. Throws what check_cuda()
   // throws, also where a launch before it has failed.
-  void take(const cuda_stream& stream);
+  void collect(const cuda_stream& stream);
 
   std::size_t bytes() const { return sizes_.bytes() + ids_.bytes() + weights_.bytes(); }  // on the device
 

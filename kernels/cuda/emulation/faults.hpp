@@ -1,9 +1,11 @@
-// What tests make the emulated device lack or suffer.
+// What tests make the emulated device lack or suffer, and see it do.
 #pragma once
 #include <driver_types.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string_view>
 
 #include "kernels/cuda/emulation/shared_memory.hpp"
 
@@ -17,6 +19,7 @@ struct fault_plan {
   // Errors that CUDA calls sticky stay until cudaDeviceReset.
   std::uint64_t failing_call = 0;
   cudaError_t error = cudaErrorIllegalAddress;
+  std::function<void(std::string_view kernel)> on_launch = {};  // hears of each that is asked for
 };
 
 fault_plan& faults();

@@ -55,6 +55,7 @@ bool complete(const CUevent_st& event) { return !event.stream || event.stream->d
 void record_launch(kernel_call call, cudaStream_t stream) {
   const guard hold(state().mutex);
   if (begin_call() != cudaSuccess) return;
+  if (faults().on_launch) faults().on_launch(call.name);
   if (!is_launchable(call)) {
     report(fmt::format(
         "launch of {}: grid ({}, {}, {}), block ({}, {}, {}), {} bytes of dynamic shared memory", call.name,

@@ -12,8 +12,6 @@
 namespace troupe::checks {
 namespace {
 
-constexpr std::int32_t most_history = 1502;  // of a random case
-
 double chance(std::uint64_t seed, std::uint64_t what) { return uniform(seed, 1'000'000 + what); }
 
 template <class T>
@@ -92,7 +90,9 @@ std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
   const device_data<float> device_logits(rows.values), processed(rows.values.size());
   const auto num_rows = static_cast<std::int32_t>(cases.size());
   const auto vocab = static_cast<std::int32_t>(rows.vocab);
-  sampling_stage stage(num_rows, vocab, most_history, cases.size() * (rows.vocab * 24 + 16 * most_history));
+  std::size_t lists = 0;  // with the vocabulary's length for what has any
+  for (const sampling_case& each : cases) lists += 64 + 6 * rows.vocab + each.row.history.size();
+  sampling_stage stage(num_rows, vocab, 0, lists * sizeof(token_id) * 2);
   kept_rows kept_there(vocab, num_rows);
   std::vector<kept_distribution> kept_here(cases.size());
   for (std::size_t i = 0; i < cases.size(); ++i)
@@ -109,7 +109,7 @@ std::vector<token_id> sample_on_device(const std::vector<sampling_case>& cases,
                                 .tokens = tokens.data(),
                                 .workspace = workspace.data()},
                                stage.needs(), stream.get());
-  kept_there.take(stream);
+  kept_there.collect(stream);
   stream.synchronize();
   if (logits != nullptr) {
     std::vector<float> left = device_logits.read();

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/executors_fixture.hpp"
@@ -17,9 +20,11 @@
 namespace troupe {
 namespace {
 
+using kernels::cuda::emulation::faults;
+
 class cuda_draft_model : public test::cuda_kernels {
  protected:
-  void expect_all_are_accepted(std::int32_t max_kept);
+  void expect_all_are_accepted(std::int32_t kept_at_once);
 
   const model_ptr model_ = test::load_from_memory(test::tiny_model(
       {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 2}));
@@ -107,15 +112,15 @@ device_batch prompts(executor& device, std::size_t count, sampling_params (*make
 
 // What a token was drawn from is what it is verified against: nothing is left to chance.
 TEST_F(cuda_draft_model, an_equal_target_accepts_by_chance_whatever_is_drafted) {
-  for (const std::int32_t max_kept : {0, 4}) {  // without room the host draws and keeps
-    SCOPED_TRACE(max_kept);
-    expect_all_are_accepted(max_kept);
+  for (const std::int32_t kept_at_once : {0, 4}) {  // without room the host draws and keeps
+    SCOPED_TRACE(kept_at_once);
+    expect_all_are_accepted(kept_at_once);
   }
 }
 
-void cuda_draft_model::expect_all_are_accepted(std::int32_t max_kept) {
+void cuda_draft_model::expect_all_are_accepted(std::int32_t kept_at_once) {
   cuda_executor_options options = test::small_cuda_options();
-  options.limits.max_kept = max_kept;
+  options.limits.kept_at_once = kept_at_once;
   const auto device = test::start_cuda(model_, options);
   const device_batch batch = prompts(*device, 4, [](std::size_t) {
     sampling_params params;
@@ -172,16 +177,43 @@ std::vector<float> dense(const token_distribution& of, std::int32_t vocab_size) 
   return weights;
 }
 
+// So many of a kernel since this has been made.
+class launches {
+ public:
+  explicit launches(std::string_view kernel) : before_(faults().on_launch) {
+    faults().on_launch = [this, kernel](std::string_view launched) {
+      if (before_) before_(launched);
+      count_ += launched == kernel ? 1 : 0;
+    };
+  }
+  ~launches() { faults().on_launch = before_; }
+  launches(const launches&) = delete;
+  launches& operator=(const launches&) = delete;
+  int count() const { return count_; }
+
+ private:
+  std::function<void(std::string_view)> before_;
+  int count_ = 0;
+};
+
 // More of them than the device has room for at once, to keep and with changed logits.
 TEST_F(cuda_draft_model, draws_keeps_and_verifies_by_chance_as_the_host_does) {
   cuda_executor_options options = test::small_cuda_options();
-  options.limits = {
-      .max_rows = 256, .max_sequences = 40, .block_size = 16, .kv_cache_bytes = 4U << 20U, .max_kept = 40};
+  options.limits = {.max_rows = 256,
+                    .max_sequences = 40,
+                    .block_size = 16,
+                    .kv_cache_bytes = 4U << 20U,
+                    .kept_at_once = 16};
   const auto device = test::start_cuda(model_, options);
   const device_batch batch = with_logprobs(prompts(*device, 40, of_some_kind), 0);  // as draft models do
   const device_batch on_host = with_logprobs(batch, 65);  // more than the device tells
+  launches keeping("write_kept_tokens");
+  launches verifying_there("draw_rejected");
   const by_chance there = draft(*device, batch);
+  EXPECT_GE(keeping.count(), 40 / 16) << "by the device";
+  const int kept_there = keeping.count();
   const by_chance here = draft(*device, on_host);
+  EXPECT_EQ(keeping.count(), kept_there) << "by the host";
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
     EXPECT_EQ(there.drawn.tokens[i].token, here.drawn.tokens[i].token) << i;
     EXPECT_EQ(there.kept[i].ids, here.kept[i].ids) << i;
@@ -199,8 +231,11 @@ TEST_F(cuda_draft_model, draws_keeps_and_verifies_by_chance_as_the_host_does) {
     for (std::size_t i = 0; i < drafts.size(); ++i) all_weights[i].distribution = {{}, weights[i]};
     device_batch verifying_all = that_verifies(batch, all_weights);
     step_result verified, verified_here, verified_all;
-    run(*device, verifying, verified);
+    const int before = verifying_there.count();
     run(*device, verifying_here, verified_here);
+    EXPECT_EQ(verifying_there.count(), before) << "by the host";
+    run(*device, verifying, verified);
+    EXPECT_GT(verifying_there.count(), before) << "by the device";
     run(*device, verifying_all, verified_all);
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       EXPECT_EQ(verified.tokens[i].token, verified_here.tokens[i].token) << shift << " " << i;

@@ -24,7 +24,7 @@ class cuda_memory_shortage : public test::cuda_kernels {
   static std::unique_ptr<executor> start(std::vector<std::int32_t> graph_rows) {
     cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graph_rows);
-    options.limits.max_kept = 2;
+    options.limits.kept_at_once = 2;
     const model_ptr model = test::load_from_memory(test::tiny_model(
         {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 1}));
     return test::start_cuda(model, options);
