@@ -266,8 +266,8 @@ struct runner_missed {
 struct open_device {
   std::int32_t proof_rows = 0;    // of a prompt of nobody's that it has to answer first; 0: none
   bool has_drafter = false;       // else nobody directs a draft model, and there is none
-  std::int32_t most_blocks = 0;   // of its KV cache; 0: as many as it has. If there are more ...
-  std::int32_t least_blocks = 0;  // ... so many at least are to be left
+  std::int32_t most_blocks = 0;   // a larger KV cache gives way to one of so many; 0: none does
+  std::int32_t least_blocks = 0;  // a runner whose smaller cache has fewer has not opened
   message_number number = 0;
 };
 struct device_opened {

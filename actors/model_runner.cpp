@@ -34,7 +34,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   result<runner_device> opened = std::exchange(parts_.open, {})(wanted.has_drafter);
   if (!opened) spdlog::error("the device cannot be opened: {}", opened.error().message);
   if (opened) device_ = std::move(opened->target);
-  if (!opened || !has_wanted_cache(wanted) || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
+  if (!opened || !fit_kv_cache(wanted) || (wanted.proof_rows > 0 && !passes_proof(wanted.proof_rows))) {
     const caf::error reason = caf::make_error(caf::sec::runtime_error, "no device");
     self_->quit(reason);
     return reason;
@@ -51,7 +51,7 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
 }
 
 // A draft model's cache stays as it is: it is enough for as many tokens.
-bool model_runner_state::has_wanted_cache(const msg::open_device& wanted) try {
+bool model_runner_state::fit_kv_cache(const msg::open_device& wanted) try {
   if (wanted.most_blocks == 0 || device_->layout().num_blocks <= wanted.most_blocks) return true;
   const result<void> taken = device_->take_kv_cache({.num_blocks = wanted.most_blocks});
   if (taken && device_->layout().num_blocks >= wanted.least_blocks) return true;

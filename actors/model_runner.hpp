@@ -74,8 +74,8 @@ class model_runner_state {
  private:
   // Whether the device computes a prompt of so many tokens that is no request's, and the token after it.
   bool passes_proof(std::int32_t rows);
-  // Whether the KV cache has as many blocks as are wanted: if there are more, a smaller one takes its place.
-  bool has_wanted_cache(const msg::open_device& wanted);
+  // Puts a smaller KV cache in place of one that has too many blocks. False: there is none.
+  bool fit_kv_cache(const msg::open_device& wanted);
   using step_promise = caf::typed_response_promise<msg::step_done, step_result_ptr>;
   using masks_promise = caf::typed_response_promise<step_result_ptr>;
   // A step whose forward pass is over.
@@ -113,8 +113,8 @@ class model_runner_state {
   // The step whose requests lose their tokens where the device fails now.
   std::optional<std::uint64_t> step_at_work() const;
   void fail(const std::exception& fault);
-  // Whether the next runner has the device, which lacked memory.
-  bool leaves_device(const std::exception& fault);
+  // To the next runner, where it lacked memory. Whether that is so.
+  bool leave_device(const std::exception& fault);
   msg::warmed_up warm_up_now(const msg::warm_up& request, const warm_up_task& task);
   // Whether the held step can be sampled.
   bool has_masks();

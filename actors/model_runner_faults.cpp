@@ -61,9 +61,9 @@ void model_runner_state::fail(const std::exception& fault) {
     self_->quit(draft_model_fault());
   } else if (const auto step = step_at_work()) {
     spdlog::error("step {} failed: {}", *step, fault.what());
-    if (leaves_device(fault)) return self_->quit(lack_of_memory());
+    if (leave_device(fault)) return self_->quit(lack_of_memory());
     self_->quit(caf::make_error(caf::sec::runtime_error, "a step failed: its requests are computed again"));
-  } else if (leaves_device(fault)) {
+  } else if (leave_device(fault)) {
     spdlog::error("warm-up: {}", fault.what());
     self_->quit(lack_of_memory_in_warm_up());
   } else {
@@ -74,7 +74,7 @@ void model_runner_state::fail(const std::exception& fault) {
 
 // What it stores is not in doubt then; where a step stands among the others is known no longer. The next
 // runner's steps write where those that it still computes are read from.
-bool model_runner_state::leaves_device(const std::exception& fault) try {
+bool model_runner_state::leave_device(const std::exception& fault) try {
   if (!parts_.left_behind || dynamic_cast<const out_of_device_memory*>(&fault) == nullptr) return false;
   device_->synchronize();
   *parts_.left_behind = {std::move(device_), std::move(draft_)};

@@ -33,7 +33,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
 } catch (const device_lost&) {
   throw;
 } catch (const std::exception& fault) {
-  if (task.may_shrink_cache && dynamic_cast<const out_of_device_memory*>(&fault) != nullptr) throw;
+  if (task.batch.needs_graph && dynamic_cast<const out_of_device_memory*>(&fault) != nullptr) throw;
   spdlog::error("warm-up: {}", fault.what());
   tuner_.reset();
   is_tuned_ = false;

@@ -26,7 +26,6 @@ std::string words_of(const caf::error& reason) {
 void supervisor_state::prepare(supervisor_parts parts) {
   parts_ = std::move(parts);
   layout_ = parts_.device.target->layout();
-  blocks_of_device_ = layout_.num_blocks;
   parts_.limits.num_blocks = layout_.num_blocks;
   parts_.limits.block_size = layout_.block_size;
   roster_.num_blocks = layout_.num_blocks;

@@ -110,15 +110,16 @@ class supervisor_state {
     std::uint64_t step = 0;
     steady_time since{};
   };
+  // Of the device: for what kind of step.
+  enum class shortage { none, of_requests, of_warm_up };
   // How the last runner has come to its end.
   struct end_of_runner {
     bool was_warming_up = false;
-    bool was_killed = false;            // from outside
-    bool was_drafting = false;          // by the draft model's own step
-    bool lacked_memory = false;         // its device is the next one's, and ...
-    bool lacked_it_in_warm_up = false;  // ... has to have more of it before
-    bool is_excused = false;            // counts for no intensity
-    std::int32_t rows = 0;              // of the step that has ended it, if one has
+    bool was_killed = false;                  // from outside
+    bool was_drafting = false;                // by the draft model's own step
+    shortage lacked_memory = shortage::none;  // else its device is the next one's
+    bool is_excused = false;                  // counts for no intensity
+    std::int32_t rows = 0;                    // of the step that has ended it, if one has
   };
   enum class drain_phase { none, doors, tokenizers, gateways, done };
   struct drain_state {
@@ -164,22 +165,25 @@ class supervisor_state {
   void restart_drafter();
   void ask_for_blame();
   // What the scheduler has said of the runner's end, or nobody can say any more.
-  void replace_runner(const msg::runner_missed& missed);
+  void replace_runner(msg::runner_missed missed);
   // It has gone with its runner. False: there is no other one.
   bool lose_device();
-  // It has not.
-  void pass_device_on();
   // Whether there is another device than the one that does not come back: the last resort, once.
   bool turn_to_last_resort();
-  // Blocks that hold the longest context.
-  std::int32_t least_blocks() const;
-  // How many blocks the KV cache has when it has given some of its memory; nothing where it gives no more.
-  std::optional<std::int32_t> smaller_cache() const;
-  // Whether the runner that has ended leaves a device that the next one can have.
-  bool has_left_device(const msg::runner_missed& missed) const;
   // Of a KV cache with another number of blocks.
   void replace_kv_cache(std::int32_t num_blocks);
   void give_back_memory();
+
+  // supervisor_shortage.cpp
+  bool is_process_gone() const;  // the device's, where it has one
+  static shortage shortage_of(const caf::error& reason);
+  // Whether the next runner can have the device of the one that has ended.
+  bool has_left_device(const msg::runner_missed& missed) const;
+  void pass_device_on();
+  std::int32_t least_blocks() const;  // that hold the longest context
+  // How many blocks the KV cache has when it has given some of its memory; nothing where it gives no more.
+  std::optional<std::int32_t> smaller_cache() const;
+  void note_blocks_of_device(std::int32_t num_blocks);
 
   // supervisor.cpp
   // Hears of this actor's end, and ends it with the supervisor. Not a link: it would go both ways, and a
@@ -220,8 +224,8 @@ class supervisor_state {
   void warm_up_item_now();
   void on_warmed_up(const warm_up_item& item, const msg::warmed_up& done);
   void announce_sampler() const;
-  // Where what verifying drafts costs has not been told in full.
-  void warn_of_untimed_steps();
+  // Once: where the warm-up has left out what drafts wait for.
+  void warn_of_unknown_costs();
   void tell_step_cost(const scheduler_actor& scheduler, const timed_step& step,
                       std::chrono::nanoseconds took);
 
@@ -263,13 +267,12 @@ class supervisor_state {
   std::set<std::string> left_out_;                 // roles that nobody fills until others start anew
   std::map<std::string, std::uint64_t> restarts_;  // of roles
   std::map<timed_step, std::chrono::nanoseconds> step_costs_;  // for whoever is started anew
-  std::set<timed_step> untimed_;                               // left out of the warm-up
   device_state device_;
   int failed_openings_ = 0;  // of a device, in a row
   int hung_openings_ = 0;    // likewise, that had to be killed
   bool is_on_last_resort_ = false;
-  std::int32_t blocks_of_device_ = 0;  // of a KV cache that has all the device can give
-  std::int32_t most_blocks_ = 0;       // where the warm-up had needed some of that; 0: where it had not
+  std::int32_t blocks_of_device_ = 0;        // of a KV cache that has all the device can give
+  std::optional<std::int32_t> most_blocks_;  // where the warm-up has needed some of that
   company_roster roster_;
   company_roster_ptr introduced_;  // the roster as everybody knows it
 
@@ -290,6 +293,7 @@ class supervisor_state {
   std::optional<steady_time> last_chance_;  // when nothing ran, or an item was run, for the last time
   bool is_tuning_told_ = false;             // in the log
   bool is_sampler_told_ = false;
+  bool are_costs_told_ = false;
   bool has_begun_ = false;  // the warm-up
   bool ready_ = false;
   bool failed_ = false;

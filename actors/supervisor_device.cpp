@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "actors/supervisor.hpp"
-#include "runtime/blocks_for.hpp"
 
 namespace troupe {
 namespace {
@@ -22,12 +21,6 @@ constexpr std::int32_t most_rows_of_proof = 32;
 // From outside and in a row, before the runner had ended a step or settled. More are not for nothing, and
 // count like any other end.
 constexpr int most_kills = 64;
-// What a KV cache gives to the warm-up at once, of what the device has room for: a part of 16. And how often:
-// a quarter in all.
-constexpr std::int32_t share_given_at_once = 16;
-constexpr std::int32_t most_times_given = 4;
-// A KV cache may be made of pieces of so many tokens, where a block has fewer.
-constexpr std::int32_t tokens_of_a_piece = 16;
 
 }  // namespace
 
@@ -73,7 +66,8 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
              .opening_process = parts_.process ? parts_.process->id() : 0};
   const std::int32_t proof =
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
-  out_.ask(runner, msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_, least_blocks()})
+  out_.ask(runner,
+           msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_.value_or(0), least_blocks()})
       .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
             [](const caf::error&) {});  // it has ended
 }
@@ -82,7 +76,7 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
   roster_.model_runner = runner;
   device_.opening.reset();
   failed_openings_ = hung_openings_ = 0;
-  const bool is_another = !runner_end_.lacked_memory;
+  const bool is_another = runner_end_.lacked_memory == shortage::none;
   if (is_another) {
     backoff_.is_back(self_->clock().now());
     parts_.board->runner_is_back(self_->clock().now());
@@ -93,10 +87,7 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
     parts_.board->degraded("the device is lost: the model runs on the CPU");
     parts_.tokenizer.metrics->set_degraded();
   }
-  if (most_blocks_ == 0 || num_blocks < most_blocks_) {
-    blocks_of_device_ = num_blocks;
-    most_blocks_ = 0;
-  }
+  note_blocks_of_device(num_blocks);
   const bool has_another_cache = num_blocks != layout_.num_blocks;
   if (has_another_cache) {
     replace_kv_cache(num_blocks);
@@ -120,7 +111,7 @@ void supervisor_state::give_back_memory() {
   memory_->ask();
 }
 
-// Nothing is stored yet; the runner is introduced together with the new one.
+// Nothing is stored any more; the runner is introduced together with the new one.
 void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
   spdlog::warn("the KV cache has {} blocks in place of {}", num_blocks, layout_.num_blocks);
   layout_.num_blocks = num_blocks;
@@ -191,9 +182,8 @@ std::optional<std::string> supervisor_state::watch_opening(steady_time now) {
 }
 
 void supervisor_state::on_runner_down(const caf::error& reason) {
-  runner_end_.lacked_memory = is_lack_of_memory(reason) && !(parts_.process && parts_.process->has_ended());
-  runner_end_.lacked_it_in_warm_up = runner_end_.lacked_memory && is_lack_of_memory_in_warm_up(reason);
-  if (runner_end_.lacked_memory)
+  runner_end_.lacked_memory = is_process_gone() ? shortage::none : shortage_of(reason);
+  if (runner_end_.lacked_memory != shortage::none)
     parts_.board->warm_up_step_ended();
   else if (!lose_device())
     return;
@@ -216,23 +206,25 @@ void supervisor_state::restart_drafter() {
 
 void supervisor_state::ask_for_blame() {
   awaits_blame_ = true;
-  const bool lacked_it_in_warm_up = runner_end_.lacked_it_in_warm_up;
-  out_.ask(roster_.scheduler,
-           msg::runner_lost{runner_end_.was_killed, runner_end_.was_drafting || lacked_it_in_warm_up,
-                            runner_end_.lacked_memory && !lacked_it_in_warm_up})
+  const shortage lacked = runner_end_.lacked_memory;
+  out_.ask(roster_.scheduler, msg::runner_lost{runner_end_.was_killed,
+                                               runner_end_.was_drafting || lacked == shortage::of_warm_up,
+                                               lacked == shortage::of_requests})
       .then([this](const msg::runner_missed& missed) { replace_runner(missed); },
             [this](const caf::error&) { replace_runner({}); });
 }
 
 // Where a step is to blame the next runner finds out which at once. Where none is, or he was killed before he
 // had done anything, the next one may end the same way.
-void supervisor_state::replace_runner(const msg::runner_missed& missed) {
+void supervisor_state::replace_runner(msg::runner_missed missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   if (has_left_device(missed)) return pass_device_on();
-  if (std::exchange(runner_end_.lacked_memory, false)) {
+  const shortage lacked = std::exchange(runner_end_.lacked_memory, shortage::none);
+  if (lacked != shortage::none) {
     left_behind_.reset();
     if (!lose_device()) return;
   }
+  if (lacked == shortage::of_warm_up) missed.is_excused = false;  // it was the warm-up's fault, not nobody's
   const std::chrono::nanoseconds pause = backoff_.ended(self_->clock().now());
   kills_ = runner_end_.was_killed && !missed.has_served && pause.count() > 0 ? kills_ + 1 : 0;
   runner_end_.rows = missed.rows;
@@ -244,36 +236,6 @@ void supervisor_state::replace_runner(const msg::runner_missed& missed) {
                std::chrono::duration<double>(pause).count());
   is_pausing_ = true;
   self_->delayed_send(supervisor_actor(self_), pause, msg::start_next_runner{});
-}
-
-bool supervisor_state::has_left_device(const msg::runner_missed& missed) const {
-  if (!runner_end_.lacked_memory || (parts_.process && parts_.process->has_ended())) return false;
-  return runner_end_.lacked_it_in_warm_up || missed.runs_on;
-}
-
-std::int32_t supervisor_state::least_blocks() const {
-  const std::int32_t pieces = blocks_for(parts_.limits.max_model_len, tokens_of_a_piece);
-  return blocks_for(pieces * tokens_of_a_piece, layout_.block_size);
-}
-
-std::optional<std::int32_t> supervisor_state::smaller_cache() const {
-  const std::int32_t given = std::max(1, blocks_of_device_ / share_given_at_once);
-  const std::int32_t given_in_all = std::min(most_times_given * given, blocks_of_device_ / most_times_given);
-  const std::int32_t least = std::max(blocks_of_device_ - given_in_all, least_blocks());
-  if (layout_.num_blocks <= least) return std::nullopt;
-  return std::max(layout_.num_blocks - given, least);
-}
-
-// No end that anybody counts, nor one that another runner has to get over.
-void supervisor_state::pass_device_on() {
-  const auto fewer = runner_end_.lacked_it_in_warm_up ? smaller_cache() : std::nullopt;
-  if (fewer && course_.next() != nullptr) {
-    spdlog::warn("{} finds no memory on the device: the KV cache shrinks", describe(*course_.next()));
-    most_blocks_ = *fewer;
-  }
-  parts_.device = std::exchange(*left_behind_, {});
-  runner_end_.is_excused = true;
-  start_next_runner();
 }
 
 void supervisor_state::start_next_runner() {
@@ -291,7 +253,7 @@ bool supervisor_state::turn_to_last_resort() {
   spdlog::critical("the device does not come back: the model runs on the CPU from now on");
   parts_.open_device = std::exchange(parts_.open_last_resort, nullptr);
   failed_openings_ = hung_openings_ = 0;
-  most_blocks_ = 0;
+  most_blocks_.reset();
   is_on_last_resort_ = true;
   course_.skip_graphs();
   step_costs_.clear();

@@ -60,7 +60,7 @@ void supervisor_state::go_on_warming_up() {
   if (failed_ || is_warming_up_ || !roster_.model_runner) return;
   parts_.tokenizer.metrics->set_warmup_progress(course_.share());
   if (course_.ready() && !std::exchange(ready_, true)) parts_.board->ready();
-  if (course_.finished()) return warn_of_untimed_steps();
+  if (course_.finished()) return warn_of_unknown_costs();
   if (!ready_) return warm_up_item_now();
   if (!drain_.has_begun()) warm_up_when_idle();
 }
@@ -70,20 +70,32 @@ void supervisor_state::leave_out(const warm_up_item& item) {
   if (item.phase == warm_up_phase::prompt) std::erase(parts_.buckets.prompt, item.shape);
   if (item.phase == warm_up_phase::decode) std::erase(parts_.buckets.decode, item.shape);
   if (item.phase == warm_up_phase::unified) std::erase(parts_.buckets.unified, item.unified);
-  if (item.phase == warm_up_phase::verification) untimed_.insert(timed_step_of(item));
 }
 
-// Those that have been timed in the other pass are no matter.
-void supervisor_state::warn_of_untimed_steps() {
-  std::erase_if(untimed_, [this](const timed_step& each) { return step_costs_.contains(each); });
-  if (untimed_.empty() || !drafts_wait_for_costs(parts_)) return;
-  std::set<std::int32_t> rows;
-  for (const timed_step& each : std::exchange(untimed_, {})) rows.insert(each.rows);
-  spdlog::warn(
-      "little or nothing will be drafted: the warm-up has left out steps of {} rows, which tell what "
-      "verifying drafts "
-      "costs. A restart measures them again; \"adaptive\": false in --speculative-config drafts all the same",
-      fmt::join(rows, ", "));
+// By the steps that are interpolated between: of one row, and of the most that are timed.
+void supervisor_state::warn_of_unknown_costs() {
+  if (parts_.warm_up == warm_up_mode::skip || !drafts_wait_for_costs(parts_)) return;
+  if (std::exchange(are_costs_told_, true)) return;
+  std::int32_t least = 0, most = 0;
+  for (const auto& [step, took] : step_costs_) {
+    if (!step.is_usual()) continue;
+    least = least == 0 ? step.rows : std::min(least, step.rows);
+    most = std::max(most, step.rows);
+  }
+  constexpr const char* remedy =
+      "a restart measures it again; \"adaptive\": false in --speculative-config drafts all the same";
+  if (least != 1) {
+    spdlog::warn(
+        "nothing will be drafted: the warm-up has left out the step of 1 row, and what drafts cost is not "
+        "known: {}",
+        remedy);
+  } else if (2 * most <= std::min(step_limits_.max_rows, most_verified_rows)) {
+    spdlog::warn(
+        "steps of more than {} rows will verify no drafts: the warm-up has left them out, and what they cost "
+        "is not "
+        "known: {}",
+        most, remedy);
+  }
 }
 
 // What has taken the runner along again and again is not asked for any more, nor known to the next one.
@@ -150,7 +162,7 @@ void supervisor_state::warm_up_item_now() {
         ready_ ? ", while nothing runs; a request that comes waits for the step that is being timed" : "");
   auto task = std::make_shared<warm_up_task>(warm_up_task{
       item, scratch_batch(item, layout_, step_limits_, parts_.tokenizer.vocabulary->vocab_size())});
-  task->may_shrink_cache = task->batch.needs_graph = smaller_cache().has_value();
+  task->batch.needs_graph = smaller_cache().has_value();
   parts_.board->warm_up_step_started(self_->clock().now(), work_of(task->batch));
   out_.ask(roster_.model_runner, msg::warm_up{course_.done()}, warm_up_task_ptr(std::move(task)))
       .then([this, item](const msg::warmed_up& done) { on_warmed_up(item, done); }, [](const caf::error&) {});

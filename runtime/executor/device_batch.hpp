@@ -31,7 +31,8 @@ struct device_batch : batch_rows {
   // Each [samples], or empty where no sample has one. A device that draws nothing need not look at them.
   std::vector<const drafted_token*> verified;  // the draft that a sample accepts or rejects; null: none
   std::vector<kept_distribution*> kept;        // of samples that are such drafts; null: an ordinary one
-  // Of the warm-up: a graph of this step that finds no memory is a step that does.
+  // A step of the warm-up, which memory can be had for: where its graph finds none, out_of_device_memory is
+  // thrown. Any other step runs eagerly then.
   bool needs_graph = false;
 
   // Of the sequence with this index.

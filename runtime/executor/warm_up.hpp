@@ -73,7 +73,6 @@ std::string describe(const warm_up_item& item);
 struct warm_up_task {
   warm_up_item item;
   device_batch batch;
-  bool may_shrink_cache = false;  // where the device has no memory for it
 };
 using warm_up_task_ptr = std::shared_ptr<const warm_up_task>;
 

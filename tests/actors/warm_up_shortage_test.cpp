@@ -236,19 +236,40 @@ TEST(WarmUpShortage, CountsFromWhatTheDeviceCouldGive) {
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{50, 47, 44, 41, 38}));
 }
 
+// With drafts the warm-up goes on while requests run.
 TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
   small_memory memory{.beside_cache = 1};
+  int shortages = 1;
+  memory.takes = [&shortages](const device_batch& batch) {
+    return batch.needs_graph && batch.num_rows() == 2 && shortages-- > 0 ? 99 : 0;
+  };
   company_setup setup = memory.setup();
   setup.warm_up = warm_up_mode::lazy;
+  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.drafts.emplace();
+  };
   stage stage(setup);
-  stage.run();
+  while (!stage.status().ready && stage.run(1) > 0) {
+  }
   ASSERT_TRUE(stage.status().ready);
-  const auto stored = stage.ask("a prompt of some blocks, which are stored", 3);
+  const std::string prompt = "a prompt of some blocks, which are stored";
+  const auto running = stage.ask(prompt, 80);
+  while (running->tokens.size() < 3) ASSERT_GT(stage.run(1), 0U);
+  while (memory.caches.empty() && running->ends.empty()) {
+    stage.advance(std::chrono::milliseconds(20));
+    stage.run(5);
+  }
+  ASSERT_TRUE(running->ends.empty()) << "it runs while the cache shrinks";
+  EXPECT_EQ(memory.caches, std::vector<std::int32_t>{60});
+  const double hits = stage.metric("vllm:prefix_cache_hits_total");
   stage.run();
+  ASSERT_EQ(running->ends.size(), 1U);
+  EXPECT_EQ(running->tokens.size(), 80U);
+  for (std::size_t i = 1; i < running->tokens.size(); ++i)
+    EXPECT_EQ((running->tokens[i] - running->tokens[i - 1] + 26) % 26, 1);
+  EXPECT_EQ(stage.metric("vllm:prefix_cache_hits_total"), hits) << "nothing is stored any more";
   expect_warm(stage, 60);
-  const auto again = stage.ask("a prompt of some blocks, which are stored", 3);
-  stage.run();
-  EXPECT_EQ(again->tokens, stored->tokens);
 }
 
 // Requests come and go, runners are killed, somebody else takes memory of the device.

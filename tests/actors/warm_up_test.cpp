@@ -272,25 +272,35 @@ TEST(WarmUpActors, ThatIsLeftOutIsWarnedOfWhereDraftsNeedIt) {
   }
 }
 
-TEST(WarmUpActors, WarnsWhereWhatDraftsCostCannotBeMeasured) {
-  for (const bool fails : {false, true}) {
-    const net::testing::captured_log log;
-    company_setup setup;
-    setup.warm_up = warm_up_mode::full;
-    setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
-    setup.before_step = [fails](const device_batch& batch) {
-      if (fails && is_scratch(batch, 64) && batch.num_rows() == 2) throw std::runtime_error("no step of two");
-    };
-    stage stage(setup);
-    stage.run();
-    EXPECT_TRUE(stage.status().ready);
-    const auto lines = log.lines();
-    const auto is_warning = [](const std::string& line) {
-      return line.starts_with("warning little or nothing will be drafted") &&
-             line.find("steps of 2 rows") != std::string::npos;
-    };
-    EXPECT_EQ(std::ranges::count_if(lines, is_warning), fails ? 1 : 0);
-  }
+// How often it warns of drafts, of steps that fail as often as said, the least first.
+std::size_t warnings_of_drafts(std::int32_t rows, int failures, const std::string& text) {
+  const net::testing::captured_log log;
+  company_setup setup;
+  setup.warm_up = warm_up_mode::full;
+  setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
+  setup.before_step = [&failures, rows](const device_batch& batch) {
+    const bool is_verification = batch.samples.size() == static_cast<std::size_t>(batch.num_rows());
+    if (!is_scratch(batch, 64) || !is_verification || batch.sequences.size() != 1) return;
+    if (batch.num_rows() == rows && failures-- > 0) throw std::runtime_error("no step of so many rows");
+  };
+  stage stage(setup);
+  stage.run();
+  EXPECT_TRUE(stage.status().ready);
+  stage.kill(stage.roster().model_runner);
+  stage.expect_served(stage::runner_settles);
+  const auto lines = log.lines();
+  return static_cast<std::size_t>(std::ranges::count_if(lines, [&text](const std::string& line) {
+    return line.starts_with("warning " + text) && line.find("\"adaptive\": false") != line.npos;
+  }));
+}
+
+TEST(WarmUpActors, WarnsOnceWhereWhatDraftsCostIsNotKnown) {
+  constexpr int always = 1000;
+  EXPECT_EQ(warnings_of_drafts(1, always, "nothing will be drafted"), 1U);
+  EXPECT_EQ(warnings_of_drafts(1, 1, "nothing will be drafted"), 0U) << "it is timed twice";
+  EXPECT_EQ(warnings_of_drafts(2, always, ""), 0U) << "what lies between others is guessed";
+  EXPECT_EQ(warnings_of_drafts(32, always, "steps of more than 16 rows will verify no drafts"), 1U);
+  EXPECT_EQ(warnings_of_drafts(0, always, ""), 0U);
 }
 
 }  // namespace
