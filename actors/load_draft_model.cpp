@@ -17,7 +17,7 @@ namespace {
 // A chunk of a prompt that running requests wait for between two steps.
 constexpr std::int32_t most_rows_on_cpu = 256;
 constexpr std::int32_t most_rows_on_cuda = 1024;
-// Requests whose drafts a device keeps what they are drawn from of, before it goes on with others.
+// Requests for whose drafts a device has room at once to keep what they are drawn from.
 constexpr std::int32_t most_kept_at_once = 16;
 
 double mebibytes(std::size_t bytes) { return static_cast<double>(bytes) / static_cast<double>(1U << 20U); }

@@ -62,9 +62,9 @@ struct sampling_row {
   const std::int32_t* biased = nullptr;   // [num_biased] not descending
   const float* biases = nullptr;          // [num_biased]
   const std::uint32_t* mask = nullptr;    // [ceil(vocab / 32)] bits of the tokens that are allowed; null: all
-  bool is_drafted = false;                // a draft of this very token, which rejection sampling verifies ...
-  std::int32_t draft = 0;                 // ... and ...
-  drafted_distribution drafted = {};      // ... what it was drawn from; without a choice it alone
+  bool is_drafted = false;                // whether rejection sampling verifies a draft of this very token
+  std::int32_t draft = 0;                 // that draft
+  drafted_distribution drafted = {};      // what it was drawn from; without a choice it alone
   device_distribution kept = {};          // where is left what this token is drawn from: a draft; or nothing
   float* processed = nullptr;  // [stride] where the changed logits go; null: they are changed in place
 };

@@ -267,4 +267,16 @@ void stage::expect_idle(std::size_t own_actors) {
   }
 }
 
+void add_drafts(company_setup& setup) {
+  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
+    adjust(parts);
+    parts.drafts.emplace();
+  };
+}
+
+void expect_alphabet(const client& who) {
+  for (std::size_t i = 1; i < who.tokens.size(); ++i)
+    EXPECT_EQ((who.tokens[i] - who.tokens[i - 1] + 26) % 26, 1) << "token " << i;
+}
+
 }  // namespace troupe::test

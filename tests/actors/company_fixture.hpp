@@ -193,4 +193,10 @@ class stage {
 // Greedy with a length.
 sampling_params greedy(std::int32_t max_tokens);
 
+// Somebody guesses, beside what the setup adjusts already.
+void add_drafts(company_setup& setup);
+
+// That each token is the letter behind the one before, as the default script has it and follows_input.
+void expect_alphabet(const client& who);
+
 }  // namespace troupe::test

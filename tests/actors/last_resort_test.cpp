@@ -113,10 +113,7 @@ TEST(LastResort, HasWhatDraftsCostMeasuredAnew) {
   lost_device device;
   company_setup setup = device.setup();
   setup.warm_up = warm_up_mode::full;
-  setup.adjust = [lost = setup.adjust](supervisor_parts& parts) {
-    lost(parts);
-    parts.drafts.emplace();
-  };
+  add_drafts(setup);
   stage stage(setup);
   stage.run();
   const auto costs = [&stage] { return stage.messages_of("scheduler", "step_cost"); };

@@ -90,10 +90,7 @@ TEST_F(Tuning, BeginsWithTheSmallestStepsOnceNothingHasRunForAWhile) {
 // Until what they cost is known nothing is drafted; a service that is never idle must not wait for that.
 TEST_F(Tuning, DoesNotKeepWhatDraftsCostFromBeingMeasuredWhileRequestsRun) {
   company_setup drafting = setup();
-  drafting.adjust = [adjust = drafting.adjust](supervisor_parts& parts) {
-    adjust(parts);
-    parts.drafts.emplace();
-  };
+  add_drafts(drafting);
   stage busy(drafting);
   const auto costs = [&busy] { return busy.messages_of("scheduler", "step_cost"); };
   const double at_start = costs();  // they are measured again behind the tuning, which waits for quiet

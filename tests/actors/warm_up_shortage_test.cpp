@@ -245,10 +245,7 @@ TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
   };
   company_setup setup = memory.setup();
   setup.warm_up = warm_up_mode::lazy;
-  setup.adjust = [adjust = setup.adjust](supervisor_parts& parts) {
-    adjust(parts);
-    parts.drafts.emplace();
-  };
+  add_drafts(setup);
   stage stage(setup);
   while (!stage.status().ready && stage.run(1) > 0) {
   }
@@ -266,8 +263,7 @@ TEST(WarmUpShortage, WhileItServesCostsNobodyAToken) {
   stage.run();
   ASSERT_EQ(running->ends.size(), 1U);
   EXPECT_EQ(running->tokens.size(), 80U);
-  for (std::size_t i = 1; i < running->tokens.size(); ++i)
-    EXPECT_EQ((running->tokens[i] - running->tokens[i - 1] + 26) % 26, 1);
+  expect_alphabet(*running);
   EXPECT_EQ(stage.metric("vllm:prefix_cache_hits_total"), hits) << "nothing is stored any more";
   expect_warm(stage, 60);
 }
@@ -301,8 +297,7 @@ TEST(WarmUpShortage, AtAnyMomentOfAnyLoadLosesNoRequest) {
     for (const auto& who : clients) {
       ASSERT_EQ(who->ends.size(), 1U);
       EXPECT_EQ(who->ends[0].reason, finish_reason::length);
-      for (std::size_t i = 1; i < who->tokens.size(); ++i)
-        EXPECT_EQ((who->tokens[i] - who->tokens[i - 1] + 26) % 26, 1);
+      expect_alphabet(*who);
     }
     EXPECT_FALSE(memory.is_out_of_bounds);
     EXPECT_GE(stage.roster().num_blocks, 32) << "as many as the longest context needs";

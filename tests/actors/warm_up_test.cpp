@@ -121,7 +121,7 @@ TEST(WarmUp, LeavesALazyOneUntilNothingHasRunForAWhile) {
 TEST(WarmUp, MeasuresWhatDraftsCostAtOnceWhereNothingRuns) {
   watched seen;
   company_setup setup = seen.setup(warm_up_mode::lazy);
-  setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
+  add_drafts(setup);
   stage stage(setup);
   EXPECT_GT(stage.messages_of("scheduler", "step_cost"), 0);
   EXPECT_LT(stage.metric("troupe_warmup_progress"), 1.0);
@@ -277,7 +277,7 @@ std::size_t warnings_of_drafts(std::int32_t rows, int failures, const std::strin
   const net::testing::captured_log log;
   company_setup setup;
   setup.warm_up = warm_up_mode::full;
-  setup.adjust = [](supervisor_parts& parts) { parts.drafts.emplace(); };
+  add_drafts(setup);
   setup.before_step = [&failures, rows](const device_batch& batch) {
     const bool is_verification = batch.samples.size() == static_cast<std::size_t>(batch.num_rows());
     if (!is_scratch(batch, 64) || !is_verification || batch.sequences.size() != 1) return;
