@@ -248,32 +248,6 @@ void model_runner_state::tell_figures() try {
   spdlog::debug("the device tells no figures: {}", fault.what());
 }
 
-void model_runner_state::observe(const draft_work& work) {
-  if (!draft_) return;
-  if (work.is_first) draft_->close_all();
-  for (const engine_request_ptr& request : work.opened)
-    draft_->open(request->id, request->prompt, *request->sampling);
-  work.news.tell(*draft_);
-}
-
-drafts_ptr model_runner_state::propose(const draft_work& work) try {
-  if (!draft_) return nullptr;
-  observe(work);
-  auto drafts = std::make_shared<std::vector<draft>>();
-  std::vector<request_id> ids;
-  for (const draft_news::output& each : work.news.outputs) ids.push_back(each.id);
-  *drafts = draft_->propose(ids);
-  if (draft_->is_resting()) return nullptr;
-  return drafts;
-} catch (const device_lost& fault) {
-  is_lost_by_draft_ = true;
-  fail(fault);
-  return nullptr;
-} catch (const std::exception& fault) {
-  give_up_draft(fault);
-  return nullptr;
-}
-
 model_runner_actor::behavior_type model_runner_behavior(
     model_runner_actor::stateful_pointer<model_runner_state> self, model_runner_parts parts) {
   const auto metrics = parts.metrics;

@@ -68,7 +68,8 @@ class model_runner_state {
   void tell_figures();
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
   void observe(const draft_work& work);
-  // Null where nothing pays. A draft model that throws drafts no more; the text goes to the log.
+  // Null where nothing pays or can be drafted now. A draft model that throws drafts no more, or later where
+  // it lacked memory; the text goes to the log.
   drafts_ptr propose(const draft_work& work);
 
  private:
@@ -130,9 +131,14 @@ class model_runner_state {
   msg::warmed_up tune(const msg::warm_up& request, const warm_up_task& task);
   // True with the choice.
   bool tune_device(const warm_up_task& task);
-  // The same for the draft model. Whatever becomes of it, the model is served.
+  // The same for the draft model.
   bool tune_draft(const warm_up_item& item);
-  void warm_up_draft(const warm_up_item& item);
+  void warm_up_draft(const warm_up_task& task);
+  // Does `work` with the draft model, if there is one. Whatever becomes of that, the model is served: only a
+  // lost device is thrown on, and a lack of memory that shrinks the cache. Another one costs the drafts at
+  // hand, and several in a row all that would follow.
+  enum class draft_shortage { costs_drafts, shrinks_the_cache };
+  void with_draft(draft_shortage shortage, const std::function<void()>& work);
   void give_up_draft(const std::exception& fault);
   // One step of several rounds; with the last one the median is told.
   msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
@@ -154,6 +160,8 @@ class model_runner_state {
   std::shared_ptr<executor> device_;
   bool is_lost_by_draft_ = false;       // the device, by a step of the draft model
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
+  int draft_shortages_ = 0;             // of memory, in a row
+  int draft_rest_ = 0;                  // questions that nothing is drafted for
   step_buckets buckets_;
   net::limited_log beyond_;  // all buckets
   std::int32_t block_size_ = 1;

@@ -28,7 +28,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
   const auto begin = parts_.now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = parts_.now() - begin;
-  warm_up_draft(task.item);
+  warm_up_draft(task);
   return {request.item, took.count(), true};
 } catch (const device_lost&) {
   throw;
@@ -77,32 +77,20 @@ bool model_runner_state::tune_device(const warm_up_task& task) {
   return true;
 }
 
-bool model_runner_state::tune_draft(const warm_up_item& item) try {
-  result<void> kept;
-  const bool is_over = draft_->tune(item, kept);
-  if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
+bool model_runner_state::tune_draft(const warm_up_item& item) {
+  bool is_over = true;
+  with_draft(draft_shortage::costs_drafts, [&] {
+    result<void> kept;
+    is_over = draft_->tune(item, kept);
+    if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
+  });
   return is_over;
-} catch (const device_lost&) {
-  is_lost_by_draft_ = true;
-  throw;
-} catch (const std::exception& fault) {
-  give_up_draft(fault);
-  return true;
 }
 
-void model_runner_state::warm_up_draft(const warm_up_item& item) try {
-  if (draft_) draft_->warm_up(item);
-} catch (const device_lost&) {
-  is_lost_by_draft_ = true;
-  throw;
-} catch (const std::exception& fault) {
-  give_up_draft(fault);
-}
-
-void model_runner_state::give_up_draft(const std::exception& fault) {
-  spdlog::error("the draft model failed and drafts no more: {}", fault.what());
-  draft_.reset();
-  overlaps_ = device_->overlaps();
+void model_runner_state::warm_up_draft(const warm_up_task& task) {
+  const bool shrinks = task.batch.needs_graph;
+  with_draft(shrinks ? draft_shortage::shrinks_the_cache : draft_shortage::costs_drafts,
+             [&] { draft_->warm_up(task.item, shrinks); });
 }
 
 // One step a message, so that a request never waits for more than that; the first one only warms the caches.
@@ -111,7 +99,7 @@ msg::warmed_up model_runner_state::time_verification(const msg::warm_up& request
   const auto begin = parts_.now();
   run_warm_up(*device_, task);
   const std::chrono::nanoseconds took = parts_.now() - begin;
-  warm_up_draft(task.item);
+  warm_up_draft(task);
   verification_times_.push_back(took.count());
   if (verification_times_.size() < rounds) return {request.item, took.count(), true, false};
   std::vector<std::int64_t> times(std::exchange(verification_times_, {}));
@@ -128,7 +116,7 @@ msg::warmed_up model_runner_state::warm_up_sampling(const msg::warm_up& request,
   const bool is_over = sampling_->run_next(*device_);
   if (is_over) sampling_.reset();
   const std::chrono::nanoseconds took = parts_.now() - begin;
-  if (is_over) warm_up_draft(task.item);
+  if (is_over) warm_up_draft(task);
   return {request.item, took.count(), true, is_over};
 }
 

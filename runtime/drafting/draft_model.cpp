@@ -61,6 +61,11 @@ void draft_model::close_all() {
   sequences_.clear();
 }
 
+void draft_model::forget_stored() {
+  device_->synchronize();
+  for (auto& [id, sequence] : sequences_) release(sequence);
+}
+
 std::vector<draft> draft_model::propose(std::span<const request_id> ids) {
   ++calls_;
   const auto requests = static_cast<std::int32_t>(ids.size());

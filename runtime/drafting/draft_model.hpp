@@ -60,7 +60,8 @@ class draft_model {
 
   // The model's warm-up, done to this one too: its scratch steps, as far as they are within the limits, and
   // what a draft costs side by side for so many requests where the model's verification is timed.
-  void warm_up(const warm_up_item& item);
+  // `needs_graph`: as device_batch has it.
+  void warm_up(const warm_up_item& item, bool needs_graph = false);
   // One timed step by the plan whose turn it is, for the item's number of rows; true when that is chosen, or
   // there is nothing to choose. Errors of writing the file go to `kept`.
   bool tune(const warm_up_item& item, result<void>& kept);
@@ -81,9 +82,12 @@ class draft_model {
   // How they go on: a draft for each that is computed up to its last token, side by side. The first step also
   // computes what is missing of the others, those with the least first, as far as max_rows reach: they have
   // no draft yet. Nor has one that finds no room in the KV, which those not named here give back before.
-  // Throws what the executor throws: what is stored means nothing then, and this object is not to be used any
-  // more.
+  // Throws what the executor throws, and this object is not to be used any more then; after
+  // out_of_device_memory it may be, once it has forgotten what it stored.
   std::vector<draft> propose(std::span<const request_id> ids);
+
+  // Waits for what the executor was asked for, and has all of it computed anew.
+  void forget_stored();
 
   // The drafts of `batch` that it is to accept or reject: for steps of the target that verify drafts of this
   // model. Where what a draft was drawn from is gone the request draws the token itself.
@@ -111,7 +115,7 @@ class draft_model {
   };
 
   executor_limits step_limits() const;
-  warm_up_task scratch_task(const warm_up_item& item) const;
+  warm_up_task scratch_task(const warm_up_item& item, bool needs_graph) const;
   std::chrono::nanoseconds run_scratch(const warm_up_task& task);
   void choose(std::span<const request_id> ids);
   // Leaves those out whose next token is not worth its time.

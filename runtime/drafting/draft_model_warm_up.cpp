@@ -13,9 +13,10 @@ executor_limits draft_model::step_limits() const {
           .block_size = device_->layout().block_size};
 }
 
-warm_up_task draft_model::scratch_task(const warm_up_item& item) const {
+warm_up_task draft_model::scratch_task(const warm_up_item& item, bool needs_graph) const {
   warm_up_task task{item, scratch_batch(item, device_->layout(), step_limits(), options_.vocab_size)};
   task.item.sampler_rows = std::min(item.sampler_rows, options_.max_rows);
+  task.batch.needs_graph = needs_graph;
   return task;
 }
 
@@ -27,9 +28,9 @@ std::chrono::nanoseconds draft_model::run_scratch(const warm_up_task& task) {
 
 // Where the model verifies n rows, drafting for n requests is timed: the first step of each only warms the
 // caches.
-void draft_model::warm_up(const warm_up_item& item) {
+void draft_model::warm_up(const warm_up_item& item, bool needs_graph) {
   if (item.phase != warm_up_phase::verification) {
-    if (item.sampler_batch <= options_.max_rows) run_scratch(scratch_task(item));
+    if (item.sampler_batch <= options_.max_rows) run_scratch(scratch_task(item, needs_graph));
     return;
   }
   const std::int32_t requests = item.shape.query;
@@ -37,7 +38,7 @@ void draft_model::warm_up(const warm_up_item& item) {
   warm_up_item decode;
   decode.phase = warm_up_phase::decode;
   decode.shape = {requests, 1, 1};
-  const std::chrono::nanoseconds took = run_scratch(scratch_task(decode));
+  const std::chrono::nanoseconds took = run_scratch(scratch_task(decode, needs_graph));
   if (std::exchange(timed_rows_, requests) == requests) worth_.draft_step(requests, took);
 }
 
@@ -45,7 +46,7 @@ void draft_model::warm_up(const warm_up_item& item) {
 bool draft_model::tune(const warm_up_item& item, result<void>& kept) {
   step_plans* plans = device_->plans();
   if (!tuning_.wanted || plans == nullptr) return true;
-  const warm_up_task task = scratch_task(item);
+  const warm_up_task task = scratch_task(item, false);
   const std::int32_t rows = task.batch.num_rows();
   if (!plans->chosen().contains(rows)) {
     if (!tuner_) tuner_.emplace(step_plans::candidates());

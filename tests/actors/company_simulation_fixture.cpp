@@ -78,12 +78,12 @@ void draw_draft_model(dice& random, simulated_setup& setup) {
       std::vector{rejection_method::automatic, rejection_method::probabilistic, rejection_method::strict});
   options.most_pending = limits.max_steps_in_flight;
   const std::int32_t contexts = random.pick(1, 4) * limits.max_model_len / limits.block_size;
-  setup.draft_device = {{limits.block_size, random.pick(1, 1 + contexts), 1},
-                        options.max_rows,
-                        options.max_sequences,
-                        0,
-                        random.chance(40) ? random.pick(1, 3) : 0,
-                        random.pick(1, 30)};
+  setup.draft_device = {.layout = {limits.block_size, random.pick(1, 1 + contexts), 1},
+                        .max_rows = options.max_rows,
+                        .max_sequences = options.max_sequences,
+                        .failing_percent = random.chance(40) ? random.pick(1, 3) : 0,
+                        .lacking_percent = random.chance(30) ? random.pick(1, 30) : 0,
+                        .wrong_percent = random.pick(1, 30)};
 }
 
 void draw_drafts(dice& random, simulated_setup& setup) {
@@ -106,12 +106,12 @@ simulated_setup draw_setup(dice& random) {
   simulated_setup setup;
   setup.limits = draw_limits(random);
   const scheduler_limits& limits = setup.limits;
-  setup.device = {{limits.block_size, limits.num_blocks, 1},
-                  limits.max_num_batched_tokens,
-                  limits.max_num_seqs,
-                  limits.enable_chunked_prefill ? limits.long_prefill_token_threshold : 0,
-                  random.chance(30) ? random.pick(1, 6) : 0,
-                  random.chance(30) ? random.pick(1, 6) : 0};
+  setup.device = {.layout = {limits.block_size, limits.num_blocks, 1},
+                  .max_rows = limits.max_num_batched_tokens,
+                  .max_sequences = limits.max_num_seqs,
+                  .longest_chunk = limits.enable_chunked_prefill ? limits.long_prefill_token_threshold : 0,
+                  .failing_percent = random.chance(30) ? random.pick(1, 6) : 0,
+                  .lacking_percent = random.chance(30) ? random.pick(1, 6) : 0};
   if (random.chance(40)) setup.overlaps = random.pick(0, 8);
   if (random.chance(25)) setup.request_timeout = milliseconds(random.pick(1, 2000));
   if (random.chance(25)) setup.queue_timeout = milliseconds(random.pick(1, 600));
@@ -161,6 +161,7 @@ class simulation {
       story_.verified_by_chance = metric("troupe_rejection_sampled_draft_tokens_total");
       story_.accepted_by_chance = metric("troupe_rejection_sampled_accepted_tokens_total");
       story_.failed_draft_models = draft_log_->failed_steps;
+      story_.draft_shortages = draft_log_->lacking_steps;
     } catch (const broken_promise& promise) {
       story_.fault = promise.what();
     }

@@ -26,6 +26,7 @@ struct company_story {
   std::uint64_t verified_by_chance = 0;  // of a draft model's
   std::uint64_t accepted_by_chance = 0;
   std::uint64_t failed_draft_models = 0;
+  std::uint64_t draft_shortages = 0;  // steps of a draft model that found no memory
   std::uint64_t withheld_rows = 0;
   std::uint64_t refused_drafts = 0;  // their tokens that grammars refused before a step had rows for them
   std::uint64_t refused = 0;         // that could never run

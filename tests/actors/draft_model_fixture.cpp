@@ -21,19 +21,23 @@ const model_ptr& tiny(std::uint64_t seed) {
   return model;
 }
 
-// Fails from its n-th forward on.
 class failing_draft_executor final : public forwarding_executor {
  public:
-  failing_draft_executor(std::unique_ptr<executor> inner, int steps, draft_fault fault)
-      : forwarding_executor(std::move(inner)), left_(steps), fault_(fault) {}
+  failing_draft_executor(std::unique_ptr<executor> inner, const draft_setup& setup)
+      : forwarding_executor(std::move(inner)),
+        left_(setup.steps),
+        failing_(setup.failing_steps),
+        fault_(setup.fault) {}
   void forward(const device_batch& batch) override {
-    if (--left_ >= 0) return forwarding_executor::forward(batch);
+    if (--left_ >= 0 || --failing_ < 0) return forwarding_executor::forward(batch);
     if (fault_ == draft_fault::loses_the_device) throw device_lost("signal 11 (Segmentation fault)");
+    if (fault_ == draft_fault::lacks_memory) throw out_of_device_memory("nothing is left");
     throw std::runtime_error("out of order");
   }
 
  private:
   int left_;
+  int failing_;
   draft_fault fault_;
 };
 
@@ -84,8 +88,7 @@ company_setup draft_model_setup(const std::optional<draft_setup>& with, std::wea
       if (with.collected) target = overlapping(std::move(target), with.collected);
       runner_device made{std::move(target), nullptr};
       made.draft = std::make_shared<draft_model>(
-          std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with.steps,
-                                                   with.fault),
+          std::make_shared<failing_draft_executor>(device_of_tiny(with.seed, with.draft_blocks), with),
           options_of(with));
       drafts = made.draft;
       return made;

@@ -12,14 +12,15 @@ namespace troupe::test {
 // Of the tiny model of this seed, with KV memory for so many blocks of 16 tokens.
 std::unique_ptr<executor> device_of_tiny(std::uint64_t seed, std::int32_t num_blocks);
 
-enum class draft_fault { throws, loses_the_device };
+enum class draft_fault { throws, lacks_memory, loses_the_device };
 
 struct draft_setup {
   std::uint64_t seed = 1;         // of the draft model; 1 is the target's
   std::int32_t num_blocks = 200;  // of the target
   std::int32_t draft_blocks = 200;
   std::int32_t num_tokens = 4;
-  int steps = 1 << 30;  // that each draft model runs before it fails
+  int steps = 1 << 30;          // that each draft model runs before it fails ...
+  int failing_steps = 1 << 30;  // ... in so many
   draft_fault fault = draft_fault::throws;
   rejection_method method = rejection_method::automatic;
   warm_up_mode warm_up = warm_up_mode::lazy;

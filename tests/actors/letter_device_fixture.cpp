@@ -151,9 +151,12 @@ void letter_device::fail(const device_batch& batch) {
   throw std::runtime_error("the device failed");
 }
 
-// A smaller step is always possible, so that no request is to blame.
+// A smaller step of the model is always possible, so that no request is to blame; none is for a draft
+// model's.
 void letter_device::run_out(const device_batch& batch) {
-  if (batch.sequences.size() < 2 || !random_.chance(rules_.lacking_percent)) return;
+  const bool is_draft_model = rules_.wrong_percent > 0;
+  if (batch.sequences.size() < 2 && !is_draft_model) return;
+  if (!random_.chance(rules_.lacking_percent)) return;
   ++log_->lacking_steps;
   memory_.scribble(batch);
   throw out_of_device_memory("the device lacks memory");

@@ -37,7 +37,7 @@ struct device_rules {
   std::int32_t max_sequences = 0;
   std::int32_t longest_chunk = 0;    // 0: no limit
   std::int32_t failing_percent = 0;  // of the steps
-  std::int32_t lacking_percent = 0;  // likewise, of those of several sequences: for want of memory
+  std::int32_t lacking_percent = 0;  // likewise, of a model's of several sequences: for want of memory
   std::int32_t wrong_percent = 0;    // of the tokens, where it is a draft model's
 };
 

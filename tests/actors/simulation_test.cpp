@@ -24,7 +24,8 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   std::uint64_t steps = 0, mixed = 0, copied = 0, failed = 0, lacking = 0, preemptions = 0, refused = 0,
                 drafts = 0, accepted = 0, deaths = 0, losses = 0;
   std::uint64_t refused_drafts = 0, partly_masked = 0, forced = 0, left_waiting = 0, late_waiting = 0;
-  std::uint64_t withheld = 0, by_chance = 0, accepted_by_chance = 0, failed_draft_models = 0;
+  std::uint64_t withheld = 0, by_chance = 0, accepted_by_chance = 0, failed_draft_models = 0,
+                draft_shortages = 0;
   stream_counts total;
   for (std::uint64_t seed = seeds.first; seed < seeds.first + seeds.count; ++seed) {
     const company_simulation_options options{.seed = seed};
@@ -50,6 +51,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
     by_chance += story.verified_by_chance;
     accepted_by_chance += story.accepted_by_chance;
     failed_draft_models += story.failed_draft_models;
+    draft_shortages += story.draft_shortages;
     left_waiting += story.left_waiting;
     late_waiting += story.late_waiting;
     for (const auto count :
@@ -76,6 +78,7 @@ TEST(CompanySimulation, KeepsEveryPromiseWhateverTheOrderOfMessages) {
   EXPECT_GT(accepted_by_chance, some);
   EXPECT_GT(by_chance, accepted_by_chance + some / 5);
   EXPECT_GT(failed_draft_models, some / 5);
+  EXPECT_GT(draft_shortages, some / 5);
   EXPECT_GT(refused, some);
   EXPECT_GT(refused_drafts, some);
   EXPECT_GT(total.finished, seeds.count);

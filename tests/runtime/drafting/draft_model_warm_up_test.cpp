@@ -62,6 +62,18 @@ class timed_executor final : public forwarding_executor {
   std::chrono::nanoseconds& now_;
 };
 
+// Counts the steps that need a graph, and those that do not.
+class counting_executor final : public forwarding_executor {
+ public:
+  using forwarding_executor::forwarding_executor;
+  void forward(const device_batch& batch) override {
+    ++(batch.needs_graph ? with_graph : without);
+    forwarding_executor::forward(batch);
+  }
+  int with_graph = 0;
+  int without = 0;
+};
+
 std::size_t first_drafts_of_a_dear_model(bool is_warm) {
   std::chrono::nanoseconds now{0};
   draft_model_options options = tiny_options();
@@ -82,6 +94,22 @@ std::size_t first_drafts_of_a_dear_model(bool is_warm) {
 TEST(DraftModelWarmUp, TellsWhatADraftCostsBeforeTheFirstOne) {
   EXPECT_EQ(first_drafts_of_a_dear_model(false), 1U);
   EXPECT_EQ(first_drafts_of_a_dear_model(true), 0U);
+}
+
+TEST(DraftModelWarmUp, NeedsAGraphWhereTheModelDoes) {
+  const auto device = std::make_shared<counting_executor>(tiny_device());
+  draft_model model(device, tiny_options());
+  const auto warm = [&](bool needs_graph) {
+    for (const warm_up_item& item : items_of_the_model())
+      if (item.phase != warm_up_phase::tuning) model.warm_up(item, needs_graph);
+  };
+  warm(true);
+  const int steps = device->with_graph;
+  EXPECT_GT(steps, 4);
+  EXPECT_EQ(device->without, 0);
+  warm(false);
+  EXPECT_EQ(device->with_graph, steps);
+  EXPECT_EQ(device->without, steps);
 }
 
 TEST(DraftModelWarmUp, ChangesNoDraft) {
