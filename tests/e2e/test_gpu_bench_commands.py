@@ -43,18 +43,38 @@ def test_a_failed_self_test_is_a_failure_also_where_it_is_not_measured_again(tmp
     assert len(asked(tools)) == 1
 
 
-@pytest.mark.parametrize("without", [None, 0])
-@pytest.mark.parametrize("way", ["graph", "eager", "batch_invariant"])
+# Times and shares are 0 where the device was lost before, and a way that was not timed is null.
+@pytest.mark.parametrize("without", [None, dict.fromkeys(STEPS[2]["graph"], 0)])
+@pytest.mark.parametrize("way", ["graph", "eager"])
 def test_a_self_test_that_has_not_timed_every_step_is_no_turn(tmp_path, way, without):
-    last = {**STEPS[2], way: dict.fromkeys(STEPS[2][way], without), "share_of_copy_bandwidth": without}
-    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["the device was lost"], "decode": [*STEPS[:2], last],
-                                 "logprobs_mean_difference": without, "copy_gb_per_s": without})
+    last = {**STEPS[2], way: without, "share_of_copy_bandwidth": 0.0}
+    tools = stand_ins(tmp_path, {**SELF_TEST, "passed": False, "failures": ["the device was lost"], "decode": [*STEPS[:2], last]})
     for _ in range(2):  # it is tried again
         done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
         assert done.returncode == 1
         assert data["problems"]["smollm-135m"] == {"self-test smollm-135m": "failed: the device was lost"}
         assert data["steps"]["smollm-135m"] == {"troupe": [], "torch": {}}
     assert len(asked(tools)) == 2
+
+
+def test_without_a_batch_invariant_kernel_the_other_times_are_kept(tmp_path):
+    why = "cuBLASLt has no kernel that keeps the bits"
+    failed = {**SELF_TEST, "passed": False, "failures": [why], "decode": [{**each, "batch_invariant": None} for each in STEPS]}
+    tools = stand_ins(tmp_path, failed)
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m")
+    assert done.returncode == 1
+    assert data["problems"]["smollm-135m"] == {"self-test smollm-135m": f"failed: {why}"}
+    assert "| smollm-135m | 64 | 1024 | 164 | 400 | - | 2.0 | 50 |" in done.stdout
+    assert len(data["steps"]["smollm-135m"]["torch"]["eager 1"]) == 1
+    bench_with(tools, "--rounds", "1", "smollm-135m")
+    assert len(asked(tools)) == 1, "it is not tried again"
+
+
+def test_a_self_test_that_passed_has_timed_batch_invariant_steps(tmp_path):
+    tools = stand_ins(tmp_path, {**SELF_TEST, "decode": [{**each, "batch_invariant": None} for each in STEPS]})
+    done, data = bench_with(tools, "--rounds", "1", "smollm-135m-q4")
+    assert done.returncode == 1
+    assert data["problems"]["smollm-135m-q4"] == {"self-test smollm-135m-q4": "failed: it passed and has not timed every step"}
 
 
 def test_a_self_test_without_steps_is_no_turn(tmp_path):
