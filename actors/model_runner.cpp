@@ -235,15 +235,19 @@ void model_runner_state::collect_tokens() try {
   fail(fault);
 }
 
-// Its next step tells of a fault, if it is one.
+// A step that is held may have failed, which the next call hears of: not this one, which nobody waits for.
 void model_runner_state::tell_figures() try {
+  if (held_) return later_.emplace_back([this] { tell_figures(); }), void();
   if (!device_) return;
   const auto told = device_->figures();
   if (!told) return;
   const device_figures drafts = draft_ ? draft_->figures().value_or(device_figures{}) : device_figures{};
-  parts_.metrics->set_gpu({told->bus_id, told->memory_total, told->memory_free, told->graphs + drafts.graphs,
-                           told->eager_steps + drafts.eager_steps,
-                           told->eager_decodes + drafts.eager_decodes});
+  parts_.metrics->set_gpu({told->bus_id,
+                           told->memory_total,
+                           told->memory_free,
+                           told->graphs + drafts.graphs,
+                           {told->eager_steps, told->eager_decodes},
+                           {drafts.eager_steps, drafts.eager_decodes}});
 } catch (const std::exception& fault) {
   spdlog::debug("the device tells no figures: {}", fault.what());
 }

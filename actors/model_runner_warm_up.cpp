@@ -35,6 +35,7 @@ msg::warmed_up model_runner_state::warm_up_now(const msg::warm_up& request, cons
 } catch (const std::exception& fault) {
   if (task.batch.needs_graph && dynamic_cast<const out_of_device_memory*>(&fault) != nullptr) throw;
   spdlog::error("warm-up: {}", fault.what());
+  device_->synchronize();  // what the step has begun reads what the next one writes
   tuner_.reset();
   is_tuned_ = false;
   verification_times_.clear();

@@ -58,7 +58,6 @@ void supervisor_state::vacate_model_runner() {
   roster_.model_runner = nullptr;
   device_ = {};
   parts_.tokenizer.metrics->set_runner_process({});
-  parts_.tokenizer.metrics->set_gpu({});
 }
 
 void supervisor_state::open_device(const model_runner_actor& runner) {
@@ -219,6 +218,7 @@ void supervisor_state::ask_for_blame() {
 void supervisor_state::replace_runner(msg::runner_missed missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   if (has_left_device(missed)) return pass_device_on();
+  parts_.tokenizer.metrics->set_gpu({});
   const shortage lacked = std::exchange(runner_end_.lacked_memory, shortage::none);
   if (lacked != shortage::none) {
     left_behind_.reset();

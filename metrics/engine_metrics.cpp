@@ -21,13 +21,17 @@ void engine_metrics::set_runner_process(const runner_process_info& process) {
 
 void engine_metrics::set_gpu(const gpu_info& gpu) {
   const std::lock_guard lock(state_->process_mutex);
-  if (gpu.bus_id != state_->gpu.bus_id) state_->gpu_reading.reset();
-  // Another runner begins at 0 again.
+  if (gpu.bus_id != state_->gpu.bus_id) state_->gpu_watch.read(gpu.bus_id);
+  // Another executor begins at 0 again.
   const auto count = [&](metric id, std::uint64_t before, std::uint64_t now) {
     state_->increment(id, now < before ? now : now - before);
   };
-  count(metric::gpu_eager_steps, state_->gpu.eager_steps, gpu.eager_steps);
-  count(metric::gpu_eager_decodes, state_->gpu.eager_decodes, gpu.eager_decodes);
+  const auto count_steps = [&](const eager_counts& before, const eager_counts& now) {
+    count(metric::gpu_eager_steps, before.steps, now.steps);
+    count(metric::gpu_eager_decodes, before.decodes, now.decodes);
+  };
+  count_steps(state_->gpu.model, gpu.model);
+  count_steps(state_->gpu.draft_model, gpu.draft_model);
   state_->gpu = gpu;
 }
 

@@ -38,15 +38,20 @@ struct runner_process_info {
   double ended_cpu_seconds = 0;  // what those before it have used
 };
 
+// Steps of an executor that were no graphs, counted from when it was opened.
+struct eager_counts {
+  std::uint64_t steps = 0;
+  std::uint64_t decodes = 0;  // of these, beyond every graph
+};
+
 // The GPU that the model runs on, as the runner sees it.
 struct gpu_info {
   std::string bus_id;              // "0000:65:00.0"; empty: there is none
   std::uint64_t memory_total = 0;  // bytes
   std::uint64_t memory_free = 0;
   std::int64_t graphs = 0;
-  // Counted from when the runner opened it.
-  std::uint64_t eager_steps = 0;
-  std::uint64_t eager_decodes = 0;
+  eager_counts model = {};
+  eager_counts draft_model = {};
 };
 
 struct program_info {
@@ -87,7 +92,7 @@ class engine_metrics {
   void set_cache_config(const cache_config& config);
   // The process that the runner works in, from here on.
   void set_runner_process(const runner_process_info& process);
-  // From here on; NVML is asked about it when text() is, but once a second at most, and knows more.
+  // From here on; NVML knows more, and is read beside while text() is asked for.
   void set_gpu(const gpu_info& gpu);
   void set_info(const program_info& info);
   void set_warmup_progress(double share);

@@ -32,7 +32,7 @@ engine_metrics::state::state(const metrics_options& given)
       labels(base_labels(given)),
       actors(in_order(labels)),
       executions(in_order(labels)),
-      gpu_library(given.nvml_library) {
+      gpu_watch(given.nvml_library) {
   for (const metric_description& what : catalogue()) add(what);
 }
 
@@ -131,22 +131,18 @@ void engine_metrics::state::update_runner_process() {
   cpu.Increment(std::max(0.0, runner_process.ended_cpu_seconds + usage->cpu_seconds - cpu.Value()));
 }
 
-// What NVML does not tell the runner does, as far as it knows.
+// What NVML does not tell the runner does, as far as it knows. Of a part of a device (MIG) NVML tells the
+// whole device's memory.
 void engine_metrics::state::update_gpu() {
-  constexpr std::int64_t pause = 1'000'000'000;  // ns
+  constexpr double least_of_whole = 0.9;
   const std::lock_guard lock(process_mutex);
-  const std::int64_t now = steady_nanoseconds();
-  if (gpu.bus_id.empty()) {
-    gpu_reading.reset();
-  } else if (!gpu_reading || now - gpu_asked >= pause) {
-    gpu_reading = gpu_library.read(gpu.bus_id);
-    gpu_asked = now;
+  nvml_reading told = gpu_watch.read(gpu.bus_id).value_or(nvml_reading{});
+  const auto total = static_cast<double>(gpu.memory_total);
+  if (total < least_of_whole * told.total_bytes || told.total_bytes == 0) {
+    told.total_bytes = total;
+    told.free_bytes = static_cast<double>(gpu.memory_free);
+    told.used_bytes = told.total_bytes - told.free_bytes;
   }
-  nvml_reading told;
-  told.total_bytes = static_cast<double>(gpu.memory_total);
-  told.free_bytes = static_cast<double>(gpu.memory_free);
-  told.used_bytes = told.total_bytes - told.free_bytes;
-  if (gpu_reading) told = *gpu_reading;
   set(metric::gpu_memory_used, told.used_bytes);
   set(metric::gpu_memory_free, told.free_bytes);
   set(metric::gpu_memory_total, told.total_bytes);

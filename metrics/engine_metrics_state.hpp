@@ -21,7 +21,7 @@
 #include "metrics/bucket_counters.hpp"
 #include "metrics/engine_metrics.hpp"
 #include "metrics/histogram_family.hpp"
-#include "metrics/nvml.hpp"
+#include "metrics/nvml_watch.hpp"
 
 namespace troupe::metrics {
 
@@ -80,9 +80,7 @@ struct engine_metrics::state {
   std::mutex process_mutex;
   runner_process_info runner_process;
   gpu_info gpu;
-  nvml gpu_library;
-  std::optional<nvml_reading> gpu_reading;  // as NVML has last answered, at ...
-  std::int64_t gpu_asked = 0;               // ... these steady nanoseconds
+  nvml_watch gpu_watch;
   std::mutex information_mutex;
   std::map<metric, prometheus::Family<prometheus::Gauge>*> information;
   std::map<metric, prometheus::Gauge*> information_samples;

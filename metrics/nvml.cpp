@@ -32,13 +32,13 @@ std::optional<nvml_reading> nvml::read(const std::string& bus_id) {
   if (!calls_) return std::nullopt;
   device_of_nvml* device = nullptr;
   memory_of_nvml memory{};
-  if (calls_->find(bus_id.c_str(), &device) != nvml_success ||
-      calls_->memory(device, &memory) != nvml_success)
-    return std::nullopt;
+  if (calls_->find(bus_id.c_str(), &device) != nvml_success) return std::nullopt;
   nvml_reading out;
-  out.total_bytes = static_cast<double>(memory.total);
-  out.free_bytes = static_cast<double>(memory.free);
-  out.used_bytes = static_cast<double>(memory.used);
+  if (calls_->memory(device, &memory) == nvml_success) {
+    out.total_bytes = static_cast<double>(memory.total);
+    out.free_bytes = static_cast<double>(memory.free);
+    out.used_bytes = static_cast<double>(memory.used);
+  }
   unsigned milliwatts = 0;
   unsigned celsius = 0;
   if (calls_->power(device, &milliwatts) == nvml_success) out.watts = milliwatts / 1000.0;

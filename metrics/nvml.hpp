@@ -5,12 +5,13 @@
 
 namespace troupe::metrics {
 
+// 0: it does not say, as of the memory of a device that has none of its own, or does not measure it.
 struct nvml_reading {
   double total_bytes = 0;
   double free_bytes = 0;
   double used_bytes = 0;  // by everybody
-  double watts = 0;       // 0 where the device does not measure it
-  double celsius = 0;     // the same
+  double watts = 0;
+  double celsius = 0;
 };
 
 // Opened by its first reading; it stays in memory until the program ends. Nothing of a device is taken.
@@ -20,7 +21,8 @@ class nvml {
   explicit nvml(std::string library) : library_(std::move(library)) {}
 
   // Of the device at this place of the PCI bus ("0000:65:00.0"). Nothing where there is no library, where it
-  // lacks a call, and where it knows no such device. May take some milliseconds. One thread at a time.
+  // lacks a call, and where it knows no such device. Takes some milliseconds, or as long as the driver does
+  // not answer. One thread at a time.
   std::optional<nvml_reading> read(const std::string& bus_id);
 
  private:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""compile_device_code.py REPORT COMMAND...: runs nvcc (with -Xptxas -v), writes to REPORT what each kernel takes of a
-multiprocessor on each architecture, and fails where one spills registers to memory."""
+"""compile_device_code.py [--may-spill] REPORT COMMAND...: runs nvcc (with -Xptxas -v), writes to REPORT what each kernel takes of a
+multiprocessor on each architecture (of shared memory what is static: a launch may ask for more), and fails where one spills registers
+to memory, or a function that it calls, unless it may."""
 import re
 import subprocess
 import sys
@@ -17,7 +18,9 @@ def read(text):
         if match := ENTRY.search(line):
             current = kernels.setdefault(match[1], {}).setdefault(int(match[2]), {})
         elif current is not None and (match := SPILLS.search(line)):
-            current.update(stack=int(match[1]), spills=int(match[2]) + int(match[3]))
+            # Of the kernel itself, and then of each function that it calls.
+            current["stack"] = max(current.get("stack", 0), int(match[1]))
+            current["spills"] = current.get("spills", 0) + int(match[2]) + int(match[3])
         elif current is not None and (match := USED.search(line)):
             current.update(registers=int(match[1]), shared=int(match[2] or 0))
     return kernels
@@ -33,7 +36,7 @@ def short_names(names):
 def table(kernels):
     lines = []
     for name, of_kernel in zip(short_names(kernels), kernels.values()):
-        figures = [f"sm_{architecture}: {f['registers']} registers, {f['shared']} bytes shared"
+        figures = [f"sm_{architecture}: {f['registers']} registers, {f['shared']} bytes static shared"
                    + (f", {f['stack']} bytes stack" if f["stack"] else "")
                    + (f", SPILLS {f['spills']} bytes" if f["spills"] else "")
                    for architecture, f in sorted(of_kernel.items())]
@@ -41,7 +44,9 @@ def table(kernels):
     return "".join(line + "\n" for line in sorted(lines))
 
 
-def main(report, *command):
+def main(*arguments):
+    may_spill = arguments[0] == "--may-spill"
+    report, *command = arguments[may_spill:]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     kernels = read(done.stdout)
     if done.returncode != 0 or not kernels:
@@ -49,7 +54,7 @@ def main(report, *command):
     lines = table(kernels)
     with open(report, "w") as file:
         file.write(lines)
-    if "SPILLS" in lines:
+    if "SPILLS" in lines and not may_spill:
         sys.exit("registers are spilled:\n" + "".join(l + "\n" for l in lines.splitlines() if "SPILLS" in l))
 
 

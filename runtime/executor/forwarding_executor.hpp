@@ -11,7 +11,7 @@ namespace troupe {
 
 class forwarding_executor : public executor {
  public:
-  explicit forwarding_executor(std::unique_ptr<executor> inner) : inner_(std::move(inner)) {}
+  explicit forwarding_executor(std::shared_ptr<executor> inner) : inner_(std::move(inner)) {}
 
   kv_layout layout() const override { return inner_->layout(); }
   result<void> reserve_steps(std::int32_t rows, std::int32_t sequences) override {
@@ -37,7 +37,7 @@ class forwarding_executor : public executor {
   std::string kernel_path() const override { return inner_->kernel_path(); }
 
  private:
-  std::unique_ptr<executor> inner_;
+  std::shared_ptr<executor> inner_;
 };
 
 }  // namespace troupe

@@ -88,11 +88,18 @@ std::string cublaslt_library::version() const {
   return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
 }
 
+// A kernel of the library's is loaded when it is needed for the first time, and takes memory then: that there
+// is none is told as what could not be carried out.
 void cublaslt_library::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  check_cuda(cudaDeviceSynchronize(), call);
   const std::string what = fmt::format("{}: {}", call, cublasLtGetStatusString(status));
   if (status == CUBLAS_STATUS_ALLOC_FAILED) throw out_of_device_memory(what);
+  if (is_device_lost()) throw device_lost(what);
+  const bool may_lack_memory = status == CUBLAS_STATUS_EXECUTION_FAILED ||
+                               status == CUBLAS_STATUS_INTERNAL_ERROR ||
+                               status == CUBLAS_STATUS_NOT_INITIALIZED;
+  if (may_lack_memory && lacks_device_memory())
+    throw out_of_device_memory(what + ", and the memory is taken");
   throw std::runtime_error(what);
 }
 

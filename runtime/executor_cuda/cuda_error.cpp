@@ -2,11 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
 namespace troupe {
 namespace {
+
+// All that is said of a capture, or of one that such a question has ended.
+bool is_about_capture(cudaError_t status) {
+  return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
+}
+
+}  // namespace
 
 // CUDA tells a fault of one call from a context that is gone by what it answers afterwards: the first is
 // forgotten once it has been read, the second comes back from every call. (While a stream is captured nobody
@@ -15,10 +23,17 @@ bool is_device_lost() {
   cudaGetLastError();
   const cudaError_t now = cudaDeviceSynchronize();
   cudaGetLastError();
-  return now != cudaSuccess && now != cudaErrorStreamCaptureUnsupported;
+  return now != cudaSuccess && !is_about_capture(now);
 }
 
-}  // namespace
+bool lacks_device_memory() {
+  constexpr std::size_t probe = std::size_t{4} << 20U;  // bytes: more than a product's kernels take
+  void* taken = nullptr;
+  const cudaError_t status = cudaMalloc(&taken, probe);
+  if (status == cudaSuccess) cudaFree(taken);
+  cudaGetLastError();
+  return status == cudaErrorMemoryAllocation;
+}
 
 void check_cuda(cudaError_t status, const char* call) {
   if (status == cudaSuccess) return;

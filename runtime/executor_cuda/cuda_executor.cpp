@@ -30,7 +30,8 @@ tl::unexpected<error> no_room(const std::string& what, const std::exception& why
   return fail(error_code::resource_exhausted, fmt::format("{}: {}", what, why.what()), std::move(param));
 }
 
-// Has the last sample be a draft, or else accept or reject one: either takes kernels of its own.
+// Has the last sample be a draft, or else accept or reject one, with its log-probability: each takes kernels
+// of its own.
 void draw_last_by_chance(device_batch& batch, bool is_draft, kept_distribution& kept) {
   static constexpr token_id guessed = 0;
   static constexpr float certain = 1.0F;
@@ -42,6 +43,9 @@ void draw_last_by_chance(device_batch& batch, bool is_draft, kept_distribution& 
   } else {
     batch.verified.back() = &guess;
   }
+  auto told = std::make_shared<sampling_params>(*batch.samples.back().sampling);
+  told->logprobs = 1;
+  batch.samples.back().sampling = std::move(told);
 }
 
 class cuda_executor final : public executor {
@@ -194,6 +198,7 @@ result<memory_profile> cuda_executor::profile() try {
   kept_distribution kept;
   draw_last_by_chance(batch, limits_.kept_at_once > 0, kept);
   check_batch(batch, config_, limits_, kv_.layout());
+  batch.copies.push_back({0, 0});  // the scratch block, the only one so far
   run(batch, 1);
   step_result unused;
   sample(batch, nullptr, unused);
@@ -241,6 +246,7 @@ std::optional<std::string> cuda_executor::run(const device_batch& batch, std::in
   step_.sampled = room_->sampler.tokens();
   takes_first_rows_ = room_->flattener.logits_are_first_rows();
   room_->decoder.copy_blocks(stream_, shape, step_, kv_.memory());
+  check_launches("the copies of a step's blocks");
   if (padded) return run_as_graph(shape, batch.needs_graph);
   if (shape.rows > 0) {
     if (layers == config_.num_layers) note_eager_step(shape);

@@ -9,7 +9,7 @@ namespace {
 class captured_work {
  public:
   captured_work(const cuda_stream& stream, const std::function<void()>& work) {
-    // Thread-local: other threads of the process may use the device meanwhile.
+    // Thread-local: other threads of the process may use the device meanwhile, but not wait for all of it.
     check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal),
                "cudaStreamBeginCapture");
     try {

@@ -55,6 +55,50 @@ TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
   stage.expect_served();
 }
 
+// Its counts go on where the next runner gets it.
+TEST(DeviceFigures, OfADeviceThatWasLeftForWantOfMemoryAreCountedOnce) {
+  const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0, 30, 20});
+  bool lacks_memory = false;
+  class lacking_device final : public forwarding_executor {
+   public:
+    lacking_device(std::shared_ptr<device_figures> figures, bool& lacks_memory)
+        : forwarding_executor(std::make_unique<device_with_figures>(std::move(figures))),
+          lacks_(lacks_memory) {}
+    void forward(const device_batch& batch) override {
+      if (std::exchange(lacks_, false)) throw out_of_device_memory("somebody else has it");
+      forwarding_executor::forward(batch);
+    }
+
+   private:
+    bool& lacks_;
+  };
+  company_setup setup;
+  setup.adjust = [&](supervisor_parts& parts) {
+    parts.open_device = [&](bool) -> result<runner_device> {
+      return runner_device{std::make_shared<lacking_device>(told, lacks_memory), nullptr};
+    };
+  };
+  stage stage(setup);
+  stage.run();
+  stage.take_stock();
+  ASSERT_EQ(stage.metric("troupe_gpu_eager_steps_total"), 30);
+  for (int shortages = 1; shortages <= 3; ++shortages) {
+    lacks_memory = true;
+    stage.expect_served();
+    EXPECT_FALSE(lacks_memory);
+    EXPECT_EQ(stage.metric("troupe_actor_restarts_total", {{"actor", "model_runner"}}), shortages);
+    ++told->eager_steps;
+    stage.take_stock();
+    EXPECT_EQ(stage.metric("troupe_gpu_eager_steps_total"), 30 + shortages);
+    EXPECT_EQ(stage.metric("troupe_gpu_eager_decode_steps_total"), 20);
+  }
+  stage.kill(stage.roster().model_runner);  // another device counts from 0
+  stage.run();
+  *told = {"no such bus", 1000, 400, 0, 40, 0};
+  stage.take_stock();
+  EXPECT_EQ(stage.metric("troupe_gpu_eager_steps_total"), 33 + 40);
+}
+
 TEST(DeviceFigures, ADraftModelsStepsAndGraphsAreAmongThem) {
   const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 2, 10, 3});
   const auto drafts = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 1, 5, 4});

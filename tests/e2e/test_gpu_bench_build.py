@@ -36,6 +36,7 @@ def test_a_program_is_built_for_this_machine_s_devices_and_measured(tmp_path):
     assert done.returncode == 0, done.stderr
     configured, built = asked(tools, "cmake_asked")
     assert f"-B {tmp_path}/out/build " in configured and "-DTROUPE_CUDA_ARCHITECTURES=90;100" in configured
+    assert "-DTROUPE_CUDA_MAY_SPILL=ON" in configured
     assert built.startswith(f"--build {tmp_path}/out/build ")
     assert "silu: sm_90: 32 registers" in done.stderr
     assert data["device_code"] == ["silu: sm_90: 32 registers"]

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "metrics/exposition.hpp"
-#include "tests/support/paths.hpp"
+#include "tests/metrics/fake_nvml.hpp"
 
 namespace troupe::metrics {
 namespace {
@@ -395,25 +395,59 @@ TEST(EngineMetrics, TellWhatTheRunnerSaysOfItsGpuWhereThereIsNoNvml) {
   EXPECT_EQ(gpu_figures(metrics), figures(6, 0.0));
 }
 
-TEST(EngineMetrics, TellWhatNvmlSaysOfTheGpuAskedOnceASecondAtMost) {
-  ::setenv("FAKE_NVML_USED", "600", 1);
-  ::setenv("FAKE_NVML_MILLIWATTS", "250000", 1);
+// It is asked by another thread.
+figures figures_once(const engine_metrics& metrics, const figures& expected) {
+  figures found = gpu_figures(metrics);
+  for (int i = 0; i < 30'000 && found != expected; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    found = gpu_figures(metrics);
+  }
+  return found;
+}
+
+TEST(EngineMetrics, TellWhatNvmlSaysOfTheGpu) {
+  test::fake_nvml_device& device = test::the_fake_nvml();
+  device.used = 600;
+  device.milliwatts = 250'000;
   metrics_options with = options;
   with.nvml_library = test::fake_nvml_path();
   engine_metrics metrics(with);
-  metrics.set_gpu({"0000:65:00.0", 800, 300, 5});
-  const auto begin = std::chrono::steady_clock::now();
-  EXPECT_EQ(gpu_figures(metrics), (figures{600, 400, 1000, 5, 250, 71}));
-  ::setenv("FAKE_NVML_MILLIWATTS", "300000", 1);
-  metrics.set_gpu({"0000:65:00.0", 800, 300, 6});
-  const figures soon = gpu_figures(metrics);
-  if (std::chrono::steady_clock::now() - begin < std::chrono::seconds(1)) {
-    EXPECT_EQ(soon, (figures{600, 400, 1000, 6, 250, 71}));
-  }
-  std::this_thread::sleep_until(begin + std::chrono::milliseconds(1100));
-  EXPECT_EQ(gpu_figures(metrics)[4], 300);
+  metrics.set_gpu({device.bus_id, 990, 300, 5});
+  const figures told{600, 400, 1000, 5, 250, 71};
+  EXPECT_EQ(figures_once(metrics, told), told);
+  device.milliwatts = 300'000;
+  metrics.set_gpu({device.bus_id, 990, 300, 6});
+  const figures later{600, 400, 1000, 6, 300, 71};
+  EXPECT_EQ(figures_once(metrics, later), later);
   metrics.set_gpu({"0000:66:00.0", 80, 30, 1});
-  EXPECT_EQ(gpu_figures(metrics), (figures{50, 30, 80, 1, 0, 0})) << "another device is asked about at once";
+  EXPECT_EQ(gpu_figures(metrics), (figures{50, 30, 80, 1, 0, 0})) << "of another device";
+}
+
+// MIG: the runner has a part of the device, NVML tells the memory of all of it.
+TEST(EngineMetrics, TellTheMemoryOfAPartOfAGpuAsTheRunnerHasIt) {
+  test::fake_nvml_device& device = test::the_fake_nvml();
+  device.milliwatts = 250'000;
+  metrics_options with = options;
+  with.nvml_library = test::fake_nvml_path();
+  engine_metrics metrics(with);
+  metrics.set_gpu({device.bus_id, 142, 42, 5});
+  const figures told{100, 42, 142, 5, 250, 71};
+  EXPECT_EQ(figures_once(metrics, told), told);
+}
+
+TEST(EngineMetrics, KeepNobodyWaitingWhereNvmlDoesNotAnswer) {
+  test::fake_nvml_device& device = test::the_fake_nvml();
+  metrics_options with = options;
+  with.nvml_library = test::fake_nvml_path();
+  device.hangs = true;
+  {
+    engine_metrics metrics(with);
+    for (int i = 0; i < 3; ++i) {
+      metrics.set_gpu({device.bus_id, 800, 300, 5});
+      EXPECT_EQ(gpu_figures(metrics), (figures{500, 300, 800, 5, 0, 0}));
+    }
+  }
+  device.hangs = false;
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {

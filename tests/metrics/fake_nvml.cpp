@@ -1,8 +1,9 @@
-// A management library of one device, on PCI bus 65, for the tests of metrics/nvml.hpp: a shared library with
-// the calls that NVIDIA's reference manual describes. What it says comes from the environment, to be changed
-// between two readings.
-#include <cstdlib>
+// The calls of NVIDIA's management library that its reference manual describes, as a shared library.
+#include "tests/metrics/fake_nvml.hpp"
+
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace {
 
@@ -11,12 +12,7 @@ constexpr int not_supported = 3;
 constexpr int not_found = 6;
 
 bool is_initialized = false;
-int the_device = 0;
-
-unsigned long long said(const char* name) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-}
+troupe::test::fake_nvml_device the_device;
 
 }  // namespace
 
@@ -26,26 +22,32 @@ struct memory {
   unsigned long long total, free, used;
 };
 
+troupe::test::fake_nvml_device* fake_nvml_device_of_the_tests() { return &the_device; }
+
 int nvmlInit_v2() {
   is_initialized = true;
   return 0;
 }
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, void** device) {
+  ++the_device.readings;
+  while (the_device.hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   if (!is_initialized) return uninitialized;
-  if (std::strcmp(bus_id, "0000:65:00.0") != 0) return not_found;
+  if (std::strcmp(bus_id, troupe::test::fake_nvml_device::bus_id) != 0) return not_found;
   *device = &the_device;
   return 0;
 }
 
 int nvmlDeviceGetMemoryInfo(void* device, memory* out) {
   if (device != &the_device) return not_found;
-  *out = {1000, 1000 - said("FAKE_NVML_USED"), said("FAKE_NVML_USED")};
+  if (the_device.total == 0) return not_supported;
+  const unsigned long long used = the_device.used;
+  *out = {the_device.total, the_device.total - used, used};
   return 0;
 }
 
 int nvmlDeviceGetPowerUsage(void*, unsigned* milliwatts) {
-  *milliwatts = static_cast<unsigned>(said("FAKE_NVML_MILLIWATTS"));
+  *milliwatts = the_device.milliwatts;
   return *milliwatts > 0 ? 0 : not_supported;
 }
 

@@ -2,18 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "tests/support/paths.hpp"
+#include "tests/metrics/fake_nvml.hpp"
 
 namespace troupe::metrics {
 namespace {
 
-constexpr const char* bus_id = "0000:65:00.0";
+constexpr const char* bus_id = test::fake_nvml_device::bus_id;
 
 TEST(Nvml, TellsMemoryPowerAndTemperatureOfTheDeviceOnThatBus) {
-  ::setenv("FAKE_NVML_USED", "600", 1);
-  ::setenv("FAKE_NVML_MILLIWATTS", "312500", 1);
+  test::the_fake_nvml().used = 600;
+  test::the_fake_nvml().milliwatts = 312'500;
   nvml library(test::fake_nvml_path());
   const auto reading = library.read(bus_id);
   ASSERT_TRUE(reading);
@@ -22,16 +20,27 @@ TEST(Nvml, TellsMemoryPowerAndTemperatureOfTheDeviceOnThatBus) {
   EXPECT_EQ(reading->used_bytes, 600);
   EXPECT_EQ(reading->watts, 312.5);
   EXPECT_EQ(reading->celsius, 71);
-  ::setenv("FAKE_NVML_USED", "700", 1);
+  test::the_fake_nvml().used = 700;
   EXPECT_EQ(library.read(bus_id)->used_bytes, 700);
   EXPECT_FALSE(library.read("0000:66:00.0")) << "another device";
 }
 
 TEST(Nvml, TellsZeroWattsWhereTheDeviceDoesNotMeasureThem) {
-  ::setenv("FAKE_NVML_MILLIWATTS", "0", 1);
+  test::the_fake_nvml().milliwatts = 0;
   nvml library(test::fake_nvml_path());
   EXPECT_EQ(library.read(bus_id)->watts, 0);
   EXPECT_EQ(library.read(bus_id)->celsius, 71);
+}
+
+TEST(Nvml, TellsTheRestOfADeviceWithoutMemoryOfItsOwn) {
+  test::the_fake_nvml().total = 0;
+  test::the_fake_nvml().milliwatts = 30'000;
+  const auto reading = nvml(test::fake_nvml_path()).read(bus_id);
+  test::the_fake_nvml().total = 1000;
+  ASSERT_TRUE(reading);
+  EXPECT_EQ(reading->total_bytes, 0);
+  EXPECT_EQ(reading->watts, 30);
+  EXPECT_EQ(reading->celsius, 71);
 }
 
 TEST(Nvml, TellsNothingWhereThereIsNoLibraryOrOneWithoutItsCalls) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "kernels/cuda/emulation/faults.hpp"
 #include "runtime/executor_cuda/cuda_graph.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
 #include "tests/cuda/executor/cublaslt_fixture.hpp"
@@ -189,6 +190,44 @@ TEST_F(cublaslt_products, say_where_the_library_has_no_room_on_the_device) {
   test::habits().refusal = CUBLAS_STATUS_ALLOC_FAILED;
   test::habits().computes = [](std::uint64_t, std::uint64_t) { return false; };
   EXPECT_THROW(multiply(by, 3), out_of_device_memory);
+}
+
+// As where a kernel of the library's finds no memory when it is to be loaded.
+TEST_F(cublaslt_products, that_fail_on_a_device_without_memory_lack_it) {
+  namespace emulation = kernels::cuda::emulation;
+  const auto library = test::documented_cublaslt();
+  const auto before = emulation::faults();
+  for (const cublasStatus_t status :
+       {CUBLAS_STATUS_EXECUTION_FAILED, CUBLAS_STATUS_INTERNAL_ERROR, CUBLAS_STATUS_NOT_INITIALIZED}) {
+    try {
+      library->check(status, "a product");
+      FAIL();
+    } catch (const out_of_device_memory& why) {
+      FAIL() << why.what();
+    } catch (const std::runtime_error&) {
+    }
+    emulation::faults().device_bytes = 1;
+    EXPECT_THROW(library->check(status, "a product"), out_of_device_memory);
+    EXPECT_THROW(library->check(CUBLAS_STATUS_NOT_SUPPORTED, "a product"), std::runtime_error);
+    emulation::faults() = before;
+  }
+}
+
+// The capture is over then, and says why.
+TEST_F(cublaslt_products, that_are_captured_say_what_the_library_lacks) {
+  const auto library = test::documented_cublaslt();
+  const cuda_stream stream;
+  const auto capture = [&](cublasStatus_t status) {
+    cuda_graph::capture(stream, [&] { library->check(status, "a product"); });
+  };
+  EXPECT_THROW(capture(CUBLAS_STATUS_ALLOC_FAILED), out_of_device_memory);
+  try {
+    capture(CUBLAS_STATUS_EXECUTION_FAILED);
+    FAIL();
+  } catch (const std::exception& why) {
+    EXPECT_NE(std::string(why.what()).find("a product: "), std::string::npos) << why.what();
+  }
+  EXPECT_NO_THROW(cuda_graph::capture(stream, [] {}));
 }
 
 TEST_F(cublaslt_products, that_have_no_kernel_are_an_error_with_a_name) {

@@ -1,8 +1,13 @@
 #include "runtime/executor_cuda/cuda_executor.hpp"
 
 #include <cmath>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "kernels/cuda/emulation/faults.hpp"
+#include "runtime/executor/scratch_batch.hpp"
 #include "runtime/executor_cuda/device_memory.hpp"
 #include "runtime/token_bits.hpp"
 #include "tests/cuda/cuda_fixture.hpp"
@@ -387,6 +392,32 @@ TEST_F(cuda_executor, the_kv_pool_leaves_room_for_the_graphs) {
     for (const std::string& each : warnings) EXPECT_EQ(each.find("eagerly"), std::string::npos) << each;
     EXPECT_LT(ask_device_memory().free, 8U << 20U) << "there is a pool that takes what there is";
   }
+  kernels::cuda::emulation::faults() = before;
+}
+
+// A driver loads a kernel when it is launched for the first time, and takes memory for that: of those that no
+// warm-up runs none is left for the time when the KV cache has taken it.
+TEST_F(cuda_executor, the_start_launches_what_no_warm_up_does) {
+  const auto before = kernels::cuda::emulation::faults();
+  std::set<std::string> launched;
+  kernels::cuda::emulation::faults().on_launch = [&](std::string_view kernel) { launched.emplace(kernel); };
+  const model_ptr model = load(test::tiny_kind::llama);
+  const auto device = start_cuda(model, small_cuda_options());
+  const std::set<std::string> by_the_start = std::exchange(launched, {});
+  executor_limits limits = small_cuda_options().limits;
+  limits.max_model_len = model->config.context_length;
+  device_batch batch = profiling_batch(device->layout(), limits, model->config.vocab_size);
+  batch.copies = {{0, 1}};
+  for (sample_row& sample : batch.samples) {
+    auto told = std::make_shared<sampling_params>(*sample.sampling);
+    told->logprobs = 4;
+    sample.sampling = told;
+  }
+  device->forward(batch);
+  step_result result;
+  device->sample(batch, nullptr, result);
+  EXPECT_GT(launched.size(), 8U);
+  for (const std::string& each : launched) EXPECT_TRUE(by_the_start.contains(each)) << each;
   kernels::cuda::emulation::faults() = before;
 }
 
