@@ -185,7 +185,7 @@ auto inspect(Inspector& f, open_device& x) {
 }
 template <class Inspector>
 auto inspect(Inspector& f, device_opened& x) {
-  return f(caf::meta::type_name("device_opened"), x.num_blocks);
+  return f(caf::meta::type_name("device_opened"), x.num_blocks, x.cache_dtype, x.kernel_path);
 }
 template <class Inspector>
 auto inspect(Inspector& f, lose_storage& x) {

@@ -271,7 +271,9 @@ struct open_device {
   message_number number = 0;
 };
 struct device_opened {
-  std::int32_t num_blocks = 0;  // of its KV cache
+  std::int32_t num_blocks = 0;   // of its KV cache
+  std::string cache_dtype = {};  // kv_layout::dtype
+  std::string kernel_path = {};  // executor::kernel_path()
 };
 // Execute one item of the warm-up and forget it. Beside it: warm_up_task_ptr.
 struct warm_up {

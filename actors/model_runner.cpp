@@ -47,7 +47,8 @@ caf::result<msg::device_opened> model_runner_state::open_device(const msg::open_
   buckets_ = step_buckets(parts_.buckets, block_size_);
   parts_.metrics->add_buckets(names_of(parts_.buckets));
   tell_figures();
-  return msg::device_opened{device_->layout().num_blocks};
+  const kv_layout layout = device_->layout();
+  return msg::device_opened{layout.num_blocks, layout.dtype, device_->kernel_path()};
 }
 
 // A draft model's cache stays as it is: it is enough for as many tokens.

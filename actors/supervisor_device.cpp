@@ -67,11 +67,18 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
       std::min({runner_end_.rows, most_rows_of_proof, parts_.limits.max_model_len - 1});
   out_.ask(runner,
            msg::open_device{proof, !left_out_.contains("drafter"), most_blocks_.value_or(0), least_blocks()})
-      .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened.num_blocks); },
+      .then([this, runner](const msg::device_opened& opened) { on_device_opened(runner, opened); },
             [](const caf::error&) {});  // it has ended
 }
 
-void supervisor_state::on_device_opened(const model_runner_actor& runner, std::int32_t num_blocks) {
+// The CPU in place of another device is not what that was.
+void supervisor_state::describe_device(const msg::device_opened& opened) {
+  layout_.dtype = opened.cache_dtype;
+  parts_.tokenizer.metrics->set_cache_config({layout_.block_size, opened.num_blocks, layout_.dtype});
+  parts_.tokenizer.metrics->set_kernel_path(opened.kernel_path);
+}
+
+void supervisor_state::on_device_opened(const model_runner_actor& runner, const msg::device_opened& opened) {
   roster_.model_runner = runner;
   device_.opening.reset();
   failed_openings_ = hung_openings_ = 0;
@@ -86,10 +93,11 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, std::i
     parts_.board->degraded("the device is lost: the model runs on the CPU");
     parts_.tokenizer.metrics->set_degraded();
   }
-  note_blocks_of_device(num_blocks);
-  const bool has_another_cache = num_blocks != layout_.num_blocks;
+  describe_device(opened);
+  note_blocks_of_device(opened.num_blocks);
+  const bool has_another_cache = opened.num_blocks != layout_.num_blocks;
   if (has_another_cache) {
-    replace_kv_cache(num_blocks);
+    replace_kv_cache(opened.num_blocks);
   } else {
     introduce();
   }
@@ -116,7 +124,6 @@ void supervisor_state::replace_kv_cache(std::int32_t num_blocks) {
   layout_.num_blocks = num_blocks;
   parts_.limits.num_blocks = num_blocks;
   roster_.num_blocks = num_blocks;
-  parts_.tokenizer.metrics->set_cache_config({layout_.block_size, num_blocks, layout_.dtype});
   stop("kv_cache");
   to_start_.insert("kv_cache");
   start_stopped();

@@ -7,9 +7,12 @@ using group = option_group;
 
 std::vector<option> kv_cache_options() {
   return {
-      with_aliases(or_divisor(number_option("block_size", group::engine, &settings::block_size, 1, 1024,
-                                            "Tokens of one KV cache block; attention is slow below 16", 16)),
-                   {"page_size"}),
+      with_aliases(
+          or_divisor(number_option("block_size", group::engine, &settings::block_size, 1, 1024,
+                                   "Tokens of one KV cache block; attention is slow below 16; a CUDA device "
+                                   "takes 8, 16, 32 or 64",
+                                   16)),
+          {"page_size"}),
       switch_option(
           "enable_prefix_caching", group::engine, &settings::enable_prefix_caching,
           "Keep the KV cache of prompts and answers, and take it up again where another request begins "

@@ -1,7 +1,7 @@
 #include "main/cuda_support.hpp"
 
 #ifdef TROUPE_HAS_CUDA
-#include <cstdio>
+#include <spdlog/spdlog.h>
 
 #include "runtime/executor_cuda/cublaslt_gemm.hpp"
 #include "runtime/executor_cuda/cuda_device.hpp"
@@ -29,10 +29,7 @@ cuda_executor_options cuda_options_of(const cpu_executor_options& options, const
   wanted.end_tokens = options.end_tokens;
   wanted.graph_rows = choice.graph_rows;
   wanted.open_gemm = cublaslt_opener(cublaslt_gemm::usual_proposals);
-  // The runner's process has no log; its standard error is the service's.
-  wanted.warn = [](const std::string& text) {  // fmt::print() would throw where nobody reads
-    std::fprintf(stderr, "CUDA: %s\n", text.c_str());
-  };
+  wanted.warn = [](const std::string& text) { spdlog::warn("CUDA: {}", text); };
   return wanted;
 }
 

@@ -194,6 +194,7 @@ int run_selftest(const selftest_options& wanted) {
   self_test_options options;
   options.device = cuda_options_of(common, choice);
   options.device.graph_rows = {1, 8, 64};
+  options.device.warn = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
   options.checks.open_gemm = options.timings.open_gemm = options.device.open_gemm;
   options.timings.open_thorough_gemm = cublaslt_opener(all_proposals);
   options.prompt = wanted.prompt;

@@ -47,10 +47,15 @@ void engine_metrics::set_cache_config(const cache_config& config) {
 }
 
 void engine_metrics::set_info(const program_info& info) {
-  state_->set_information(metric::info, {{"version", info.version},
-                                         {"cpu", info.cpu},
-                                         {"kernel_path", info.kernel_path},
-                                         {"threads", std::to_string(info.threads)}});
+  const std::lock_guard lock(state_->process_mutex);
+  state_->program = info;
+  state_->tell_program();
+}
+
+void engine_metrics::set_kernel_path(const std::string& path) {
+  const std::lock_guard lock(state_->process_mutex);
+  state_->program.kernel_path = path;
+  state_->tell_program();
 }
 
 void engine_metrics::set_warmup_progress(double share) { state_->set(metric::warmup_progress, share); }

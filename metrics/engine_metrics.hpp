@@ -95,6 +95,7 @@ class engine_metrics {
   // From here on; NVML knows more, and is read beside while text() is asked for.
   void set_gpu(const gpu_info& gpu);
   void set_info(const program_info& info);
+  void set_kernel_path(const std::string& path);  // of that, where the device is another one
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);
   // What the health routes say.

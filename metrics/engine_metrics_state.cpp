@@ -108,6 +108,13 @@ void engine_metrics::state::set_information(metric id, const prometheus::Labels&
   sample->Set(1);
 }
 
+void engine_metrics::state::tell_program() {
+  set_information(metric::info, {{"version", program.version},
+                                 {"cpu", program.cpu},
+                                 {"kernel_path", program.kernel_path},
+                                 {"threads", std::to_string(program.threads)}});
+}
+
 void engine_metrics::state::update_process() {
   const auto usage = read_process_usage();
   if (!usage) return;

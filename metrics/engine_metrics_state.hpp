@@ -45,6 +45,7 @@ struct engine_metrics::state {
   void add_histograms(const metric_description& what);
   // Replaces the one sample of an information metric, which is zero until then.
   void set_information(metric id, const prometheus::Labels& labels);
+  void tell_program();
 
   void set(metric id, double value) { entry(gauges, id).Set(value); }
   void increment(metric id, std::uint64_t count) {
@@ -78,6 +79,7 @@ struct engine_metrics::state {
 
   bucket_counters executions;
   std::mutex process_mutex;
+  program_info program;
   runner_process_info runner_process;
   gpu_info gpu;
   nvml_watch gpu_watch;

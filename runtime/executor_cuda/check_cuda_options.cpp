@@ -85,10 +85,12 @@ result<void> check_cuda_options(const model_config& config, const cuda_executor_
   kv.block_size = options.limits.block_size;
   kv.head_dim = config.head_dim;
   if (!kernels::cuda::can_attend(kv, type))
-    return fail(error_code::unsupported,
-                fmt::format("no kernel for heads of {} in blocks of {} tokens", config.head_dim,
-                            options.limits.block_size),
-                "block_size");
+    return fail(
+        error_code::unsupported,
+        fmt::format("no kernel for heads of {} in blocks of {} tokens: a CUDA device takes blocks of 8, "
+                    "16, 32 or 64, and heads of 16 to 256 elements, a multiple of 16",
+                    config.head_dim, options.limits.block_size),
+        "block_size");
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <functional>
 #include <future>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -72,6 +73,16 @@ double metric(company& company, const std::string& name) {
   return metrics::exposition(company.port().metrics_text()).sum(name).value_or(-1);
 }
 
+// Of the samples that tell what serves.
+std::vector<std::string> serving(company& company) {
+  std::vector<std::string> lines;
+  std::istringstream text(company.port().metrics_text());
+  for (std::string line; std::getline(text, line);)
+    if (line.starts_with("troupe_info{") || line.starts_with("vllm:cache_config_info{"))
+      lines.push_back(line);
+  return lines;
+}
+
 // Over HTTP.
 std::string complete(std::uint16_t port) {
   return talk(port, post("/v1/completions", R"({"prompt":[6,7,8],"max_tokens":9,"ignore_eos":true})"));
@@ -88,6 +99,7 @@ TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) 
   ASSERT_TRUE(started) << started.error().message;
   company& company = **started;
   ASSERT_TRUE(company.wait_ready());
+  EXPECT_NE(serving(company).back().find("kernel_path=\"cuda"), std::string::npos);
   EXPECT_EQ(company.status().degraded, "");
   EXPECT_EQ(metric(company, "troupe_degraded"), 0);
   const auto http = company.serve_http({});
@@ -105,6 +117,12 @@ TEST_F(CpuAfterDeviceLoss, RequestsGoOnAndReadinessAndMetricsSayWhatServesThem) 
   EXPECT_EQ(after, before);
   EXPECT_EQ(company.status().degraded, "the device is lost: the model runs on the CPU");
   EXPECT_EQ(metric(company, "troupe_degraded"), 1);
+  const auto serving_after = serving(company);
+  EXPECT_EQ(serving_after.size(), 2U);
+  for (const std::string& line : serving_after) {
+    EXPECT_EQ(line.find("cuda"), std::string::npos) << line;
+    EXPECT_NE(line.find("} 1"), std::string::npos) << line;
+  }
   const std::string readiness = talk(*http, get("/readyz"));
   EXPECT_NE(readiness.find(" 200 "), std::string::npos) << readiness;
   EXPECT_NE(readiness.find("the model runs on the CPU"), std::string::npos) << readiness;

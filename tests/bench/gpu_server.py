@@ -22,7 +22,7 @@ OPTIONS = ["--port", "0", "--tcp-port", "-1", "--served-model-name", "service", 
 
 
 def message_of(line):
-    """Of a line of the log: its level and what it says. What the runner's process says is no JSON."""
+    """Of a line of the log: its level and what it says. What libraries say is no JSON."""
     try:
         told = json.loads(line)
         return told["level"], told["message"]

@@ -58,6 +58,15 @@ TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
            combination{{{"batch_invariant", "true"}}, "--batch-invariant: has no effect on the CPU"},
            combination{{{"device", "cpu"}, {"gpu_memory_utilization", "0.5"}},
                        "--gpu-memory-utilization: has no effect on the CPU"},
+           combination{{{"device", "cuda"}, {"kernel_path", "avx2"}},
+                       "--kernel-path: has no effect on a CUDA device"},
+           combination{{{"device", "cuda"}, {"threads", "2"}}, "--threads: has no effect on a CUDA device"},
+           combination{{{"device", "cuda"}, {"kv_cache_memory", "1GiB"}},
+                       "--kv-cache-memory: has no effect on a CUDA device"},
+           combination{{{"device", "cuda"}, {"memory_utilization", "0.5"}},
+                       "--memory-utilization: has no effect on a CUDA device"},
+           combination{{{"device", "cuda"}, {"tuning_file", "t"}},
+                       "--tuning-file: has no effect on a CUDA device"},
        })
     EXPECT_EQ(warnings_of(given), std::vector<std::string>{warning});
 }
@@ -73,6 +82,8 @@ TEST(Combinations, WhatHasItsEffectIsNone) {
                  {"decode_batch_bucket_limit", "4"}},
            flags{{"skip_warmup", "false"}, {"warmup", "full"}},
            flags{{"device", "cuda"}, {"gpu_weights", "fp8"}, {"device_id", "1"}, {"on_device_loss", "cpu"}},
+           flags{
+               {"device", "cuda"}, {"threads", "2"}, {"kv_cache_memory", "1GiB"}, {"on_device_loss", "cpu"}},
            flags{{"decode_batch_bucket_min", "2"}, {"decode_block_bucket_max", "8"}},
        })
     EXPECT_TRUE(warnings_of(given).empty());

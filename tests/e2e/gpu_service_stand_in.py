@@ -21,8 +21,8 @@ counters = {"vllm:spec_decode_num_draft_tokens_total": 0, "vllm:spec_decode_num_
 is_back = threading.Event()  # another runner is there
 
 
-def log(message):
-    print(json.dumps({"time": "", "level": "info", "message": message}), file=sys.stderr, flush=True)
+def log(message, level="info"):
+    print(json.dumps({"time": "", "level": level, "message": message}), file=sys.stderr, flush=True)
 
 
 def keep_a_runner(folder):
@@ -34,7 +34,7 @@ def keep_a_runner(folder):
         if FAULT == "no other runner":
             return
         if FAULT == "chosen anew":
-            print("CUDA: another device or library than the last runner's: products are chosen anew", file=sys.stderr, flush=True)
+            log("CUDA: another device or library than the last runner's: products are chosen anew", "warning")
         counters["troupe_gpu_graphs"] = 0 if FAULT == "graphs are lost" else GRAPHS
         threading.Timer(0.1, lambda: (log("the model runner is back"), is_back.set())).start()
 
