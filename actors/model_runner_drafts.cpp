@@ -57,7 +57,10 @@ void model_runner_state::with_draft(draft_shortage shortage, const std::function
   if (shortage == draft_shortage::shrinks_the_cache) throw;
   if (++draft_shortages_ == most_draft_shortages) return give_up_draft(fault);
   draft_rest_ = (1 << draft_shortages_) - 2;
-  spdlog::warn("the draft model drafts later, and computes anew what it has stored: {}", fault.what());
+  spdlog::warn(
+      "the draft model finds no memory on the device: it drafts later, and computes anew what it has stored: "
+      "{}",
+      fault.what());
 } catch (const std::exception& fault) {
   give_up_draft(fault);
 }

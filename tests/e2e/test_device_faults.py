@@ -215,6 +215,24 @@ def test_steps_that_find_no_memory_on_the_device_end_no_process_and_cost_nobody_
         expect_as_before(starving, undisturbed)
 
 
+def test_a_draft_model_that_finds_no_memory_on_the_device_drafts_again(service, start_service, monkeypatch):
+    alone = complete(service, FRANCE, max_tokens=40)
+    monkeypatch.setenv("TROUPE_CHAOS", "runner_process:starve:25")
+    with start_service(*DRAFTED, "--skip-warmup") as drafting:
+        of_the_start = runners(drafting)
+        drafted = 0
+        for _ in range(20):
+            assert complete(drafting, FRANCE, max_tokens=40) == alone
+            if "the draft model finds no memory on the device: it drafts later" in whole_log(drafting):
+                drafted = drafted or drafting.metric("vllm:spec_decode_num_draft_tokens_total")
+                if drafting.metric("vllm:spec_decode_num_draft_tokens_total") > drafted:
+                    break
+        else:
+            pytest.fail(drafting.log())
+        assert "drafts no more" not in whole_log(drafting)
+        assert runners(drafting) == of_the_start, "its process was ended"
+
+
 def test_a_warm_up_that_finds_no_memory_on_the_device_makes_the_kv_cache_smaller(service, start_service, undisturbed, monkeypatch):
     alone = complete(service, FRANCE)
     monkeypatch.setenv("TROUPE_CHAOS", "runner_process:starve:7")
