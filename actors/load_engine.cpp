@@ -42,15 +42,14 @@ result<std::shared_ptr<const chat_template>> load_chat_template(const gguf::file
   return std::make_shared<const chat_template>(std::move(*compiled));
 }
 
-// Graphs of decodes are there for block tables of one length then, and the start captures half as many.
+// 256 blocks of 16 tokens, which the graphs of every number of rows are for: more doubles the graphs.
 constexpr std::int32_t usual_cuda_context = 4096;
 
 result<std::int32_t> context_length(const engine_options& options, std::int32_t trained) {
   const std::int32_t wanted = options.max_model_len;
   if (wanted == 0 && options.cuda && trained > usual_cuda_context) {
-    spdlog::info(
-        "the model's context is {} tokens, max_model_len {}: on a CUDA device more is to be asked for",
-        trained, usual_cuda_context);
+    spdlog::info("max_model_len is {} of the model's {} tokens: say max_model_len for more",
+                 usual_cuda_context, trained);
     return usual_cuda_context;
   }
   if (wanted == 0) return trained;
@@ -284,7 +283,7 @@ result<loaded_engine> load_engine(const engine_options& options) {
   if (!checked) return tl::unexpected<error>(checked.error());
   spdlog::info("device: {}", *checked);
   if (options.cuda && !options.cuda->batch_invariant)
-    spdlog::info("a row's last bits may depend on the rows beside it: with batch_invariant they do not");
+    spdlog::info("without batch_invariant a request may get other tokens beside other requests");
 
   options.on_phase("weights");
   spdlog::info("loading {}", options.model_path);

@@ -236,9 +236,12 @@ void model_runner_state::collect_tokens() try {
   fail(fault);
 }
 
-// A step that is held may have failed, which the next call hears of: not this one, which nobody waits for.
+// A held step may have failed, which the next call of the device throws: here nobody would handle it.
 void model_runner_state::tell_figures() try {
-  if (held_) return later_.emplace_back([this] { tell_figures(); }), void();
+  if (held_) {
+    later_.emplace_back([this] { tell_figures(); });
+    return;
+  }
   if (!device_) return;
   const auto told = device_->figures();
   if (!told) return;

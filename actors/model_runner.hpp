@@ -68,8 +68,8 @@ class model_runner_state {
   void tell_figures();
   caf::result<step_result_ptr> apply_masks(step_masks_ptr masks);
   void observe(const draft_work& work);
-  // Null where nothing pays or can be drafted now. A draft model that throws drafts no more, or later where
-  // it lacked memory; the text goes to the log.
+  // Null where nothing pays, or a proposal is skipped (skip_proposals()). A draft model that throws drafts no
+  // more; the text goes to the log.
   drafts_ptr propose(const draft_work& work);
 
  private:
@@ -134,11 +134,14 @@ class model_runner_state {
   // The same for the draft model.
   bool tune_draft(const warm_up_item& item);
   void warm_up_draft(const warm_up_task& task);
-  // Does `work` with the draft model, if there is one. Whatever becomes of that, the model is served: only a
-  // lost device is thrown on, and a lack of memory that shrinks the cache. Another one costs the drafts at
-  // hand, and several in a row all that would follow.
-  enum class draft_shortage { costs_drafts, shrinks_the_cache };
-  void with_draft(draft_shortage shortage, const std::function<void()>& work);
+  // What a lack of memory in a step of the draft model leads to.
+  enum class on_lack_of_memory { drop_drafts, shrink_kv_cache };
+  // Calls `work` where there is a draft model. Throws device_lost on, and out_of_device_memory under
+  // shrink_kv_cache. Under drop_drafts that is told and what the draft model stores is computed anew: false.
+  // After any other exception it drafts no more.
+  bool with_draft(on_lack_of_memory policy, const std::function<void()>& work);
+  // After a proposal that lacked memory; after several in a row it drafts no more.
+  void skip_proposals();
   void give_up_draft(const std::exception& fault);
   // One step of several rounds; with the last one the median is told.
   msg::warmed_up time_verification(const msg::warm_up& request, const warm_up_task& task);
@@ -160,8 +163,10 @@ class model_runner_state {
   std::shared_ptr<executor> device_;
   bool is_lost_by_draft_ = false;       // the device, by a step of the draft model
   std::shared_ptr<draft_model> draft_;  // with buffers of its own: a held step notices nothing of it
-  int draft_shortages_ = 0;             // of memory, in a row
-  int draft_rest_ = 0;                  // questions that nothing is drafted for
+  bool draft_forgets_ = false;          // what it stores, before it does anything else
+  int draft_shortages_ = 0;             // proposals in a row that lacked memory
+  int proposals_to_skip_ = 0;
+  net::limited_log draft_log_;
   step_buckets buckets_;
   net::limited_log beyond_;  // all buckets
   std::int32_t block_size_ = 1;

@@ -1,8 +1,8 @@
 // The model runner's part with a draft model: it runs between the model's steps, and no fault of it is
 // anybody's.
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <algorithm>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -14,8 +14,8 @@
 namespace troupe {
 namespace {
 
-// In a row, each after a rest of twice as many questions: then it drafts no more, which gives its memory
-// back.
+// Of proposals, with no draft between them. The next one after the first is tried at once, after each further
+// one 2, 6, 14, ... are skipped.
 constexpr int most_draft_shortages = 8;
 
 }  // namespace
@@ -30,39 +30,52 @@ void model_runner_state::observe(const draft_work& work) {
 
 drafts_ptr model_runner_state::propose(const draft_work& work) try {
   observe(work);
-  if (std::exchange(draft_rest_, std::max(draft_rest_ - 1, 0)) > 0) return nullptr;
+  if (proposals_to_skip_ > 0) {
+    --proposals_to_skip_;
+    return nullptr;
+  }
   auto drafts = std::make_shared<std::vector<draft>>();
   bool is_resting = true;
-  with_draft(draft_shortage::costs_drafts, [&] {
+  const bool has_memory = with_draft(on_lack_of_memory::drop_drafts, [&] {
     std::vector<request_id> ids;
     for (const draft_news::output& each : work.news.outputs) ids.push_back(each.id);
     *drafts = draft_->propose(ids);
     is_resting = draft_->is_resting();
   });
+  if (!has_memory) skip_proposals();
+  if (!drafts->empty()) draft_shortages_ = 0;
   return is_resting ? nullptr : drafts;
 } catch (const std::exception& fault) {
   fail(fault);
   return nullptr;
 }
 
-void model_runner_state::with_draft(draft_shortage shortage, const std::function<void()>& work) try {
-  if (!draft_) return;
-  if (draft_shortages_ > 0) draft_->forget_stored();
+void model_runner_state::skip_proposals() {
+  ++draft_shortages_;
+  if (draft_shortages_ == most_draft_shortages)
+    return give_up_draft(out_of_device_memory("it has found no memory again and again"));
+  proposals_to_skip_ = (1 << draft_shortages_) - 2;
+}
+
+bool model_runner_state::with_draft(on_lack_of_memory policy, const std::function<void()>& work) try {
+  if (!draft_) return true;
+  if (std::exchange(draft_forgets_, false)) draft_->forget_stored();
   work();
-  draft_shortages_ = 0;
+  return true;
 } catch (const device_lost&) {
   is_lost_by_draft_ = true;
   throw;
 } catch (const out_of_device_memory& fault) {
-  if (shortage == draft_shortage::shrinks_the_cache) throw;
-  if (++draft_shortages_ == most_draft_shortages) return give_up_draft(fault);
-  draft_rest_ = (1 << draft_shortages_) - 2;
-  spdlog::warn(
-      "the draft model finds no memory on the device: it drafts later, and computes anew what it has stored: "
-      "{}",
-      fault.what());
+  if (policy == on_lack_of_memory::shrink_kv_cache) throw;
+  draft_forgets_ = true;
+  draft_log_.warn(
+      self_->clock().now(),
+      fmt::format("the draft model finds no memory on the device: it computes anew what it has stored: {}",
+                  fault.what()));
+  return false;
 } catch (const std::exception& fault) {
   give_up_draft(fault);
+  return true;
 }
 
 void model_runner_state::give_up_draft(const std::exception& fault) {

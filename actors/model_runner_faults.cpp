@@ -77,7 +77,10 @@ void model_runner_state::fail(const std::exception& fault) {
 bool model_runner_state::leave_device(const std::exception& fault) try {
   if (!parts_.left_behind || dynamic_cast<const out_of_device_memory*>(&fault) == nullptr) return false;
   device_->synchronize();
-  if (draft_) draft_->forget_stored();
+  if (draft_) {
+    draft_->forget_stored();
+    draft_->close_all();  // what it was to hear of its requests may lie in this runner's mailbox
+  }
   *parts_.left_behind = {std::move(device_), std::move(draft_)};
   return true;
 } catch (const std::exception& another) {

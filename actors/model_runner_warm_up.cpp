@@ -80,7 +80,7 @@ bool model_runner_state::tune_device(const warm_up_task& task) {
 
 bool model_runner_state::tune_draft(const warm_up_item& item) {
   bool is_over = true;
-  with_draft(draft_shortage::costs_drafts, [&] {
+  with_draft(on_lack_of_memory::drop_drafts, [&] {
     result<void> kept;
     is_over = draft_->tune(item, kept);
     if (!kept) spdlog::warn("the draft model's tuning is not kept: {}", kept.error().message);
@@ -89,9 +89,9 @@ bool model_runner_state::tune_draft(const warm_up_item& item) {
 }
 
 void model_runner_state::warm_up_draft(const warm_up_task& task) {
-  const bool shrinks = task.batch.needs_graph;
-  with_draft(shrinks ? draft_shortage::shrinks_the_cache : draft_shortage::costs_drafts,
-             [&] { draft_->warm_up(task.item, shrinks); });
+  const bool needs_graph = task.batch.needs_graph;
+  with_draft(needs_graph ? on_lack_of_memory::shrink_kv_cache : on_lack_of_memory::drop_drafts,
+             [&] { draft_->warm_up(task.item, needs_graph); });
 }
 
 // One step a message, so that a request never waits for more than that; the first one only warms the caches.

@@ -154,7 +154,7 @@ class supervisor_state {
   void vacate_model_runner();
   void open_device(const model_runner_actor& runner);
   void on_device_opened(const model_runner_actor& runner, const msg::device_opened& opened);
-  void describe_device(const msg::device_opened& opened);
+  void note_device(const msg::device_opened& opened);
   // Why the device is to be killed, where it is.
   std::optional<std::string> fault_of_device(steady_time now);
   std::optional<std::string> watch_opening(steady_time now);

@@ -71,8 +71,8 @@ void supervisor_state::open_device(const model_runner_actor& runner) {
             [](const caf::error&) {});  // it has ended
 }
 
-// The CPU in place of another device is not what that was.
-void supervisor_state::describe_device(const msg::device_opened& opened) {
+// The CPU that takes another device's place computes and stores in another type.
+void supervisor_state::note_device(const msg::device_opened& opened) {
   layout_.dtype = opened.cache_dtype;
   parts_.tokenizer.metrics->set_cache_config({layout_.block_size, opened.num_blocks, layout_.dtype});
   parts_.tokenizer.metrics->set_kernel_path(opened.kernel_path);
@@ -93,7 +93,7 @@ void supervisor_state::on_device_opened(const model_runner_actor& runner, const 
     parts_.board->degraded("the device is lost: the model runs on the CPU");
     parts_.tokenizer.metrics->set_degraded();
   }
-  describe_device(opened);
+  note_device(opened);
   note_blocks_of_device(opened.num_blocks);
   const bool has_another_cache = opened.num_blocks != layout_.num_blocks;
   if (has_another_cache) {
@@ -225,7 +225,7 @@ void supervisor_state::ask_for_blame() {
 void supervisor_state::replace_runner(msg::runner_missed missed) {
   if (!std::exchange(awaits_blame_, false)) return;
   if (has_left_device(missed)) return pass_device_on();
-  parts_.tokenizer.metrics->set_gpu({});
+  parts_.tokenizer.metrics->set_gpu({});  // not before: a device that is passed on goes on counting
   const shortage lacked = std::exchange(runner_end_.lacked_memory, shortage::none);
   if (lacked != shortage::none) {
     left_behind_.reset();

@@ -67,14 +67,19 @@ void warn_without_cuda(const loaded_settings& loaded, std::vector<std::string>& 
       [&](const std::string& name) { return std::ranges::find(of_cuda, name) != of_cuda.end(); }, out);
 }
 
-// Where the CPU may have to take the device's place they have one.
-void warn_beside_cuda(const loaded_settings& loaded, std::vector<std::string>& out) {
-  constexpr std::array<std::string_view, 5> of_cpu{"kernel_path", "kv_cache_memory", "memory_utilization",
-                                                   "threads", "tuning_file"};
-  if (loaded.values.device != "cuda" || loaded.values.on_device_loss == "cpu") return;
+// With on_device_loss=cpu all but the first have their effect once the CPU takes over.
+void warn_on_cuda(const loaded_settings& loaded, std::vector<std::string>& out) {
+  constexpr std::array<std::string_view, 4> of_cpu{"kernel_path", "kv_cache_memory", "threads",
+                                                   "tuning_file"};
+  if (loaded.values.device != "cuda") return;
+  const bool may_use_cpu = loaded.values.on_device_loss == "cpu";
   warn_of_no_effect(
       loaded, "on a CUDA device",
-      [&](const std::string& name) { return std::ranges::find(of_cpu, name) != of_cpu.end(); }, out);
+      [&](const std::string& name) {
+        return name == "memory_utilization" ||
+               (!may_use_cpu && std::ranges::find(of_cpu, name) != of_cpu.end());
+      },
+      out);
 }
 
 }  // namespace
@@ -83,7 +88,7 @@ std::vector<std::string> warnings_about(const loaded_settings& loaded) {
   std::vector<std::string> out;
   warn_of_small_budget(loaded, out);
   warn_without_cuda(loaded, out);
-  warn_beside_cuda(loaded, out);
+  warn_on_cuda(loaded, out);
   if (loaded.values.memory_utilization > 0 && loaded.values.device != "cuda")
     warn_of_no_effect(
         loaded, "beside a share of the free memory (" + origin_of(loaded, "memory_utilization") + ")",

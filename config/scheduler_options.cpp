@@ -32,13 +32,14 @@ std::vector<option> scheduler_options() {
           number_option("priority_patience", group::engine, &settings::priority_patience, 0, 1'000'000,
                         "Admissions after which a waiting request goes before all lower numbers under the "
                         "priority policy; 0: never")),
-      switch_option("async_scheduling", group::engine, &settings::async_scheduling,
-                    "Plan one more step while others run; the same tokens either way (on a CUDA device with "
-                    "--batch-invariant)"),
+      switch_option(
+          "async_scheduling", group::engine, &settings::async_scheduling,
+          "Plan one more step while others run; the same tokens either way, on a CUDA device only with "
+          "--batch-invariant"),
       number_option(
           "num_scheduler_steps", group::engine, &settings::num_scheduler_steps, 1, 16,
-          "Steps handed to the device before a result is waited for; the same tokens (on a CUDA device "
-          "with --batch-invariant)"),
+          "Steps handed to the device before a result is waited for; the same tokens, on a CUDA device "
+          "only with --batch-invariant"),
       switch_option("enable_chunked_prefill", group::engine, &settings::enable_chunked_prefill,
                     "Cut long prompts, so that they share steps with running requests; without it "
                     "max_num_batched_tokens must hold the longest context"),
@@ -58,8 +59,8 @@ std::vector<option> scheduler_options() {
       text_option(
           "speculative_config", group::engine, &settings::speculative_config,
           "How the next tokens are guessed, to verify several in one step; a JSON object as vLLM's, "
-          "such as {\"method\": \"suffix\"}, or off; the same tokens either way (on a CUDA device with "
-          "--batch-invariant), with a draft model and without a seed the same distribution"),
+          "such as {\"method\": \"suffix\"}, or off. Drafts change no token (on a CUDA device only with "
+          "--batch-invariant); with a draft model and without a seed they keep the distribution"),
       size_option("drafter_memory", group::engine, &settings::drafter_memory, mib, tib,
                   "Memory for the tokens that ngram and suffix guess from; beyond it earlier answers are "
                   "forgotten, then requests, which run on without drafts"),

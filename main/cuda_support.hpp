@@ -8,7 +8,7 @@
 namespace troupe::cli {
 
 #ifdef TROUPE_HAS_CUDA
-// What the executor of a CUDA device is told: cuBLASLt multiplies, warnings go to standard error.
+// What the executor of a CUDA device is told: cuBLASLt multiplies, warnings go to the log.
 cuda_executor_options cuda_options_of(const cpu_executor_options& options, const cuda_choice& choice);
 // Products by cuBLASLt, the fastest of so many of its proposals.
 gemm_opener cublaslt_opener(int most_proposals);

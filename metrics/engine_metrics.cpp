@@ -21,7 +21,7 @@ void engine_metrics::set_runner_process(const runner_process_info& process) {
 
 void engine_metrics::set_gpu(const gpu_info& gpu) {
   const std::lock_guard lock(state_->process_mutex);
-  if (gpu.bus_id != state_->gpu.bus_id) state_->gpu_watch.read(gpu.bus_id);
+  state_->gpu_watch.watch(gpu.bus_id);
   // Another executor begins at 0 again.
   const auto count = [&](metric id, std::uint64_t before, std::uint64_t now) {
     state_->increment(id, now < before ? now : now - before);

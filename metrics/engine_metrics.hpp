@@ -41,7 +41,7 @@ struct runner_process_info {
 // Steps of an executor that were no graphs, counted from when it was opened.
 struct eager_counts {
   std::uint64_t steps = 0;
-  std::uint64_t decodes = 0;  // of these, beyond every graph
+  std::uint64_t decodes = 0;  // of these, the ones with one row of each sequence
 };
 
 // The GPU that the model runs on, as the runner sees it.
@@ -92,10 +92,10 @@ class engine_metrics {
   void set_cache_config(const cache_config& config);
   // The process that the runner works in, from here on.
   void set_runner_process(const runner_process_info& process);
-  // From here on; NVML knows more, and is read beside while text() is asked for.
+  // Replaces what was said before; text() adds what NVML says of this device.
   void set_gpu(const gpu_info& gpu);
   void set_info(const program_info& info);
-  void set_kernel_path(const std::string& path);  // of that, where the device is another one
+  void set_kernel_path(const std::string& path);  // of that alone, where another device takes over
   void set_warmup_progress(double share);
   void set_actors(std::size_t count);
   // What the health routes say.

@@ -141,9 +141,9 @@ void engine_metrics::state::update_runner_process() {
 // What NVML does not tell the runner does, as far as it knows. Of a part of a device (MIG) NVML tells the
 // whole device's memory.
 void engine_metrics::state::update_gpu() {
-  constexpr double least_of_whole = 0.9;
+  constexpr double least_of_whole = 0.9;  // a driver keeps some for itself
   const std::lock_guard lock(process_mutex);
-  nvml_reading told = gpu_watch.read(gpu.bus_id).value_or(nvml_reading{});
+  nvml_reading told = gpu_watch.latest().value_or(nvml_reading{});
   const auto total = static_cast<double>(gpu.memory_total);
   if (total < least_of_whole * told.total_bytes || told.total_bytes == 0) {
     told.total_bytes = total;

@@ -18,14 +18,16 @@ class nvml_watch {
   nvml_watch(const nvml_watch&) = delete;
   nvml_watch& operator=(const nvml_watch&) = delete;
 
-  // What was read of the device at this place of the PCI bus lately; empty: of none. It is read once a second
-  // from now on, for a minute. Nothing until it has been read for the first time, where nvml::read() tells
-  // nothing, and where the library has not answered for some seconds. Any thread.
-  std::optional<nvml_reading> read(const std::string& bus_id);
+  // From now on this device is read once a second, until ten minutes after the last question; empty: none is.
+  // Any thread.
+  void watch(const std::string& bus_id);
+  // What was read last of it. Nothing before the first reading, where nvml::read() tells nothing, and where
+  // the library has not answered for some seconds. Any thread.
+  std::optional<nvml_reading> latest();
 
  private:
-  struct shared;
-  std::shared_ptr<shared> shared_;  // with the thread, which outlives this object where it hangs
+  struct reader;
+  std::shared_ptr<reader> reader_;  // the thread's too, which outlives this object where it hangs
 };
 
 }  // namespace troupe::metrics

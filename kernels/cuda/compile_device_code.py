@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""compile_device_code.py [--may-spill] REPORT COMMAND...: runs nvcc (with -Xptxas -v), writes to REPORT what each kernel takes of a
-multiprocessor on each architecture (of shared memory what is static: a launch may ask for more), and fails where one spills registers
-to memory, or a function that it calls, unless it may."""
+"""compile_device_code.py [--may-spill] REPORT COMMAND...: runs nvcc (with -Xptxas -v) and writes to REPORT what each kernel takes of a
+multiprocessor on each architecture (of shared memory the static part: a launch may ask for more). Fails where a kernel, or a function
+that it calls, spills registers to memory, unless it may."""
+import argparse
 import re
 import subprocess
 import sys
@@ -44,9 +45,12 @@ def table(kernels):
     return "".join(line + "\n" for line in sorted(lines))
 
 
-def main(*arguments):
-    may_spill = arguments[0] == "--may-spill"
-    report, *command = arguments[may_spill:]
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--may-spill", action="store_true")
+    parser.add_argument("report")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    may_spill, report, command = vars(parser.parse_args()).values()
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     kernels = read(done.stdout)
     if done.returncode != 0 or not kernels:
@@ -59,4 +63,4 @@ def main(*arguments):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -63,6 +63,7 @@ void draft_model::close_all() {
 
 void draft_model::forget_stored() {
   device_->synchronize();
+  tuner_.reset();
   for (auto& [id, sequence] : sequences_) release(sequence);
 }
 

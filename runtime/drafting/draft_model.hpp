@@ -86,7 +86,7 @@ class draft_model {
   // out_of_device_memory it may be, once it has forgotten what it stored.
   std::vector<draft> propose(std::span<const request_id> ids);
 
-  // Waits for what the executor was asked for, and has all of it computed anew.
+  // Waits for what the executor was asked for, and has all of it computed anew, and timed anew.
   void forget_stored();
 
   // The drafts of `batch` that it is to accept or reject: for steps of the target that verify drafts of this

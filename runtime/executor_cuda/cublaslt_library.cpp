@@ -88,8 +88,8 @@ std::string cublaslt_library::version() const {
   return fmt::format("{}.{}.{}", number / 10000, number / 100 % 100, number % 100);
 }
 
-// A kernel of the library's is loaded when it is needed for the first time, and takes memory then: that there
-// is none is told as what could not be carried out.
+// cuBLASLt loads a kernel when it is first used. Where there is no memory for that, it answers one of three
+// other statuses than ALLOC_FAILED.
 void cublaslt_library::check(cublasStatus_t status, const char* call) const {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   const std::string what = fmt::format("{}: {}", call, cublasLtGetStatusString(status));

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-// All that is said of a capture, or of one that such a question has ended.
+// That a stream is captured, or that a capture is invalid.
 bool is_about_capture(cudaError_t status) {
   return status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorStreamCaptureWrongThread;
 }
@@ -17,8 +17,8 @@ bool is_about_capture(cudaError_t status) {
 }  // namespace
 
 // CUDA tells a fault of one call from a context that is gone by what it answers afterwards: the first is
-// forgotten once it has been read, the second comes back from every call. (While a stream is captured nobody
-// may ask; no work runs then that could have ended the context.)
+// forgotten once it has been read, the second comes back from every call. Nothing is waited for while a
+// stream is captured: that is refused, which says that the context is there.
 bool is_device_lost() {
   cudaGetLastError();
   const cudaError_t now = cudaDeviceSynchronize();
@@ -27,7 +27,7 @@ bool is_device_lost() {
 }
 
 bool lacks_device_memory() {
-  constexpr std::size_t probe = std::size_t{4} << 20U;  // bytes: more than a product's kernels take
+  constexpr std::size_t probe = std::size_t{32} << 20U;  // bytes: as kernels of several products may take
   void* taken = nullptr;
   const cudaError_t status = cudaMalloc(&taken, probe);
   if (status == cudaSuccess) cudaFree(taken);

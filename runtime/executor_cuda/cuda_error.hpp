@@ -11,10 +11,9 @@ namespace troupe {
 // bus; or std::runtime_error, which names `call`.
 void check_cuda(cudaError_t status, const char* call);
 
-// What a library's call that has failed leaves behind, where the library itself does not say: whether the
-// device answers nothing any more, and whether it has no memory, not even for a kernel that is loaded.
-bool is_device_lost();
-bool lacks_device_memory();
+// Of a library's call that has failed, where its status does not tell. Both clear CUDA's last error.
+bool is_device_lost();       // waits for the device; a capture that is under way becomes invalid
+bool lacks_device_memory();  // tries to take 32 MiB
 
 // The errors that launches since the last check have left behind, by the same rules.
 void check_launches(const char* what);

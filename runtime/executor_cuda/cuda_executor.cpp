@@ -20,6 +20,7 @@
 #include "runtime/executor_cuda/graph_memory.hpp"
 #include "runtime/executor_cuda/kept_choices.hpp"
 #include "runtime/executor_cuda/quantized_gemm.hpp"
+#include "runtime/executor_cuda/start_batch.hpp"
 #include "runtime/executor_cuda/step_clock.hpp"
 #include "runtime/executor_cuda/step_room.hpp"
 
@@ -28,24 +29,6 @@ namespace {
 
 tl::unexpected<error> no_room(const std::string& what, const std::exception& why, std::string param) {
   return fail(error_code::resource_exhausted, fmt::format("{}: {}", what, why.what()), std::move(param));
-}
-
-// Has the last sample be a draft, or else accept or reject one, with its log-probability: each takes kernels
-// of its own.
-void draw_last_by_chance(device_batch& batch, bool is_draft, kept_distribution& kept) {
-  static constexpr token_id guessed = 0;
-  static constexpr float certain = 1.0F;
-  static const drafted_token guess{guessed, {{&guessed, 1}, {&certain, 1}}};
-  batch.verified.assign(batch.samples.size(), nullptr);
-  batch.kept.assign(batch.samples.size(), nullptr);
-  if (is_draft) {
-    batch.kept.back() = &kept;
-  } else {
-    batch.verified.back() = &guess;
-  }
-  auto told = std::make_shared<sampling_params>(*batch.samples.back().sampling);
-  told->logprobs = 1;
-  batch.samples.back().sampling = std::move(told);
 }
 
 class cuda_executor final : public executor {
@@ -194,11 +177,8 @@ result<memory_profile> cuda_executor::profile() try {
     options_.warn("another device or library than the last runner's: products are chosen anew");
   }
   room_->decoder.prepare(stream_, room_->rows, element_, known);
-  device_batch batch = profiling_batch(kv_.layout(), limits_, config_.vocab_size);
   kept_distribution kept;
-  draw_last_by_chance(batch, limits_.kept_at_once > 0, kept);
-  check_batch(batch, config_, limits_, kv_.layout());
-  batch.copies.push_back({0, 0});  // the scratch block, the only one so far
+  const device_batch batch = start_batch(kv_.layout(), limits_, config_.vocab_size, kept);
   run(batch, 1);
   step_result unused;
   sample(batch, nullptr, unused);

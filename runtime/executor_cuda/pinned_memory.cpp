@@ -13,7 +13,7 @@ pinned_memory::pinned_memory(std::size_t bytes) : bytes_(bytes) {
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     throw out_of_device_memory(
-        fmt::format("{} KiB of the host's memory cannot be pinned for it", (bytes >> 10U) + 1));
+        fmt::format("{} KiB of the host's memory cannot be pinned", (bytes >> 10U) + 1));
   }
   check_cuda(status, "cudaMallocHost");
   data_ = static_cast<std::byte*>(data);

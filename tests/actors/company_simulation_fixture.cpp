@@ -83,6 +83,7 @@ void draw_draft_model(dice& random, simulated_setup& setup) {
                         .max_sequences = options.max_sequences,
                         .failing_percent = random.chance(40) ? random.pick(1, 3) : 0,
                         .lacking_percent = random.chance(30) ? random.pick(1, 30) : 0,
+                        .is_draft_model = true,
                         .wrong_percent = random.pick(1, 30)};
 }
 

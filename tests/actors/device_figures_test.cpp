@@ -55,23 +55,25 @@ TEST(DeviceFigures, TheMetricsTellWhatTheDeviceTellsOfItself) {
   stage.expect_served();
 }
 
+// Lacks memory for the next step where that is asked for.
+class lacking_device final : public forwarding_executor {
+ public:
+  lacking_device(std::shared_ptr<device_figures> figures, bool& lacks_memory)
+      : forwarding_executor(std::make_unique<device_with_figures>(std::move(figures))),
+        lacks_(lacks_memory) {}
+  void forward(const device_batch& batch) override {
+    if (std::exchange(lacks_, false)) throw out_of_device_memory("somebody else has it");
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  bool& lacks_;
+};
+
 // Its counts go on where the next runner gets it.
 TEST(DeviceFigures, OfADeviceThatWasLeftForWantOfMemoryAreCountedOnce) {
   const auto told = std::make_shared<device_figures>(device_figures{"no such bus", 1000, 400, 0, 30, 20});
   bool lacks_memory = false;
-  class lacking_device final : public forwarding_executor {
-   public:
-    lacking_device(std::shared_ptr<device_figures> figures, bool& lacks_memory)
-        : forwarding_executor(std::make_unique<device_with_figures>(std::move(figures))),
-          lacks_(lacks_memory) {}
-    void forward(const device_batch& batch) override {
-      if (std::exchange(lacks_, false)) throw out_of_device_memory("somebody else has it");
-      forwarding_executor::forward(batch);
-    }
-
-   private:
-    bool& lacks_;
-  };
   company_setup setup;
   setup.adjust = [&](supervisor_parts& parts) {
     parts.open_device = [&](bool) -> result<runner_device> {

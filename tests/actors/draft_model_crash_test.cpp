@@ -11,7 +11,7 @@ namespace troupe::test {
 namespace {
 
 const draft_setup crashing{
-    .steps = 10, .fault = draft_fault::loses_the_device, .warm_up = warm_up_mode::skip};
+    .good_steps = 10, .fault = draft_fault::loses_the_device, .warm_up = warm_up_mode::skip};
 
 std::vector<std::shared_ptr<client>> ask_six(stage& stage) {
   std::vector<std::shared_ptr<client>> all;
@@ -82,7 +82,7 @@ TEST(DraftModelCrash, CountsForNoOtherEnd) {
 TEST(DraftModelCrash, InTheWarmUpEndsTheDraftsAndNotTheStart) {
   std::weak_ptr<draft_model> drafts;
   draft_setup setup = crashing;
-  setup.steps = 0;
+  setup.good_steps = 0;
   setup.warm_up = warm_up_mode::full;
   stage stage(draft_model_setup(setup, drafts));
   EXPECT_EQ(restarts_of(stage, "model_runner"), 3);

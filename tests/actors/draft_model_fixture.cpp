@@ -25,7 +25,7 @@ class failing_draft_executor final : public forwarding_executor {
  public:
   failing_draft_executor(std::unique_ptr<executor> inner, const draft_setup& setup)
       : forwarding_executor(std::move(inner)),
-        left_(setup.steps),
+        left_(setup.good_steps),
         failing_(setup.failing_steps),
         fault_(setup.fault) {}
   void forward(const device_batch& batch) override {
@@ -39,6 +39,20 @@ class failing_draft_executor final : public forwarding_executor {
   int left_;
   int failing_;
   draft_fault fault_;
+};
+
+class lacking_target final : public forwarding_executor {
+ public:
+  lacking_target(std::unique_ptr<executor> inner, int every)
+      : forwarding_executor(std::move(inner)), every_(every) {}
+  void forward(const device_batch& batch) override {
+    if (++steps_ % every_ == 0) throw out_of_device_memory("nothing is left");
+    forwarding_executor::forward(batch);
+  }
+
+ private:
+  int every_;
+  int steps_ = 0;
 };
 
 draft_model_options options_of(const draft_setup& setup) {
@@ -85,6 +99,8 @@ company_setup draft_model_setup(const std::optional<draft_setup>& with, std::wea
     parts.drafts->config.adaptive = false;
     const auto make = [with = *with, &drafts](bool = true) -> result<runner_device> {
       auto target = device_of_tiny(1, with.num_blocks);
+      if (with.target_lacks_every > 0)
+        target = std::make_unique<lacking_target>(std::move(target), with.target_lacks_every);
       if (with.collected) target = overlapping(std::move(target), with.collected);
       runner_device made{std::move(target), nullptr};
       made.draft = std::make_shared<draft_model>(

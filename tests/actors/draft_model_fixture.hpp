@@ -19,13 +19,14 @@ struct draft_setup {
   std::int32_t num_blocks = 200;  // of the target
   std::int32_t draft_blocks = 200;
   std::int32_t num_tokens = 4;
-  int steps = 1 << 30;          // that each draft model runs before it fails ...
+  int good_steps = 1 << 30;     // that each draft model runs before it fails ...
   int failing_steps = 1 << 30;  // ... in so many
   draft_fault fault = draft_fault::throws;
   rejection_method method = rejection_method::automatic;
   warm_up_mode warm_up = warm_up_mode::lazy;
   std::size_t dies_after = 0;   // messages, the drafter; 0: never
   std::size_t loses_after = 0;  // messages, the runner its next one; 0: never
+  int target_lacks_every = 0;   // steps, memory; 0: never
   // Where not null the target overlaps, and this counts the steps that it was asked for whole.
   std::shared_ptr<int> collected = nullptr;
 };

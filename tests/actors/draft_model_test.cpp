@@ -124,7 +124,7 @@ TEST(DraftModelActors, PreemptionAndADraftModelWithLittleRoomChangeNoToken) {
 }
 
 TEST(DraftModelActors, ADraftModelThatFailsEndsItsDraftsAndNoRequest) {
-  const played drafted = play(draft_setup{.steps = 10, .warm_up = warm_up_mode::skip});
+  const played drafted = play(draft_setup{.good_steps = 10, .warm_up = warm_up_mode::skip});
   EXPECT_EQ(drafted.answers, play({}).answers);
   EXPECT_GT(drafted.counts.accepted_tokens, 0U);
 }
@@ -135,14 +135,14 @@ TEST(DraftModelActors, ADeviceThatOverlapsIsAskedForWholeStepsOnceItsDraftModelI
   draft_setup setup{.warm_up = warm_up_mode::skip, .collected = with_drafts};
   const played drafted = play(setup);
   EXPECT_EQ(*with_drafts, 0);
-  setup.steps = 10;
+  setup.good_steps = 10;
   setup.collected = without;
   EXPECT_EQ(play(setup).answers, drafted.answers);
   EXPECT_GT(*without, 10);
 }
 
 TEST(DraftModelActors, ADraftModelThatFailsInTheWarmUpDraftsNothing) {
-  const played drafted = play(draft_setup{.steps = 0, .warm_up = warm_up_mode::full});
+  const played drafted = play(draft_setup{.good_steps = 0, .warm_up = warm_up_mode::full});
   EXPECT_EQ(drafted.answers, play({}).answers);
   EXPECT_EQ(drafted.counts.draft_tokens, 0U);
   EXPECT_GT(drafted.steps, 30.0);

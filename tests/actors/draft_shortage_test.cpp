@@ -2,20 +2,25 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/actors/draft_model_fixture.hpp"
 #include "tests/actors/net/captured_log_fixture.hpp"
+#include "tests/support/seeds.hpp"
 
 namespace troupe::test {
 namespace {
 
-draft_setup lacking(int steps) {
-  return {
-      .steps = 30, .failing_steps = steps, .fault = draft_fault::lacks_memory, .warm_up = warm_up_mode::skip};
+// Of the draft model's steps some run, some lack memory, and all others run.
+draft_setup lacking(int failing_steps, int good_steps = 30) {
+  return {.good_steps = good_steps,
+          .failing_steps = failing_steps,
+          .fault = draft_fault::lacks_memory,
+          .warm_up = warm_up_mode::skip};
 }
 
 std::vector<std::vector<token_id>> answers(stage& stage) {
@@ -35,13 +40,7 @@ std::vector<std::vector<token_id>> answers(stage& stage) {
   return tokens;
 }
 
-std::size_t lines_with(const net::testing::captured_log& log, const std::string& text) {
-  std::size_t count = 0;
-  for (const std::string& line : log.lines()) count += line.find(text) != line.npos ? 1 : 0;
-  return count;
-}
-
-// A rest of the drafts takes some rounds of answers.
+// What is skipped takes some rounds of answers.
 template <class Condition>
 void answer_until(stage& stage, Condition is_met) {
   for (int round = 0; round < 300 && !is_met(); ++round) answers(stage);
@@ -50,26 +49,36 @@ void answer_until(stage& stage, Condition is_met) {
 
 double drafted(stage& stage) { return stage.metric("vllm:spec_decode_num_draft_tokens_total"); }
 
-// The draft model is the model itself: each of its tokens is right if what it stores is.
-TEST(DraftShortage, CostsTheDraftsAtHandAlone) {
+double rejected(stage& stage) {
+  return drafted(stage) - stage.metric("vllm:spec_decode_num_accepted_tokens_total");
+}
+
+TEST(DraftShortage, ChangesNoToken) {
   std::weak_ptr<draft_model> drafts;
   stage plain(draft_model_setup({}, drafts));
-  const auto expected = answers(plain);
-  for (const std::size_t steps : {1U, 3U, 7U}) {
-    SCOPED_TRACE(steps);
+  stage lacking_stage(draft_model_setup(lacking(3), drafts));
+  EXPECT_EQ(answers(lacking_stage), answers(plain));
+}
+
+// The draft model is the model itself: each of its tokens is right if what it stores is.
+TEST(DraftShortage, IsFollowedByDraftsThatAreRight) {
+  for (const int failing_steps : {1, 3, 5}) {
+    SCOPED_TRACE(failing_steps);
     const net::testing::captured_log log;
-    stage stage(draft_model_setup(lacking(static_cast<int>(steps)), drafts));
-    EXPECT_EQ(answers(stage), expected);
-    answer_until(stage, [&] { return lines_with(log, "computes anew what it has stored") == steps; });
-    const double before = drafted(stage);
-    answer_until(stage, [&] { return drafted(stage) > before; });
+    std::weak_ptr<draft_model> drafts;
+    stage stage(draft_model_setup(lacking(failing_steps), drafts));
+    answer_until(stage, [&] {
+      return log.count("computes anew what it has stored") == static_cast<std::size_t>(failing_steps);
+    });
+    const double at_the_last = drafted(stage);
+    answer_until(stage, [&] { return drafted(stage) > at_the_last; });
     EXPECT_FALSE(drafts.expired());
     EXPECT_EQ(stage.metric("troupe_actor_restarts_total", {{"actor", "model_runner"}}), 0);
-    const double wrong = drafted(stage) - stage.metric("vllm:spec_decode_num_accepted_tokens_total");
-    const double then = drafted(stage);
-    EXPECT_EQ(answers(stage), expected);
-    EXPECT_GT(drafted(stage) - then, 4 * 100) << "it drafts again";
-    EXPECT_EQ(drafted(stage) - stage.metric("vllm:spec_decode_num_accepted_tokens_total"), wrong);
+    const double drafted_before = drafted(stage);
+    const double rejected_before = rejected(stage);
+    answers(stage);
+    EXPECT_GT(drafted(stage), drafted_before + 4 * 100);
+    EXPECT_EQ(rejected(stage), rejected_before);
     stage.expect_idle();
   }
 }
@@ -77,13 +86,59 @@ TEST(DraftShortage, CostsTheDraftsAtHandAlone) {
 // What a step without memory was to store is not there, however long the prompt.
 TEST(DraftShortage, OfAPromptHasItComputedAnew) {
   std::weak_ptr<draft_model> drafts;
-  draft_setup setup = lacking(1);
-  setup.steps = 0;
-  stage stage(draft_model_setup(setup, drafts));
+  stage stage(draft_model_setup(lacking(1, 0), drafts));
   answers(stage);
   EXPECT_GT(drafted(stage), 4 * 100);
-  EXPECT_EQ(drafted(stage), stage.metric("vllm:spec_decode_num_accepted_tokens_total"));
+  EXPECT_EQ(rejected(stage), 0);
   stage.expect_idle();
+}
+
+// Nothing is drafted for who wants a single token, which is no sign of memory.
+TEST(DraftShortage, BesideRequestsWithoutDraftsEndsTheDraftsAllTheSame) {
+  const net::testing::captured_log log;
+  std::weak_ptr<draft_model> drafts;
+  stage stage(draft_model_setup(lacking(1 << 30), drafts));
+  answer_until(stage, [&] {
+    for (int i = 0; i < 20; ++i) stage.ask("short", 1);
+    stage.run();
+    return drafts.expired();
+  });
+  EXPECT_EQ(log.count("drafts no more"), 1U);
+}
+
+// Its steps that lacked memory say nothing of those that requests will have.
+TEST(DraftShortage, InTheWarmUpKeepsNoProposalBack) {
+  std::weak_ptr<draft_model> drafts;
+  draft_setup setup = lacking(4 + 9, 0);  // and the cache has given all that it may by then
+  setup.warm_up = warm_up_mode::full;
+  stage stage(draft_model_setup(setup, drafts));
+  stage.run();
+  answers(stage);
+  EXPECT_GT(drafted(stage), 4 * 100);
+}
+
+// The draft model goes on with the next runner, which is not told what the one before has not heard.
+TEST(DraftShortage, OfTheModelLeavesNoSequenceOfTheDraftModelBehind) {
+  const auto [first, count] = seeds_to_run(40);
+  double shortages = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 random(seed);
+    std::weak_ptr<draft_model> drafts;
+    draft_setup setup{.warm_up = warm_up_mode::skip,
+                      .target_lacks_every = 5 + static_cast<int>(random() % 9)};
+    stage stage(draft_model_setup(setup, drafts));
+    std::vector<std::shared_ptr<client>> clients;
+    for (int i = 0; i < 6; ++i)
+      clients.push_back(stage.ask(std::string(3 + random() % 20, 'a'), 1 + static_cast<int>(random() % 30)));
+    while (stage.run_any(random())) {
+    }
+    stage.expect_idle();
+    shortages += stage.metric("troupe_actor_restarts_total", {{"actor", "model_runner"}});
+    ASSERT_FALSE(drafts.expired());
+    EXPECT_EQ(drafts.lock()->num_requests(), 0U);
+  }
+  EXPECT_GT(shortages, static_cast<double>(count));
 }
 
 TEST(DraftShortage, AgainAndAgainEndsTheDrafts) {
@@ -91,29 +146,32 @@ TEST(DraftShortage, AgainAndAgainEndsTheDrafts) {
   std::weak_ptr<draft_model> drafts;
   stage stage(draft_model_setup(lacking(1 << 30), drafts));
   answer_until(stage, [&] { return drafts.expired(); });
-  EXPECT_EQ(lines_with(log, "computes anew what it has stored"), 7U);
-  EXPECT_EQ(lines_with(log, "drafts no more"), 1U);
+  EXPECT_EQ(log.count("computes anew what it has stored"), 5U) << "more lines at once say nothing new";
+  EXPECT_EQ(log.count("drafts no more"), 1U);
   EXPECT_EQ(stage.metric("troupe_actor_restarts_total", {{"actor", "model_runner"}}), 0);
   answers(stage);
   stage.expect_idle();
 }
 
-// The model's gives a quarter at most; what the draft model lacks even then it does without.
+// The model's gives a sixteenth at once and a quarter at most; what the draft model lacks then it does
+// without.
 TEST(DraftShortage, InTheWarmUpMakesTheKvCacheSmaller) {
-  for (const auto& [steps, blocks] : {std::pair{0, 200}, {2, 176}, {4, 152}, {6, 152}}) {
-    SCOPED_TRACE(steps);
+  constexpr int all_blocks = 200;
+  for (const int failing_steps : {0, 2, 4, 6}) {
+    SCOPED_TRACE(failing_steps);
+    const int shrinks = std::min(failing_steps, 4);
     const net::testing::captured_log log;
     std::weak_ptr<draft_model> drafts;
-    draft_setup setup = lacking(steps);
-    setup.steps = 0;
+    draft_setup setup = lacking(failing_steps, 0);
+    setup.num_blocks = all_blocks;
     setup.warm_up = warm_up_mode::full;
     stage stage(draft_model_setup(setup, drafts));
     stage.run();
     EXPECT_TRUE(stage.status().ready);
-    EXPECT_EQ(stage.roster().num_blocks, blocks);
-    EXPECT_EQ(lines_with(log, "finds no memory on the device: the KV cache shrinks"),
-              static_cast<std::size_t>(std::min(steps, 4)));
-    EXPECT_EQ(lines_with(log, "left out"), 0U);
+    EXPECT_EQ(stage.roster().num_blocks, all_blocks - shrinks * (all_blocks / 16));
+    EXPECT_EQ(log.count("finds no memory on the device: the KV cache shrinks"),
+              static_cast<std::size_t>(shrinks));
+    EXPECT_EQ(log.count("left out"), 0U);
     EXPECT_FALSE(drafts.expired());
     answer_until(stage, [&] { return drafted(stage) > 0; });
   }

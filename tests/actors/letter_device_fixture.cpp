@@ -69,7 +69,7 @@ void letter_device::sample(const device_batch& batch, const step_masks* masks, s
   for (std::size_t i = 0; masks != nullptr && i < result.tokens.size(); ++i)
     result.tokens[i].token = next_allowed(masks->mask_of(i), result.tokens[i].token);
   if (masks != nullptr) note(*masks);
-  if (rules_.wrong_percent > 0) draft(batch, result);
+  if (rules_.is_draft_model) draft(batch, result);
   if (!batch.verified.empty()) verify(batch, result);
   if (fails(batch)) fail(batch);
   run_out(batch);
@@ -154,8 +154,7 @@ void letter_device::fail(const device_batch& batch) {
 // A smaller step of the model is always possible, so that no request is to blame; none is for a draft
 // model's.
 void letter_device::run_out(const device_batch& batch) {
-  const bool is_draft_model = rules_.wrong_percent > 0;
-  if (batch.sequences.size() < 2 && !is_draft_model) return;
+  if (batch.sequences.size() < 2 && !rules_.is_draft_model) return;
   if (!random_.chance(rules_.lacking_percent)) return;
   ++log_->lacking_steps;
   memory_.scribble(batch);

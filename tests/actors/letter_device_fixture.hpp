@@ -37,8 +37,9 @@ struct device_rules {
   std::int32_t max_sequences = 0;
   std::int32_t longest_chunk = 0;    // 0: no limit
   std::int32_t failing_percent = 0;  // of the steps
-  std::int32_t lacking_percent = 0;  // likewise, of a model's of several sequences: for want of memory
-  std::int32_t wrong_percent = 0;    // of the tokens, where it is a draft model's
+  std::int32_t lacking_percent = 0;  // likewise, for want of memory; of a model's those of several sequences
+  bool is_draft_model = false;
+  std::int32_t wrong_percent = 0;  // of a draft model's tokens
 };
 
 class letter_device final : public executor {

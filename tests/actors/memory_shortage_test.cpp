@@ -6,14 +6,13 @@
 #include <caf/send.hpp>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "runtime/executor/forwarding_executor.hpp"
 #include "runtime/scheduler/step_bounds.hpp"
 #include "tests/actors/company_fixture.hpp"
+#include "tests/actors/late_fault_fixture.hpp"
 
 namespace troupe::test {
 namespace {
@@ -91,58 +90,15 @@ TEST(MemoryShortage, IsMetBySmallerStepsOnTheSameDevice) {
   }
 }
 
-// A runner's process tells of a step's fault when it is called the next time.
-class late_fault final : public forwarding_executor {
- public:
-  late_fault(std::shared_ptr<executor> inner, bool& lacks_memory, bool& is_untold)
-      : forwarding_executor(std::move(inner)), lacks_memory_(lacks_memory), is_untold_(is_untold) {}
-  void forward(const device_batch& batch) override {
-    tell();
-    has_failed_ = false;
-    const bool awaits_masks = std::ranges::any_of(
-        batch.samples, [](const sample_row& row) { return row.sampling->grammar != nullptr; });
-    if (awaits_masks && std::exchange(lacks_memory_, false))
-      is_untold_ = true;
-    else
-      forwarding_executor::forward(batch);
-  }
-  std::optional<device_figures> figures() override {
-    tell();
-    return device_figures{"no such bus", 1000, 400, 1};
-  }
-  bool begin_sample(const device_batch& batch, const step_masks* masks) override {
-    require_step();
-    return forwarding_executor::begin_sample(batch, masks);
-  }
-  void sample(const device_batch& batch, const step_masks* masks, step_result& result) override {
-    require_step();
-    forwarding_executor::sample(batch, masks, result);
-  }
-
- private:
-  void tell() {
-    has_failed_ = has_failed_ || is_untold_;
-    if (std::exchange(is_untold_, false)) throw out_of_device_memory("no memory for a step");
-  }
-  void require_step() {
-    tell();
-    if (has_failed_) throw std::runtime_error("a step that has failed cannot be sampled");
-  }
-  bool& lacks_memory_;
-  bool& is_untold_;
-  bool has_failed_ = false;
-};
-
 // While a step waits for its masks the runner may be asked what its device tells.
 TEST(MemoryShortage, OfAStepThatWaitsForMasksIsTheStepsAlone) {
   small_device device;
-  bool lacks_memory = false;
-  bool is_untold = false;
+  step_fault fault = step_fault::none;
   company_setup setup = device.setup(0);
   setup.adjust = [&, adjust = setup.adjust](supervisor_parts& parts) {
     adjust(parts);
     const auto watched = [&](runner_device made) {
-      return runner_device{std::make_shared<late_fault>(made.target, lacks_memory, is_untold), made.draft};
+      return runner_device{std::make_shared<late_fault>(made.target, fault), made.draft};
     };
     parts.device = watched(parts.device);
     parts.open_device = [watched, open = parts.open_device](bool with_draft) -> result<runner_device> {
@@ -151,12 +107,12 @@ TEST(MemoryShortage, OfAStepThatWaitsForMasksIsTheStepsAlone) {
   };
   stage stage(setup);
   stage.run();
-  lacks_memory = true;
+  fault = step_fault::is_next;
   sampling_params sampling = greedy(20);
   sampling.grammar =
       std::make_shared<const grammar_spec>(grammar_spec{.kind = grammar_kind::regex, .text = "[a-z]*"});
   const auto who = stage.ask("hello", sampling);
-  while (!is_untold) ASSERT_GT(stage.run(1), 0U);
+  while (fault != step_fault::is_untold) ASSERT_GT(stage.run(1), 0U);
   caf::anon_send<caf::message_priority::high>(stage.roster().model_runner, msg::take_stock{});
   stage.run();
   ASSERT_EQ(who->ends.size(), 1U);

@@ -125,12 +125,6 @@ void expect_warm(stage& stage, std::int32_t blocks) {
   expect_ready_with(stage, blocks);
 }
 
-std::size_t lines_with(const net::testing::captured_log& log, const std::string& text) {
-  const auto lines = log.lines();
-  return static_cast<std::size_t>(
-      std::ranges::count_if(lines, [&](const std::string& line) { return line.find(text) != line.npos; }));
-}
-
 TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
   const net::testing::captured_log log;
   small_memory memory{.beside_cache = 2};
@@ -140,9 +134,9 @@ TEST(WarmUpShortage, MakesTheKvCacheSmallerUntilAllGraphsAreThere) {
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56}));
   EXPECT_EQ(memory.graphs, (std::vector<std::int32_t>{8, 8, 8, 8, 4, 2, 8, 8, 4, 2, 1}))
       << "those of a cache that is gone are captured again";
-  EXPECT_EQ(lines_with(log, "finds no memory on the device: the KV cache shrinks"), 2U);
-  EXPECT_EQ(lines_with(log, "the KV cache has 60 blocks in place of 64"), 1U);
-  EXPECT_EQ(lines_with(log, "left out"), 0U);
+  EXPECT_EQ(log.count("finds no memory on the device: the KV cache shrinks"), 2U);
+  EXPECT_EQ(log.count("the KV cache has 60 blocks in place of 64"), 1U);
+  EXPECT_EQ(log.count("left out"), 0U);
   EXPECT_FALSE(memory.is_out_of_bounds);
 }
 
@@ -155,8 +149,8 @@ TEST(WarmUpShortage, LeavesAGraphOutThatAQuarterOfTheCacheIsNotEnoughFor) {
   stage stage(memory.setup());
   expect_ready_with(stage, 48);
   EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56, 52, 48}));
-  EXPECT_EQ(lines_with(log, "finds no memory on the device: the KV cache shrinks"), 4U);
-  EXPECT_EQ(lines_with(log, "left out"), 0U) << "the step itself runs";
+  EXPECT_EQ(log.count("finds no memory on the device: the KV cache shrinks"), 4U);
+  EXPECT_EQ(log.count("left out"), 0U) << "the step itself runs";
 }
 
 TEST(WarmUpShortage, LeavesAStepOutThatAQuarterOfTheCacheIsNotEnoughFor) {
@@ -169,7 +163,7 @@ TEST(WarmUpShortage, LeavesAStepOutThatAQuarterOfTheCacheIsNotEnoughFor) {
     stage stage(setup);
     expect_warm(stage, 48);
     EXPECT_EQ(memory.caches, (std::vector<std::int32_t>{60, 56, 52, 48}));
-    EXPECT_EQ(lines_with(log, "failed and is left out"), 1U);
+    EXPECT_EQ(log.count("failed and is left out"), 1U);
     EXPECT_FALSE(memory.is_disturbed);
   }
 }

@@ -217,7 +217,7 @@ def lacking(run, name, turns):
     return [key for key in (f"{way} {batch}" for way in WAYS for batch in BATCHES) if len(found.get(key, [])) < turns]
 
 
-def is_turn(answer):
+def has_all_times(answer):
     """Whether a self-test has timed every step; batch-invariant ones need not be there where it says what failed."""
     ways = OUR_WAYS if answer["passed"] else ["graph", "eager"]
     decode = answer["decode"]
@@ -239,7 +239,7 @@ def measure_model(run, name):
             ours = run.attempt(f"self-test {name}, {turn} of {run.rounds}", lambda: self_test(run, name, model), expected)
             if not ours:
                 return None
-            if not is_turn(ours):
+            if not has_all_times(ours):
                 if ours["passed"]:  # else its failures have been told
                     run.problem(f"self-test {name}", "failed", "it passed and has not timed every step")
                 return run.store.save()

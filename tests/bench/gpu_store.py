@@ -21,7 +21,7 @@ import os
 from gpu_page import markdown
 from gpu_process import say
 
-FORMAT = 2  # one more whenever the above changes its meaning
+FORMAT = 3  # one more whenever the above changes its meaning
 
 
 def hash_of(program):

@@ -40,7 +40,7 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def host_time(step):
+def step_time(step):
     """From step to step, each asked for before the host has the tokens of the one before: as troupe's are timed."""
     took, tokens, under_way = [], [], None
     for number in range(ROUNDS + 3):
@@ -173,7 +173,7 @@ def step_works(shape, context, keys):
     ways = {"eager": lambda step: step, "graph": captured, "compiled": lambda step: captured(torch.compile(step))}
 
     def work(way, batch):
-        return lambda: host_time(ways[way](Decoder(shape, int(batch), context).step))
+        return lambda: step_time(ways[way](Decoder(shape, int(batch), context).step))
     return {key: work(*key.split()) for key in keys}
 
 

@@ -65,6 +65,8 @@ TEST(Combinations, AnOptionThatAnotherLeavesWithoutEffectIsAWarning) {
                        "--kv-cache-memory: has no effect on a CUDA device"},
            combination{{{"device", "cuda"}, {"memory_utilization", "0.5"}},
                        "--memory-utilization: has no effect on a CUDA device"},
+           combination{{{"device", "cuda"}, {"memory_utilization", "0.5"}, {"on_device_loss", "cpu"}},
+                       "--memory-utilization: has no effect on a CUDA device"},
            combination{{{"device", "cuda"}, {"tuning_file", "t"}},
                        "--tuning-file: has no effect on a CUDA device"},
        })

@@ -34,7 +34,7 @@ def keep_a_runner(folder):
         if FAULT == "no other runner":
             return
         if FAULT == "chosen anew":
-            log("CUDA: another device or library than the last runner's: products are chosen anew", "warning")
+            log("CUDA: another device or library than the last runner's: products are chosen anew", "warn")
         counters["troupe_gpu_graphs"] = 0 if FAULT == "graphs are lost" else GRAPHS
         threading.Timer(0.1, lambda: (log("the model runner is back"), is_back.set())).start()
 

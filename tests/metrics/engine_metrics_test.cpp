@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "metrics/exposition.hpp"
-#include "tests/metrics/fake_nvml.hpp"
 
 namespace troupe::metrics {
 namespace {
@@ -353,17 +352,6 @@ TEST(EngineMetrics, TellWhatTheRunnersProcessesUseOneAfterTheOther) {
   EXPECT_GE(read(metrics).at(time), first.at(time) + 1000);
 }
 
-std::vector<double> gpu_figures(const engine_metrics& metrics) {
-  const parsed_text text = read(metrics);
-  std::vector<double> found;
-  for (const char* name : {"memory_used_bytes", "memory_free_bytes", "memory_total_bytes", "graphs",
-                           "power_watts", "temperature_celsius"})
-    found.push_back(text.at(sample(std::string("troupe_gpu_") + name)));
-  return found;
-}
-
-using figures = std::vector<double>;
-
 TEST(EngineMetrics, EndBucketsThatCountTokensAtTheModelsLength) {
   engine_metrics metrics(options);
   const auto has_bucket = [&](const std::string& name, const std::string& bound) {
@@ -382,72 +370,6 @@ TEST(EngineMetrics, EndBucketsThatCountTokensAtTheModelsLength) {
   metrics.set_max_model_len(1000);
   EXPECT_EQ(read(metrics).at(sample("vllm:request_max_num_generation_tokens_bucket", "le=\"1000\"")), 0);
   EXPECT_EQ(read(metrics).at(sample("vllm:request_max_num_generation_tokens_count")), 1);
-}
-
-TEST(EngineMetrics, TellWhatTheRunnerSaysOfItsGpuWhereThereIsNoNvml) {
-  metrics_options without = options;
-  without.nvml_library = "libno-such-library.so.1";
-  engine_metrics metrics(without);
-  EXPECT_EQ(gpu_figures(metrics), figures(6, 0.0));
-  metrics.set_gpu({"0000:65:00.0", 800, 300, 5});
-  EXPECT_EQ(gpu_figures(metrics), (figures{500, 300, 800, 5, 0, 0}));
-  metrics.set_gpu({});
-  EXPECT_EQ(gpu_figures(metrics), figures(6, 0.0));
-}
-
-// It is asked by another thread.
-figures figures_once(const engine_metrics& metrics, const figures& expected) {
-  figures found = gpu_figures(metrics);
-  for (int i = 0; i < 30'000 && found != expected; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    found = gpu_figures(metrics);
-  }
-  return found;
-}
-
-TEST(EngineMetrics, TellWhatNvmlSaysOfTheGpu) {
-  test::fake_nvml_device& device = test::the_fake_nvml();
-  device.used = 600;
-  device.milliwatts = 250'000;
-  metrics_options with = options;
-  with.nvml_library = test::fake_nvml_path();
-  engine_metrics metrics(with);
-  metrics.set_gpu({device.bus_id, 990, 300, 5});
-  const figures told{600, 400, 1000, 5, 250, 71};
-  EXPECT_EQ(figures_once(metrics, told), told);
-  device.milliwatts = 300'000;
-  metrics.set_gpu({device.bus_id, 990, 300, 6});
-  const figures later{600, 400, 1000, 6, 300, 71};
-  EXPECT_EQ(figures_once(metrics, later), later);
-  metrics.set_gpu({"0000:66:00.0", 80, 30, 1});
-  EXPECT_EQ(gpu_figures(metrics), (figures{50, 30, 80, 1, 0, 0})) << "of another device";
-}
-
-// MIG: the runner has a part of the device, NVML tells the memory of all of it.
-TEST(EngineMetrics, TellTheMemoryOfAPartOfAGpuAsTheRunnerHasIt) {
-  test::fake_nvml_device& device = test::the_fake_nvml();
-  device.milliwatts = 250'000;
-  metrics_options with = options;
-  with.nvml_library = test::fake_nvml_path();
-  engine_metrics metrics(with);
-  metrics.set_gpu({device.bus_id, 142, 42, 5});
-  const figures told{100, 42, 142, 5, 250, 71};
-  EXPECT_EQ(figures_once(metrics, told), told);
-}
-
-TEST(EngineMetrics, KeepNobodyWaitingWhereNvmlDoesNotAnswer) {
-  test::fake_nvml_device& device = test::the_fake_nvml();
-  metrics_options with = options;
-  with.nvml_library = test::fake_nvml_path();
-  device.hangs = true;
-  {
-    engine_metrics metrics(with);
-    for (int i = 0; i < 3; ++i) {
-      metrics.set_gpu({device.bus_id, 800, 300, 5});
-      EXPECT_EQ(gpu_figures(metrics), (figures{500, 300, 800, 5, 0, 0}));
-    }
-  }
-  device.hangs = false;
 }
 
 TEST(EngineMetrics, TellWhatTheProcessUses) {

@@ -9,9 +9,11 @@ namespace {
 
 constexpr const char* bus_id = test::fake_nvml_device::bus_id;
 
-TEST(Nvml, TellsMemoryPowerAndTemperatureOfTheDeviceOnThatBus) {
-  test::the_fake_nvml().used = 600;
-  test::the_fake_nvml().milliwatts = 312'500;
+class Nvml : public test::with_fake_nvml {};
+
+TEST_F(Nvml, TellsMemoryPowerAndTemperatureOfTheDeviceOnThatBus) {
+  device().used = 600;
+  device().milliwatts = 312'500;
   nvml library(test::fake_nvml_path());
   const auto reading = library.read(bus_id);
   ASSERT_TRUE(reading);
@@ -20,30 +22,29 @@ TEST(Nvml, TellsMemoryPowerAndTemperatureOfTheDeviceOnThatBus) {
   EXPECT_EQ(reading->used_bytes, 600);
   EXPECT_EQ(reading->watts, 312.5);
   EXPECT_EQ(reading->celsius, 71);
-  test::the_fake_nvml().used = 700;
+  device().used = 700;
   EXPECT_EQ(library.read(bus_id)->used_bytes, 700);
   EXPECT_FALSE(library.read("0000:66:00.0")) << "another device";
 }
 
-TEST(Nvml, TellsZeroWattsWhereTheDeviceDoesNotMeasureThem) {
-  test::the_fake_nvml().milliwatts = 0;
+TEST_F(Nvml, TellsZeroWattsWhereTheDeviceDoesNotMeasureThem) {
+  device().milliwatts = 0;
   nvml library(test::fake_nvml_path());
   EXPECT_EQ(library.read(bus_id)->watts, 0);
   EXPECT_EQ(library.read(bus_id)->celsius, 71);
 }
 
-TEST(Nvml, TellsTheRestOfADeviceWithoutMemoryOfItsOwn) {
-  test::the_fake_nvml().total = 0;
-  test::the_fake_nvml().milliwatts = 30'000;
+TEST_F(Nvml, TellsTheRestOfADeviceWithoutMemoryOfItsOwn) {
+  device().total = 0;
+  device().milliwatts = 30'000;
   const auto reading = nvml(test::fake_nvml_path()).read(bus_id);
-  test::the_fake_nvml().total = 1000;
   ASSERT_TRUE(reading);
   EXPECT_EQ(reading->total_bytes, 0);
   EXPECT_EQ(reading->watts, 30);
   EXPECT_EQ(reading->celsius, 71);
 }
 
-TEST(Nvml, TellsNothingWhereThereIsNoLibraryOrOneWithoutItsCalls) {
+TEST_F(Nvml, TellsNothingWhereThereIsNoLibraryOrOneWithoutItsCalls) {
   EXPECT_FALSE(nvml("libno-such-library.so.1").read(bus_id));
   EXPECT_FALSE(nvml("libm.so.6").read(bus_id));
 }

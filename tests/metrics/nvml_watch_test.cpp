@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <functional>
 #include <thread>
 
 #include "tests/metrics/fake_nvml.hpp"
@@ -11,53 +10,53 @@
 namespace troupe::metrics {
 namespace {
 
-constexpr const char* watched = test::fake_nvml_device::bus_id;
+class NvmlWatch : public test::with_fake_nvml {};
 
-// Another thread's doing, at some time.
-bool comes_true(const std::function<bool()>& condition) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
-
-TEST(NvmlWatch, TellsWhatWasReadLately) {
-  test::the_fake_nvml().used = 600;
+TEST_F(NvmlWatch, TellsWhatWasReadLately) {
+  device().used = 600;
   nvml_watch watch(test::fake_nvml_path());
-  ASSERT_TRUE(comes_true([&] { return watch.read(watched).has_value(); }));
-  test::the_fake_nvml().used = 300;
-  EXPECT_TRUE(comes_true([&] { return watch.read(watched)->used_bytes == 300; })) << "it is read again";
-  EXPECT_FALSE(watch.read("0000:66:00.0")) << "of another device";
-  EXPECT_TRUE(comes_true([&] { return watch.read(watched).has_value(); }));
-  EXPECT_FALSE(watch.read(""));
+  EXPECT_FALSE(watch.latest());
+  watch.watch(device().bus_id);
+  ASSERT_TRUE(test::comes_true([&] { return watch.latest().has_value(); }));
+  device().used = 300;
+  EXPECT_TRUE(test::comes_true([&] {
+    const auto now = watch.latest();
+    return now && now->used_bytes == 300;
+  })) << "it is read again";
+  watch.watch("0000:66:00.0");
+  EXPECT_FALSE(watch.latest()) << "of another device";
+  watch.watch(device().bus_id);
+  EXPECT_TRUE(test::comes_true([&] { return watch.latest().has_value(); }));
+  watch.watch("");
+  EXPECT_FALSE(watch.latest());
 }
 
-TEST(NvmlWatch, WithoutALibraryTellsNothing) {
+TEST_F(NvmlWatch, WithoutALibraryTellsNothing) {
   nvml_watch watch("libno-such-library.so.1");
+  watch.watch(device().bus_id);
   for (int i = 0; i < 20; ++i) {
-    EXPECT_FALSE(watch.read(watched));
+    EXPECT_FALSE(watch.latest());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-TEST(NvmlWatch, KeepsNobodyWaitingWhereTheLibraryDoesNotAnswer) {
-  test::fake_nvml_device& device = test::the_fake_nvml();
+TEST_F(NvmlWatch, KeepsNobodyWaitingWhereTheLibraryDoesNotAnswer) {
   {
     nvml_watch watch(test::fake_nvml_path());
-    ASSERT_TRUE(comes_true([&] { return watch.read(watched).has_value(); }));
-    device.hangs = true;
-    EXPECT_TRUE(comes_true([&] { return !watch.read(watched); })) << "what is old is told no more";
+    watch.watch(device().bus_id);
+    ASSERT_TRUE(test::comes_true([&] { return watch.latest().has_value(); }));
+    device().hangs = true;
+    EXPECT_TRUE(test::comes_true([&] { return !watch.latest(); })) << "what is old is told no more";
     nvml_watch another(test::fake_nvml_path());
-    const int before = device.readings;
-    EXPECT_FALSE(another.read(watched));
-    EXPECT_TRUE(comes_true([&] { return device.readings > before; }));
-    EXPECT_FALSE(another.read(watched));
+    const int before = device().readings;
+    another.watch(device().bus_id);
+    EXPECT_TRUE(test::comes_true([&] { return device().readings > before; }));
+    EXPECT_FALSE(another.latest());
   }  // nor is their end kept waiting
-  device.hangs = false;
+  device().hangs = false;
   nvml_watch later(test::fake_nvml_path());
-  EXPECT_TRUE(comes_true([&] { return later.read(watched).has_value(); }));
+  later.watch(device().bus_id);
+  EXPECT_TRUE(test::comes_true([&] { return later.latest().has_value(); }));
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -29,6 +31,13 @@ class captured_log {
     std::vector<std::string> all;
     for (std::string line; std::getline(in, line);) all.push_back(line);
     return all;
+  }
+
+  // Of these, the ones with this text.
+  std::size_t count(const std::string& text) const {
+    const auto all = lines();
+    return static_cast<std::size_t>(
+        std::ranges::count_if(all, [&](const std::string& line) { return line.find(text) != line.npos; }));
   }
 
  private:
