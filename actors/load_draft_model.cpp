@@ -68,6 +68,7 @@ result<std::shared_ptr<executor>> open(executor_place& place, const draft_file& 
                                        const std::string& choices) {
   cpu_executor_options cpu = executor_options_of(options, file.end_tokens);
   cpu.limits.max_rows = most_rows(options);
+  cpu.limits.samples_of_sequence = 1;
   cpu.limits.max_model_len = std::min(context, file.model->config.context_length);
   if (rejection_of(options, file) != rejection_method::strict)
     cpu.limits.kept_at_once = std::min(options.max_num_seqs, most_kept_at_once);

@@ -55,6 +55,7 @@ struct engine_options {
   std::filesystem::path tuning_file;
   std::filesystem::path tuning_folder;
   std::optional<speculative_config> draft;  // of a draft model, where there is one
+  std::int32_t most_guesses = 0;            // of a request that a step verifies, whoever has made them
   std::int32_t max_steps_in_flight = 1;     // as many tokens at most lead up to a draft
   bool pad_to_buckets = false;
   // The program of a process that the device runs in, so that what kills it kills nothing else; unset: this

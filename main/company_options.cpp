@@ -110,6 +110,7 @@ result<company_options> to_company_options(const config::settings& settings, con
   out.engine.model_path = model_path;
   if (out.drafts && out.drafts->config.method == speculative_method::draft_model)
     out.engine.draft = out.drafts->config;
+  if (out.drafts) out.engine.most_guesses = out.drafts->config.num_speculative_tokens;
   out.engine.max_model_len = settings.max_model_len;
   out.engine.max_num_seqs = settings.max_num_seqs;
   out.engine.max_num_batched_tokens = settings.max_num_batched_tokens;

@@ -44,6 +44,8 @@ struct executor_limits {
   std::size_t kv_cache_bytes = 0;  // the pool's size; num_blocks follows from it
   // Samples for which there is room at once to keep what they are drawn from, where a device needs any.
   std::int32_t kept_at_once = 0;
+  // Rows of a sequence that a step samples at most: more than one where guesses are verified.
+  std::int32_t samples_of_sequence = 1;
 };
 
 // What the device's memory went to before the KV cache takes its part.

@@ -34,7 +34,8 @@ struct step_room::sizes {
     partial_rows = static_cast<std::int32_t>(std::min(wanted, most_partial_bytes / bytes_of_a_row));
     chunk_items = rows * group / kernels::cuda::pairs_of_a_chunk + sequences;
     split_items = partial_rows + kernels::cuda::most_items_of_a_stretch(group) * sequences;
-    logit_rows = std::min(std::max(limits.max_sequences, 1), most_logit_rows);
+    const std::int64_t samples = std::int64_t{limits.max_sequences} * limits.samples_of_sequence;
+    logit_rows = static_cast<std::int32_t>(std::clamp<std::int64_t>(samples, 1, most_logit_rows));
   }
 
   std::size_t integers() const {

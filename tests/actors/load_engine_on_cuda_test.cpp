@@ -74,15 +74,19 @@ TEST_F(LoadEngineOnCuda, WhatOthersComputeMeanwhileIsNoProgress) {
 }
 
 TEST_F(LoadEngineOnCuda, TheChosenDeviceIsOpenedAndOpenedAnewWithTheSameWishes) {
-  const auto loaded = load_engine(on_cuda());
+  engine_options options = on_cuda();
+  options.most_guesses = 4;
+  const auto loaded = load_engine(options);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(asked.choice.device_id, 2);
+  EXPECT_EQ(asked.options.limits.samples_of_sequence, 5);
   EXPECT_EQ(asked.choice.graph_rows.front(), 1);
   EXPECT_EQ(asked.choice.graph_rows.back(), 4) << "the batch sizes of the decode buckets";
   const auto first = asked;
   ASSERT_TRUE(loaded->open_device(true).has_value());
   EXPECT_EQ(asked.times, 2);
   EXPECT_EQ(asked.choice.graph_rows, first.choice.graph_rows);
+  EXPECT_EQ(asked.options.limits.samples_of_sequence, 5);
   EXPECT_EQ(asked.options.limits.max_model_len, first.options.limits.max_model_len);
 }
 

@@ -49,6 +49,9 @@ class cuda_overlap : public test::cuda_kernels {
     cuda_executor_options options = test::small_cuda_options();
     options.graph_rows = std::move(graph_rows);
     options.open_gemm = std::move(open_gemm);
+    return start_with(options);
+  }
+  static std::unique_ptr<executor> start_with(const cuda_executor_options& options) {
     const model_ptr model = test::load_from_memory(test::tiny_model(
         {.weights = gguf::tensor_type::bf16, .embedding = gguf::tensor_type::bf16, .num_layers = 2}));
     return test::start_cuda(model, options);
@@ -167,6 +170,35 @@ TEST_F(cuda_overlap, log_probabilities_of_changed_logits_come_with_the_tokens) {
   EXPECT_NE(found.tokens[0].logprobs->top, found.tokens[2].logprobs->top) << "each its own copy";
   EXPECT_EQ(found.tokens[1].logprobs->top[0].first, found.tokens[1].token);
   device->synchronize();
+}
+
+// More rows than sequences.
+TEST_F(cuda_overlap, steps_that_verify_guesses_are_begun_where_room_is_taken_for_them) {
+  constexpr std::int32_t guesses = 4;
+  std::vector<std::vector<token_id>> drawn;
+  for (const bool has_room : {true, false}) {
+    cuda_executor_options options = test::small_cuda_options();
+    options.limits.samples_of_sequence = has_room ? 1 + guesses : 1;
+    const auto device = start_with(options);
+    test::decoding all({test::greedy(), test::greedy()});
+    device_batch batch = all.next(false);
+    all.complete_histories(batch);
+    const std::vector<sample_row> samples = std::exchange(batch.samples, {});
+    for (const sample_row& last : samples)
+      for (std::int32_t i = 0; i <= guesses; ++i) batch.samples.push_back(last);
+    device->forward(batch);
+    EXPECT_EQ(device->begin_sample(batch, nullptr), has_room);
+    step_result result;
+    if (has_room)
+      test::wait_for(*device, result);
+    else
+      device->sample(batch, nullptr, result);
+    std::vector<token_id>& tokens = drawn.emplace_back();
+    for (const sampled_token& each : result.tokens) tokens.push_back(each.token);
+    EXPECT_EQ(tokens.size(), samples.size() * (1 + guesses));
+    device->synchronize();
+  }
+  EXPECT_EQ(drawn[0], drawn[1]);
 }
 
 TEST_F(cuda_overlap, what_the_host_draws_is_not_begun) {

@@ -1,0 +1,19 @@
+// The longest context, prompt and answer together, that an engine serves.
+#pragma once
+#include <cstdint>
+
+#include "actors/load_engine.hpp"
+#include "actors/start_device.hpp"
+
+namespace troupe {
+
+// In tokens: what the options ask for, or where they leave it open (0) what the model was trained for, on a
+// CUDA device 4,096 of it at most. Errors: invalid_argument, of more than that, and of less than 2.
+result<std::int32_t> context_length(const engine_options& options, std::int32_t trained);
+
+// As much of `context` as the KV cache of the started device holds. Errors: invalid_argument where it is less
+// and the options have asked for it, as vLLM has it; else a warning says so.
+result<std::int32_t> context_in_cache(const engine_options& options, std::int32_t context,
+                                      const started_device& started);
+
+}  // namespace troupe
